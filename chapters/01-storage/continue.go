@@ -1,0 +1,77 @@
+package storage
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// A paged list is one snapshot read in several requests. What ties them together travels with the client, as a
+// token: the resource version of the first page, and the first key of the next.
+
+type continueToken struct {
+	APIVersion      string `json:"v"`
+	ResourceVersion int64  `json:"rv"`
+	StartKey        string `json:"start"`
+}
+
+const continueVersion = "meta.k8s.io/v1"
+
+// Errors of [DecodeContinue]; both mean that the token was not made by us.
+var (
+	ErrInvalidStartRV                = errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+	ErrUnrecognizedEncodedContinueRV = errors.New("continue key is not valid: server does not recognize this encoded version")
+)
+
+// EncodeContinue returns the token after which a list under prefix goes on at key (inclusive). rv -1 means that the
+// next page may be read at any later version, which gives up consistency between the pages.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/continue.go: EncodeContinue
+func EncodeContinue(key, prefix string, rv int64) (string, error) {
+	next, ok := strings.CutPrefix(key, prefix)
+	if !ok {
+		return "", fmt.Errorf("unable to encode next field: the key %q does not begin with %q", key, prefix)
+	}
+	out, err := json.Marshal(continueToken{APIVersion: continueVersion, ResourceVersion: rv, StartKey: next})
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(out), nil
+}
+
+// DecodeContinue returns the key at which the list under prefix goes on, and the resource version it is read at: a
+// positive one, or -1. A token is client input: it cannot point outside prefix.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/continue.go: DecodeContinue
+func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) {
+	data, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return "", 0, fmt.Errorf("continue key is not valid: %w", err)
+	}
+	var c continueToken
+	if err := json.Unmarshal(data, &c); err != nil {
+		return "", 0, fmt.Errorf("continue key is not valid: %w", err)
+	}
+	if c.APIVersion != continueVersion {
+		return "", 0, ErrUnrecognizedEncodedContinueRV
+	}
+	if c.ResourceVersion == 0 {
+		return "", 0, ErrInvalidStartRV
+	}
+	if c.StartKey == "" {
+		return "", 0, fmt.Errorf("continue key is not valid: encoded start key is empty (version %s)", continueVersion)
+	}
+	// A leading slash keeps Clean from letting ".." climb out of the prefix.
+	key := c.StartKey
+	if !strings.HasPrefix(key, "/") {
+		key = "/" + key
+	}
+	cleaned := path.Clean(key)
+	if cleaned != strings.TrimSuffix(key, "/") {
+		return "", 0, fmt.Errorf("continue key is not valid: %q", c.StartKey)
+	}
+	return prefix + cleaned[1:], c.ResourceVersion, nil
+}

@@ -1,0 +1,137 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ErrorCode says what kind of [StorageError] it is.
+type ErrorCode int
+
+// The codes. Each is followed by the status it becomes for a client.
+const (
+	KeyNotFound              ErrorCode = iota + 1 // 404 NotFound
+	KeyExists                                     // 409 AlreadyExists
+	ResourceVersionConflicts                      // 409 Conflict
+	InvalidObj                                    // 409 Conflict: a precondition failed
+	Unreachable                                   // 504 ServerTimeout
+)
+
+var codeNames = map[ErrorCode]string{
+	KeyNotFound: "key not found", KeyExists: "key exists", ResourceVersionConflicts: "resource version conflicts",
+	InvalidObj: "invalid object", Unreachable: "server unreachable",
+}
+
+// StorageError is an error about a key. It knows nothing of resources and statuses: the registry translates it.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/errors.go: StorageError
+type StorageError struct {
+	Code            ErrorCode
+	Key             string
+	ResourceVersion int64
+	Message         string // for a person; may be empty
+}
+
+func (e *StorageError) Error() string {
+	return fmt.Sprintf("StorageError: %s, key: %s, resource version: %d: %s", codeNames[e.Code], e.Key, e.ResourceVersion, e.Message)
+}
+
+// NewKeyNotFoundError returns an error for a key that does not exist at rv.
+func NewKeyNotFoundError(key string, rv int64) *StorageError {
+	return &StorageError{Code: KeyNotFound, Key: key, ResourceVersion: rv}
+}
+
+// NewKeyExistsError returns an error for a key that exists already.
+func NewKeyExistsError(key string, rv int64) *StorageError {
+	return &StorageError{Code: KeyExists, Key: key, ResourceVersion: rv}
+}
+
+// NewInvalidObjError returns an error for an object that breaks a precondition.
+func NewInvalidObjError(key, message string) *StorageError {
+	return &StorageError{Code: InvalidObj, Key: key, Message: message}
+}
+
+// NewUnreachableError returns an error for a store that did not answer.
+func NewUnreachableError(key, message string) *StorageError {
+	return &StorageError{Code: Unreachable, Key: key, Message: message}
+}
+
+func hasCode(err error, code ErrorCode) bool {
+	var e *StorageError
+	return errors.As(err, &e) && e.Code == code
+}
+
+// IsNotFound reports whether err is about a missing key.
+func IsNotFound(err error) bool { return hasCode(err, KeyNotFound) }
+
+// IsExist reports whether err is about a key that exists already.
+func IsExist(err error) bool { return hasCode(err, KeyExists) }
+
+// IsConflict reports whether err is about a lost race.
+func IsConflict(err error) bool { return hasCode(err, ResourceVersionConflicts) }
+
+// IsInvalidObj reports whether err is about a failed precondition.
+func IsInvalidObj(err error) bool { return hasCode(err, InvalidObj) }
+
+// InvalidError is a client's value that does not parse, found before a resource is known.
+type InvalidError struct {
+	Errs field.ErrorList
+}
+
+func (e InvalidError) Error() string { return e.Errs.ToAggregate().Error() }
+
+// NewInvalidError returns an InvalidError with the given causes.
+func NewInvalidError(errs field.ErrorList) InvalidError { return InvalidError{errs} }
+
+// tooLargeResourceVersion is the message by which clients of every age recognise the error.
+const tooLargeResourceVersion = "Too large resource version"
+
+// ResourceVersionTooHighRetrySeconds is the Retry-After that comes with [NewTooLargeResourceVersionError].
+const ResourceVersionTooHighRetrySeconds = 1
+
+// NewTooLargeResourceVersionError returns the error for a resource version that the server has not reached: status
+// 504, reason Timeout, with cause ResourceVersionTooLarge, by which a client knows not to insist on it.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/errors.go: NewTooLargeResourceVersionError
+func NewTooLargeResourceVersionError(want, current uint64, retrySeconds int) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("%s: %d, current: %d", tooLargeResourceVersion, want, current), retrySeconds)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: tooLargeResourceVersion,
+	}}
+	return err
+}
+
+// InterpretError turns an error of an [Interface] into the one a client of the resource is to see. Errors that carry a
+// Status already are returned as they are. op is the verb: "get", "list", "create", "update", "delete", "watch".
+//
+// Upstream: k8s.io/apiserver/pkg/storage/errors/storage.go
+// Differs: one function instead of seven; an unparsable resource version is 400 for a watch too, where upstream lets
+// it become a 500.
+func InterpretError(err error, op string, resource schema.GroupResource, name string) error {
+	var invalid InvalidError
+	if errors.As(err, &invalid) {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s: %v", op, invalid))
+	}
+	var e *StorageError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case KeyNotFound:
+		return apierrors.NewNotFound(resource, name)
+	case KeyExists:
+		return apierrors.NewAlreadyExists(resource, name)
+	case ResourceVersionConflicts, InvalidObj:
+		return apierrors.NewConflict(resource, name, errors.New(e.Message))
+	case Unreachable:
+		return apierrors.NewServerTimeout(resource, op, 2)
+	default:
+		return apierrors.NewInternalError(err)
+	}
+}

@@ -1,0 +1,39 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+)
+
+// PrepareKey checks a key against the prefix of its resource and makes it safe for a range read. prefix ends without
+// a slash: "/registry/pods". A recursive key gets a trailing slash, so that a list of "/registry/pods" cannot reach
+// into "/registry/podsecurity". Empty keys, keys outside the prefix, and "." or ".." segments are refused.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).prepareKey
+func PrepareKey(prefix, key string, recursive bool) (string, error) {
+	if key == "" {
+		return "", fmt.Errorf("storage key is empty")
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		if segment == "." || segment == ".." {
+			return "", fmt.Errorf("storage key %q has a %q segment", key, segment)
+		}
+	}
+	if key != prefix && !HasPathPrefix(key, prefix) {
+		return "", fmt.Errorf("storage key %q lies outside %q", key, prefix)
+	}
+	if recursive && !strings.HasSuffix(key, "/") {
+		key += "/"
+	}
+	return key, nil
+}
+
+// HasPathPrefix reports whether s begins with prefix at a boundary between path segments: "/pods/a" is a path prefix of
+// "/pods/a/b" and of itself, but not of "/pods/ab".
+func HasPathPrefix(s, prefix string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok {
+		return false
+	}
+	return rest == "" || strings.HasSuffix(prefix, "/") || strings.HasPrefix(rest, "/")
+}

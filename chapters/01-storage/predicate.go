@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// AttrFunc returns what selectors may see of an object: its labels and its selectable fields. It is not a type check,
+// though it fails for an object of another type.
+type AttrFunc func(obj runtime.Object) (labels.Set, fields.Set, error)
+
+// SelectionPredicate is the question "is this object wanted?", with the paging of a list attached.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/selection_predicate.go: SelectionPredicate
+// Differs: no label indexes, no shard selector.
+type SelectionPredicate struct {
+	Label    labels.Selector
+	Field    fields.Selector
+	GetAttrs AttrFunc
+
+	// IndexFields are the fields by which the cache may find objects and watchers without scanning: for pods
+	// "spec.nodeName".
+	IndexFields []string
+
+	// Lists only.
+	Limit    int64
+	Continue string
+
+	// Watches only.
+	AllowWatchBookmarks bool
+}
+
+// Everything selects every object.
+var Everything = SelectionPredicate{Label: labels.Everything(), Field: fields.Everything()}
+
+// Empty reports whether every object is selected, so that nobody need look at one.
+func (s *SelectionPredicate) Empty() bool {
+	return (s.Label == nil || s.Label.Empty()) && (s.Field == nil || s.Field.Empty())
+}
+
+// Matches reports whether obj is selected.
+func (s *SelectionPredicate) Matches(obj runtime.Object) (bool, error) {
+	if s.Empty() {
+		return true, nil
+	}
+	labels, fields, err := s.GetAttrs(obj)
+	if err != nil {
+		return false, err
+	}
+	return s.MatchesObjectAttributes(labels, fields), nil
+}
+
+// MatchesObjectAttributes is Matches for an object whose attributes are known already.
+func (s *SelectionPredicate) MatchesObjectAttributes(l labels.Set, f fields.Set) bool {
+	if s.Label != nil && !s.Label.Matches(l) {
+		return false
+	}
+	return s.Field == nil || s.Field.Matches(f)
+}
+
+// MatchesSingle returns the name of the only object that can be selected, if the field selector pins it and the
+// request does not continue a list.
+func (s *SelectionPredicate) MatchesSingle() (name string, ok bool) {
+	if s.Continue != "" || s.Field == nil {
+		return "", false
+	}
+	return s.Field.RequiresExactMatch("metadata.name")
+}
+
+// MatchesSingleNamespace returns the only namespace in which objects can be selected, if the field selector pins it.
+func (s *SelectionPredicate) MatchesSingleNamespace() (namespace string, ok bool) {
+	if s.Continue != "" || s.Field == nil {
+		return "", false
+	}
+	return s.Field.RequiresExactMatch("metadata.namespace")
+}
+
+// MatchValue is one entry of an index: objects whose IndexName has Value.
+type MatchValue struct {
+	IndexName string
+	Value     string
+}
+
+// MatcherIndex returns the index entries that contain every selected object, any one of which may be scanned instead
+// of everything. Index names are those of [FieldIndex].
+func (s *SelectionPredicate) MatcherIndex(context.Context) []MatchValue {
+	var entries []MatchValue
+	for _, name := range s.IndexFields {
+		if value, ok := s.Field.RequiresExactMatch(name); ok {
+			entries = append(entries, MatchValue{FieldIndex(name), value})
+		}
+	}
+	return entries
+}
+
+// FieldIndex returns the name of the index over a field.
+func FieldIndex(field string) string { return "f:" + field }
+
+// DefaultNamespaceScopedAttr returns the labels of obj and the two fields every namespaced object has.
+func DefaultNamespaceScopedAttr(obj runtime.Object) (labels.Set, fields.Set, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	return accessor.GetLabels(), fields.Set{
+		"metadata.name":      accessor.GetName(),
+		"metadata.namespace": accessor.GetNamespace(),
+	}, nil
+}
+
+// DefaultClusterScopedAttr returns the labels of obj and the one field every cluster-scoped object has.
+func DefaultClusterScopedAttr(obj runtime.Object) (labels.Set, fields.Set, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	return accessor.GetLabels(), fields.Set{"metadata.name": accessor.GetName()}, nil
+}

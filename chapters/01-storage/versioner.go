@@ -1,0 +1,90 @@
+package storage
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// APIObjectVersioner moves a resource version between its number and the string in an object's metadata. On the
+// server a resource version is an etcd revision and may be compared; on the client it is opaque.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/api_object_versioner.go: APIObjectVersioner
+type APIObjectVersioner struct{}
+
+// UpdateObject stamps obj with rv. It refuses 0, which no stored object has.
+func (APIObjectVersioner) UpdateObject(obj runtime.Object, rv uint64) error {
+	if rv == 0 {
+		return fmt.Errorf("stamp object: illegal resource version 0")
+	}
+	accessor, err := metaAccessor(obj)
+	if err != nil {
+		return err
+	}
+	accessor.SetResourceVersion(strconv.FormatUint(rv, 10))
+	return nil
+}
+
+// UpdateList stamps a list with rv, the token that continues it ("" if it is complete) and, if not nil, the number of
+// items still to come.
+func (APIObjectVersioner) UpdateList(list runtime.Object, rv uint64, continueToken string, remaining *int64) error {
+	if rv == 0 {
+		return fmt.Errorf("stamp list: illegal resource version 0")
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return err
+	}
+	accessor.SetResourceVersion(strconv.FormatUint(rv, 10))
+	accessor.SetContinue(continueToken)
+	accessor.SetRemainingItemCount(remaining)
+	return nil
+}
+
+// PrepareObjectForStorage blanks what is never stored: the resource version, which is the revision the object is
+// about to get, and the self link of old clients.
+func (APIObjectVersioner) PrepareObjectForStorage(obj runtime.Object) error {
+	accessor, err := metaAccessor(obj)
+	if err != nil {
+		return err
+	}
+	accessor.SetResourceVersion("")
+	accessor.SetSelfLink("")
+	return nil
+}
+
+// ObjectResourceVersion returns the resource version of obj, 0 if it carries none.
+func (v APIObjectVersioner) ObjectResourceVersion(obj runtime.Object) (uint64, error) {
+	accessor, err := metaAccessor(obj)
+	if err != nil {
+		return 0, err
+	}
+	return v.ParseResourceVersion(accessor.GetResourceVersion())
+}
+
+// ParseResourceVersion returns the number behind a resource version. "" and "0" both give 0. Anything but an unsigned
+// decimal number is an [InvalidError].
+func (APIObjectVersioner) ParseResourceVersion(resourceVersion string) (uint64, error) {
+	if resourceVersion == "" || resourceVersion == "0" {
+		return 0, nil
+	}
+	rv, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0, NewInvalidError(field.ErrorList{
+			field.Invalid(field.NewPath("resourceVersion"), resourceVersion, err.Error()),
+		})
+	}
+	return rv, nil
+}
+
+func metaAccessor(obj runtime.Object) (metav1.Object, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("read metadata of %T: %w", obj, err)
+	}
+	return accessor, nil
+}

@@ -1,0 +1,120 @@
+package probe
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Point names one line of the program at which a moment is reported.
+type Point uint16
+
+// Station is a place on the path of an event. The names are those of the page's data-station attributes.
+type Station string
+
+// The stations, in the order in which an event meets them.
+const (
+	HTTP      Station = "http"
+	Etcd      Station = "etcd"
+	Etcd3     Station = "etcd3"
+	Ring      Station = "ring"
+	Store     Station = "store"
+	Incoming  Station = "incoming"
+	Dispatch  Station = "dispatch"
+	Watcher   Station = "watcher"
+	Wire      Station = "wire"
+	Reflector Station = "reflector"
+	FIFO      Station = "fifo"
+	Indexer   Station = "indexer"
+	Processor Station = "processor"
+	Listener  Station = "listener"
+	Handler   Station = "handler"
+	Workqueue Station = "workqueue"
+)
+
+// Stations lists every station in path order.
+var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer, Processor, Listener, Handler, Workqueue}
+
+// Op says what a moment does to the picture. Whoever folds the log needs no more than this and the args.
+type Op string
+
+// The operations.
+const (
+	// Mark changes nothing but the station's variables and its counter.
+	Mark Op = "mark"
+	// Open makes the subject appear; Close makes it vanish with all its queues.
+	Open  Op = "open"
+	Close Op = "close"
+	// Send and Recv move one token into and out of the queue of the subject. They are reported by the two sides of
+	// a channel without a common lock, so a Recv may stand in the log before its Send: a channel holds
+	// max(0, sends-receives) tokens, and its k-th receive takes its k-th send. Their args are "len cap" as the
+	// reporting side saw them; only cap is kept.
+	Send Op = "send"
+	Recv Op = "recv"
+	// Push and Pop are Send and Recv of a queue that a lock or a single goroutine keeps in order. Their args are
+	// "len cap" after the fact, and len is the truth, because one Pop may take several tokens. cap 0: unbounded.
+	Push Op = "push"
+	Pop  Op = "pop"
+)
+
+// Info declares a point.
+type Info struct {
+	Name    string  // of the Go constant
+	Station Station // where on the path
+	Op      Op
+	Opens   string // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
+	Queue   string // for Send, Recv, Push, Pop: the data-queue name
+	Args    string // names of the args, separated by spaces; they become the station's (or the subject's) variables
+	Lane    string // the goroutine that reports it, by its routine name; "" if several may
+	Locked  bool   // reported under a lock: the world is never held here
+	Anomaly bool   // always drawn singly, never merged
+	Fact    string // what is true at this moment
+	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in
+}
+
+// ArgNames returns the names of the point's args in order.
+func (i *Info) ArgNames() []string { return strings.Fields(i.Args) }
+
+// Info returns the declaration of the point.
+func (p Point) Info() *Info {
+	if int(p) >= len(points) {
+		panic(fmt.Sprintf("probe: point %d of %d", p, len(points)))
+	}
+	return &points[p]
+}
+
+// String returns the point's name.
+func (p Point) String() string { return p.Info().Name }
+
+// Points returns every declared point in path order.
+func Points() []Point {
+	all := make([]Point, 0, len(points)-1)
+	for p := 1; p < len(points); p++ {
+		all = append(all, Point(p))
+	}
+	return all
+}
+
+// Sentence fills the point's sentence with the record's values.
+func (r *Record) Sentence() string {
+	info := r.Point.Info()
+	pairs := []string{
+		"{type}", r.Type, "{key}", ObjectKey(r.Key), "{rv}", strconv.FormatUint(r.RV, 10),
+		"{text}", r.Text, "{subject}", r.Subject, "{resource}", r.Resource,
+	}
+	for i, name := range info.ArgNames() {
+		pairs = append(pairs, "{"+name+"}", strconv.Itoa(r.Args[i]))
+	}
+	return strings.NewReplacer(pairs...).Replace(info.Says)
+}
+
+// ObjectKey returns the "namespace/name" under which the client half knows an object, given the key of either half:
+// "/registry/pods/default/a" and "default/a" both give "default/a".
+func ObjectKey(key string) string {
+	rest, ok := strings.CutPrefix(key, "/")
+	if !ok {
+		return key
+	}
+	parts := strings.SplitN(rest, "/", 3)
+	return parts[len(parts)-1]
+}

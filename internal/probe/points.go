@@ -1,0 +1,405 @@
+package probe
+
+// The points, in path order: the server half from the request to the wire, then the client half back to a write.
+const (
+	_ Point = iota
+	RequestReceived
+	RequestAnswered
+	PredicateChosen
+	TxnCommitted
+	TxnConflict
+	RangeRead
+	WatchChanOpened
+	WatchChanClosed
+	WatchChanError
+	Etcd3IncomingSent
+	Etcd3IncomingReceived
+	Etcd3ResultSent
+	RingAppend
+	RingResize
+	RVAdvanced
+	StoreUpdate
+	CacheReplaced
+	FreshnessWait
+	FreshnessReady
+	ListServed
+	CacherReady
+	CacherNotReady
+	IncomingSent
+	IncomingReceived
+	DispatchStarted
+	DispatchBlocked
+	DispatchFinished
+	WatcherAdded
+	WatcherInterval
+	WatcherForced
+	WatcherRemoved
+	InputSent
+	InputReceived
+	WatcherFiltered
+	ResultSent
+	ResultReceived
+	WireOpened
+	FrameWritten
+	WireClosed
+	FrameDecoded
+	StreamEnded
+	ReflectorListed
+	ReflectorWatching
+	ReflectorReceived
+	ReflectorSynced
+	ReflectorWatchEnded
+	ReflectorBackoff
+	FIFOAdded
+	FIFOPopped
+	IndexerUpdated
+	Distributed
+	ListenerAdded
+	ListenerRemoved
+	AddSent
+	AddReceived
+	PendingPushed
+	PendingPopped
+	NextSent
+	NextReceived
+	HandlerCalled
+	HandlerReturned
+	WorkAdded
+	WorkGot
+	WorkDone
+	WorkRetry
+	Reconciled
+)
+
+var points = [...]Info{
+	RequestReceived: {
+		Name: "RequestReceived", Station: HTTP, Op: Mark,
+		Fact: "a request has passed routing; nothing has been read or written yet",
+		Says: "Request {text}.",
+	},
+	RequestAnswered: {
+		Name: "RequestAnswered", Station: HTTP, Op: Mark, Args: "status",
+		Fact: "the handler has returned; for a watch this is the end of the stream",
+		Says: "Answered {text} with {status}.",
+	},
+	PredicateChosen: {
+		Name: "PredicateChosen", Station: HTTP, Op: Mark,
+		Fact: "the registry has turned selectors, namespace and name into one key and one predicate",
+		Says: "The registry watches {text}.",
+	},
+	TxnCommitted: {
+		Name: "TxnCommitted", Station: Etcd, Op: Mark,
+		Fact: "the optimistic transaction succeeded: the revision exists and is durable as etcd promises",
+		Says: "etcd commits {type} {key} as revision {rv}.",
+	},
+	TxnConflict: {
+		Name: "TxnConflict", Station: Etcd, Op: Mark,
+		Fact: "somebody else wrote the key first: nothing was written",
+		Says: "The transaction on {key} found revision {rv} instead of the one it expected, and starts again.",
+	},
+	RangeRead: {
+		Name: "RangeRead", Station: Etcd, Op: Mark, Args: "n",
+		Fact: "one range of keys was read at one revision",
+		Says: "etcd reads {n} keys at revision {rv}.",
+	},
+	WatchChanOpened: {
+		Name: "WatchChanOpened", Station: Etcd3, Op: Open, Opens: "watchchan",
+		Fact: "the watchChan exists, its goroutines are about to start",
+		Says: "An etcd3 watch begins: {text}.",
+	},
+	WatchChanClosed: {
+		Name: "WatchChanClosed", Station: Etcd3, Op: Close, Lane: "watchChan.run",
+		Fact: "all goroutines of the watchChan have ended and resultChan is closed",
+		Says: "The etcd3 watch has ended.",
+	},
+	WatchChanError: {
+		Name: "WatchChanError", Station: Etcd3, Op: Mark, Anomaly: true,
+		Fact: "the watch cannot go on; one ERROR event is about to be sent",
+		Says: "The etcd3 watch fails: {text}.",
+	},
+	Etcd3IncomingSent: {
+		Name: "Etcd3IncomingSent", Station: Etcd3, Op: Send, Queue: "etcd3-incoming", Args: "len cap", Lane: "watchChan.startWatching",
+		Fact: "an etcd event has been parsed and queued for decoding",
+		Says: "Revision {rv} of {key} enters incomingEventChan.",
+	},
+	Etcd3IncomingReceived: {
+		Name: "Etcd3IncomingReceived", Station: Etcd3, Op: Recv, Queue: "etcd3-incoming", Args: "len cap", Lane: "watchChan.scheduleEventProcessing",
+		Fact: "the scheduler took the event and is about to start its decoder",
+		Says: "Revision {rv} of {key} leaves incomingEventChan to be decoded.",
+	},
+	Etcd3ResultSent: {
+		Name: "Etcd3ResultSent", Station: Etcd3, Op: Send, Queue: "etcd3-result", Args: "len cap", Lane: "watchChan.collectEventProcessing",
+		Fact: "the event was decoded and stands in resultChan, in revision order",
+		Says: "{type} {key} at {rv} is decoded and enters resultChan.",
+	},
+	RingAppend: {
+		Name: "RingAppend", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true,
+		Fact: "the event is in the ring; the store does not have it yet; no reader can see either before the lock is released",
+		Says: "{type} {key} at {rv} takes ring position {end} (next), capacity {capacity}.",
+	},
+	RingResize: {
+		Name: "RingResize", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true, Anomaly: true,
+		Fact: "every event was re-seated in a ring of another size; absolute positions are unchanged",
+		Says: "The ring is resized to {capacity}: {text}.",
+	},
+	RVAdvanced: {
+		Name: "RVAdvanced", Station: Ring, Op: Mark, Locked: true,
+		Fact: "a bookmark moved the cache's resource version without an event",
+		Says: "The cache now stands at {rv} without any change.",
+	},
+	StoreUpdate: {
+		Name: "StoreUpdate", Station: Store, Op: Mark, Args: "n", Locked: true,
+		Fact: "the keyed store holds the new state",
+		Says: "The store applies {type} {key}; it holds {n} objects.",
+	},
+	CacheReplaced: {
+		Name: "CacheReplaced", Station: Store, Op: Mark, Args: "start end capacity n", Locked: true,
+		Fact: "store and ring were replaced by a list; history before it is gone",
+		Says: "The cache is replaced by a list at {rv}: {n} objects, empty history.",
+	},
+	FreshnessWait: {
+		Name: "FreshnessWait", Station: Store, Op: Mark, Locked: true,
+		Fact: "a reader waits until the cache has caught up with a resource version",
+		Says: "A reader waits until the cache reaches {rv}.",
+	},
+	FreshnessReady: {
+		Name: "FreshnessReady", Station: Store, Op: Mark, Locked: true,
+		Fact: "the reader's resource version has been reached",
+		Says: "The cache has reached {rv}; the reader goes on.",
+	},
+	ListServed: {
+		Name: "ListServed", Station: Store, Op: Mark, Args: "n",
+		Fact: "a list was answered from the cache",
+		Says: "A list of {n} objects is served from the cache at {rv}.",
+	},
+	CacherReady: {
+		Name: "CacherReady", Station: Incoming, Op: Mark, Args: "generation", Locked: true,
+		Fact: "the first list is in the cache: reads and watches are accepted",
+		Says: "The cacher is ready, generation {generation}.",
+	},
+	CacherNotReady: {
+		Name: "CacherNotReady", Station: Incoming, Op: Mark, Args: "generation", Anomaly: true,
+		Fact: "the cacher lost its source: reads and watches are refused with 429",
+		Says: "The cacher is not ready: {text}.",
+	},
+	IncomingSent: {
+		Name: "IncomingSent", Station: Incoming, Op: Send, Queue: "incoming", Args: "len cap",
+		Fact: "the event stands in incoming; the watchCache lock is not held",
+		Says: "{type} {key} at {rv} enters incoming.",
+	},
+	IncomingReceived: {
+		Name: "IncomingReceived", Station: Incoming, Op: Recv, Queue: "incoming", Args: "len cap", Lane: "cacher.dispatchEvents",
+		Fact: "the dispatcher took the event",
+		Says: "The dispatcher takes {type} {key} at {rv}.",
+	},
+	DispatchStarted: {
+		Name: "DispatchStarted", Station: Dispatch, Op: Mark, Args: "watchers", Lane: "cacher.dispatchEvents", Locked: true,
+		Fact: "the recipients were picked; until the dispatch is finished no watcher's input may be closed",
+		Says: "{type} {key} at {rv} concerns {watchers} watchers.",
+	},
+	DispatchBlocked: {
+		Name: "DispatchBlocked", Station: Dispatch, Op: Mark, Args: "blocked budget", Lane: "cacher.dispatchEvents", Anomaly: true,
+		Fact: "the first, non-blocking pass is over; these watchers share what is left of the budget (ms)",
+		Says: "{blocked} watchers are full; together they may cost {budget} ms.",
+	},
+	DispatchFinished: {
+		Name: "DispatchFinished", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Locked: true,
+		Fact: "every recipient has the event or has been stopped; deferred stops were carried out",
+		Says: "{rv} has been handed to every watcher concerned.",
+	},
+	WatcherAdded: {
+		Name: "WatcherAdded", Station: Watcher, Op: Open, Opens: "watcher", Args: "capacity", Locked: true,
+		Fact: "the starting point was chosen and the watcher registered, as one step",
+		Says: "Watcher {subject} is registered from {rv}: {text}.",
+	},
+	WatcherInterval: {
+		Name: "WatcherInterval", Station: Watcher, Op: Mark, Args: "n", Lane: "cacheWatcher.processInterval",
+		Fact: "everything up to the watcher's starting point has been sent",
+		Says: "{subject} has been sent {n} initial events, up to {rv}.",
+	},
+	WatcherForced: {
+		Name: "WatcherForced", Station: Watcher, Op: Mark, Anomaly: true,
+		Fact: "the watcher's input stayed full beyond the budget: it is being closed",
+		Says: "{subject} does not keep up and is closed; its client resumes from the last version it saw.",
+	},
+	WatcherRemoved: {
+		Name: "WatcherRemoved", Station: Watcher, Op: Close, Lane: "cacheWatcher.processInterval",
+		Fact: "result is closed; nothing will be sent any more",
+		Says: "Watcher {subject} is gone.",
+	},
+	InputSent: {
+		Name: "InputSent", Station: Watcher, Op: Send, Queue: "input", Args: "len cap", Lane: "cacher.dispatchEvents",
+		Fact: "the event stands in this watcher's input",
+		Says: "{type} {key} at {rv} enters the input of {subject}.",
+	},
+	InputReceived: {
+		Name: "InputReceived", Station: Watcher, Op: Recv, Queue: "input", Args: "len cap", Lane: "cacheWatcher.processInterval",
+		Fact: "the watcher's goroutine took the event and will filter it",
+		Says: "{subject} takes {type} {key} at {rv} from its input.",
+	},
+	WatcherFiltered: {
+		Name: "WatcherFiltered", Station: Watcher, Op: Mark, Lane: "cacheWatcher.processInterval",
+		Fact: "neither the old nor the new object matches: nothing is sent",
+		Says: "{key} at {rv} is not for {subject}.",
+	},
+	ResultSent: {
+		Name: "ResultSent", Station: Watcher, Op: Send, Queue: "result", Args: "len cap", Lane: "cacheWatcher.processInterval",
+		Fact: "the converted event stands in result; type and object are what the client will see",
+		Says: "{subject} is sent {type} {key} at {rv}.",
+	},
+	ResultReceived: {
+		Name: "ResultReceived", Station: Wire, Op: Recv, Queue: "result", Args: "len cap", Lane: "handlers.WatchServer",
+		Fact: "the WatchServer took the event and is about to encode it",
+		Says: "The WatchServer takes {type} {key} at {rv} from {subject}.",
+	},
+	WireOpened: {
+		Name: "WireOpened", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
+		Fact: "status 200 and the headers are on the wire: from here on no HTTP error is possible",
+		Says: "{subject} streams to {text}.",
+	},
+	FrameWritten: {
+		Name: "FrameWritten", Station: Wire, Op: Mark, Args: "bytes queued", Lane: "handlers.WatchServer",
+		Fact: "one frame was written; it is flushed if nothing else is queued",
+		Says: "{type} {key} at {rv} is written as {bytes} bytes; {queued} more are queued.",
+	},
+	WireClosed: {
+		Name: "WireClosed", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
+		Fact: "the response is over",
+		Says: "The stream of {subject} ends: {text}.",
+	},
+	FrameDecoded: {
+		Name: "FrameDecoded", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive",
+		Fact: "the client has decoded one frame into an event",
+		Says: "The client decodes {type} {key} at {rv}.",
+	},
+	StreamEnded: {
+		Name: "StreamEnded", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive",
+		Fact: "the client's side of the stream is over",
+		Says: "The client sees the end of the stream: {text}.",
+	},
+	ReflectorListed: {
+		Name: "ReflectorListed", Station: Reflector, Op: Mark, Args: "n",
+		Fact: "a list was installed in the reflector's store",
+		Says: "{subject} has listed {n} objects at {rv}.",
+	},
+	ReflectorWatching: {
+		Name: "ReflectorWatching", Station: Reflector, Op: Mark,
+		Fact: "a watch is open",
+		Says: "{subject} watches {text}.",
+	},
+	ReflectorReceived: {
+		Name: "ReflectorReceived", Station: Reflector, Op: Mark,
+		Fact: "an event was taken from the watch; the store does not have it yet",
+		Says: "{subject} receives {type} {key} at {rv}.",
+	},
+	ReflectorSynced: {
+		Name: "ReflectorSynced", Station: Reflector, Op: Mark, Args: "n",
+		Fact: "the streamed initial state is complete and installed",
+		Says: "{subject} has received the whole state at {rv}: {n} objects.",
+	},
+	ReflectorWatchEnded: {
+		Name: "ReflectorWatchEnded", Station: Reflector, Op: Mark,
+		Fact: "the watch is over; the text says why",
+		Says: "The watch of {subject} ended: {text}.",
+	},
+	ReflectorBackoff: {
+		Name: "ReflectorBackoff", Station: Reflector, Op: Mark, Args: "ms", Anomaly: true,
+		Fact: "the reflector is about to wait before it tries again",
+		Says: "{subject} waits {ms} ms before trying again: {text}.",
+	},
+	FIFOAdded: {
+		Name: "FIFOAdded", Station: FIFO, Op: Push, Queue: "fifo", Args: "len cap", Locked: true,
+		Fact: "the delta is queued; nobody has been told",
+		Says: "{type} {key} is queued; {len} wait.",
+	},
+	FIFOPopped: {
+		Name: "FIFOPopped", Station: FIFO, Op: Pop, Queue: "fifo", Args: "len cap", Locked: true,
+		Fact: "the delta has left the queue and is being processed",
+		Says: "{type} {key} is taken from the queue; {len} wait.",
+	},
+	IndexerUpdated: {
+		Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,
+		Fact: "the local store and its indices hold the new state; no handler knows yet",
+		Says: "The local store applies {type} {key}; it holds {n} objects.",
+	},
+	Distributed: {
+		Name: "Distributed", Station: Processor, Op: Mark, Args: "listeners",
+		Fact: "the notification was handed to every listener concerned",
+		Says: "{type} {key} is handed to {listeners} listeners.",
+	},
+	ListenerAdded: {
+		Name: "ListenerAdded", Station: Listener, Op: Open, Opens: "listener", Locked: true,
+		Fact: "the listener is registered and receives everything from here on",
+		Says: "Listener {subject} is added.",
+	},
+	ListenerRemoved: {
+		Name: "ListenerRemoved", Station: Listener, Op: Close,
+		Fact: "the listener's goroutines have ended",
+		Says: "Listener {subject} is removed.",
+	},
+	AddSent: {
+		Name: "AddSent", Station: Listener, Op: Send, Queue: "add", Args: "len cap",
+		Fact: "pop has the notification: an unbuffered hand-over",
+		Says: "{type} {key} is handed to {subject}.",
+	},
+	AddReceived: {
+		Name: "AddReceived", Station: Listener, Op: Recv, Queue: "add", Args: "len cap", Lane: "processorListener.pop",
+		Fact: "pop took the notification",
+		Says: "{subject} takes {type} {key}.",
+	},
+	PendingPushed: {
+		Name: "PendingPushed", Station: Listener, Op: Push, Queue: "pending", Args: "len cap", Lane: "processorListener.pop",
+		Fact: "the handler is busy: the notification waits in the growing ring",
+		Says: "{type} {key} waits in the pending ring of {subject}: {len} of {cap}.",
+	},
+	PendingPopped: {
+		Name: "PendingPopped", Station: Listener, Op: Pop, Queue: "pending", Args: "len cap", Lane: "processorListener.pop",
+		Fact: "the oldest waiting notification is next",
+		Says: "{type} {key} leaves the pending ring of {subject}; {len} wait.",
+	},
+	NextSent: {
+		Name: "NextSent", Station: Listener, Op: Send, Queue: "next", Args: "len cap", Lane: "processorListener.pop",
+		Fact: "run has the notification",
+		Says: "{type} {key} is next for the handler of {subject}.",
+	},
+	NextReceived: {
+		Name: "NextReceived", Station: Listener, Op: Recv, Queue: "next", Args: "len cap", Lane: "processorListener.run",
+		Fact: "run took the notification and calls the handler",
+		Says: "The handler of {subject} is about to be called with {type} {key}.",
+	},
+	HandlerCalled: {
+		Name: "HandlerCalled", Station: Handler, Op: Mark, Lane: "processorListener.run",
+		Fact: "the handler is running",
+		Says: "The handler of {subject} runs for {type} {key}.",
+	},
+	HandlerReturned: {
+		Name: "HandlerReturned", Station: Handler, Op: Mark, Lane: "processorListener.run",
+		Fact: "the handler has returned",
+		Says: "The handler of {subject} is done with {type} {key}.",
+	},
+	WorkAdded: {
+		Name: "WorkAdded", Station: Workqueue, Op: Push, Queue: "workqueue", Args: "len cap", Locked: true,
+		Fact: "the key is queued, or was queued or being worked on already",
+		Says: "{key} is in the workqueue of {subject}; {len} wait.",
+	},
+	WorkGot: {
+		Name: "WorkGot", Station: Workqueue, Op: Pop, Queue: "workqueue", Args: "len cap", Locked: true,
+		Fact: "a worker holds the key; nobody else can get it",
+		Says: "A worker of {subject} takes {key}; {len} wait.",
+	},
+	WorkDone: {
+		Name: "WorkDone", Station: Workqueue, Op: Mark, Locked: true,
+		Fact: "the worker has let go of the key",
+		Says: "{subject} is done with {key}.",
+	},
+	WorkRetry: {
+		Name: "WorkRetry", Station: Workqueue, Op: Mark, Args: "ms",
+		Fact: "the key comes back after a delay",
+		Says: "{subject} will try {key} again in {ms} ms: {text}.",
+	},
+	Reconciled: {
+		Name: "Reconciled", Station: Workqueue, Op: Mark,
+		Fact: "the controller has acted, or has seen that nothing is to be done",
+		Says: "{subject}: {text}.",
+	},
+}

@@ -1,0 +1,102 @@
+// Package probe carries moments out of the stations.
+//
+// A station reports a moment with one line, on its own line, directly after the fact:
+//
+//	w.endIndex++
+//	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion)
+//
+// What a moment means is declared once, in points.go: at which station it happens, what is true then, and the
+// sentence the page says for it. Each [Point] is emitted from exactly one place, so a point is a source line.
+//
+// # Concurrency
+//
+// A [Probe] is immutable and may be used from any goroutine. A nil *Probe is legal everywhere and does nothing.
+// The order of the [Log] is the order in which At was called, which for two goroutines that meet at a channel is
+// not always the order in which they met: a receive may be written down before its send. Moments declared as Locked
+// are reported under the lock that orders them, so their order is the order of the facts.
+package probe
+
+// Probe is what a station holds to report moments: a way into one [Log], with the resource and the subject on
+// whose behalf it speaks already filled in.
+type Probe struct {
+	log      *Log
+	resource string
+	subject  string
+}
+
+// New returns a probe that writes into log and speaks for no one in particular. A nil log gives a nil Probe: off.
+func New(log *Log) *Probe {
+	if log == nil {
+		return nil
+	}
+	return &Probe{log: log}
+}
+
+// Resource returns a probe whose records belong to a resource, such as "pods".
+func (p *Probe) Resource(name string) *Probe {
+	if p == nil {
+		return nil
+	}
+	return &Probe{log: p.log, resource: name, subject: p.subject}
+}
+
+// Subject returns a probe that speaks for one of several of a kind: watcher "w3", listener "l1", cacher "cacher".
+func (p *Probe) Subject(id string) *Probe {
+	if p == nil {
+		return nil
+	}
+	return &Probe{log: p.log, resource: p.resource, subject: id}
+}
+
+// ID returns the subject this probe speaks for, or "" when off.
+func (p *Probe) ID() string {
+	if p == nil {
+		return ""
+	}
+	return p.subject
+}
+
+// At reports a moment about the object key at resource version rv. Either may be zero. What args mean is declared
+// with the point, in [Info.Args]; at most four are kept. At never blocks and never allocates.
+func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
+	if p == nil {
+		return
+	}
+	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Key: key, RV: rv}
+	p.log.append(&r, args)
+}
+
+// Event is At for a moment about a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, inside a FIFO, a
+// delta's type.
+func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
+	if p == nil {
+		return
+	}
+	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: key, RV: rv}
+	p.log.append(&r, args)
+}
+
+// Text is At for a moment that needs words: an error, a request line, a selector. The text may hold anything a
+// client sent; whoever shows it escapes it.
+func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
+	if p == nil {
+		return
+	}
+	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Text: text, Key: key, RV: rv}
+	p.log.append(&r, args)
+}
+
+// Probed is implemented by values that others report on: a WatchServer knows its watcher only as a
+// watch.Interface, and must still say whose result channel it just received from.
+type Probed interface {
+	// Probe returns the probe of the value, which may be nil.
+	Probe() *Probe
+}
+
+// Of returns the probe of v, or nil if v has none.
+func Of(v any) *Probe {
+	if p, ok := v.(Probed); ok {
+		return p.Probe()
+	}
+	return nil
+}
