@@ -45,8 +45,7 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 	return &Log{clock: clk, start: clk.Now(), records: make([]Record, size), next: 1}
 }
 
-func (l *Log) append(r *Record, args []int) {
-	copy(r.Args[:], args)
+func (l *Log) append(r *Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// The time is taken under the lock so that it never runs backwards along the log.

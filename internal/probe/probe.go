@@ -59,31 +59,31 @@ func (p *Probe) ID() string {
 // At reports a moment about the object key at resource version rv. Either may be zero. What args mean is declared
 // with the point, in [Info.Args]; at most four are kept. At never blocks and never allocates.
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
-	if p == nil {
-		return
+	if p != nil { // so small that it is inlined: off, a report costs this comparison
+		p.report(point, "", "", key, rv, args)
 	}
-	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Key: key, RV: rv}
-	p.log.append(&r, args)
 }
 
 // Event is At for a moment about a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, inside a FIFO, a
 // delta's type.
 func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
-	if p == nil {
-		return
+	if p != nil {
+		p.report(point, typ, "", key, rv, args)
 	}
-	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: key, RV: rv}
-	p.log.append(&r, args)
 }
 
 // Text is At for a moment that needs words: an error, a request line, a selector. The text may hold anything a
 // client sent; whoever shows it escapes it.
 func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
-	if p == nil {
-		return
+	if p != nil {
+		p.report(point, "", text, key, rv, args)
 	}
-	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Text: text, Key: key, RV: rv}
-	p.log.append(&r, args)
+}
+
+func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int) {
+	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: key, RV: rv, Text: text}
+	copy(r.Args[:], args)
+	p.log.append(&r)
 }
 
 // Probed is implemented by values that others report on: a WatchServer knows its watcher only as a

@@ -1,0 +1,183 @@
+package probe
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestNilProbeIsOff(t *testing.T) {
+	var p *Probe
+	p.At(RingAppend, "default/a", 1)
+	p.Event(RingAppend, "ADDED", "default/a", 1)
+	p.Text(WatchChanError, "boom", "", 0)
+	if got := p.Subject("w1").Resource("pods"); got != nil {
+		t.Errorf("derived from nil: got %v, want nil", got)
+	}
+	if got := New(nil); got != nil {
+		t.Errorf("New(nil): got %v, want nil", got)
+	}
+	if got := Of("no probe in here"); got != nil {
+		t.Errorf("Of: got %v, want nil", got)
+	}
+}
+
+func TestRecordsCarryWhatWasReported(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	log := NewLog(clk, 8)
+	p := New(log).Resource("pods").Subject("w1")
+	clk.Step(3 * time.Second)
+	p.Event(InputSent, "ADDED", "/registry/pods/default/a", 7, 1, 10)
+
+	records, ok := log.Since(nil, 0, 10)
+	want := Record{Seq: 1, Time: 3 * time.Second, Point: InputSent, Resource: "pods", Subject: "w1", Type: "ADDED",
+		Key: "/registry/pods/default/a", RV: 7, Args: [4]int{1, 10}}
+	if !ok || len(records) != 1 || records[0] != want {
+		t.Fatalf("got %+v, %v, want %+v", records, ok, want)
+	}
+	if got, want := records[0].Sentence(), "ADDED default/a at 7 enters the input of w1."; got != want {
+		t.Errorf("sentence: got %q, want %q", got, want)
+	}
+}
+
+func TestLogSaysWhenItHasMovedOn(t *testing.T) {
+	log := NewLog(clock.RealClock{}, 4)
+	p := New(log)
+	for rv := uint64(1); rv <= 10; rv++ {
+		p.At(RingAppend, "default/a", rv)
+	}
+	tests := []struct {
+		since uint64
+		max   int
+		want  []uint64
+		ok    bool
+	}{
+		{since: 10, max: 9, want: nil, ok: true},
+		{since: 6, max: 9, want: []uint64{7, 8, 9, 10}, ok: true},
+		{since: 6, max: 2, want: []uint64{7, 8}, ok: true},
+		{since: 5, max: 9, ok: false},  // 6 is gone
+		{since: 11, max: 9, ok: false}, // another log's number
+	}
+	for _, test := range tests {
+		t.Run(strconv.FormatUint(test.since, 10), func(t *testing.T) {
+			records, ok := log.Since(nil, test.since, test.max)
+			var got []uint64
+			for _, r := range records {
+				got = append(got, r.Seq)
+			}
+			if ok != test.ok || !slices.Equal(got, test.want) {
+				t.Errorf("Since(%d, %d): got %v %v, want %v %v", test.since, test.max, got, ok, test.want, test.ok)
+			}
+		})
+	}
+	if oldest, last := log.Oldest(), log.Last(); oldest != 7 || last != 10 {
+		t.Errorf("oldest, last: got %d, %d, want 7, 10", oldest, last)
+	}
+}
+
+func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
+	const writers, each = 8, 500
+	log := NewLog(clock.RealClock{}, writers*each)
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for n := range each {
+				New(log).At(InputSent, "default/a", uint64(n))
+			}
+		})
+	}
+	wg.Wait()
+	records, ok := log.Since(nil, 0, writers*each)
+	if !ok || len(records) != writers*each {
+		t.Fatalf("got %d records, %v, want %d", len(records), ok, writers*each)
+	}
+	for i, r := range records {
+		if r.Seq != uint64(i+1) {
+			t.Fatalf("record %d has seq %d", i, r.Seq)
+		}
+		if i > 0 && r.Time < records[i-1].Time {
+			t.Fatalf("time runs backwards at seq %d", r.Seq)
+		}
+	}
+}
+
+func TestReportingDoesNotAllocate(t *testing.T) {
+	p := New(NewLog(clock.RealClock{}, 16)).Subject("w1")
+	ch := make(chan int, 10)
+	if n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) }); n != 0 {
+		t.Errorf("on: got %v allocations, want 0", n)
+	}
+	var off *Probe
+	if n := testing.AllocsPerRun(100, func() { off.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) }); n != 0 {
+		t.Errorf("off: got %v allocations, want 0", n)
+	}
+}
+
+// placeholder is what Sentence fills in.
+var placeholder = regexp.MustCompile(`\{([^}]*)\}`)
+
+func TestEveryPointIsDeclaredWhole(t *testing.T) {
+	builtin := []string{"type", "key", "rv", "text", "subject", "resource"}
+	for _, p := range Points() {
+		t.Run(p.String(), func(t *testing.T) {
+			info := p.Info()
+			if info.Name == "" || info.Station == "" || info.Op == "" || info.Fact == "" || info.Says == "" {
+				t.Fatalf("incomplete: %+v", info)
+			}
+			if !slices.Contains(Stations, info.Station) {
+				t.Errorf("unknown station %q", info.Station)
+			}
+			if len(info.ArgNames()) > len(Record{}.Args) {
+				t.Errorf("%d args, a record keeps %d", len(info.ArgNames()), len(Record{}.Args))
+			}
+			switch info.Op {
+			case Send, Recv, Push, Pop:
+				if info.Queue == "" || info.Args != "len cap" {
+					t.Errorf("a queue operation needs a queue and the args len cap, got %q and %q", info.Queue, info.Args)
+				}
+			case Open:
+				if info.Opens == "" {
+					t.Error("opens nothing")
+				}
+			}
+			for _, found := range placeholder.FindAllStringSubmatch(info.Says, -1) {
+				if !slices.Contains(builtin, found[1]) && !slices.Contains(info.ArgNames(), found[1]) {
+					t.Errorf("the sentence names {%s}, which no record has", found[1])
+				}
+			}
+		})
+	}
+}
+
+func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
+	for key, want := range map[string]string{
+		"/registry/pods/default/a": "default/a",
+		"/registry/nodes/n1":       "n1",
+		"default/a":                "default/a",
+		"":                         "",
+	} {
+		if got := ObjectKey(key); got != want {
+			t.Errorf("ObjectKey(%q): got %q, want %q", key, got, want)
+		}
+	}
+}
+
+func BenchmarkAtOff(b *testing.B) {
+	var p *Probe
+	for b.Loop() {
+		p.At(RingAppend, "default/a", 7, 1, 2, 3, 4)
+	}
+}
+
+func BenchmarkAtOn(b *testing.B) {
+	p := New(NewLog(clock.RealClock{}, 0)).Resource("pods").Subject("w1")
+	for b.Loop() {
+		p.At(RingAppend, "default/a", 7, 1, 2, 3, 4)
+	}
+}
