@@ -1,0 +1,21 @@
+// Package controllers is what the whole pipeline is for: programs that are told that something changed, look at what
+// is, and do the next thing about it, over HTTP. Here are the queue they all share and two of them, enough to let a pod
+// live and die.
+//
+//   - queue.go, delaying.go, ratelimiting.go: the workqueue, in the three layers it is built of.
+//   - worker.go: the loop around it: take a key, look, let go; on failure, later again.
+//   - scheduler.go: [Scheduler] gives pods without a node one.
+//   - kubelet.go, podstatus.go: [Kubelet], one per node, brings the node's pods to life and to their end.
+//
+// # Concurrency
+//
+// A controller's event handler runs on the informer's (or the reflector's) goroutine and does one thing: it adds a key
+// to the workqueue. All work is done by the worker, one goroutine per controller, so whatever only the worker touches
+// needs no lock. Exactly: a key is handed to at most one worker at a time, and an Add that happens after the worker got
+// the key leads to another look after its Done. Less formally: whatever changes, somebody looks at it afterwards.
+//
+// Locks: Queue.mu, ItemExponentialFailureRateLimiter.mu and the scheduler's node counts are each innermost; none is
+// held while another is taken.
+//
+// Upstream: k8s.io/client-go/util/workqueue
+package controllers

@@ -1,0 +1,170 @@
+package controllers
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"listwatch/internal/probe"
+)
+
+// Queue is a work queue of keys. It answers one question, "which key should somebody look at next?", and promises
+// two things: a key that is added any number of times before a worker takes it is taken once, and no key is ever in
+// the hands of two workers. All methods are safe for concurrent use; only Get and ShutDownWithDrain block.
+//
+// A key is in one of four states, by its membership of two of the three sets:
+//
+//	                 Add                  Get                     Add
+//	(unknown) ─────────────► waiting ─────────────► being worked ─────────────► being worked,
+//	   ▲                  dirty, queue               processing                 wanted again
+//	   │                        ▲                        │                    dirty, processing
+//	   └──────── Done ──────────┼────────────────────────┘                           │
+//	                            └─────────────────── Done ────────────────────────────┘
+//
+// Upstream: k8s.io/client-go/util/workqueue/queue.go: Typed
+// Differs: keys are strings, not any comparable type; the order is always first in, first out (upstream lets a
+// [Queue] be swapped for a priority queue); probes instead of metrics, hence no 500 ms metrics goroutine.
+type Queue struct {
+	// Set by NewQueue, never changed.
+	probe *probe.Probe
+
+	mu         sync.Mutex       // guards the fields below and is the lock of cond; innermost but for the probe log's
+	cond       *sync.Cond       // signalled when queue grows or the last worker lets go; broadcast at shutdown
+	queue      []string         // the order. Every key in it is dirty and none is processing
+	dirty      sets.Set[string] // keys somebody has to look at, whether queued or waiting for their Done
+	processing sets.Set[string] // keys in the hands of a worker, from Get to Done
+
+	shuttingDown bool // Add is ignored; Get hands out what is left, then says so
+	drain        bool // ShutDownWithDrain still waits
+}
+
+// NewQueue returns an empty queue. A nil probe is off.
+func NewQueue(p *probe.Probe) *Queue {
+	q := &Queue{probe: p, dirty: sets.New[string](), processing: sets.New[string]()}
+	q.cond = sync.NewCond(&q.mu)
+	return q
+}
+
+// Add asks for a look at key. It does nothing after ShutDown.
+//
+// Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Add
+func (q *Queue) Add(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shuttingDown {
+		return
+	}
+	q.addLocked(key)
+}
+
+// addLocked expects q.mu. It is the whole of Add and the second half of Done.
+func (q *Queue) addLocked(key string) {
+	known := q.dirty.Has(key)
+	q.dirty.Insert(key)
+	// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the two
+	// would act on one object at once; so its Done queues it.
+	if !known && !q.processing.Has(key) {
+		q.queue = append(q.queue, key)
+		q.cond.Signal()
+	}
+	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
+}
+
+// Get blocks until there is a key and hands it to the caller, who must call Done with it. After ShutDown it hands out
+// what is still queued, and then returns shutdown true: the worker ends.
+//
+// Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Get
+func (q *Queue) Get() (key string, shutdown bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.queue) == 0 && !q.shuttingDown {
+		q.cond.Wait()
+	}
+	if len(q.queue) == 0 {
+		return "", true
+	}
+	key = q.queue[0]
+	q.queue[0] = "" // the array lives on: let go of the string
+	q.queue = q.queue[1:]
+	// No longer dirty from here on, although the work has not begun: whatever changes after this line may come too late
+	// for the worker's read of its cache, so an Add after this line must count as a new wish.
+	q.processing.Insert(key)
+	q.dirty.Delete(key)
+	q.probe.At(probe.WorkGot, key, 0, len(q.queue), 0)
+	return key, false
+}
+
+// Done lets go of a key that Get handed out. If it was added meanwhile it is queued again, at the end, and that even
+// after ShutDown: the wish was accepted before.
+//
+// Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Done
+func (q *Queue) Done(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.processing.Delete(key)
+	q.probe.At(probe.WorkDone, key, 0)
+	if q.dirty.Has(key) {
+		q.dirty.Delete(key)
+		q.addLocked(key)
+		return
+	}
+	if len(q.processing) == 0 {
+		q.cond.Signal() // only ShutDownWithDrain can be waiting for this
+	}
+}
+
+// ShutDown makes the queue ignore every further Add. Workers finish what is queued, then Get tells them to end.
+// It may be called more than once, and it ends a ShutDownWithDrain that is waiting.
+//
+// Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).ShutDown
+func (q *Queue) ShutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shuttingDown = true
+	q.drain = false
+	q.cond.Broadcast()
+}
+
+// ShutDownWithDrain is ShutDown, and returns when no key is in the hands of a worker, or when ShutDown is called. It
+// asks about hands only: a key that is queued while every worker is between Done and Get does not hold it up.
+//
+// Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).ShutDownWithDrain
+func (q *Queue) ShutDownWithDrain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shuttingDown = true
+	q.drain = true
+	q.cond.Broadcast()
+	for len(q.processing) > 0 && q.drain {
+		q.cond.Wait()
+	}
+}
+
+// ShuttingDown reports whether ShutDown or ShutDownWithDrain has been called.
+func (q *Queue) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shuttingDown
+}
+
+// Len returns how many keys wait for a worker, not counting those in the hands of one.
+func (q *Queue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.queue)
+}
+
+// QueueSnapshot is the state of a work queue at one moment.
+type QueueSnapshot struct {
+	Len        int      `json:"len"`        // keys that wait for a worker
+	Processing []string `json:"processing"` // keys in the hands of workers, sorted
+	Dirty      int      `json:"dirty"`      // keys wanted: the waiting ones, and those to be queued again at their Done
+	Waiting    int      `json:"waiting"`    // keys whose delay has not run out, see [DelayingQueue]
+}
+
+// Snapshot returns the state of the queue.
+func (q *Queue) Snapshot() QueueSnapshot {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return QueueSnapshot{Len: len(q.queue), Processing: sets.List(q.processing), Dirty: len(q.dirty)}
+}

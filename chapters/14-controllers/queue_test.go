@@ -1,0 +1,376 @@
+package controllers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// inBubble runs body with a rate limiting queue whose waiting loop runs on the bubble's clock.
+func inBubble(t *testing.T, body func(t *testing.T, q *RateLimitingQueue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := NewRateLimitingQueue(clock.RealClock{}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var g routine.Group
+		g.Go(ctx, "workqueue.waitingLoop", q.Run)
+		body(t, q)
+		cancel()
+		q.ShutDown()
+		g.Wait()
+	})
+}
+
+func mustGet(t *testing.T, q *RateLimitingQueue, want string) {
+	t.Helper()
+	if q.Len() == 0 {
+		t.Fatalf("queue is empty, want %q in it", want)
+	}
+	if got, shutdown := q.Get(); got != want || shutdown {
+		t.Fatalf("Get() = %q, %v; want %q, false", got, shutdown, want)
+	}
+}
+
+func TestManyAddsBeforeAGetAreOneGet(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		for range 1000 {
+			q.Add("default/a")
+		}
+		mustGet(t, q, "default/a")
+		q.Done("default/a")
+		if got := q.Len(); got != 0 {
+			t.Errorf("%d keys left, want 0", got)
+		}
+	})
+}
+
+func TestKeysComeOutInTheOrderOfTheirFirstAdd(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		for _, key := range []string{"a", "b", "c", "a", "b"} {
+			q.Add(key)
+		}
+		for _, want := range []string{"a", "b", "c"} {
+			mustGet(t, q, want)
+		}
+	})
+}
+
+func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.Add("a")
+		mustGet(t, q, "a")
+		q.Add("a")
+		q.Add("a")
+		if got := q.Len(); got != 0 {
+			t.Fatalf("%d keys queued while a is being worked on, want 0: a second worker could take it", got)
+		}
+		q.Done("a")
+		mustGet(t, q, "a")
+		q.Done("a")
+		if got := q.Len(); got != 0 {
+			t.Errorf("%d keys left, want 0", got)
+		}
+	})
+}
+
+func TestNoKeyIsInTwoHandsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(nil)
+		var mu sync.Mutex
+		working := map[string]bool{}
+		var g routine.Group
+		for range 4 {
+			g.Go(t.Context(), "worker", func(context.Context) {
+				for {
+					key, shutdown := q.Get()
+					if shutdown {
+						return
+					}
+					mu.Lock()
+					if working[key] {
+						t.Errorf("%q is in two hands", key)
+					}
+					working[key] = true
+					mu.Unlock()
+					time.Sleep(time.Millisecond) // the work
+					mu.Lock()
+					working[key] = false
+					mu.Unlock()
+					q.Done(key)
+				}
+			})
+		}
+		for i := range 300 {
+			q.Add(string(rune('a' + i%3)))
+			time.Sleep(100 * time.Microsecond)
+		}
+		q.ShutDown()
+		g.Wait()
+	})
+}
+
+func TestABurstOfUpdatesIsAHandfulOfReconciles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(nil)
+		var state atomic.Int64 // of the one object, as a cache would show it
+		reconciles, seen := 0, int64(0)
+		var g routine.Group
+		g.Go(t.Context(), "worker", func(context.Context) {
+			for {
+				key, shutdown := q.Get()
+				if shutdown {
+					return
+				}
+				seen = state.Load()
+				reconciles++
+				time.Sleep(100 * time.Millisecond)
+				q.Done(key)
+			}
+		})
+		for range 1000 {
+			state.Add(1)
+			q.Add("default/a")
+			time.Sleep(300 * time.Microsecond) // 300 ms in all
+		}
+		q.ShutDown()
+		g.Wait()
+		if seen != 1000 {
+			t.Errorf("the last reconcile saw state %d, want 1000", seen)
+		}
+		if reconciles < 2 || reconciles > 5 {
+			t.Errorf("%d reconciles, want a handful", reconciles)
+		}
+	})
+}
+
+func TestAddAfterAddsWhenTheDelayHasRunOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.AddAfter("a", 5*time.Second)
+		time.Sleep(5*time.Second - 1)
+		synctest.Wait()
+		if got := q.Len(); got != 0 {
+			t.Fatalf("added before its time")
+		}
+		if got := q.Snapshot().Waiting; got != 1 {
+			t.Errorf("%d keys wait, want 1", got)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		mustGet(t, q, "a")
+	})
+}
+
+func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
+	for _, delays := range [][]time.Duration{{5 * time.Second, time.Second}, {time.Second, 5 * time.Second}} {
+		t.Run(delays[0].String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+				q.AddAfter("a", delays[0])
+				q.AddAfter("a", delays[1])
+				time.Sleep(time.Second)
+				synctest.Wait()
+				mustGet(t, q, "a")
+				q.Done("a")
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if got := q.Len(); got != 0 {
+					t.Errorf("fired %d more times, want 0", got)
+				}
+			})
+		})
+	}
+}
+
+func TestDelayedKeysComeInTheOrderOfTheirTimes(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		for i, key := range []string{"c", "a", "b"} {
+			q.AddAfter(key, []time.Duration{3, 1, 2}[i]*time.Second)
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		for _, want := range []string{"a", "b", "c"} {
+			mustGet(t, q, want)
+		}
+	})
+}
+
+func TestNoDelayIsAnAdd(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.AddAfter("a", 0)
+		mustGet(t, q, "a")
+	})
+}
+
+func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewDelayingQueue(clock.RealClock{}, nil)
+		var g routine.Group
+		sent := 0
+		g.Go(t.Context(), "sender", func(context.Context) {
+			for range waitingForAddSize + 1 {
+				q.AddAfter("a", time.Hour)
+				sent++
+			}
+		})
+		synctest.Wait()
+		if sent != waitingForAddSize {
+			t.Errorf("%d AddAfter returned without a waiting loop, want %d", sent, waitingForAddSize)
+		}
+		q.ShutDown()
+		g.Wait() // ShutDown lets the blocked one go
+		if sent != waitingForAddSize+1 {
+			t.Errorf("%d AddAfter returned after ShutDown, want %d", sent, waitingForAddSize+1)
+		}
+	})
+}
+
+func TestFailuresDoubleTheDelayUntilForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		fail := func(want time.Duration) {
+			t.Helper()
+			start := time.Now()
+			q.AddRateLimited("a")
+			key, _ := q.Get()
+			q.Done(key)
+			if got := time.Since(start); got != want {
+				t.Errorf("came back after %v, want %v", got, want)
+			}
+		}
+		for _, want := range []time.Duration{5, 10, 20, 40, 80} {
+			fail(want * time.Millisecond)
+		}
+		if got := q.NumRequeues("a"); got != 5 {
+			t.Errorf("NumRequeues = %d, want 5", got)
+		}
+		q.Forget("a")
+		fail(5 * time.Millisecond)
+	})
+}
+
+func TestTheDelayOfAKeyNeverExceedsAThousandSeconds(t *testing.T) {
+	r := NewItemExponentialFailureRateLimiter(baseDelay, maxDelay)
+	var got time.Duration
+	for range 200 {
+		got = r.When("a")
+	}
+	if got != maxDelay {
+		t.Errorf("the 200th delay is %v, want %v", got, maxDelay)
+	}
+}
+
+func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		var delays []time.Duration
+		for i := range bucketBurst + 3 {
+			delays = append(delays, q.AddRateLimited(string(rune('A'+i))))
+		}
+		for i, delay := range delays[:bucketBurst] {
+			if delay != 5*time.Millisecond {
+				t.Errorf("failure %d waits %v, want 5ms: the burst is not spent", i, delay)
+			}
+		}
+		want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}
+		if got := delays[bucketBurst:]; !slices.Equal(got, want) {
+			t.Errorf("beyond the burst failures wait %v, want %v", got, want)
+		}
+	})
+}
+
+func TestShutDownLetsWorkersFinishWhatIsQueued(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.Add("a")
+		q.Add("b")
+		q.ShutDown()
+		q.Add("c")
+		mustGet(t, q, "a")
+		mustGet(t, q, "b")
+		if key, shutdown := q.Get(); !shutdown {
+			t.Errorf("Get() = %q after the last key, want shutdown", key)
+		}
+	})
+}
+
+func TestDrainWaitsForEveryDone(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.Add("a")
+		q.Add("b")
+		mustGet(t, q, "a")
+		mustGet(t, q, "b")
+		drained := make(chan struct{}) // closed when ShutDownWithDrain has returned
+		go func() { q.ShutDownWithDrain(); close(drained) }()
+		for _, key := range []string{"a", "b"} {
+			synctest.Wait()
+			select {
+			case <-drained:
+				t.Fatalf("drained while %q is in a worker's hands", key)
+			default:
+			}
+			q.Done(key)
+		}
+		<-drained
+	})
+}
+
+func TestShutDownEndsADrain(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.Add("a")
+		mustGet(t, q, "a")
+		drained := make(chan struct{}) // closed when ShutDownWithDrain has returned
+		go func() { q.ShutDownWithDrain(); close(drained) }()
+		synctest.Wait()
+		q.ShutDown()
+		<-drained
+		q.Done("a")
+	})
+}
+
+func TestAKeyWantedAgainIsWorkedOnceMoreAfterShutDown(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		q.Add("a")
+		mustGet(t, q, "a")
+		q.Add("a")
+		q.ShutDown()
+		q.Done("a")
+		mustGet(t, q, "a")
+		q.Done("a")
+		if _, shutdown := q.Get(); !shutdown {
+			t.Error("want shutdown")
+		}
+	})
+}
+
+func TestProbesTellTheLifeOfAKey(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 0)
+	q := NewQueue(probe.New(log).Subject("scheduler"))
+	q.Add("a")
+	q.Get()
+	q.Add("a")
+	q.Done("a")
+	records, _ := log.Since(nil, 0, 100)
+	type moment struct {
+		point probe.Point
+		len   int
+	}
+	want := []moment{{probe.WorkAdded, 1}, {probe.WorkGot, 0}, {probe.WorkAdded, 0}, {probe.WorkDone, 0}, {probe.WorkAdded, 1}}
+	var got []moment
+	for _, r := range records {
+		if r.Key != "a" || r.Subject != "scheduler" {
+			t.Errorf("%v is about %q of %q", r.Point, r.Key, r.Subject)
+		}
+		got = append(got, moment{r.Point, r.Args[0]})
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,134 @@
+package controllers
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+// The default limits of a controller's retries, upstream's.
+const (
+	baseDelay   = 5 * time.Millisecond
+	maxDelay    = 1000 * time.Second
+	bucketQPS   = 10
+	bucketBurst = 100
+)
+
+// RateLimitingQueue is a [DelayingQueue] that knows how long a key that failed should wait: longer each time for one
+// key, and for all keys together no more than ten a second once a burst of a hundred is spent. It is what a controller
+// means by its workqueue.
+//
+// Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: rateLimitingType
+// Differs: the two limiters of upstream's default are built in.
+type RateLimitingQueue struct {
+	*DelayingQueue
+
+	// Set by NewRateLimitingQueue, never changed.
+	perKey  *ItemExponentialFailureRateLimiter
+	overall *BucketRateLimiter
+}
+
+// NewRateLimitingQueue returns an empty queue with upstream's default limits.
+//
+// Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: DefaultTypedControllerRateLimiter
+func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQueue {
+	return &RateLimitingQueue{
+		DelayingQueue: NewDelayingQueue(clk, p),
+		perKey:        NewItemExponentialFailureRateLimiter(baseDelay, maxDelay),
+		overall:       NewBucketRateLimiter(bucketQPS, bucketBurst, clk),
+	}
+}
+
+// AddRateLimited adds key after the longer of what the two limiters ask for, and returns that delay.
+//
+// Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).AddRateLimited
+// Differs: returns the delay, so that it can be shown.
+func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
+	// Both are asked, always: the bucket must give a token even when the key's own delay is the longer.
+	delay := max(q.perKey.When(key), q.overall.When())
+	q.AddAfter(key, delay)
+	return delay
+}
+
+// Forget makes the next failure of key the first one. It is no substitute for Done: that is about the worker's hands,
+// this about the key's past.
+//
+// Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).Forget
+func (q *RateLimitingQueue) Forget(key string) { q.perKey.Forget(key) }
+
+// NumRequeues returns how many times in a row key has failed.
+//
+// Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).NumRequeues
+func (q *RateLimitingQueue) NumRequeues(key string) int { return q.perKey.NumRequeues(key) }
+
+// ItemExponentialFailureRateLimiter doubles a key's delay with each failure. Safe for concurrent use.
+//
+// Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedItemExponentialFailureRateLimiter
+type ItemExponentialFailureRateLimiter struct {
+	// Set at construction, never changed.
+	baseDelay, maxDelay time.Duration
+
+	mu       sync.Mutex // guards failures; innermost
+	failures map[string]int
+}
+
+// NewItemExponentialFailureRateLimiter returns a limiter whose delays are base, 2*base, 4*base, … up to max.
+func NewItemExponentialFailureRateLimiter(base, max time.Duration) *ItemExponentialFailureRateLimiter {
+	return &ItemExponentialFailureRateLimiter{baseDelay: base, maxDelay: max, failures: map[string]int{}}
+}
+
+// When counts one more failure of key and returns how long it should wait.
+//
+// Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: (*TypedItemExponentialFailureRateLimiter).When
+func (r *ItemExponentialFailureRateLimiter) When(key string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	failures := r.failures[key]
+	r.failures[key] = failures + 1
+	delay := r.baseDelay
+	for range failures {
+		if delay >= r.maxDelay {
+			break // before doubling on could overflow
+		}
+		delay *= 2
+	}
+	return min(delay, r.maxDelay)
+}
+
+// Forget makes the next failure of key the first one.
+func (r *ItemExponentialFailureRateLimiter) Forget(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failures, key)
+}
+
+// NumRequeues returns how many failures of key have been counted.
+func (r *ItemExponentialFailureRateLimiter) NumRequeues(key string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failures[key]
+}
+
+// BucketRateLimiter hands out tokens to whoever fails, whatever its key: burst at once, then qps a second. Safe for
+// concurrent use.
+//
+// Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedBucketRateLimiter
+type BucketRateLimiter struct {
+	clock   clock.PassiveClock
+	limiter *rate.Limiter
+}
+
+// NewBucketRateLimiter returns a limiter with a full bucket.
+func NewBucketRateLimiter(qps float64, burst int, clk clock.PassiveClock) *BucketRateLimiter {
+	return &BucketRateLimiter{clock: clk, limiter: rate.NewLimiter(rate.Limit(qps), burst)}
+}
+
+// When takes a token, if need be one of the future, and returns how long it takes until it is there.
+func (r *BucketRateLimiter) When() time.Duration {
+	now := r.clock.Now()
+	return r.limiter.ReserveN(now, 1).DelayFrom(now)
+}

@@ -1,0 +1,67 @@
+package controllers
+
+import (
+	"context"
+	"time"
+
+	"listwatch/internal/probe"
+)
+
+// reconciler is what differs from one controller to the next.
+type reconciler interface {
+	// reconcile looks at the object behind key, as the controller's cache shows it, and does the next thing about it, if
+	// there is one. It is never called twice at once for one key. It must not remember what made somebody add the key:
+	// the key says where to look, not what happened.
+	reconcile(ctx context.Context, key string) (outcome, error)
+}
+
+// outcome is what became of one look at a key.
+type outcome struct {
+	did   string        // in words
+	again time.Duration // look again after this delay; 0: not until something changes
+	why   string        // what is being waited for, if again is not 0
+}
+
+// worker is one pair of hands at a workqueue: take a key, look, let go.
+type worker struct {
+	queue      *RateLimitingQueue
+	reconciler reconciler
+	probe      *probe.Probe
+}
+
+// run works until the queue is shut down and empty.
+func (w *worker) run(ctx context.Context) {
+	for w.processNextWorkItem(ctx) {
+	}
+}
+
+// processNextWorkItem returns false when there will be no more work.
+func (w *worker) processNextWorkItem(ctx context.Context) bool {
+	key, shutdown := w.queue.Get()
+	if shutdown {
+		return false
+	}
+	// Done comes last, after the retry was asked for: until then an Add of the key cannot start a second look.
+	defer w.queue.Done(key)
+	outcome, err := w.reconciler.reconcile(ctx, key)
+	if ctx.Err() != nil {
+		return true // a request cut off by the end of the program is no failure of the key
+	}
+	if err != nil {
+		delay := w.queue.AddRateLimited(key)
+		w.again(key, err.Error(), delay)
+		return true
+	}
+	w.queue.Forget(key)
+	w.probe.Text(probe.Reconciled, outcome.did, key, 0)
+	if outcome.again > 0 {
+		w.queue.AddAfter(key, outcome.again)
+		w.again(key, outcome.why, outcome.again)
+	}
+	return true
+}
+
+// again reports that key will come back.
+func (w *worker) again(key, why string, delay time.Duration) {
+	w.probe.Text(probe.WorkRetry, why, key, 0, int(delay.Milliseconds()))
+}
