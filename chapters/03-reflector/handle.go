@@ -1,0 +1,220 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
+)
+
+// veryShortWatch is the age below which a watch that ended without an event counts as failed.
+const veryShortWatch = time.Second
+
+// eventStore is the part of a [Store] that takes events.
+type eventStore interface {
+	Add(obj any) error
+	Update(obj any) error
+	Delete(obj any) error
+}
+
+// watchHandler carries the events of one watch into a store.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: handleAnyWatch
+// Differs: upstream passes twelve arguments; the same things are fields here.
+type watchHandler struct {
+	// Set before handleAnyWatch.
+	r     *Reflector
+	w     watch.Interface
+	store eventStore
+	start time.Time // before the watch was asked for: some proxies hold back the answer until the first event
+
+	// exitOnBookmark ends the handling, without stopping the watch, when the initial state is complete.
+	exitOnBookmark bool
+
+	// ordered is true once resource versions are worth remembering. Objects of an initial state come in key order, so
+	// the version of one of them says nothing about the others; any event but ADDED shows that this is over.
+	ordered bool
+
+	// Owned by handleAnyWatch, read after it.
+	eventCount       int
+	bookmarkReceived bool   // the one that ends the initial state
+	resourceVersion  string // the newest one worth remembering
+}
+
+// open opens the watch.
+func (h *watchHandler) open(ctx context.Context, options metav1.ListOptions) error {
+	w, err := h.r.config.ListerWatcher.Watch(ctx, options)
+	if err != nil {
+		h.r.noteEnd(err.Error())
+		return err
+	}
+	h.w = w
+	h.r.setWatching(true)
+	h.r.probe.Text(probe.ReflectorWatching, describe(options), "", number(options.ResourceVersion))
+	return nil
+}
+
+// describe says in words where a watch begins.
+func describe(options metav1.ListOptions) string {
+	switch {
+	case !initialEvents(options):
+		return "changes after " + options.ResourceVersion
+	case options.ResourceVersion == "":
+		return "the newest state and its changes"
+	default:
+		return "a state not older than " + options.ResourceVersion + " and its changes"
+	}
+}
+
+// handleAnyWatch carries events until the watch ends, and stops it; or, with exitOnBookmark, until the initial state
+// is complete, and leaves it open. The error is that of an ERROR event, one received from errc (which may be nil), a
+// [VeryShortWatchError], or errStopRequested. A watch that was closed in an orderly way gives nil.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: handleAnyWatch
+func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) error {
+	err := h.handleEvents(ctx, errc)
+	if err == nil && h.exitOnBookmark && h.bookmarkReceived {
+		return nil // the watch goes on in other hands
+	}
+	h.w.Stop()
+	if err == nil && h.eventCount == 0 && h.r.config.Clock.Since(h.start) < veryShortWatch {
+		err = &VeryShortWatchError{Name: h.r.config.Name}
+	}
+	text := "closed"
+	if err != nil {
+		text = err.Error()
+	}
+	h.r.noteEnd(text)
+	h.r.probe.Text(probe.ReflectorWatchEnded, text, "", number(h.r.LastSyncResourceVersion()))
+	return err
+}
+
+func (h *watchHandler) handleEvents(ctx context.Context, errc <-chan error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return errStopRequested
+		case err := <-errc: // nil if there is no resync: a nil channel is never ready
+			return err
+		case event, ok := <-h.w.ResultChan():
+			if !ok {
+				return nil
+			}
+			if err := h.handleEvent(event); err != nil {
+				return err
+			}
+		}
+		if h.exitOnBookmark && h.bookmarkReceived {
+			return nil
+		}
+	}
+}
+
+// handleEvent carries one event into the store. Only an ERROR event gives an error.
+func (h *watchHandler) handleEvent(event watch.Event) error {
+	h.r.received(event)
+	if event.Type == watch.Error {
+		return apierrors.FromObject(event.Object)
+	}
+	obj, err := h.check(event)
+	if err != nil {
+		h.r.count(&h.r.nSkipped) // skipped as a whole: not even its version is believed
+		return nil
+	}
+	if err := h.apply(event, obj); err != nil {
+		h.r.count(&h.r.nStoreErrors)
+	}
+	h.eventCount++
+	h.r.count(&h.r.nEvents)
+	if event.Type != watch.Added {
+		h.ordered = true
+	}
+	// After the store: a reader that learns the version must find the event.
+	h.recordResourceVersion(obj.GetResourceVersion())
+	return nil
+}
+
+var errUnexpectedEvent = errors.New("unexpected event")
+
+// check returns the metadata of an event's object, or an error if the event is nothing we can use.
+func (h *watchHandler) check(event watch.Event) (metav1.Object, error) {
+	if expected := h.r.expectedType; expected != nil && reflect.TypeOf(event.Object) != expected {
+		return nil, errUnexpectedEvent
+	}
+	switch event.Type {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+		return meta.Accessor(event.Object)
+	default:
+		return nil, errUnexpectedEvent
+	}
+}
+
+// apply changes the store. The object of a DELETED event is the last state of what is gone, and goes into the store's
+// Delete; a bookmark has no object, only a version and, once, the mark that the initial state is complete.
+func (h *watchHandler) apply(event watch.Event, obj metav1.Object) error {
+	switch event.Type {
+	case watch.Added:
+		return h.store.Add(event.Object)
+	case watch.Modified:
+		return h.store.Update(event.Object)
+	case watch.Deleted:
+		return h.store.Delete(event.Object)
+	}
+	if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		h.bookmarkReceived = true
+	}
+	if s, ok := h.store.(BookmarkStore); ok {
+		return s.Bookmark(obj.GetResourceVersion())
+	}
+	return nil
+}
+
+// recordResourceVersion remembers from where to go on. While an initial state is being collected nothing of it is in
+// the real store yet, so the reflector is not told.
+func (h *watchHandler) recordResourceVersion(resourceVersion string) {
+	if !h.ordered {
+		return
+	}
+	h.resourceVersion = resourceVersion
+	if h.exitOnBookmark {
+		return
+	}
+	h.r.setLastSyncResourceVersion(resourceVersion)
+	if s, ok := h.store.(ResourceVersionUpdater); ok {
+		s.UpdateResourceVersion(resourceVersion)
+	}
+}
+
+// received reports an event as it comes out of the watch.
+func (r *Reflector) received(event watch.Event) {
+	key, rv := r.identify(event.Object)
+	r.probe.Event(probe.ReflectorReceived, string(event.Type), key, rv)
+}
+
+// identify returns what probes call an object. It costs nothing when nobody listens.
+func (r *Reflector) identify(obj runtime.Object) (key string, rv uint64) {
+	if r.probe == nil {
+		return "", 0
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil || accessor.GetName() == "" {
+		return "", resourceVersionOf(accessor)
+	}
+	key, _ = r.config.KeyOf(obj)
+	return key, resourceVersionOf(accessor)
+}
+
+func resourceVersionOf(accessor metav1.Object) uint64 {
+	if accessor == nil {
+		return 0
+	}
+	return number(accessor.GetResourceVersion())
+}

@@ -1,0 +1,66 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/probe"
+)
+
+// list makes the store's content that of one LIST, read at one resource version, from which a watch can go on.
+//
+// A version that the server cannot serve is given up at once for the newest one: the store may have seen a version
+// that a restored etcd never reached, and without this the reflector would ask for it for ever.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).list
+// Differs: relies on the ListerWatcher to return when ctx is done, instead of leaving it behind in a goroutine.
+func (r *Reflector) list(ctx context.Context) error {
+	options := metav1.ListOptions{ResourceVersion: r.relistResourceVersion()}
+	pager := ListPager{PageSize: r.pageSize(options.ResourceVersion), PageFn: r.config.ListerWatcher.List}
+	list, err := pager.List(ctx, options)
+	if r.isUnavailable(err) {
+		list, err = pager.List(ctx, metav1.ListOptions{ResourceVersion: r.relistResourceVersion()})
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", r.config.Name, err)
+	}
+	if options.ResourceVersion == "0" && list.Paginated {
+		r.paginatedResult = true
+	}
+	r.setIsLastSyncResourceVersionUnavailable(false)
+	if err := r.syncWith(list); err != nil {
+		return fmt.Errorf("store list of %s: %w", r.config.Name, err)
+	}
+	r.setLastSyncResourceVersion(list.ResourceVersion)
+	r.probe.At(probe.ReflectorListed, "", number(list.ResourceVersion), len(list.Items))
+	return nil
+}
+
+// pageSize chooses the page size for a list at resourceVersion. A page can only be had from etcd, a full list also
+// from the watch cache. So when the cache could answer (a version is given), no pages; unless the first list has
+// shown that there is no cache, since one would have ignored the limit.
+func (r *Reflector) pageSize(resourceVersion string) int64 {
+	switch {
+	case r.config.WatchListPageSize != 0:
+		return r.config.WatchListPageSize
+	case r.paginatedResult:
+		return defaultPageSize
+	case resourceVersion != "" && resourceVersion != "0":
+		return 0
+	default:
+		return defaultPageSize
+	}
+}
+
+// syncWith replaces the content of the store.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).syncWith
+func (r *Reflector) syncWith(list *PagedList) error {
+	items := make([]any, len(list.Items))
+	for i, item := range list.Items {
+		items[i] = item
+	}
+	return r.config.Store.Replace(items, list.ResourceVersion)
+}

@@ -1,0 +1,255 @@
+package reflector
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+// A watch is asked to end by itself after five to ten minutes, so that one on a connection that died silently is
+// replaced in time.
+const (
+	defaultMinWatchTimeout = 5 * time.Minute
+	defaultMaxWatchTimeout = 10 * time.Minute
+)
+
+// Config describes a [Reflector]. ListerWatcher, Store and Clock are required.
+type Config struct {
+	Name          string // for errors and snapshots: "informer", "storage/cacher: /registry/pods"
+	ListerWatcher ListerWatcher
+	Store         Store
+	ExpectedType  runtime.Object // events about any other type are skipped; nil: every type is welcome
+	Clock         clock.WithTicker
+	Probe         *probe.Probe
+
+	ResyncPeriod time.Duration // 0: never
+	ShouldResync func() bool   // asked when the period is over; nil: yes
+
+	// UseWatchList makes the reflector ask for the initial state as a stream. Whatever goes wrong with that, it falls
+	// back to a list, for that round.
+	UseWatchList bool
+
+	// WatchListPageSize is the page size of every list; 0 lets the reflector choose. Despite its name, which is
+	// upstream's, it has nothing to do with UseWatchList.
+	WatchListPageSize int64
+
+	// MaxInternalErrorRetryDuration is for how long a watch that fails with 500 InternalError is opened again at
+	// once, without a list. 0: never. The cacher gives etcd 30 s to elect a leader.
+	MaxInternalErrorRetryDuration time.Duration
+
+	// MinWatchTimeout raises the time after which a watch is asked to end to [MinWatchTimeout, 2*MinWatchTimeout).
+	// Values below five minutes have no effect.
+	MinWatchTimeout time.Duration
+
+	// WatchErrorHandler is told of every round that ended because a list failed or a watch could not be opened. It is
+	// not told of errors that came as events of an open watch. It runs in the reflector's goroutine.
+	WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
+
+	Jitter func() float64 // in [0, 1), for delays and watch timeouts; nil: math/rand
+	KeyOf  KeyFunc        // the store's key of an object, for probes only; nil: MetaNamespaceKeyFunc
+}
+
+// Reflector makes a [Store] follow a [ListerWatcher].
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: Reflector
+// Differs: does not log; what upstream logs is a probe, or counted in [Snapshot]. No check of the kind of
+// unstructured objects. No consistency check of streamed against listed state.
+type Reflector struct {
+	// Set by New, never changed.
+	config          Config
+	expectedType    reflect.Type // nil: any
+	minWatchTimeout time.Duration
+	maxWatchTimeout time.Duration
+	probe           *probe.Probe
+
+	// Owned by the goroutine in Run.
+	backoff         backoff
+	paginatedResult bool // the first list came in pages: the server has no watch cache, so do not avoid paging
+
+	mu                                   sync.RWMutex // guards the fields below; innermost
+	lastSyncResourceVersion              string       // of the newest event or list that reached the store; "": none yet
+	isLastSyncResourceVersionUnavailable bool         // the server refused it as too old or too new
+	watching                             bool
+	lastWatchEnd                         string // why the last watch ended, or could not be opened
+	nEvents, nSkipped, nStoreErrors      int
+}
+
+// New returns a reflector that does nothing until [Reflector.Run].
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: NewReflectorWithOptions
+func New(config Config) *Reflector {
+	if config.Jitter == nil {
+		config.Jitter = rand.Float64
+	}
+	if config.KeyOf == nil {
+		config.KeyOf = MetaNamespaceKeyFunc
+	}
+	r := &Reflector{
+		config:          config,
+		minWatchTimeout: defaultMinWatchTimeout,
+		maxWatchTimeout: defaultMaxWatchTimeout,
+		probe:           config.Probe,
+		backoff:         backoff{clock: config.Clock, jitter: config.Jitter},
+	}
+	if config.ExpectedType != nil {
+		r.expectedType = reflect.TypeOf(config.ExpectedType)
+	}
+	if config.MinWatchTimeout > defaultMinWatchTimeout {
+		r.minWatchTimeout = config.MinWatchTimeout
+		r.maxWatchTimeout = 2 * config.MinWatchTimeout
+	}
+	return r
+}
+
+// Run lists and watches, again and again, until ctx is done. Between two rounds it waits, even if the last one ended
+// without an error: a round only ends when something is wrong.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).RunWithContext
+func (r *Reflector) Run(ctx context.Context) {
+	for {
+		err := r.ListAndWatch(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		reason := r.lastEnd()
+		if err != nil {
+			reason = err.Error()
+			r.handleError(ctx, err)
+		}
+		if !r.backOff(ctx, reason) {
+			return
+		}
+	}
+}
+
+func (r *Reflector) handleError(ctx context.Context, err error) {
+	if r.config.WatchErrorHandler != nil {
+		r.config.WatchErrorHandler(ctx, r, err)
+	}
+}
+
+// backOff waits out one step of the backoff. It returns false when ctx is done.
+func (r *Reflector) backOff(ctx context.Context, reason string) bool {
+	delay := r.backoff.delay()
+	r.probe.Text(probe.ReflectorBackoff, reason, "", 0, int(delay/time.Millisecond))
+	return sleep(ctx, r.config.Clock, delay)
+}
+
+// ListAndWatch does one round: it brings the store to a consistent state and follows the changes from there for as
+// long as that goes well. The error is that of a list, or of a watch that could not be opened; a watch that ended
+// later, for whatever reason, and a done ctx give nil. It must not be called twice at once.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).ListAndWatchWithContext
+func (r *Reflector) ListAndWatch(ctx context.Context) error {
+	if r.config.UseWatchList {
+		w, err := r.watchList(ctx)
+		if err == nil && w == nil {
+			return nil // ctx is done
+		}
+		if err == nil {
+			return r.watchWithResync(ctx, w)
+		}
+		// For this round only: the next one tries the stream again.
+	}
+	if err := r.list(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return r.watchWithResync(ctx, nil)
+}
+
+// LastSyncResourceVersion returns the resource version of the newest list or event that was given to the store, ""
+// before the first. The store may be a moment ahead of it.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).LastSyncResourceVersion
+func (r *Reflector) LastSyncResourceVersion() string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.lastSyncResourceVersion
+}
+
+func (r *Reflector) setLastSyncResourceVersion(resourceVersion string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lastSyncResourceVersion = resourceVersion
+}
+
+func (r *Reflector) setIsLastSyncResourceVersionUnavailable(unavailable bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isLastSyncResourceVersionUnavailable = unavailable
+}
+
+// relistResourceVersion returns the version a LIST asks for. The first list takes what the server has at hand ("0");
+// a later one must not be older than what the store has seen; and if the server refused that, the answer has to come
+// from the source itself ("").
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).relistResourceVersion
+func (r *Reflector) relistResourceVersion() string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.isLastSyncResourceVersionUnavailable {
+		return ""
+	}
+	if r.lastSyncResourceVersion == "" {
+		return "0"
+	}
+	return r.lastSyncResourceVersion
+}
+
+// rewatchResourceVersion returns the version a streamed initial state asks for. Unlike a list, the first one does not
+// take what is at hand: it is served from the watch cache, but only once that has caught up with the source.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).rewatchResourceVersion
+func (r *Reflector) rewatchResourceVersion() string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.isLastSyncResourceVersionUnavailable {
+		return ""
+	}
+	return r.lastSyncResourceVersion
+}
+
+// watchTimeoutSeconds returns a random duration in [minWatchTimeout, maxWatchTimeout), as options carry it.
+func (r *Reflector) watchTimeoutSeconds() *int64 {
+	spread := float64(r.maxWatchTimeout - r.minWatchTimeout)
+	timeout := r.minWatchTimeout + time.Duration(r.config.Jitter()*spread)
+	seconds := int64(timeout / time.Second)
+	return &seconds
+}
+
+// isUnavailable reports whether err says that the resource version cannot be had, and if so remembers to ask for
+// the newest one next.
+func (r *Reflector) isUnavailable(err error) bool {
+	if !isExpiredError(err) && !isTooLargeResourceVersionError(err) {
+		return false
+	}
+	r.setIsLastSyncResourceVersionUnavailable(true)
+	return true
+}
+
+// initialEvents reports whether options ask for the current state as a beginning, either openly or, in the older
+// form, by the version they start from.
+func initialEvents(options metav1.ListOptions) bool {
+	if options.SendInitialEvents != nil {
+		return *options.SendInitialEvents
+	}
+	return options.ResourceVersion == "" || options.ResourceVersion == "0"
+}
+
+// number returns a resource version as probes carry it: 0 if it is not a number.
+func number(resourceVersion string) uint64 {
+	rv, _ := strconv.ParseUint(resourceVersion, 10, 64)
+	return rv
+}

@@ -1,0 +1,95 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// ListerWatcher is the server as a reflector knows it. Both calls return promptly once ctx is done.
+//
+// Upstream: k8s.io/client-go/tools/cache/listwatch.go: ListerWatcherWithContext
+// Differs: the context variant is the only one, and has the plain name.
+type ListerWatcher interface {
+	// List returns a list object: its items, its resource version, and a continue token if Limit cut it short.
+	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+
+	// Watch begins a stream of events. ctx bounds the whole stream, not only its beginning. The caller calls Stop
+	// when it has had enough, even if the stream has ended by itself.
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// Store is what a reflector fills. Objects belong to the store from the call on.
+//
+// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on with the next event.
+// An error of Replace or Resync ends the round, and the reflector begins again with a list.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
+type Store interface {
+	Add(obj any) error
+	Update(obj any) error
+	Delete(obj any) error
+	// Replace makes list the whole content of the store, as of resourceVersion.
+	Replace(list []any, resourceVersion string) error
+	// Resync makes the store look at everything it holds again. What that means is the store's affair.
+	Resync() error
+}
+
+// ResourceVersionUpdater is a [Store] that wants to know how far the reflector is. It is told after every event,
+// bookmarks included, and after the event itself was stored. A list's version comes with Replace instead.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: ResourceVersionUpdater
+type ResourceVersionUpdater interface {
+	UpdateResourceVersion(resourceVersion string)
+}
+
+// BookmarkStore is a [Store] that wants to be handed bookmarks in order with the other events.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorBookmarkStore
+type BookmarkStore interface {
+	Bookmark(resourceVersion string) error
+}
+
+// TransformingStore is a [Store] that changes objects before it keeps them. The reflector applies the function to
+// the objects of a streamed initial state as they come in, so that the large form need not be held for all of them
+// at once. The store applies it again in Replace: a TransformFunc must not mind being applied to its own result.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: TransformingStore
+type TransformingStore interface {
+	Store
+	// Transformer may return nil: no transformation.
+	Transformer() TransformFunc
+}
+
+// TransformFunc returns what is to be stored in place of obj. It may change and return obj.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: TransformFunc
+type TransformFunc func(obj any) (any, error)
+
+// KeyFunc returns the key under which a store knows obj.
+//
+// Upstream: k8s.io/client-go/tools/cache/store.go: KeyFunc
+type KeyFunc func(obj any) (string, error)
+
+// MetaNamespaceKeyFunc returns "namespace/name", or "name" for an object without a namespace. A string is taken for
+// a key already and returned as it is.
+//
+// Upstream: k8s.io/client-go/tools/cache/store.go: MetaNamespaceKeyFunc
+// Differs: takes a string where upstream has a type ExplicitKey.
+func MetaNamespaceKeyFunc(obj any) (string, error) {
+	if key, ok := obj.(string); ok {
+		return key, nil
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", fmt.Errorf("key of %T: %w", obj, err)
+	}
+	if namespace := accessor.GetNamespace(); namespace != "" {
+		return namespace + "/" + accessor.GetName(), nil
+	}
+	return accessor.GetName(), nil
+}

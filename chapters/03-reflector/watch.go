@@ -1,0 +1,105 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watch follows changes, opening one watch after another, until something happens that only a new list can heal.
+// The first watch may be given as w, its initial events consumed; it will be stopped. The error is that of a watch
+// that could not be opened. How each kind of end is treated:
+//
+//	cannot open: refused, 429   wait, open again at the same version: nothing was lost
+//	cannot open: anything else  error
+//	closed in an orderly way    open again at once, at the last version seen
+//	closed at once, silently    nil: the server behaves strangely, so begin again
+//	ERROR 410                   nil: the history is gone, so begin again
+//	ERROR 429                   wait, open again
+//	ERROR 500 InternalError     open again at once, as long as retryWithDeadline allows; then nil
+//	ERROR, any other; resync    nil
+//	ctx done                    nil
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watch
+func (r *Reflector) watch(ctx context.Context, w watch.Interface, resyncerrc <-chan error) error {
+	retry := &retryWithDeadline{
+		maxRetryDuration: r.config.MaxInternalErrorRetryDuration,
+		minResetPeriod:   internalErrorReset,
+		isRetryable:      apierrors.IsInternalError,
+		clock:            r.config.Clock,
+	}
+	h := r.handOver(w)
+	for ctx.Err() == nil {
+		if h == nil {
+			opened, err := r.openWatch(ctx)
+			if err != nil && ctx.Err() == nil && isWatchErrorRetriable(err) {
+				r.backOff(ctx, err.Error())
+				continue
+			}
+			if err != nil {
+				return ignoreStop(ctx, err)
+			}
+			h = opened
+		}
+		err := h.handleAnyWatch(ctx, resyncerrc)
+		h = nil
+		retry.After(err)
+		if !r.watchAgain(ctx, err, retry) {
+			return nil
+		}
+	}
+	if h != nil {
+		h.w.Stop()
+		r.setWatching(false)
+	}
+	return nil
+}
+
+// watchAgain decides, after a watch ended with err, whether to open the next one. It may wait.
+func (r *Reflector) watchAgain(ctx context.Context, err error, retry *retryWithDeadline) bool {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errStopRequested):
+		return false
+	case isExpiredError(err):
+		// The version is not marked as unavailable: a list at it is still answered, by something newer.
+		return false
+	case apierrors.IsTooManyRequests(err):
+		return r.backOff(ctx, err.Error())
+	case apierrors.IsInternalError(err):
+		return retry.ShouldRetry()
+	default:
+		return false
+	}
+}
+
+// handOver returns a handler that goes on with a watch whose initial events have been consumed, nil for nil.
+func (r *Reflector) handOver(w watch.Interface) *watchHandler {
+	if w == nil {
+		return nil
+	}
+	return &watchHandler{r: r, w: w, store: r.config.Store, start: r.config.Clock.Now(), ordered: true}
+}
+
+// openWatch opens a watch from the last version seen.
+func (r *Reflector) openWatch(ctx context.Context) (*watchHandler, error) {
+	options := metav1.ListOptions{
+		ResourceVersion:     r.LastSyncResourceVersion(),
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      r.watchTimeoutSeconds(),
+	}
+	h := &watchHandler{r: r, store: r.config.Store, start: r.config.Clock.Now(), ordered: !initialEvents(options)}
+	return h, h.open(ctx, options)
+}
+
+// ignoreStop returns nil in place of an error that is only the echo of a done ctx.
+func ignoreStop(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

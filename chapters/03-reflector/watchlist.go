@@ -1,0 +1,149 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
+)
+
+// watchList makes the store's content that of one stream's initial events, and returns the stream, still open, for
+// the changes that follow. Both results are nil when ctx is done. An error means that this server does not stream
+// initial events, or not now: a list may still work.
+//
+// Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watchList
+func (r *Reflector) watchList(ctx context.Context) (watch.Interface, error) {
+	for ctx.Err() == nil {
+		// From a clean store each time: what an interrupted stream has sent does not say what it had yet to send.
+		temporary := newTemporaryStore(r.config.Store)
+		w, rv, err := r.streamInitialEvents(ctx, temporary)
+		switch {
+		case err == nil && w != nil:
+			return r.installInitialEvents(w, temporary, rv)
+		case ctx.Err() != nil:
+			return nil, nil
+		case err == nil:
+			continue // closed too early, cleanly: the same again
+		case isWatchErrorRetriable(err):
+			r.backOff(ctx, err.Error())
+		case r.isUnavailable(err):
+			continue // at once, with another version
+		default:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// streamInitialEvents fills temporary from a new stream. If the stream's state is complete, it returns the stream and
+// the version of the state. If the stream ended cleanly before that, all results are nil.
+func (r *Reflector) streamInitialEvents(ctx context.Context, temporary *temporaryStore) (watch.Interface, string, error) {
+	sendInitialEvents := true
+	options := metav1.ListOptions{
+		ResourceVersion:      r.rewatchResourceVersion(),
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents:    &sendInitialEvents,
+		AllowWatchBookmarks:  true,
+		TimeoutSeconds:       r.watchTimeoutSeconds(),
+	}
+	h := &watchHandler{r: r, store: temporary, start: r.config.Clock.Now(), exitOnBookmark: true}
+	if err := h.open(ctx, options); err != nil {
+		return nil, "", err
+	}
+	if err := h.handleAnyWatch(ctx, nil); err != nil {
+		return nil, "", err
+	}
+	if !h.bookmarkReceived {
+		return nil, "", nil
+	}
+	return h.w, h.resourceVersion, nil
+}
+
+// installInitialEvents hands the state over to the store, which may be a queue that somebody drains: that is why the
+// state was not collected there.
+func (r *Reflector) installInitialEvents(w watch.Interface, temporary *temporaryStore, resourceVersion string) (watch.Interface, error) {
+	items := temporary.list()
+	r.setIsLastSyncResourceVersionUnavailable(false)
+	if err := r.config.Store.Replace(items, resourceVersion); err != nil {
+		w.Stop()
+		r.setWatching(false)
+		return nil, fmt.Errorf("store initial events of %s: %w", r.config.Name, err)
+	}
+	r.setLastSyncResourceVersion(resourceVersion)
+	r.probe.At(probe.ReflectorSynced, "", number(resourceVersion), len(items))
+	return w, nil
+}
+
+// temporaryStore collects a streamed state. It keeps the order in which objects came, so that an informer tells its
+// handlers of the initial objects in the server's key order.
+//
+// Upstream: k8s.io/client-go/tools/cache/store.go: NewStore
+// Differs: upstream collects in a map, and the initial objects come out in random order.
+type temporaryStore struct {
+	transform TransformFunc // nil: none
+	position  map[string]int
+	items     []any // nil where an object was deleted
+}
+
+var _ Store = (*temporaryStore)(nil)
+
+func newTemporaryStore(target Store) *temporaryStore {
+	s := &temporaryStore{position: map[string]int{}}
+	if t, ok := target.(TransformingStore); ok {
+		s.transform = t.Transformer()
+	}
+	return s
+}
+
+func (s *temporaryStore) Add(obj any) error {
+	key, err := MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return err
+	}
+	if s.transform != nil {
+		if obj, err = s.transform(obj); err != nil {
+			return fmt.Errorf("transform %s: %w", key, err)
+		}
+	}
+	i, ok := s.position[key]
+	if !ok {
+		s.position[key] = len(s.items)
+		s.items = append(s.items, obj)
+		return nil
+	}
+	s.items[i] = obj
+	return nil
+}
+
+func (s *temporaryStore) Update(obj any) error { return s.Add(obj) }
+
+func (s *temporaryStore) Delete(obj any) error {
+	key, err := MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return err
+	}
+	if i, ok := s.position[key]; ok {
+		s.items[i] = nil
+		delete(s.position, key)
+	}
+	return nil
+}
+
+// Replace and Resync are not called on a temporary store.
+func (s *temporaryStore) Replace([]any, string) error {
+	panic("reflector: Replace of a temporary store")
+}
+func (s *temporaryStore) Resync() error { panic("reflector: Resync of a temporary store") }
+
+func (s *temporaryStore) list() []any {
+	items := make([]any, 0, len(s.position))
+	for _, item := range s.items {
+		if item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
