@@ -1,0 +1,194 @@
+package mvcc
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/btree"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+const (
+	firstRevision = 1  // of an empty store, as in etcd: the first write makes revision 2
+	btreeDegree   = 16 // nothing depends on it
+)
+
+// Store keeps every revision of every key until it is told to forget. All methods are safe for concurrent use.
+// Byte slices are copied on the way in and out.
+type Store struct {
+	// Set by New, never changed.
+	clock clock.WithTicker
+
+	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
+	revision  int64      // of the newest write
+	compacted int64      // revisions below it are gone; 0: none
+	keys      *btree.BTreeG[*history]
+	log       []*change // by ascending revision, from the compacted one on
+	watches   map[*watcher]struct{}
+}
+
+var _ kubernetes.Interface = (*Store)(nil)
+
+// New returns an empty store at revision 1. The clock is used for the periodic progress of idle watches only.
+func New(clk clock.WithTicker) *Store {
+	return &Store{
+		clock:    clk,
+		revision: firstRevision,
+		keys:     btree.NewG(btreeDegree, func(a, b *history) bool { return a.key < b.key }),
+		watches:  map[*watcher]struct{}{},
+	}
+}
+
+// Revision returns the newest revision.
+func (s *Store) Revision() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision
+}
+
+// Get returns key as it was at opts.Revision, or as it is.
+func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rev, err := s.readableLocked(ctx, opts.Revision)
+	if err != nil {
+		return kubernetes.GetResponse{}, err
+	}
+	return kubernetes.GetResponse{KV: s.currentLocked(key, rev).keyValue(), Revision: s.revision}, nil
+}
+
+// List returns the keys under prefix in order, from opts.Continue on, as they were at opts.Revision or as they are.
+// Count counts what follows opts.Continue, whatever the limit.
+func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rev, err := s.readableLocked(ctx, opts.Revision)
+	if err != nil {
+		return kubernetes.ListResponse{}, err
+	}
+	from := prefix
+	if opts.Continue != "" {
+		from = opts.Continue
+	}
+	response := kubernetes.ListResponse{Revision: s.revision}
+	end := prefixEnd(prefix)
+	s.keys.AscendGreaterOrEqual(&history{key: from}, func(h *history) bool {
+		if end != "" && h.key >= end {
+			return false
+		}
+		if v := h.at(rev); v != nil {
+			response.Count++
+			if opts.Limit == 0 || int64(len(response.Kvs)) < opts.Limit {
+				response.Kvs = append(response.Kvs, v.keyValue())
+			}
+		}
+		return true
+	})
+	return response, nil
+}
+
+// Count returns how many keys there are under prefix.
+func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOptions) (int64, error) {
+	// One key is read and all are counted.
+	response, err := s.List(ctx, prefix, kubernetes.ListOptions{Limit: 1})
+	return response.Count, err
+}
+
+// OptimisticPut writes key if its modification revision is still expected; 0 expects that there is no such key.
+func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
+	if ok {
+		s.commitLocked(key, value, false)
+	}
+	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
+}
+
+// OptimisticDelete removes key if its modification revision is still expected. With 0 expected, and no such key, it
+// succeeds without making a revision, as in etcd.
+func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64, opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
+	if ok && expected != 0 {
+		s.commitLocked(key, nil, true)
+	}
+	return kubernetes.DeleteResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
+}
+
+// Put writes key unconditionally, as somebody with etcdctl would, and returns the new revision.
+func (s *Store) Put(key string, value []byte) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commitLocked(key, value, false)
+	return s.revision
+}
+
+// Delete removes key unconditionally and returns the revision after that, which is new only if there was such a key.
+func (s *Store) Delete(key string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.currentLocked(key, s.revision) != nil {
+		s.commitLocked(key, nil, true)
+	}
+	return s.revision
+}
+
+// readableLocked returns the revision to read at, s.revision for 0. It expects s.mu.
+func (s *Store) readableLocked(ctx context.Context, rev int64) (int64, error) {
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case rev <= 0:
+		return s.revision, nil
+	case rev > s.revision:
+		return 0, rpctypes.ErrFutureRev
+	case rev < s.compacted:
+		return 0, rpctypes.ErrCompacted
+	default:
+		return rev, nil
+	}
+}
+
+// currentLocked returns key at rev, nil if there is none. It expects s.mu.
+func (s *Store) currentLocked(key string, rev int64) *version {
+	h, ok := s.keys.Get(&history{key: key})
+	if !ok {
+		return nil
+	}
+	return h.at(rev)
+}
+
+// compareLocked is the If of a transaction, and its Else. It expects s.mu.
+func (s *Store) compareLocked(ctx context.Context, key string, expected int64, getOnFailure bool) (*mvccpb.KeyValue, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	current := s.currentLocked(key, s.revision)
+	if current.modRevision() == expected {
+		return nil, true, nil
+	}
+	if !getOnFailure {
+		return nil, false, nil
+	}
+	return current.keyValue(), false, nil
+}
+
+// commitLocked makes the next revision and tells the watches. It expects s.mu.
+func (s *Store) commitLocked(key string, value []byte, deleted bool) {
+	s.revision++
+	h, ok := s.keys.Get(&history{key: key})
+	if !ok {
+		h = &history{key: key}
+		s.keys.ReplaceOrInsert(h)
+	}
+	c := &change{previous: h.at(s.revision), current: h.append(s.revision, value, deleted)}
+	s.log = append(s.log, c)
+	for w := range s.watches {
+		w.offerLocked(c)
+	}
+}
