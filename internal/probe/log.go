@@ -55,6 +55,16 @@ func (l *Log) append(r *Record) {
 	l.next++
 }
 
+// Replay appends a record of another run, at the time it was made there. It gets a sequence number of this log, which is
+// its old one if the recording began at 1 and nothing else writes here.
+func (l *Log) Replay(r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.Seq = l.next
+	l.records[(l.next-1)%uint64(len(l.records))] = r
+	l.next++
+}
+
 // Last returns the sequence number of the newest record, 0 if there is none.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
