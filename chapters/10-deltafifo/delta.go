@@ -1,0 +1,144 @@
+package deltafifo
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	storage "listwatch/chapters/01-storage"
+	reflector "listwatch/chapters/03-reflector"
+)
+
+// DeltaType says what happened to an object, as far as the queue knows. It does not decide what a handler sees: the
+// store does, by having the key or not.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaType
+type DeltaType string
+
+// The types of a [Delta].
+const (
+	// Added, Updated and Deleted stand for one event of the watch each.
+	Added   DeltaType = "Added"
+	Updated DeltaType = "Updated"
+	Deleted DeltaType = "Deleted"
+	// Replaced is one object of a list. Whether it changed since we last saw it is not known.
+	Replaced DeltaType = "Replaced"
+	// Sync is one object of the local store, shown again because a resync is due.
+	Sync DeltaType = "Sync"
+	// ReplacedAll is a whole list as one delta; its object is a [ReplacedAllInfo].
+	ReplacedAll DeltaType = "ReplacedAll"
+	// SyncAll is a whole resync as one delta; its object is a [SyncAllInfo].
+	SyncAll DeltaType = "SyncAll"
+	// Bookmark carries a resource version and no change; its object is a [BookmarkInfo].
+	Bookmark DeltaType = "Bookmark"
+)
+
+// Delta is one change. Object is one of these kinds:
+//
+//   - the API object after the change, or before it if it was deleted;
+//   - a [DeletedFinalStateUnknown] if the deletion was concluded, not seen;
+//   - [ReplacedAllInfo], [SyncAllInfo] or [BookmarkInfo], for the types of these names.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: Delta
+// Differs: carries its key, worked out once on entry; upstream works it out again at every step.
+type Delta struct {
+	Type   DeltaType
+	Object any
+	Key    string // of Object; "" for ReplacedAll, SyncAll and Bookmark, which concern no single key
+}
+
+// Deltas is a list of changes, the oldest first.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: Deltas
+type Deltas []Delta
+
+// Newest returns the last change of d, nil if d is empty.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (Deltas).Newest
+func (d Deltas) Newest() *Delta {
+	if len(d) == 0 {
+		return nil
+	}
+	return &d[len(d)-1]
+}
+
+// DeletedFinalStateUnknown stands in for the object of a deletion that nobody saw: the watch was broken when it
+// happened, and the next list no longer had the key. Obj is the last state known, which may be older than the one
+// that was deleted, or nil.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeletedFinalStateUnknown
+type DeletedFinalStateUnknown struct {
+	Key string
+	Obj any
+}
+
+// ReplacedAllInfo is the object of a [ReplacedAll] delta. Objects have been transformed already.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: ReplacedAllInfo
+type ReplacedAllInfo struct {
+	ResourceVersion string
+	Objects         []any
+}
+
+// SyncAllInfo is the object of a [SyncAll] delta. What is to be synced is known to the store, not to the queue.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: SyncAllInfo
+type SyncAllInfo struct{}
+
+// BookmarkInfo is the object of a [Bookmark] delta.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: BookmarkInfo
+type BookmarkInfo struct {
+	ResourceVersion string
+}
+
+// KeyError says that no key could be made for Obj.
+//
+// Upstream: k8s.io/client-go/tools/cache/store.go: KeyError
+type KeyError struct {
+	Obj any
+	Err error
+}
+
+// Error names the type of the object, not its content, which may be large and secret.
+func (e KeyError) Error() string { return fmt.Sprintf("make key of %T: %v", e.Obj, e.Err) }
+
+// Unwrap returns what the key function said.
+func (e KeyError) Unwrap() error { return e.Err }
+
+// DeletionHandlingMetaNamespaceKeyFunc is [reflector.MetaNamespaceKeyFunc] for anything a handler's OnDelete may be
+// given: the key of a [DeletedFinalStateUnknown] is written in it.
+//
+// Upstream: k8s.io/client-go/tools/cache/controller.go: DeletionHandlingMetaNamespaceKeyFunc
+func DeletionHandlingMetaNamespaceKeyFunc(obj any) (string, error) {
+	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+		return tombstone.Key, nil
+	}
+	return reflector.MetaNamespaceKeyFunc(obj)
+}
+
+// Identify returns the key and the resource version under which a probe speaks of obj, which may be any object of a
+// [Delta]. What obj does not have is returned as zero. It is for probes only: to a client, resource versions are opaque.
+func Identify(obj any) (key string, rv uint64) {
+	switch info := obj.(type) {
+	case DeletedFinalStateUnknown:
+		_, rv = Identify(info.Obj)
+		return info.Key, rv
+	case ReplacedAllInfo:
+		return "", parseRV(info.ResourceVersion)
+	case BookmarkInfo:
+		return "", parseRV(info.ResourceVersion)
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", 0
+	}
+	key, _ = reflector.MetaNamespaceKeyFunc(obj)
+	return key, parseRV(accessor.GetResourceVersion())
+}
+
+func parseRV(resourceVersion string) uint64 {
+	// A resource version that is not a number is legal on a client; the page shows it as 0.
+	rv, _ := storage.APIObjectVersioner{}.ParseResourceVersion(resourceVersion)
+	return rv
+}

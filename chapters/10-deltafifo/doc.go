@@ -1,0 +1,25 @@
+// Package deltafifo decouples the reflector, which must never wait for a handler, from the one goroutine that applies
+// changes to the local store. What goes in are the reflector's calls (Add, Update, Delete, Replace, Resync); what comes
+// out are [Delta]s, and nothing that happened is lost on the way.
+//
+// Two queues live here behind one [Queue] interface:
+//
+//   - delta_fifo.go: [DeltaFIFO], which gathers everything that happened to one key and hands it over together. The
+//     order of keys is that of their first appearance, so changes to different keys may overtake each other.
+//   - the_real_fifo.go, pop.go: [RealFIFO], which replaced it: one item per change, in the order of arrival.
+//
+// The rest serves both: delta.go is the vocabulary, queue.go the contracts, base.go the lock, the wait and the
+// knowledge of when the first list has been dealt with, reconcile.go finds what a new list no longer mentions.
+//
+// # Concurrency
+//
+// There is no goroutine in this package. Every queue has one mutex, mu, and one condition variable on it, on which Pop
+// waits for items. Writers may call from anywhere; Pop and PopBatch belong to one consumer goroutine. The processing
+// function runs under mu, except in a [RealFIFO] made with UnlockWhileProcessing while fewer than 2000 items wait.
+// While mu is held a queue calls [KeyListerGetter], which has a lock of its own: mu is taken before that lock, so
+// whoever holds the store's lock must not call the queue.
+//
+// Upstream: k8s.io/client-go/tools/cache
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go
+package deltafifo

@@ -1,0 +1,95 @@
+package deltafifo
+
+import (
+	"errors"
+
+	reflector "listwatch/chapters/03-reflector"
+)
+
+// ErrFIFOClosed is what Pop returns once the queue is closed and empty.
+//
+// Upstream: k8s.io/client-go/tools/cache/fifo.go: ErrFIFOClosed
+var ErrFIFOClosed = errors.New("queue is closed")
+
+// PopProcessFunc is given what Pop took from the queue: all that waited for one key, oldest first. isInInitialList
+// says that the first list has not been dealt with yet. deltas is valid only until the function returns.
+//
+// Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
+// Differs: takes Deltas; upstream takes an interface{} that is always Deltas.
+type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
+
+// ProcessBatchFunc is given consecutive deltas of different keys. deltas is valid only until the function returns.
+//
+// Upstream: k8s.io/client-go/tools/cache/fifo.go: ProcessBatchFunc
+type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
+
+// Queue is a store to the reflector on one side and a queue to the controller on the other.
+//
+// Upstream: k8s.io/client-go/tools/cache/fifo.go: Queue
+type Queue interface {
+	reflector.Store
+
+	// Pop waits until there is something to process, takes it and calls process. It returns what process returned,
+	// or [ErrFIFOClosed] if the queue is closed and empty. What was taken is gone even if process fails.
+	Pop(process PopProcessFunc) error
+	// HasSynced says whether all of the first list has been taken. What "taken" means differs: see [DeltaFIFO.Pop]
+	// and [RealFIFO.Pop].
+	HasSynced() bool
+	// HasSyncedChecker is HasSynced to wait for.
+	HasSyncedChecker() DoneChecker
+	// Close makes Pop return [ErrFIFOClosed] once the queue is empty. Writers are not refused.
+	Close()
+	// Snapshot returns the state of the queue without waiting for whoever processes.
+	Snapshot() Snapshot
+}
+
+// QueueWithBatch is a [Queue] whose consumer may take several deltas at once.
+//
+// Upstream: k8s.io/client-go/tools/cache/fifo.go: QueueWithBatch
+type QueueWithBatch interface {
+	Queue
+
+	// PopBatch waits like Pop, takes as many deltas as may be processed together, and calls processBatch, or
+	// processSingle if it took only one.
+	PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error
+}
+
+// KeyListerGetter is what a queue needs to know about the store that its consumer fills. Both methods may be called
+// under the queue's lock and must not call back.
+//
+// Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: KeyListerGetter
+type KeyListerGetter interface {
+	// ListKeys returns the keys of all objects in the store, in any order.
+	ListKeys() []string
+	// GetByKey returns the object stored under key. An error means that it cannot be told whether there is one.
+	GetByKey(key string) (obj any, exists bool, err error)
+}
+
+// DoneChecker is something that ends once and can be waited for without polling.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: DoneChecker
+type DoneChecker interface {
+	// Name says what is being waited for.
+	Name() string
+	// Done returns a channel that is closed when it is done; nothing is ever sent on it.
+	Done() <-chan struct{}
+}
+
+// IsDone asks without waiting.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: IsDone
+func IsDone(checker DoneChecker) bool {
+	select {
+	case <-checker.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Snapshot is the state of a queue at one moment.
+type Snapshot struct {
+	Kind   string `json:"kind"`   // "real" or "delta"
+	Len    int    `json:"len"`    // deltas that wait
+	Synced bool   `json:"synced"` // the first list has been dealt with
+}

@@ -1,0 +1,20 @@
+// Package indexer is the local copy of what the server holds: the store that handlers and listers read instead of
+// asking the server.
+//
+//   - thread_safe_store.go: [ThreadSafeStore], a map of objects and its indices under one lock.
+//   - index.go: [IndexFunc] and the indices, which are kept up to date with every write.
+//   - store.go: [Store] and [Indexer], the same for objects that know their own key, and their one implementation
+//     [Cache].
+//   - listers.go: [Lister], the typed way to read.
+//
+// # Concurrency
+//
+// There is no goroutine in this package. One RWMutex, ThreadSafeStore.mu, guards objects and indices together, so that
+// no reader sees one without the other. It is innermost: nothing is called under it but index functions, and they must
+// not call back. Everything may be called from anywhere; the objects that come out are shared with everybody, and
+// nobody may write to them.
+//
+// Upstream: k8s.io/client-go/tools/cache
+// Upstream: k8s.io/client-go/tools/cache/store.go
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go
+package indexer

@@ -1,0 +1,179 @@
+package indexer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// NamespaceIndex is the customary name of the index that [MetaNamespaceIndexFunc] feeds.
+//
+// Upstream: k8s.io/client-go/tools/cache/index.go: NamespaceIndex
+const NamespaceIndex = "namespace"
+
+// IndexFunc returns the values under which obj is to be found. It may be called at any time with any object that is or
+// was stored, must return the same each time, and must not call the store. An error is a broken promise: the store
+// panics.
+//
+// Upstream: k8s.io/client-go/tools/cache/index.go: IndexFunc
+type IndexFunc func(obj any) ([]string, error)
+
+// Indexers maps the name of an index to the function that feeds it.
+//
+// Upstream: k8s.io/client-go/tools/cache/index.go: Indexers
+type Indexers map[string]IndexFunc
+
+// MetaNamespaceIndexFunc indexes objects by namespace.
+//
+// Upstream: k8s.io/client-go/tools/cache/index.go: MetaNamespaceIndexFunc
+func MetaNamespaceIndexFunc(obj any) ([]string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return []string{""}, fmt.Errorf("object has no meta: %w", err)
+	}
+	return []string{accessor.GetNamespace()}, nil
+}
+
+// entry is one stored object. Items and indices point to the same entry, so an update that changes no index value is
+// one assignment, and a lookup by index needs no second lookup by key.
+type entry struct {
+	key string
+	obj any
+}
+
+// index maps an indexed value to the entries found under it. No set in it is empty: values that come and go, such as
+// the names of short-lived objects, would otherwise stay for ever.
+type index map[string]map[*entry]struct{}
+
+// storeIndex holds all indices of a store. It has no lock of its own.
+//
+//	indices  "namespace" ─► "default" ─► { a, b }
+//	                        "system"  ─► { c }
+//	         "node"      ─► "node-1"  ─► { a, c }
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: storeIndex
+// Differs: sets hold the entries themselves; upstream holds keys and looks each of them up.
+type storeIndex struct {
+	indexers Indexers
+	indices  map[string]index // for every name in indexers
+}
+
+func newStoreIndex(indexers Indexers) storeIndex {
+	s := storeIndex{indexers: Indexers{}, indices: map[string]index{}}
+	for name, indexFunc := range indexers {
+		s.indexers[name] = indexFunc
+		s.indices[name] = index{}
+	}
+	return s
+}
+
+// add adds more indexers, which must all be new. The caller indexes what is already stored.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).addIndexers
+func (s *storeIndex) add(indexers Indexers) error {
+	for name := range indexers {
+		if _, exists := s.indexers[name]; exists {
+			return fmt.Errorf("indexer conflict: %s exists", name)
+		}
+	}
+	maps.Copy(s.indexers, indexers)
+	for name := range indexers {
+		s.indices[name] = index{}
+	}
+	return nil
+}
+
+// reset forgets all entries.
+func (s *storeIndex) reset() {
+	for name := range s.indices {
+		s.indices[name] = index{}
+	}
+}
+
+// update moves e in every index from the values of old to those of obj; nil has no values.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateIndices
+func (s *storeIndex) update(e *entry, old, obj any) {
+	for name := range s.indexers {
+		s.updateSingle(name, e, old, obj)
+	}
+}
+
+// updateSingle does it for one index.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateSingleIndex
+func (s *storeIndex) updateSingle(name string, e *entry, old, obj any) {
+	oldValues := s.values(name, e.key, old)
+	newValues := s.values(name, e.key, obj)
+	if slices.Equal(oldValues, newValues) {
+		return // the most common case: an update that does not move the object
+	}
+	idx := s.indices[name]
+	for _, value := range oldValues {
+		idx.remove(value, e)
+	}
+	for _, value := range newValues {
+		idx.insert(value, e)
+	}
+}
+
+func (s *storeIndex) values(name, key string, obj any) []string {
+	if obj == nil {
+		return nil
+	}
+	values, err := s.indexers[name](obj)
+	if err != nil {
+		panic(fmt.Sprintf("indexer: index %q of %q: %v", name, key, err))
+	}
+	return values
+}
+
+func (i index) insert(value string, e *entry) {
+	set := i[value]
+	if set == nil {
+		set = map[*entry]struct{}{}
+		i[value] = set
+	}
+	set[e] = struct{}{}
+}
+
+func (i index) remove(value string, e *entry) {
+	set := i[value]
+	delete(set, e)
+	if len(set) == 0 {
+		delete(i, value)
+	}
+}
+
+// find returns the entries under value.
+func (s *storeIndex) find(name, value string) (map[*entry]struct{}, error) {
+	idx, exists := s.indices[name]
+	if !exists {
+		return nil, fmt.Errorf("index %s does not exist", name)
+	}
+	return idx[value], nil
+}
+
+// findLike returns the entries that share at least one value with obj.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).getKeysFromIndex
+func (s *storeIndex) findLike(name string, obj any) (map[*entry]struct{}, error) {
+	indexFunc, exists := s.indexers[name]
+	if !exists {
+		return nil, fmt.Errorf("index %s does not exist", name)
+	}
+	values, err := indexFunc(obj)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 1 {
+		return s.indices[name][values[0]], nil
+	}
+	union := map[*entry]struct{}{}
+	for _, value := range values {
+		maps.Copy(union, s.indices[name][value])
+	}
+	return union, nil
+}

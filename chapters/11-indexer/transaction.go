@@ -1,0 +1,92 @@
+package indexer
+
+import (
+	"slices"
+	"strings"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+)
+
+// TransactionType says what a [Transaction] does.
+//
+// Upstream: k8s.io/client-go/tools/cache/store.go: TransactionType
+// Differs: there is no Add: whether an object is new is for the store to say, in [Transaction.Existed].
+type TransactionType string
+
+// The types of a [Transaction].
+const (
+	TransactionTypeUpdate TransactionType = "Update"
+	TransactionTypeDelete TransactionType = "Delete"
+)
+
+// Transaction is one write among several that are applied under one lock, and its result.
+//
+// Upstream: k8s.io/client-go/tools/cache/store.go: Transaction
+// Differs: the store writes down what was there before; upstream's caller asks for it beforehand, one by one.
+type Transaction struct {
+	Type   TransactionType
+	Key    string
+	Object any
+
+	// Set by the store.
+	Old     any  // what was stored under Key
+	Existed bool // whether anything was
+}
+
+// Transaction applies txns in order as one step: no reader sees only some of them.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Transaction
+func (c *ThreadSafeStore) Transaction(txns []Transaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range txns {
+		txn := &txns[i]
+		switch txn.Type {
+		case TransactionTypeUpdate:
+			txn.Old, txn.Existed = c.updateLocked(txn.Key, txn.Object)
+		case TransactionTypeDelete:
+			txn.Old, txn.Existed = c.deleteLocked(txn.Key, txn.Object)
+		}
+	}
+}
+
+// Replace makes txns, all of them updates, the whole content of the store as of resourceVersion. It returns what is
+// gone, as deletions sorted by key, with the last known object in Old.
+//
+// Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
+// Differs: reports what the replacement changed; upstream compares before it replaces.
+func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (gone []Transaction) {
+	entries := make([]entry, len(txns)) // one allocation; entries of one list tend to live as long as each other
+	items := make(map[string]*entry, len(txns))
+	for i := range txns {
+		entries[i] = entry{key: txns[i].Key, obj: txns[i].Object}
+		items[txns[i].Key] = &entries[i]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	previous := c.items
+	c.items = items
+	c.rv = resourceVersion
+	c.index.reset()
+	for _, e := range items {
+		c.index.update(e, nil, e.obj)
+	}
+	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{ResourceVersion: resourceVersion})
+	return compare(previous, items, txns)
+}
+
+// compare completes txns with what was there before and returns what is there no more.
+func compare(previous, items map[string]*entry, txns []Transaction) (gone []Transaction) {
+	for i := range txns {
+		if e, existed := previous[txns[i].Key]; existed {
+			txns[i].Old, txns[i].Existed = e.obj, true
+		}
+	}
+	for key, e := range previous {
+		if _, still := items[key]; !still {
+			gone = append(gone, Transaction{Type: TransactionTypeDelete, Key: key, Old: e.obj, Existed: true})
+		}
+	}
+	slices.SortFunc(gone, func(a, b Transaction) int { return strings.Compare(a.Key, b.Key) })
+	return gone
+}
