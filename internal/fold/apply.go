@@ -1,0 +1,270 @@
+package fold
+
+import (
+	"strings"
+
+	"listwatch/internal/probe"
+)
+
+// ownerKinds says which kind of subject owns a queue: the kind that opens at the station which sends into it. A
+// queue without an owner belongs to somebody who is simply there.
+var ownerKinds = ownersOf(probe.Points())
+
+func ownersOf(all []probe.Point) map[string]string {
+	opens := map[probe.Station]string{}
+	for _, p := range all {
+		if info := p.Info(); info.Op == probe.Open {
+			opens[info.Station] = info.Opens
+		}
+	}
+	owners := map[string]string{}
+	for _, p := range all {
+		if info := p.Info(); info.Op == probe.Send || info.Op == probe.Push {
+			owners[info.Queue] = opens[info.Station]
+		}
+	}
+	return owners
+}
+
+// Apply folds records, which must follow each other in the order of the log. Records up to Seq have been folded
+// already and are passed over, so batches may overlap. Records missing between Seq and the first one are counted as
+// lost, and what they could have said is forgotten.
+func (s *State) Apply(records []probe.Record) {
+	for i := range records {
+		s.apply(&records[i])
+	}
+}
+
+func (s *State) apply(r *probe.Record) {
+	if r.Seq <= s.Seq {
+		return
+	}
+	if missing := r.Seq - s.Seq - 1; missing > 0 {
+		s.forget(missing)
+	}
+	s.Seq = r.Seq
+	s.T = int64(r.Time)
+	info := r.Point.Info()
+	res := s.resource(r.Resource)
+	moment := momentOf(r, info)
+	res.station(string(info.Station)).note(moment, info, r)
+	switch info.Op {
+	case probe.Open:
+		res.Subjects[r.Subject] = newSubject(info.Opens, r.Seq)
+	case probe.Close:
+		delete(res.Subjects, r.Subject)
+		return
+	}
+	if subject := s.subjectOf(res, info, r); subject != nil {
+		subject.note(moment, info, r)
+		subject.move(info, r)
+	}
+	res.applySpecial(info, r)
+}
+
+// note keeps a record as the newest of its station.
+func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
+	st.Count++
+	st.Last = m
+	if r.RV != 0 {
+		st.RV = r.RV
+	}
+	keepArgs(st.Vars, info, r)
+}
+
+// note keeps a record as the newest of its subject.
+func (sub *Subject) note(m Moment, info *probe.Info, r *probe.Record) {
+	sub.Last = m
+	if r.RV != 0 {
+		sub.RV = r.RV
+	}
+	if r.Text != "" {
+		sub.Texts[info.Name] = m.Text
+	}
+	keepArgs(sub.Vars, info, r)
+}
+
+// move carries a token into or out of one of the subject's queues, if that is what the point does.
+func (sub *Subject) move(info *probe.Info, r *probe.Record) {
+	token := Token{Type: bound(r.Type), Key: bound(r.Key), RV: r.RV}
+	length, capacity := int64(r.Args[0]), int64(r.Args[1])
+	switch info.Op {
+	case probe.Send, probe.Recv:
+		sub.queue(info.Queue).transfer(info.Op == probe.Send, token, capacity)
+	case probe.Push, probe.Pop:
+		sub.queue(info.Queue).change(token, length, capacity)
+	}
+}
+
+// subjectOf returns whom the record is about, nil if that is nobody. (A queue always has somebody, if need be "".) A queue that belongs to a kind that opens and
+// closes is not moved for a subject that is not open: that is a late word about somebody who has gone. Only after a
+// gap, when the opening may be what was lost, a send makes its subject appear.
+func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Subject {
+	if r.Subject == "" && info.Queue == "" {
+		return nil
+	}
+	if subject, ok := res.Subjects[r.Subject]; ok {
+		return subject
+	}
+	kind := ownerKinds[info.Queue]
+	if kind == "" && aboutOpened(info) {
+		return nil
+	}
+	if kind != "" && (s.Lost == 0 || info.Op != probe.Send) {
+		return nil
+	}
+	subject := newSubject(kind, 0)
+	res.Subjects[r.Subject] = subject
+	return subject
+}
+
+// aboutOpened reports whether a point without a queue speaks for subjects that open and close: everything that
+// happens at a station where somebody opens, on the server's side of the wire, and in a handler.
+func aboutOpened(info *probe.Info) bool {
+	if info.Queue != "" {
+		return false
+	}
+	switch info.Station {
+	case probe.Etcd3, probe.Watcher, probe.Listener, probe.Handler:
+		return true
+	}
+	return info.Lane == "handlers.WatchServer"
+}
+
+// forget is what a gap does: nothing is known of the queues any more, and whoever opens and closes is kept, because
+// most of them will still be there.
+func (s *State) forget(missing uint64) {
+	s.Lost += missing
+	for _, res := range s.Resources {
+		for _, subject := range res.Subjects {
+			clear(subject.Queues)
+		}
+		res.Ring.Cells = []Cell{}
+	}
+}
+
+// applySpecial holds what the table of points cannot say.
+func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
+	switch rec.Point {
+	case probe.RingAppend, probe.RingResize, probe.RVAdvanced, probe.CacheReplaced:
+		r.Ring.apply(info, rec)
+	case probe.ReflectorReceived:
+		r.takeResult(rec)
+	}
+	switch rec.Point {
+	case probe.StoreUpdate, probe.IndexerUpdated:
+		r.shelf(string(info.Station)).update(rec, arg(info, rec, "n"))
+	case probe.CacheReplaced:
+		r.Shelves[string(probe.Store)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
+	}
+}
+
+// apply keeps the ring's two hands and what lies between them.
+func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
+	ring.Newest = max(ring.Newest, r.RV)
+	if r.Point == probe.RVAdvanced {
+		return
+	}
+	ring.Start, ring.End = arg(info, r, "start"), arg(info, r, "end")
+	ring.Capacity = arg(info, r, "capacity")
+	switch r.Point {
+	case probe.RingAppend:
+		ring.Oldest = uint64(arg(info, r, "oldest"))
+		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: bound(r.Type), Key: bound(r.Key), RV: r.RV}
+		ring.Cells = append(ring.Cells, cell)
+	case probe.RingResize:
+		ring.Oldest = uint64(arg(info, r, "oldest"))
+	case probe.CacheReplaced:
+		ring.Oldest, ring.Newest = r.RV, r.RV
+		ring.Cells = []Cell{}
+	}
+	ring.Cells = newest(ring.Cells, min(ring.End-ring.Start, maxCells))
+}
+
+// takeResult lets the cacher's own reflector be the receiver of resultChan, which reports nothing itself: the watch
+// it reads is the youngest one of the resource.
+func (r *Resource) takeResult(rec *probe.Record) {
+	if rec.Subject != "cacher" {
+		return
+	}
+	var youngest *Subject
+	for _, subject := range r.Subjects {
+		if subject.Kind == "watchchan" && (youngest == nil || subject.Opened > youngest.Opened) {
+			youngest = subject
+		}
+	}
+	if youngest == nil {
+		return
+	}
+	q := youngest.queue("etcd3-result")
+	q.transfer(false, Token{}, q.Cap)
+}
+
+// update puts an object on the shelf, or takes it off.
+func (sh *Shelf) update(r *probe.Record, n int64) {
+	sh.N = n
+	key := bound(r.Key)
+	rows := sh.Rows[:0]
+	for _, row := range sh.Rows {
+		if row.Key != key {
+			rows = append(rows, row)
+		}
+	}
+	if !strings.HasPrefix(strings.ToUpper(r.Type), "DELETE") {
+		rows = append(rows, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq})
+	}
+	sh.Rows = newest(rows, maxRows)
+}
+
+func momentOf(r *probe.Record, info *probe.Info) Moment {
+	return Moment{
+		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: bound(r.Subject), Type: bound(r.Type),
+		Key: bound(r.Key), RV: r.RV, Text: bound(r.Text),
+	}
+}
+
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue.
+func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
+	if info.Queue != "" {
+		return
+	}
+	for i, name := range info.ArgNames() {
+		vars[name] = int64(r.Args[i])
+	}
+}
+
+// arg returns the arg of that name, 0 if the point has none.
+func arg(info *probe.Info, r *probe.Record, name string) int64 {
+	for i, known := range info.ArgNames() {
+		if known == name {
+			return int64(r.Args[i])
+		}
+	}
+	return 0
+}
+
+// bound cuts a text that somebody else chose, and makes it valid UTF-8.
+func bound(text string) string {
+	if len(text) <= maxText && isASCII(text) {
+		return text
+	}
+	var cut strings.Builder
+	n := 0
+	for _, r := range text { // an invalid byte is one U+FFFD, here as in JSON
+		if n == maxText {
+			break
+		}
+		cut.WriteRune(r)
+		n++
+	}
+	return cut.String()
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,18 @@
+// Package fold turns the log of moments into the picture of the machine.
+//
+// What a page shows, live or replayed, is one function of what stands in the log: [State.Apply] over the records,
+// from the beginning or from a state that was kept as JSON. The function knows the stations only through the table
+// of points in package probe: a point's Op, Queue, Args and Opens say everything that a record does to the picture.
+// The few facts that the table cannot say are in one place, [State.applySpecial].
+//
+// The page has the same function a second time, in viz/assets/fold.js. The two are written to be read side by side,
+// function by function, and are held together by [State.Hash]: the same records must give the same hash.
+//
+//   - state.go: what a State holds; its JSON form is the page's snapshot and a recording's keyframe.
+//   - apply.go: the function.
+//   - queue.go: how tokens are counted although a receive may be written down before its send.
+//   - hash.go: when two states are equal.
+//   - record.go: the JSON form of one record.
+//
+// There is no goroutine and no lock in this package: a State belongs to whoever folds it.
+package fold

@@ -1,0 +1,55 @@
+package fold
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+)
+
+// Canonical returns the state as JSON with all keys in order, no white space, and nothing escaped that need not be:
+// the same bytes that canonical in fold.js gives.
+func (s *State) Canonical() []byte {
+	written, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
+	}
+	var tree any
+	decoder := json.NewDecoder(bytes.NewReader(written))
+	decoder.UseNumber()
+	if err := decoder.Decode(&tree); err != nil {
+		panic(fmt.Sprintf("fold: own JSON: %v", err))
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(tree); err != nil { // maps are written in the order of their keys
+		panic(fmt.Sprintf("fold: own JSON: %v", err))
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// Hash returns a short text that is equal for equal states.
+func (s *State) Hash() string {
+	sum := fnv.New32a()
+	sum.Write(s.Canonical())
+	return fmt.Sprintf("%08x", sum.Sum32())
+}
+
+// Clone returns a state that shares nothing with s.
+func (s *State) Clone() *State {
+	clone, err := Read(s.Canonical())
+	if err != nil {
+		panic(fmt.Sprintf("fold: own JSON: %v", err))
+	}
+	return clone
+}
+
+// Read returns the state that was written as JSON.
+func Read(written []byte) (*State, error) {
+	s := New()
+	if err := json.Unmarshal(written, s); err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,48 @@
+package fold
+
+// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
+// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice.
+func (q *Queue) transfer(send bool, token Token, capacity int64) {
+	q.Cap = capacity
+	if send {
+		q.Sent++
+		q.Tokens = append(q.Tokens, token)
+	} else {
+		q.Received++
+	}
+	q.settle(q.Sent - q.Received)
+}
+
+// change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth. A push that
+// leaves the length as it was has found its key queued already; a pop may take several.
+func (q *Queue) change(token Token, length, capacity int64) {
+	q.Cap = capacity
+	grown := length - q.Len
+	if grown > 0 {
+		q.Sent += grown
+		q.Tokens = append(q.Tokens, token)
+	} else {
+		q.Received -= grown
+	}
+	q.settle(length)
+}
+
+// settle makes length the length and lets the oldest tokens go: those that remain are the newest ones, so they are
+// right whatever was dropped.
+func (q *Queue) settle(length int64) {
+	q.Len = max(0, length)
+	q.High = max(q.High, q.Len)
+	q.Tokens = newest(q.Tokens, min(q.Len, maxTokens))
+}
+
+// newest returns the last n elements of list, or all. The list is moved to the front of its array, so that a list
+// that is trimmed for ever does not grow for ever.
+func newest[T any](list []T, n int64) []T {
+	drop := int64(len(list)) - max(0, n)
+	if drop <= 0 {
+		return list
+	}
+	kept := copy(list, list[drop:])
+	clear(list[kept:])
+	return list[:kept]
+}
