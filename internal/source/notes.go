@@ -1,0 +1,144 @@
+package source
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// Notes is what a comment says about upstream.
+type Notes struct {
+	Upstream []Upstream
+	Differs  []string // one sentence or several, line breaks removed
+}
+
+// Note is one "Upstream:" or "Differs:" line with the place where it stands.
+type Note struct {
+	Package  *Package
+	File     *File
+	Line     int
+	Symbol   string // the declaration it documents; "" for the package as a whole
+	Upstream Upstream
+	Differs  string // if not "", this is a Differs line and Upstream is zero
+	Err      error  // if not nil, the line has not the agreed form
+}
+
+const (
+	upstreamMark = "Upstream:"
+	differsMark  = "Differs:"
+)
+
+// Notes returns all notes of the package in the order in which they stand, those with a wrong form included. Test
+// files and generated files have none.
+func (p *Package) Notes() []Note {
+	var all []Note
+	for _, file := range p.Files {
+		if file.Test || file.Generated {
+			continue
+		}
+		for _, group := range file.AST.Comments {
+			symbol := p.documented(file, group)
+			for _, note := range p.tree.scan(group) {
+				note.Package, note.File, note.Symbol = p, file, symbol
+				all = append(all, note)
+			}
+		}
+	}
+	return all
+}
+
+// notes returns the well-formed notes of one doc comment.
+func (t *Tree) notes(doc *ast.CommentGroup) Notes {
+	var notes Notes
+	if doc == nil {
+		return notes
+	}
+	for _, note := range t.scan(doc) {
+		switch {
+		case note.Err != nil:
+		case note.Differs != "":
+			notes.Differs = append(notes.Differs, note.Differs)
+		default:
+			notes.Upstream = append(notes.Upstream, note.Upstream)
+		}
+	}
+	return notes
+}
+
+// scan finds the notes of a comment. An Upstream note is one line; a Differs note goes on until a blank line or the
+// next note.
+func (t *Tree) scan(group *ast.CommentGroup) []Note {
+	var notes []Note
+	differs := -1 // index of the Differs note that is still growing
+	for _, comment := range group.List {
+		first := t.Line(comment.Pos())
+		for i, text := range commentLines(comment.Text) {
+			switch {
+			case strings.HasPrefix(text, upstreamMark):
+				upstream, err := ParseUpstream(strings.TrimSpace(strings.TrimPrefix(text, upstreamMark)))
+				notes = append(notes, Note{Line: first + i, Upstream: upstream, Err: err})
+				differs = -1
+			case strings.HasPrefix(text, differsMark):
+				note := Note{Line: first + i, Differs: strings.TrimSpace(strings.TrimPrefix(text, differsMark))}
+				if note.Differs == "" {
+					note.Err = fmt.Errorf("differs line says nothing")
+				}
+				notes = append(notes, note)
+				differs = len(notes) - 1
+			case text == "":
+				differs = -1
+			case differs >= 0:
+				notes[differs].Differs += " " + text
+			}
+		}
+	}
+	return notes
+}
+
+// commentLines returns the lines of one comment without its markers, each trimmed.
+func commentLines(text string) []string {
+	if rest, ok := strings.CutPrefix(text, "//"); ok {
+		return []string{strings.TrimSpace(rest)}
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "/*"), "*/")
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return lines
+}
+
+// documented returns the symbol that a comment is about: the smallest declaration whose doc comment it is or in which
+// it stands; "" if it stands between declarations.
+func (p *Package) documented(file *File, group *ast.CommentGroup) string {
+	symbol, size := "", token.Pos(0)
+	for _, decl := range p.Decls() {
+		if decl.File != file {
+			continue
+		}
+		from, to := decl.node.Pos(), decl.node.End()
+		if doc := docOf(decl.node); doc != nil {
+			from = doc.Pos()
+		}
+		if from <= group.Pos() && group.End() <= to && (symbol == "" || to-from < size) {
+			symbol, size = decl.Symbol, to-from
+		}
+	}
+	return symbol
+}
+
+// docOf returns the doc comment of a declaration, specification or field.
+func docOf(node ast.Node) *ast.CommentGroup {
+	switch node := node.(type) {
+	case *ast.FuncDecl:
+		return node.Doc
+	case *ast.GenDecl:
+		return node.Doc
+	case *ast.TypeSpec:
+		return node.Doc
+	case *ast.Field:
+		return node.Doc
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// Package source reads our own Go files as text with structure: it finds a declaration by its symbol, the lines that
+// name its upstream counterpart, and the one line at which each probe point is reported. Nothing here is typed by hand
+// anywhere else: the book, the map of symbols and the page ask this package, so they cannot drift from the code.
+//
+// Files are parsed but not type-checked, which takes milliseconds and works on the sources embedded in the program.
+//
+//   - tree.go: [Parse], which reads a file system into [Package] values.
+//   - decl.go: [Package.Find], a declaration by symbol with its real line numbers.
+//   - notes.go: the "Upstream:" and "Differs:" lines.
+//   - upstream.go: what an Upstream line may look like, and where it leads.
+//   - links.go: the "[Symbol]" links in comments.
+//   - moments.go: where probe points are reported.
+//
+// There is no goroutine and no lock in this package; a [Tree] does not change after Parse.
+package source
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Tree is every Go file below one folder.
+type Tree struct {
+	Packages []*Package // sorted by Dir, then Name
+	fset     *token.FileSet
+}
+
+// Package is the files of one folder that share a package clause: an external test package is one of its own.
+type Package struct {
+	Dir   string // slash path from the root of the tree, such as "06-cacher"; "." for the root
+	Name  string // of the package clause
+	Files []*File
+	tree  *Tree
+	decls []*Decl // see [Package.Decls]
+}
+
+// File is one parsed file.
+type File struct {
+	Path      string // slash path from the root of the tree
+	Src       []byte
+	AST       *ast.File
+	Test      bool // the name ends in _test.go
+	Generated bool // it says so itself, in the usual form
+}
+
+// Parse reads every .go file of fsys except those in folders named testdata or beginning with a dot or an
+// underscore, and those in nested modules. A file that does not parse is an error.
+func Parse(fsys fs.FS) (*Tree, error) {
+	tree := &Tree{fset: token.NewFileSet()}
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skipFolder(fsys, name)
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		return tree.add(fsys, name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("parse sources: %w", err)
+	}
+	for _, pkg := range tree.Packages {
+		pkg.decls = pkg.collect()
+	}
+	slices.SortFunc(tree.Packages, func(a, b *Package) int {
+		return strings.Compare(a.Dir+" "+a.Name, b.Dir+" "+b.Name)
+	})
+	return tree, nil
+}
+
+// skipFolder returns fs.SkipDir for folders that the go tool would not take as part of this module either.
+func skipFolder(fsys fs.FS, name string) error {
+	if name == "." {
+		return nil
+	}
+	base := path.Base(name)
+	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return fs.SkipDir
+	}
+	if _, err := fs.Stat(fsys, path.Join(name, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// add parses one file and puts it into its package.
+func (t *Tree) add(fsys fs.FS, name string) error {
+	src, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.ParseFile(t.fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	file := &File{
+		Path:      name,
+		Src:       src,
+		AST:       parsed,
+		Test:      strings.HasSuffix(name, "_test.go"),
+		Generated: ast.IsGenerated(parsed),
+	}
+	pkg := t.pkg(path.Dir(name), parsed.Name.Name)
+	pkg.Files = append(pkg.Files, file)
+	return nil
+}
+
+// pkg returns the package of a folder, which it adds if need be.
+func (t *Tree) pkg(dir, name string) *Package {
+	for _, pkg := range t.Packages {
+		if pkg.Dir == dir && pkg.Name == name {
+			return pkg
+		}
+	}
+	pkg := &Package{Dir: dir, Name: name, tree: t}
+	t.Packages = append(t.Packages, pkg)
+	return pkg
+}
+
+// In returns the package in folder dir that is not an external test package, or nil.
+func (t *Tree) In(dir string) *Package {
+	for _, pkg := range t.Packages {
+		if pkg.Dir == dir && !strings.HasSuffix(pkg.Name, "_test") {
+			return pkg
+		}
+	}
+	return nil
+}
+
+// Line returns the line number of a position in one of the tree's files.
+func (t *Tree) Line(pos token.Pos) int { return t.fset.Position(pos).Line }
+
+// Position returns file and line of a position, for messages.
+func (t *Tree) Position(pos token.Pos) string {
+	p := t.fset.Position(pos)
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}
+
+// offset returns where in its file a position lies.
+func (t *Tree) offset(pos token.Pos) int { return t.fset.Position(pos).Offset }
+
+// Imports returns the imports of the file: the name by which it knows a package, to the package's path. Without an
+// explicit name that is the last element of the path, major version suffixes left out.
+func (f *File) Imports() map[string]string {
+	imports := make(map[string]string)
+	for _, spec := range f.AST.Imports {
+		importPath := strings.Trim(spec.Path.Value, `"`)
+		name := importName(importPath)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		imports[name] = importPath
+	}
+	return imports
+}
+
+// importName guesses the name of the package at an import path. Our own numbered folders drop their number.
+func importName(importPath string) string {
+	base := path.Base(importPath)
+	if majorVersion(base) {
+		base = path.Base(path.Dir(importPath))
+	}
+	if len(base) > 3 && base[2] == '-' && base[0] <= '9' {
+		base = base[3:]
+	}
+	return base
+}
+
+// majorVersion reports whether s is "v2", "v3" and so on.
+func majorVersion(s string) bool {
+	digits, ok := strings.CutPrefix(s, "v")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
