@@ -1,0 +1,7 @@
+// Package compat holds our claims against the real thing: the real client-go and apiserver, the real kubectl, a real
+// browser. It is a module of its own, so that `go run ./cmd/viz` fetches and builds none of that.
+//
+//   - cmd/kubectl: the real kubectl, built from its own module.
+//   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists.
+//   - e2e: the program as people meet it.
+package compat
