@@ -1,0 +1,102 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// BindingREST is the binding subresource of pods, through which a scheduler says where a pod is to run. It is a write
+// to the pod that can happen once.
+type BindingREST struct {
+	store *Store
+}
+
+// Describe returns what is known about pods.
+func (r *BindingREST) Describe() *Resource { return r.store.Describe() }
+
+// New returns an empty binding.
+func (r *BindingREST) New() runtime.Object { return &corev1.Binding{} }
+
+// Create binds the pod name to the node that obj names. Errors: 400 when the names differ, 404 NotFound, 409 Conflict
+// when the pod is bound already or is being deleted, 422 when there is no node.
+func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+	binding, ok := obj.(*corev1.Binding)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %#v", obj))
+	}
+	if binding.Name != name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in Binding object: %s != %s", name, binding.Name))
+	}
+	if problems := validateBinding(binding); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), name, problems)
+	}
+	key, err := r.store.resource.Key(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	preconditions := &storage.Preconditions{}
+	if binding.UID != "" {
+		preconditions.UID = &binding.UID
+	}
+	if binding.ResourceVersion != "" {
+		preconditions.ResourceVersion = &binding.ResourceVersion
+	}
+	assign := func(current runtime.Object) (runtime.Object, error) { return r.assign(current.(*corev1.Pod), binding) }
+	err = r.store.storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, assign, isDryRun(options.DryRun))
+	if err != nil {
+		return nil, storage.InterpretError(err, "create", r.store.resource.GroupResource(), name)
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess, Code: 201}, nil
+}
+
+func validateBinding(binding *corev1.Binding) field.ErrorList {
+	var problems field.ErrorList
+	path := field.NewPath("target")
+	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+		problems = append(problems, field.NotSupported(path.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		problems = append(problems, field.Required(path.Child("name"), ""))
+	}
+	return problems
+}
+
+// assign is the update of a binding.
+func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.Object, error) {
+	resource := r.store.resource.GroupResource()
+	if pod.DeletionTimestamp != nil {
+		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name))
+	}
+	if pod.Spec.NodeName != "" {
+		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName))
+	}
+	pod.Spec.NodeName = binding.Target.Name
+	for key, value := range binding.Annotations {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+	}
+	setPodCondition(&pod.Status, corev1.PodCondition{
+		Type:               corev1.PodScheduled,
+		Status:             corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(r.store.clock.Now()).Rfc3339Copy(),
+	})
+	return pod, nil
+}
+
+// setPodCondition replaces the condition of the same type or adds it.
+func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == condition.Type {
+			status.Conditions[i] = condition
+			return
+		}
+	}
+	status.Conditions = append(status.Conditions, condition)
+}

@@ -1,0 +1,242 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// A deletion that somebody has a say in takes two steps. First the object is only marked: deletionTimestamp is set,
+// watchers see MODIFIED, and whoever holds it back does its work: the kubelet stops containers, the owner of a
+// finalizer cleans up. Then it is erased, and watchers see DELETED. These errors leave the marking early.
+var (
+	errAlreadyDeleting = errors.New("already marked, nothing to change")
+	errDeleteNow       = errors.New("nothing holds the object back")
+)
+
+// Delete deletes one object, or marks it for deletion. immediate says which. What is returned is the object, or a
+// Status if it is gone and its kind does not want to be seen again. Errors: 404 NotFound, 409 Conflict when a
+// precondition fails, 422 for options that make no sense.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Delete
+// Differs: there is no garbage collector, so a propagation policy is accepted and changes nothing.
+func (s *Store) Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object, immediate bool, err error) {
+	key, err := s.resource.Key(namespace, name)
+	if err != nil {
+		return nil, false, err
+	}
+	d := &deletion{store: s, name: name, options: options.DeepCopy()}
+	d.normalise()
+	preconditions := storagePreconditions(options.Preconditions)
+	dryRun := isDryRun(options.DryRun)
+
+	marked := s.resource.NewFunc()
+	err = s.storage.GuaranteedUpdate(ctx, key, marked, false, preconditions, d.mark, dryRun)
+	switch {
+	case err == nil && d.heldBack:
+		return marked, false, nil
+	case err == nil && dryRun:
+		return s.deleted(marked, name)
+	case err == nil:
+		// Marked with nothing to wait for. The mark is a new version, so a precondition on the old one has served.
+		preconditions = nil
+	case errors.Is(err, errAlreadyDeleting):
+		return d.existing, false, nil
+	case !errors.Is(err, errDeleteNow):
+		return nil, false, storage.InterpretError(err, "delete", s.resource.GroupResource(), name)
+	}
+
+	out := s.resource.NewFunc()
+	err = s.storage.Delete(ctx, key, out, preconditions, dryRun, nil)
+	if storage.IsNotFound(err) && d.marked {
+		// Whoever saw the mark was faster. The client asked for the object to be gone, and it is.
+		return s.deleted(marked, name)
+	}
+	if err != nil {
+		return nil, false, storage.InterpretError(err, "delete", s.resource.GroupResource(), name)
+	}
+	return s.deleted(out, name)
+}
+
+// deleted returns the answer to the deletion of obj.
+func (s *Store) deleted(obj runtime.Object, name string) (runtime.Object, bool, error) {
+	if s.resource.ReturnDeletedObject {
+		return obj, true, nil
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, false, apierrors.NewInternalError(err)
+	}
+	status := &metav1.Status{Status: metav1.StatusSuccess}
+	status.Details = &metav1.StatusDetails{Name: name, Kind: s.resource.Name, UID: accessor.GetUID()}
+	return status, true, nil
+}
+
+// deletion is one call of [Store.Delete]. Its results are overwritten by every attempt.
+type deletion struct {
+	// Set by Delete, never changed, except that options learn the grace period that the strategy chose.
+	store   *Store
+	name    string
+	options *metav1.DeleteOptions
+
+	// Results of the last attempt.
+	existing runtime.Object
+	marked   bool // the object was changed to say that it is being deleted
+	heldBack bool // and must not be erased yet
+}
+
+// normalise treats a negative grace period as upstream does: as one second.
+func (d *deletion) normalise() {
+	if period := d.options.GracePeriodSeconds; period != nil && *period < 0 {
+		d.options.GracePeriodSeconds = new(int64(1))
+	}
+}
+
+// mark is the [storage.UpdateFunc] of a deletion. It sets the deletion timestamp if anything holds the object back.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).updateForGracefulDeletionAndFinalizers
+func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
+	d.existing, d.marked, d.heldBack = existing.DeepCopyObject(), false, false
+	accessor, err := meta.Accessor(existing)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if err := d.checkPreconditions(accessor); err != nil {
+		return nil, err
+	}
+	graceful, pending := d.beforeDelete(existing, accessor)
+	if pending {
+		return nil, errAlreadyDeleting
+	}
+	finalizers := len(accessor.GetFinalizers()) > 0
+	if !graceful {
+		if !finalizers {
+			return nil, errDeleteNow
+		}
+		d.markAsDeleting(accessor)
+	}
+	d.marked = true
+	d.heldBack = finalizers || *accessor.GetDeletionGracePeriodSeconds() > 0
+	return existing, nil
+}
+
+func (d *deletion) checkPreconditions(accessor metav1.Object) error {
+	p := d.options.Preconditions
+	if p == nil {
+		return nil
+	}
+	resource := d.store.resource.GroupResource()
+	if p.UID != nil && *p.UID != accessor.GetUID() {
+		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, accessor.GetUID()))
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != accessor.GetResourceVersion() {
+		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, accessor.GetResourceVersion()))
+	}
+	return nil
+}
+
+// beforeDelete decides whether the object is to be deleted gracefully, and if so marks it. pending: it is marked
+// already, and the new request has nothing to add.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/delete.go: BeforeDelete
+func (d *deletion) beforeDelete(obj runtime.Object, accessor metav1.Object) (graceful, pending bool) {
+	strategy, ok := d.store.updateStrategy.(GracefulDeleteStrategy)
+	if !ok {
+		return false, false
+	}
+	if accessor.GetDeletionTimestamp() != nil {
+		return d.shorten(accessor)
+	}
+	if !strategy.CheckGracefulDelete(obj, d.options) {
+		return false, false
+	}
+	period := *d.options.GracePeriodSeconds
+	until := metav1.NewTime(d.store.clock.Now().Add(time.Duration(period) * time.Second)).Rfc3339Copy()
+	accessor.SetDeletionTimestamp(&until)
+	accessor.SetDeletionGracePeriodSeconds(&period)
+	bumpGeneration(accessor)
+	return true, false
+}
+
+// shorten handles a second deletion of an object: the time that is left can be made shorter, never longer.
+func (d *deletion) shorten(accessor metav1.Object) (graceful, pending bool) {
+	current := accessor.GetDeletionGracePeriodSeconds()
+	if current == nil || *current == 0 {
+		// The time is over, or an earlier deletion was interrupted between its two steps.
+		return false, false
+	}
+	if d.options.GracePeriodSeconds == nil || *d.options.GracePeriodSeconds >= *current {
+		return false, true
+	}
+	period := *d.options.GracePeriodSeconds
+	started := accessor.GetDeletionTimestamp().Add(-time.Duration(*current) * time.Second)
+	until := metav1.NewTime(started.Add(time.Duration(period) * time.Second))
+	if now := metav1.NewTime(d.store.clock.Now()).Rfc3339Copy(); until.Before(&now) {
+		until = now
+		if period != 0 {
+			// Still graceful: the kubelet sees the change and does the final delete.
+			period = 1
+		}
+	}
+	accessor.SetDeletionTimestamp(&until)
+	accessor.SetDeletionGracePeriodSeconds(&period)
+	return true, false
+}
+
+// markAsDeleting marks an object that only its finalizers hold back.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: markAsDeleting
+func (d *deletion) markAsDeleting(accessor metav1.Object) {
+	now := metav1.NewTime(d.store.clock.Now()).Rfc3339Copy()
+	existing := accessor.GetDeletionTimestamp()
+	if existing == nil {
+		bumpGeneration(accessor)
+	}
+	if existing == nil || now.Before(existing) {
+		accessor.SetDeletionTimestamp(&now)
+	}
+	accessor.SetDeletionGracePeriodSeconds(new(int64(0)))
+}
+
+// bumpGeneration counts the wish for deletion as a change of what is wanted, for kinds that count at all.
+func bumpGeneration(accessor metav1.Object) {
+	if accessor.GetGeneration() > 0 {
+		accessor.SetGeneration(accessor.GetGeneration() + 1)
+	}
+}
+
+// DeleteCollection deletes every object that listOptions select, one after the other, and returns the list of them as
+// they were. Objects that vanish meanwhile are skipped. The first error ends it, with the objects before it deleted.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).DeleteCollection
+// Differs: one worker and one list; upstream reads in pages and starts DeleteCollectionWorkers goroutines.
+func (s *Store) DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions) (runtime.Object, error) {
+	list, err := s.List(ctx, namespace, listOptions)
+	if err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	for _, item := range items {
+		accessor, err := meta.Accessor(item)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		_, _, err = s.Delete(ctx, accessor.GetNamespace(), accessor.GetName(), options)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	return list, nil
+}

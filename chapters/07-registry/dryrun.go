@@ -1,0 +1,92 @@
+package registry
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// DryRunnableStorage is a storage whose writes can be told to stop just before the write: everything is read and
+// checked as for a real one, the result is what would have been stored, and no revision, no event, nothing at all
+// comes of it.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go: DryRunnableStorage
+type DryRunnableStorage struct {
+	Storage storage.Interface
+}
+
+// isDryRun reports whether a dryRun option, validated before, asks for a dry run of all stages. There is no other.
+func isDryRun(dryRun []string) bool { return slices.Contains(dryRun, metav1.DryRunAll) }
+
+// Create is [storage.Interface.Create], perhaps dry.
+func (s DryRunnableStorage) Create(ctx context.Context, key string, obj, out runtime.Object, dryRun bool) error {
+	if !dryRun {
+		return s.Storage.Create(ctx, key, obj, out)
+	}
+	err := s.Storage.Get(ctx, key, storage.GetOptions{}, out)
+	if err == nil {
+		return storage.NewKeyExistsError(key, 0)
+	}
+	if !storage.IsNotFound(err) {
+		return err
+	}
+	copyInto(out, obj)
+	return nil
+}
+
+// Delete is [storage.Interface.Delete], perhaps dry.
+func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, dryRun bool, cached runtime.Object) error {
+	if !dryRun {
+		return s.Storage.Delete(ctx, key, out, preconditions, nil, cached)
+	}
+	if err := s.Storage.Get(ctx, key, storage.GetOptions{}, out); err != nil {
+		return err
+	}
+	return preconditions.Check(key, out)
+}
+
+// GuaranteedUpdate is [storage.Interface.GuaranteedUpdate], perhaps dry.
+func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, dryRun bool) error {
+	if !dryRun {
+		return s.Storage.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, nil)
+	}
+	if err := s.Storage.Get(ctx, key, storage.GetOptions{IgnoreNotFound: ignoreNotFound}, out); err != nil {
+		return err
+	}
+	if err := preconditions.Check(key, out); err != nil {
+		return err
+	}
+	updated, err := update(out.DeepCopyObject())
+	if err != nil {
+		return err
+	}
+	copyInto(out, updated)
+	return nil
+}
+
+// Get is [storage.Interface.Get].
+func (s DryRunnableStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	return s.Storage.Get(ctx, key, opts, out)
+}
+
+// GetList is [storage.Interface.GetList].
+func (s DryRunnableStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
+	return s.Storage.GetList(ctx, key, opts, listOut)
+}
+
+// Watch is [storage.Interface.Watch].
+func (s DryRunnableStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	return s.Storage.Watch(ctx, key, opts)
+}
+
+// copyInto makes out a deep copy of in, which is of the same type.
+// Differs: upstream copies by encoding and decoding.
+func copyInto(out, in runtime.Object) {
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(in.DeepCopyObject()).Elem())
+}

@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Events describes events: what the people who run a cluster are told, not to be taken for watch events.
+// Differs: they are kept until deleted; upstream lets them expire after an hour.
+func Events() *Resource {
+	return &Resource{
+		Name: "events", Singular: "event", Kind: "Event", ShortNames: []string{"ev"}, Namespaced: true,
+		Prefix:      "/registry/events",
+		NewFunc:     func() runtime.Object { return &corev1.Event{} },
+		NewListFunc: func() runtime.Object { return &corev1.EventList{} },
+		GetAttrs:    eventAttrs,
+		Fields: []string{
+			"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type",
+		},
+		Default:      func(runtime.Object) {},
+		ValidateName: validation.NameIsDNSSubdomain,
+		Columns: []metav1.TableColumnDefinition{
+			column("Last Seen", "string", "Time since it happened last.", 0),
+			column("Type", "string", "Normal or Warning.", 0),
+			column("Reason", "string", "Why it happened, in one word.", 0),
+			column("Object", "string", "What it happened to.", 0),
+			column("Subobject", "string", "Which part of that.", 1),
+			column("Source", "string", "Who reports it.", 1),
+			column("Message", "string", "What happened.", 0),
+			column("First Seen", "string", "Time since it happened first.", 1),
+			column("Count", "string", "How often it happened.", 1),
+			withPriority(nameColumn(), 1),
+		},
+		Cells: eventCells,
+	}
+}
+
+func withPriority(c metav1.TableColumnDefinition, priority int32) metav1.TableColumnDefinition {
+	c.Priority = priority
+	return c
+}
+
+// NewEventStorage returns the storage of events; cfg.Resource and cfg.Strategy are set by it.
+func NewEventStorage(cfg Config) *Store {
+	cfg.Resource, cfg.Strategy = Events(), eventStrategy{}
+	return New(cfg)
+}
+
+func eventAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	event, ok := obj.(*corev1.Event)
+	if !ok {
+		return nil, nil, fmt.Errorf("not an event: %T", obj)
+	}
+	source := event.Source.Component
+	if source == "" {
+		source = event.ReportingController
+	}
+	return event.Labels, fields.Set{
+		"metadata.name":                  event.Name,
+		"metadata.namespace":             event.Namespace,
+		"involvedObject.kind":            event.InvolvedObject.Kind,
+		"involvedObject.namespace":       event.InvolvedObject.Namespace,
+		"involvedObject.name":            event.InvolvedObject.Name,
+		"involvedObject.uid":             string(event.InvolvedObject.UID),
+		"involvedObject.apiVersion":      event.InvolvedObject.APIVersion,
+		"involvedObject.resourceVersion": event.InvolvedObject.ResourceVersion,
+		"involvedObject.fieldPath":       event.InvolvedObject.FieldPath,
+		"reason":                         event.Reason,
+		"reportingComponent":             event.ReportingController,
+		"source":                         source,
+		"type":                           event.Type,
+	}, nil
+}
+
+type eventStrategy struct{}
+
+var _ CreatesOnUpdate = eventStrategy{}
+
+// AllowCreateOnUpdate: a reporter that counts up an event need not know whether it is still there.
+func (eventStrategy) AllowCreateOnUpdate() bool { return true }
+
+func (eventStrategy) PrepareForCreate(runtime.Object) {}
+
+func (eventStrategy) PrepareForUpdate(_, _ runtime.Object) {}
+
+// Validate checks that the event stands in the namespace of what it is about.
+func (eventStrategy) Validate(obj runtime.Object) field.ErrorList {
+	event := obj.(*corev1.Event)
+	want := event.InvolvedObject.Namespace
+	if want == "" {
+		want = metav1.NamespaceDefault
+	}
+	if event.Namespace != want {
+		return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), event.InvolvedObject.Namespace, "does not match event.namespace")}
+	}
+	return nil
+}
+
+func (s eventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
+
+func eventCells(obj runtime.Object, now time.Time) []any {
+	event := obj.(*corev1.Event)
+	first, last, count := event.FirstTimestamp, event.LastTimestamp, int64(event.Count)
+	if first.IsZero() {
+		first = metav1.NewTime(event.EventTime.Time)
+	}
+	if event.Series != nil {
+		last, count = metav1.NewTime(event.Series.LastObservedTime.Time), int64(event.Series.Count)
+	}
+	if last.IsZero() {
+		last = first
+	}
+	if count == 0 {
+		count = 1
+	}
+	object := strings.ToLower(event.InvolvedObject.Kind) + "/" + event.InvolvedObject.Name
+	source := event.Source.Component
+	if source == "" {
+		source = event.ReportingController
+	}
+	if event.Source.Host != "" {
+		source += ", " + event.Source.Host
+	}
+	return []any{
+		age(last, now), event.Type, event.Reason, object, event.InvolvedObject.FieldPath, source,
+		strings.TrimSpace(event.Message), age(first, now), count, event.Name,
+	}
+}

@@ -1,0 +1,124 @@
+package registry
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+)
+
+// predicate returns the question that options ask of every object.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
+func (s *Store) predicate(options *metainternalversion.ListOptions) storage.SelectionPredicate {
+	label, field := labels.Everything(), fields.Everything()
+	if options.LabelSelector != nil {
+		label = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		field = options.FieldSelector
+	}
+	return storage.SelectionPredicate{
+		Label:               label,
+		Field:               field,
+		GetAttrs:            s.resource.GetAttrs,
+		IndexFields:         s.resource.IndexFields,
+		Limit:               options.Limit,
+		Continue:            options.Continue,
+		AllowWatchBookmarks: options.AllowWatchBookmarks,
+	}
+}
+
+// keyFor chooses what a list or watch is about: the key of one object if the predicate can select only that one, or
+// else the narrowest directory. A selector that pins the namespace narrows a request for all of them, provided the
+// value could be a namespace's name at all.
+func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key string, recursive bool) {
+	if namespace == "" {
+		pinned, ok := p.MatchesSingleNamespace()
+		if ok && len(path.IsValidPathSegmentName(pinned)) == 0 {
+			namespace = pinned
+		}
+	}
+	if name, ok := p.MatchesSingle(); ok {
+		// Without a namespace there is no such key: the optimisation is skipped and the predicate does the work.
+		if key, err := s.resource.Key(namespace, name); err == nil {
+			return key, false
+		}
+	}
+	return s.resource.KeyRoot(namespace), true
+}
+
+// List returns the objects that options select, as a list at one resource version. Errors: 400 for a resource version
+// or continue token that is none, 410 for one that is gone, 504 for one that has not come yet.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).List
+func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	return s.ListPredicate(ctx, namespace, s.predicate(options), options)
+}
+
+// ListPredicate is List for a predicate that is made already.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
+func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	key, recursive := s.keyFor(namespace, &p)
+	list := s.resource.NewListFunc()
+	err := s.storage.GetList(ctx, key, storage.ListOptions{
+		ResourceVersion:      options.ResourceVersion,
+		ResourceVersionMatch: options.ResourceVersionMatch,
+		Predicate:            p,
+		Recursive:            recursive,
+	}, list)
+	if err != nil {
+		return nil, storage.InterpretError(err, "list", s.resource.GroupResource(), "")
+	}
+	return list, nil
+}
+
+// Watch begins a stream of events about the objects that options select. The caller stops it.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Watch
+func (s *Store) Watch(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (watch.Interface, error) {
+	return s.WatchPredicate(ctx, namespace, s.predicate(options), options.ResourceVersion, options.SendInitialEvents)
+}
+
+// WatchPredicate turns a predicate into one watch of the storage. The order of its steps: narrow the namespace, choose
+// the directory, and only then see whether a single key will do.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
+// Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
+func (s *Store) WatchPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate, resourceVersion string, sendInitialEvents *bool) (watch.Interface, error) {
+	key, recursive := s.keyFor(namespace, &p)
+	s.probe.Text(probe.PredicateChosen, describe(key, recursive, &p), key, 0)
+	w, err := s.storage.Watch(ctx, key, storage.ListOptions{
+		ResourceVersion:   resourceVersion,
+		Predicate:         p,
+		Recursive:         recursive,
+		SendInitialEvents: sendInitialEvents,
+	})
+	if err != nil {
+		return nil, storage.InterpretError(err, "watch", s.resource.GroupResource(), "")
+	}
+	return w, nil
+}
+
+// describe puts a key and a predicate into words.
+func describe(key string, recursive bool, p *storage.SelectionPredicate) string {
+	text := "the object " + key
+	if recursive {
+		text = "everything under " + key + "/"
+	}
+	if p.Label != nil && !p.Label.Empty() {
+		text += " with labels " + p.Label.String()
+	}
+	if p.Field != nil && !p.Field.Empty() {
+		text += " with fields " + p.Field.String()
+	}
+	return text
+}

@@ -1,0 +1,129 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// Resource is everything that is known about a kind of object before any storage is built. It is shared and never
+// changed.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
+// Differs: upstream spreads this over the fields of Store, the strategies, the scheme and the installer.
+type Resource struct {
+	Name       string // "pods"
+	Singular   string // "pod"
+	Kind       string // "Pod"; group and version are those of core/v1
+	ShortNames []string
+	Categories []string
+	Namespaced bool
+
+	// Prefix is the directory of all objects, without a slash at its end. It need not contain Name: nodes are still
+	// kept as "/registry/minions", as they were once called.
+	Prefix string
+
+	NewFunc     func() runtime.Object
+	NewListFunc func() runtime.Object
+
+	// GetAttrs returns what selectors see of an object; Fields lists the fields a selector may name.
+	GetAttrs storage.AttrFunc
+	Fields   []string
+
+	// IndexFields are the fields by which the cache finds objects, and Indexers says how to read them off an object,
+	// to find the watchers concerned. At most one.
+	IndexFields []string
+	Indexers    map[string]func(obj runtime.Object) string
+
+	// Default fills in what the client left out. It must not depend on anything but the object.
+	Default func(obj runtime.Object)
+
+	// ValidateName says what is wrong with an object's name.
+	ValidateName validation.ValidateNameFunc
+
+	// Columns and Cells make the table that people see. Cells returns one row, one value for each column.
+	Columns []metav1.TableColumnDefinition
+	Cells   func(obj runtime.Object, now time.Time) []any
+
+	// ReturnDeletedObject: a delete answers with the object's last state instead of a Status.
+	ReturnDeletedObject bool
+}
+
+// Resources returns every resource of the program, by name.
+func Resources() []*Resource {
+	return []*Resource{ConfigMaps(), Events(), Namespaces(), Nodes(), Pods()}
+}
+
+// GroupVersionResource returns the resource's full name.
+func (r *Resource) GroupVersionResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: r.Name}
+}
+
+// GroupResource returns the resource's name without its version, as errors want it.
+func (r *Resource) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Resource: r.Name}
+}
+
+// GroupVersionKind returns the full name of the kind.
+func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: r.Kind}
+}
+
+// KeyRoot returns the directory in which all objects of a namespace live, or of all namespaces if it is empty.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: NamespaceKeyRootFunc
+func (r *Resource) KeyRoot(namespace string) string {
+	if !r.Namespaced || namespace == "" {
+		return r.Prefix
+	}
+	return r.Prefix + "/" + namespace
+}
+
+// Key returns the key of one object. The error is 400 BadRequest: a namespaced object needs a namespace, and a name
+// must be usable as one segment of a path.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: NamespaceKeyFunc
+func (r *Resource) Key(namespace, name string) (string, error) {
+	if r.Namespaced && namespace == "" {
+		return "", apierrors.NewBadRequest("Namespace parameter required.")
+	}
+	if name == "" {
+		return "", apierrors.NewBadRequest("Name parameter required.")
+	}
+	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
+	}
+	return r.KeyRoot(namespace) + "/" + name, nil
+}
+
+// ObjectKey returns the key of obj, read off its metadata.
+func (r *Resource) ObjectKey(obj runtime.Object) (string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", err
+	}
+	return r.Key(accessor.GetNamespace(), accessor.GetName())
+}
+
+// ConvertFieldLabel returns the field and value that a term of a field selector means, or an error for a field that
+// cannot be selected by.
+//
+// Upstream: k8s.io/apimachinery/pkg/runtime/scheme.go: (*Scheme).ConvertFieldLabel
+func (r *Resource) ConvertFieldLabel(label, value string) (string, string, error) {
+	for _, known := range r.Fields {
+		if label == known {
+			return label, value, nil
+		}
+	}
+	return "", "", fmt.Errorf("field label not supported: %s", label)
+}

@@ -1,0 +1,177 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+)
+
+// Config is what a [Store] is made of.
+type Config struct {
+	Resource *Resource
+	Strategy Strategy
+	Storage  storage.Interface // etcd3 store or CacheDelegator
+	Clock    clock.PassiveClock
+	Probe    *probe.Probe // nil: off
+
+	// GenerateName appends something random to a generateName. nil: five random letters, as upstream.
+	GenerateName func(base string) string
+}
+
+// Strategy is what every kind has to say about writes.
+type Strategy interface {
+	CreateStrategy
+	UpdateStrategy
+}
+
+// Store gives one resource its meaning on top of one [storage.Interface]. It is safe for concurrent use.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
+// Differs: the namespace of a request is a parameter, not a value in the context; no TTL, hooks or admission.
+type Store struct {
+	// Set by New, never changed.
+	resource       *Resource
+	createStrategy CreateStrategy
+	updateStrategy UpdateStrategy
+	storage        DryRunnableStorage
+	clock          clock.PassiveClock
+	probe          *probe.Probe
+	generateName   func(base string) string
+}
+
+// New returns a store for cfg.Resource.
+func New(cfg Config) *Store {
+	generateName := cfg.GenerateName
+	if generateName == nil {
+		generateName = SimpleName
+	}
+	return &Store{
+		resource:       cfg.Resource,
+		createStrategy: cfg.Strategy,
+		updateStrategy: cfg.Strategy,
+		storage:        DryRunnableStorage{cfg.Storage},
+		clock:          cfg.Clock,
+		probe:          cfg.Probe,
+		generateName:   generateName,
+	}
+}
+
+// Describe returns what is known about the resource.
+func (s *Store) Describe() *Resource { return s.resource }
+
+// New returns an empty object of the resource's kind.
+func (s *Store) New() runtime.Object { return s.resource.NewFunc() }
+
+// ReadinessCheck returns nil once the storage can answer reads.
+func (s *Store) ReadinessCheck() error { return s.storage.Storage.ReadinessCheck() }
+
+// Names are generated, and the last letters of a long base cut off, so that the whole fits a DNS label.
+const (
+	maxNameLength          = 63
+	randomLength           = 5
+	maxGeneratedNameLength = maxNameLength - randomLength
+)
+
+// SimpleName returns base with five random letters and digits behind it. It may be taken already.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/names/generate.go
+func SimpleName(base string) string {
+	if len(base) > maxGeneratedNameLength {
+		base = base[:maxGeneratedNameLength]
+	}
+	return base + rand.String(randomLength)
+}
+
+// maxNameGenerationAttempts is how many generated names are tried before the client is told of the collision. With
+// five letters of 27 a collision is rare until a name prefix is used some thousand times.
+const maxNameGenerationAttempts = 8
+
+// Create stores a new object and returns it as stored. A name is generated if there is only a generateName. Errors:
+// 400 for a wrong namespace, 409 AlreadyExists, 422 Invalid.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Create
+func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if accessor.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if accessor.GetName() != "" || accessor.GetGenerateName() == "" {
+		return s.create(ctx, namespace, obj, isDryRun(options.DryRun))
+	}
+	for range maxNameGenerationAttempts {
+		attempt := obj.DeepCopyObject()
+		named, _ := meta.Accessor(attempt)
+		named.SetName(s.generateName(accessor.GetGenerateName()))
+		var out runtime.Object
+		out, err = s.create(ctx, namespace, attempt, isDryRun(options.DryRun))
+		if !apierrors.IsAlreadyExists(err) {
+			return out, err
+		}
+	}
+	return nil, apierrors.NewGenerateNameConflict(s.resource.GroupResource(), accessor.GetGenerateName(), 1)
+}
+
+func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	if err := s.beforeCreate(namespace, obj); err != nil {
+		return nil, err
+	}
+	key, err := s.resource.ObjectKey(obj)
+	if err != nil {
+		return nil, err
+	}
+	out := s.resource.NewFunc()
+	err = s.storage.Create(ctx, key, obj, out, dryRun)
+	if err != nil {
+		accessor, _ := meta.Accessor(obj)
+		err = storage.InterpretError(err, "create", s.resource.GroupResource(), accessor.GetName())
+		return nil, s.explainAlreadyExists(ctx, key, err)
+	}
+	return out, nil
+}
+
+// explainAlreadyExists says so if what is in the way is about to go away: the client may simply try again.
+func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error) error {
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	existing := s.resource.NewFunc()
+	if s.storage.Get(ctx, key, storage.GetOptions{}, existing) != nil {
+		return err
+	}
+	accessor, accessorErr := meta.Accessor(existing)
+	if accessorErr != nil || accessor.GetDeletionTimestamp() == nil {
+		return err
+	}
+	deleting := apierrors.NewAlreadyExists(s.resource.GroupResource(), accessor.GetName())
+	deleting.ErrStatus.Message = fmt.Sprintf("object is being deleted: %s", deleting.ErrStatus.Message)
+	return deleting
+}
+
+// Get returns one object. options.ResourceVersion says how fresh it must be. The error is 404 NotFound if it does not
+// exist.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Get
+func (s *Store) Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	key, err := s.resource.Key(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	obj := s.resource.NewFunc()
+	err = s.storage.Get(ctx, key, storage.GetOptions{ResourceVersion: options.ResourceVersion}, obj)
+	if err != nil {
+		return nil, storage.InterpretError(err, "get", s.resource.GroupResource(), name)
+	}
+	return obj, nil
+}

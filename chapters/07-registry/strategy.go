@@ -1,0 +1,154 @@
+package registry
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// CreateStrategy is what differs from kind to kind when an object is created.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/create.go: RESTCreateStrategy
+// Differs: no warnings, no declarative validation, no Canonicalize.
+type CreateStrategy interface {
+	// PrepareForCreate clears what a client may not set, such as status, and sets what only the server can know.
+	PrepareForCreate(obj runtime.Object)
+	// Validate returns what is wrong with obj. It must not change it.
+	Validate(obj runtime.Object) field.ErrorList
+}
+
+// UpdateStrategy is what differs from kind to kind when an object is changed.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
+// Differs: a resource version is never required (upstream's AllowUnconditionalUpdate, which is true for all our kinds).
+type UpdateStrategy interface {
+	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It must not change old.
+	PrepareForUpdate(obj, old runtime.Object)
+	// ValidateUpdate returns what is wrong with the change from old to obj. It must not change either.
+	ValidateUpdate(obj, old runtime.Object) field.ErrorList
+}
+
+// GracefulDeleteStrategy is implemented by the strategy of a kind whose objects are not simply erased.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/delete.go: RESTGracefulDeleteStrategy
+type GracefulDeleteStrategy interface {
+	// CheckGracefulDelete decides whether obj is deleted in two steps, and if so sets options.GracePeriodSeconds to
+	// the time between them. It must not change obj.
+	CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool
+}
+
+// CreatesOnUpdate is implemented by the strategy of a kind that an update of a missing object creates.
+type CreatesOnUpdate interface {
+	AllowCreateOnUpdate() bool
+}
+
+// ensureNamespace puts the request's namespace into the object, or refuses an object that names another one: 400.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/meta.go: EnsureObjectNamespaceMatchesRequestNamespace
+func (s *Store) ensureNamespace(namespace string, accessor metav1.Object) error {
+	want := namespace
+	if !s.resource.Namespaced {
+		want = ""
+	}
+	switch accessor.GetNamespace() {
+	case want:
+		return nil
+	case "":
+		accessor.SetNamespace(want)
+		return nil
+	}
+	if want == "" {
+		// A cluster-scoped object has no namespace whatever the client believes.
+		accessor.SetNamespace("")
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the provided object does not match the namespace sent on the request: %s, %s", accessor.GetNamespace(), want))
+}
+
+// beforeCreate brings a client's object into the form in which it may be stored: system metadata, defaults, the
+// strategy's preparation, and only then validation. The error is 400 or 422.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/create.go: BeforeCreate
+// Differs: upstream applies defaults while decoding the request.
+func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if err := s.ensureNamespace(namespace, accessor); err != nil {
+		return err
+	}
+	s.fillSystemFields(accessor)
+	s.resource.Default(obj)
+	s.createStrategy.PrepareForCreate(obj)
+	problems := s.validateMetadata(accessor)
+	problems = append(problems, s.createStrategy.Validate(obj)...)
+	if len(problems) > 0 {
+		return apierrors.NewInvalid(s.resource.GroupVersionKind().GroupKind(), accessor.GetName(), problems)
+	}
+	return nil
+}
+
+// fillSystemFields sets the metadata that no client may choose.
+func (s *Store) fillSystemFields(accessor metav1.Object) {
+	accessor.SetDeletionTimestamp(nil)
+	accessor.SetDeletionGracePeriodSeconds(nil)
+	accessor.SetManagedFields(nil)
+	accessor.SetSelfLink("")
+	accessor.SetGeneration(0)
+	accessor.SetCreationTimestamp(metav1.NewTime(s.clock.Now()).Rfc3339Copy())
+	accessor.SetUID(uuid.NewUUID())
+}
+
+func (s *Store) validateMetadata(accessor metav1.Object) field.ErrorList {
+	return validation.ValidateObjectMetaAccessor(accessor, s.resource.Namespaced, s.resource.ValidateName, field.NewPath("metadata"))
+}
+
+// beforeUpdate brings a client's new version of old into the form in which it may be stored. The error is 400 or 422.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: BeforeUpdate
+func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	oldAccessor, err := meta.Accessor(old)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if err := s.ensureNamespace(namespace, accessor); err != nil {
+		return err
+	}
+	keepSystemFields(accessor, oldAccessor)
+	s.resource.Default(obj)
+	s.updateStrategy.PrepareForUpdate(obj, old)
+	problems := s.validateMetadata(accessor)
+	problems = append(problems, validation.ValidateObjectMetaAccessorUpdate(accessor, oldAccessor, field.NewPath("metadata"))...)
+	problems = append(problems, s.updateStrategy.ValidateUpdate(obj, old)...)
+	if len(problems) > 0 {
+		return apierrors.NewInvalid(s.resource.GroupVersionKind().GroupKind(), accessor.GetName(), problems)
+	}
+	return nil
+}
+
+// keepSystemFields carries over the metadata that an update cannot change. A deletion timestamp is among them: once
+// an object is being deleted there is no way back.
+func keepSystemFields(accessor, old metav1.Object) {
+	accessor.SetGeneration(old.GetGeneration())
+	accessor.SetManagedFields(nil)
+	accessor.SetSelfLink("")
+	if accessor.GetUID() == "" {
+		accessor.SetUID(old.GetUID())
+	}
+	if created := old.GetCreationTimestamp(); !created.IsZero() {
+		accessor.SetCreationTimestamp(created)
+	}
+	accessor.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	accessor.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+}

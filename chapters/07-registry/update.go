@@ -1,0 +1,178 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// optimisticLockErrorMsg is what a client is told who wrote over a version it has not seen.
+const optimisticLockErrorMsg = "the object has been modified; please apply your changes to the latest version and try again"
+
+// UpdatedObjectInfo makes the new object out of the one that is stored. A PUT has it from the body and ignores the
+// stored one, a PATCH computes it.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: UpdatedObjectInfo
+type UpdatedObjectInfo interface {
+	// Preconditions returns what must be true of the stored object, or nil.
+	Preconditions() *metav1.Preconditions
+	// UpdatedObject returns the new object, which then belongs to the caller. It is called again, with a newer old,
+	// when somebody else was faster. It must not change old, which is empty if the object does not exist.
+	UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error)
+}
+
+// errEmptiedFinalizers ends an update that has removed the last finalizer of an object that is being deleted: what is
+// left to do is the deletion.
+var errEmptiedFinalizers = errors.New("emptied finalizers")
+
+// Update changes one object and returns it as stored, and whether it was created by that. A resource version in the
+// new object is a claim to have seen the newest state: if the claim is wrong the error is 409 Conflict. Without one,
+// the last writer wins. Other errors: 400, 404, 422.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Update
+func (s *Store) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
+	key, err := s.resource.Key(namespace, name)
+	if err != nil {
+		return nil, false, err
+	}
+	u := &update{store: s, namespace: namespace, name: name, info: info}
+	apply := func(existing runtime.Object) (runtime.Object, error) { return u.apply(ctx, existing) }
+	out := s.resource.NewFunc()
+	dryRun := isDryRun(options.DryRun)
+	err = s.storage.GuaranteedUpdate(ctx, key, out, true, storagePreconditions(info.Preconditions()), apply, dryRun)
+	switch {
+	case err == nil:
+		return out, u.created, nil
+	case errors.Is(err, errEmptiedFinalizers):
+		return s.deleteWithoutFinalizers(ctx, key, name, u.deleting, dryRun)
+	case u.created:
+		return nil, false, storage.InterpretError(err, "create", s.resource.GroupResource(), name)
+	default:
+		return nil, false, storage.InterpretError(err, "update", s.resource.GroupResource(), name)
+	}
+}
+
+// update is one call of [Store.Update]. Its fields are overwritten by every attempt.
+type update struct {
+	// Set by Update, never changed.
+	store           *Store
+	namespace, name string
+	info            UpdatedObjectInfo
+
+	// Results of the last attempt.
+	created  bool
+	deleting runtime.Object // the object whose last finalizer is gone
+}
+
+// apply is the [storage.UpdateFunc] of an update.
+func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
+	old, err := meta.Accessor(existing)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	u.created = old.GetResourceVersion() == ""
+	if u.created && !u.store.allowsCreateOnUpdate() {
+		return nil, apierrors.NewNotFound(u.store.resource.GroupResource(), u.name)
+	}
+	obj, err := u.info.UpdatedObject(ctx, existing)
+	if err != nil {
+		return nil, err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if u.created {
+		return u.create(obj, accessor)
+	}
+	if err := u.checkVersion(accessor, old); err != nil {
+		return nil, err
+	}
+	if err := u.store.beforeUpdate(u.namespace, obj, existing); err != nil {
+		return nil, err
+	}
+	if shouldDeleteDuringUpdate(accessor, old) {
+		u.deleting = obj
+		return nil, errEmptiedFinalizers
+	}
+	return obj, nil
+}
+
+func (s *Store) allowsCreateOnUpdate() bool {
+	strategy, ok := s.updateStrategy.(CreatesOnUpdate)
+	return ok && strategy.AllowCreateOnUpdate()
+}
+
+func (u *update) create(obj runtime.Object, accessor metav1.Object) (runtime.Object, error) {
+	if accessor.GetResourceVersion() != "" {
+		// The client has seen a version of an object that is gone.
+		return nil, apierrors.NewConflict(u.store.resource.GroupResource(), u.name, fmt.Errorf("StorageError: invalid object, Precondition failed: the object does not exist"))
+	}
+	if err := u.store.beforeCreate(u.namespace, obj); err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// checkVersion refuses an object made from another version, or from another object of the same name, than the one
+// that is stored.
+func (u *update) checkVersion(accessor, old metav1.Object) error {
+	resource := u.store.resource.GroupResource()
+	if uid := accessor.GetUID(); uid != "" && uid != old.GetUID() {
+		return apierrors.NewConflict(resource, u.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+	}
+	if accessor.GetResourceVersion() == "" {
+		accessor.SetResourceVersion(old.GetResourceVersion())
+		return nil
+	}
+	if accessor.GetResourceVersion() != old.GetResourceVersion() {
+		return apierrors.NewConflict(resource, u.name, errors.New(optimisticLockErrorMsg))
+	}
+	return nil
+}
+
+// shouldDeleteDuringUpdate reports whether the update has removed the last obstacle to a deletion that was asked for
+// earlier. A graceful period still running is an obstacle as well.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: ShouldDeleteDuringUpdate
+func shouldDeleteDuringUpdate(accessor, old metav1.Object) bool {
+	if old.GetDeletionTimestamp() == nil || len(accessor.GetFinalizers()) > 0 {
+		return false
+	}
+	period := old.GetDeletionGracePeriodSeconds()
+	return period == nil || *period == 0
+}
+
+// deleteWithoutFinalizers erases an object whose finalizers are all gone. If it has been erased meanwhile, all is well.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).deleteWithoutFinalizers
+func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object, dryRun bool) (runtime.Object, bool, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, false, apierrors.NewInternalError(err)
+	}
+	uid := accessor.GetUID()
+	out := s.resource.NewFunc()
+	err = s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun, nil)
+	if storage.IsNotFound(err) {
+		return obj, false, nil
+	}
+	if err != nil {
+		return nil, false, storage.InterpretError(err, "delete", s.resource.GroupResource(), name)
+	}
+	return obj, false, nil
+}
+
+func storagePreconditions(p *metav1.Preconditions) *storage.Preconditions {
+	if p == nil {
+		return nil
+	}
+	return &storage.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}
+}
