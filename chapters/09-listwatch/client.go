@@ -1,0 +1,103 @@
+package listwatch
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+// What a client allows itself, unless its configuration says otherwise.
+const (
+	defaultQPS   = 5  // rest.DefaultQPS
+	defaultBurst = 10 // rest.DefaultBurst
+)
+
+// apiPath is where core/v1 lives on every server.
+const apiPath = "/api/v1"
+
+// Config describes a [RESTClient]. Base and Clock are required.
+type Config struct {
+	Base      *url.URL     // of the server: scheme, host, and perhaps a path before /api/v1
+	HTTP      *http.Client // nil: http.DefaultClient
+	UserAgent string
+	QPS       float32 // requests per second in the long run; 0: five; negative: no limit
+	Burst     int     // requests at once; 0: ten
+	Clock     clock.WithTicker
+	Probe     *probe.Probe
+}
+
+// RESTClient makes requests for core/v1 objects in JSON. It may be used from any goroutine.
+//
+// Upstream: k8s.io/client-go/rest/client.go: RESTClient
+// Differs: one API group; JSON only; no metrics, no warnings, no per-URL backoff.
+type RESTClient struct {
+	// Set by NewRESTClient, never changed.
+	base      url.URL // its path ends in /api/v1
+	http      *http.Client
+	userAgent string
+	limiter   *tokenBucket // nil: no limit
+	clock     clock.WithTicker
+	probe     *probe.Probe
+}
+
+// NewRESTClient returns a client.
+//
+// Upstream: k8s.io/client-go/rest/client.go: NewRESTClient
+func NewRESTClient(config Config) *RESTClient {
+	c := &RESTClient{
+		base:      *config.Base,
+		http:      config.HTTP,
+		userAgent: config.UserAgent,
+		clock:     config.Clock,
+		probe:     config.Probe,
+	}
+	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + apiPath
+	c.base.RawQuery, c.base.Fragment = "", ""
+	if c.http == nil {
+		c.http = http.DefaultClient
+	}
+	if config.QPS == 0 {
+		config.QPS = defaultQPS
+	}
+	if config.Burst == 0 {
+		config.Burst = defaultBurst
+	}
+	if config.QPS > 0 {
+		c.limiter = newTokenBucket(float64(config.QPS), config.Burst, config.Clock)
+	}
+	return c
+}
+
+// WithProbe returns a client that shares everything with c, its limit included, but reports to p.
+func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
+	copied := *c
+	copied.probe = p
+	return &copied
+}
+
+// Verb begins a request.
+func (c *RESTClient) Verb(verb string) *Request { return newRequest(c, verb) }
+
+// Get begins a GET: of one object, a list or a watch.
+func (c *RESTClient) Get() *Request { return c.Verb(http.MethodGet) }
+
+// Post begins a POST, which creates.
+func (c *RESTClient) Post() *Request { return c.Verb(http.MethodPost) }
+
+// Put begins a PUT, which replaces.
+func (c *RESTClient) Put() *Request { return c.Verb(http.MethodPut) }
+
+// Delete begins a DELETE.
+func (c *RESTClient) Delete() *Request { return c.Verb(http.MethodDelete) }
+
+// Patch begins a PATCH, whose body is of the given type.
+func (c *RESTClient) Patch(patchType types.PatchType) *Request {
+	request := c.Verb(http.MethodPatch)
+	request.contentType = string(patchType)
+	return request
+}

@@ -1,0 +1,258 @@
+package listwatch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"listwatch/internal/scheme"
+)
+
+// Request is one request under construction. Each method but Do and Watch returns the request itself, so that they
+// can be chained; the first mistake is kept and returned by Do or Watch. A Request belongs to one goroutine.
+//
+// Upstream: k8s.io/client-go/rest/request.go: Request
+type Request struct {
+	client      *RESTClient
+	verb        string
+	namespace   string
+	resource    string
+	name        string
+	subresource string
+	params      url.Values
+	contentType string
+	body        []byte // kept as bytes, because an attempt may have to be repeated
+	err         error
+}
+
+func newRequest(c *RESTClient, verb string) *Request {
+	return &Request{client: c, verb: verb, params: url.Values{}, contentType: runtime.ContentTypeJSON}
+}
+
+// Namespace limits the request to a namespace; "" means all of them, or that the resource has none.
+func (r *Request) Namespace(namespace string) *Request {
+	return r.set(&r.namespace, "namespace", namespace)
+}
+
+// Resource says what the request is about, in the plural: "pods".
+func (r *Request) Resource(resource string) *Request { return r.set(&r.resource, "resource", resource) }
+
+// Name picks one object. "" is a mistake: it would turn a DELETE of one object into a DELETE of all.
+func (r *Request) Name(name string) *Request {
+	if name == "" {
+		return r.fail(fmt.Errorf("resource name may not be empty"))
+	}
+	return r.set(&r.name, "name", name)
+}
+
+// SubResource picks a part of the object: "status", "binding".
+func (r *Request) SubResource(subresource string) *Request {
+	return r.set(&r.subresource, "subresource", subresource)
+}
+
+// Param adds a query parameter.
+func (r *Request) Param(name, value string) *Request {
+	r.params.Add(name, value)
+	return r
+}
+
+// VersionedParams adds the fields of an options object as query parameters.
+func (r *Request) VersionedParams(options runtime.Object) *Request {
+	params, err := scheme.ParameterCodec.EncodeParameters(options, corev1.SchemeGroupVersion)
+	if err != nil {
+		return r.fail(fmt.Errorf("encode options: %w", err))
+	}
+	for name, values := range params {
+		r.params[name] = append(r.params[name], values...)
+	}
+	return r
+}
+
+// Timeout tells the server how long the request may take. 0 tells nothing.
+//
+// Upstream: k8s.io/client-go/rest/request.go: (*Request).Timeout
+// Differs: the client does not cancel the request itself.
+func (r *Request) Timeout(d time.Duration) *Request {
+	if d > 0 {
+		r.params.Set("timeout", d.String())
+	}
+	return r
+}
+
+// listOptions adds list options, and the parameter by which typed clients repeat their timeout.
+func (r *Request) listOptions(options *metav1.ListOptions) *Request {
+	if options.TimeoutSeconds != nil {
+		r.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
+	}
+	return r.VersionedParams(options)
+}
+
+// Body sets what is sent: bytes as they are, or an object as JSON.
+func (r *Request) Body(body any) *Request {
+	switch body := body.(type) {
+	case nil:
+	case []byte:
+		r.body = body
+	case runtime.Object:
+		data, err := runtime.Encode(encoder, body)
+		if err != nil {
+			return r.fail(fmt.Errorf("encode body: %w", err))
+		}
+		r.body = data
+	default:
+		return r.fail(fmt.Errorf("body of unknown type %T", body))
+	}
+	return r
+}
+
+// URL returns where the request goes.
+func (r *Request) URL() *url.URL {
+	segments := []string{}
+	if r.namespace != "" {
+		segments = append(segments, "namespaces", r.namespace)
+	}
+	for _, segment := range []string{r.resource, r.name, r.subresource} {
+		if segment != "" {
+			segments = append(segments, segment)
+		}
+	}
+	u := r.client.base.JoinPath(segments...)
+	u.RawQuery = r.params.Encode()
+	return u
+}
+
+// set sets a part of the path. What could leave its place in the path is a mistake.
+func (r *Request) set(part *string, what, value string) *Request {
+	if value == "." || value == ".." || strings.ContainsAny(value, "/%") {
+		return r.fail(fmt.Errorf("invalid %s %q", what, value))
+	}
+	*part = value
+	return r
+}
+
+func (r *Request) fail(err error) *Request {
+	if r.err == nil {
+		r.err = err
+	}
+	return r
+}
+
+// Do sends the request, as often as it takes, and returns the complete answer. Errors are [apierrors.StatusError]s
+// where the server spoke, the transport's where it did not.
+//
+// Upstream: k8s.io/client-go/rest/request.go: (*Request).Do
+func (r *Request) Do(ctx context.Context) Result {
+	if r.err != nil {
+		return Result{err: r.err}
+	}
+	retry := &withRetry{client: r.client, isRetryable: never}
+	if r.verb == http.MethodGet {
+		retry.isRetryable = isBroken
+	}
+	for {
+		if err := retry.before(ctx, true); err != nil {
+			return Result{err: err}
+		}
+		response, err := r.send(ctx)
+		if retry.again(response, err) {
+			discard(response)
+			continue
+		}
+		if err != nil {
+			return Result{err: err}
+		}
+		return r.result(response)
+	}
+}
+
+// Watch sends the request and returns the answer as a stream of events. The first attempt does not wait for the
+// limiter: a watch replaces another that has ended, and is not worth delaying. If the connection keeps breaking, the
+// result is a watch that is closed already, which the reflector takes as a sign to slow down. ctx bounds the stream.
+//
+// Upstream: k8s.io/client-go/rest/request.go: (*Request).Watch
+func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	retry := &withRetry{client: r.client, isRetryable: isStreamEnd}
+	for {
+		if err := retry.before(ctx, false); err != nil {
+			return nil, err
+		}
+		response, err := r.send(ctx)
+		if err == nil && response.StatusCode == http.StatusOK {
+			return r.newStreamWatcher(ctx, response)
+		}
+		if retry.again(response, err) {
+			discard(response)
+			continue
+		}
+		if err == nil {
+			return nil, r.unexpected(response)
+		}
+		if isStreamEnd(err) {
+			return watch.NewEmptyWatch(), nil
+		}
+		return nil, err
+	}
+}
+
+// unexpected returns the error for an answer that is no stream.
+func (r *Request) unexpected(response *http.Response) error {
+	if err := r.result(response).Error(); err != nil {
+		return err
+	}
+	return fmt.Errorf("watch %s: got status %s", r.resource, response.Status)
+}
+
+func (r *Request) newStreamWatcher(ctx context.Context, response *http.Response) (watch.Interface, error) {
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || mediaType != runtime.ContentTypeJSON {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("watch %s: got content type %q, want %s", r.resource, response.Header.Get("Content-Type"), runtime.ContentTypeJSON)
+	}
+	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, r.verb, clientWatchDecoding)
+	w := NewStreamWatcher(NewDecoder(response.Body, decoder), reporter, r.client.probe)
+	w.Start(ctx)
+	return w, nil
+}
+
+// send makes one attempt.
+func (r *Request) send(ctx context.Context) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	request, err := http.NewRequestWithContext(ctx, r.verb, r.URL().String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	request.Header.Set("Accept", runtime.ContentTypeJSON)
+	if r.body != nil {
+		request.Header.Set("Content-Type", r.contentType)
+	}
+	if r.client.userAgent != "" {
+		request.Header.Set("User-Agent", r.client.userAgent)
+	}
+	return r.client.http.Do(request)
+}
+
+// discard lets go of an answer that will not be read; nil is no answer.
+func discard(response *http.Response) {
+	if response != nil {
+		drain(response.Body)
+	}
+}

@@ -1,0 +1,191 @@
+package listwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	reflector "listwatch/chapters/03-reflector"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// clientWatchDecoding is the cause in the Status of an ERROR event that was made up by the client.
+const clientWatchDecoding = "ClientWatchDecoding"
+
+// EventDecoder is the source of a [StreamWatcher].
+//
+// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: Decoder
+type EventDecoder interface {
+	// Decode blocks until there is an event, or returns an error, after which it is not called again.
+	Decode() (watch.EventType, runtime.Object, error)
+	// Close makes a Decode that is blocked return. It may be called more than once.
+	Close()
+}
+
+// Reporter makes an object of an error, for an ERROR event.
+//
+// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: Reporter
+type Reporter interface {
+	AsObject(err error) runtime.Object
+}
+
+// StreamWatcher turns a stream into a watch.Interface.
+//
+// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: StreamWatcher
+// Differs: a constructor that starts nothing; ends with its context, too; Stop waits for the goroutine.
+type StreamWatcher struct {
+	// Set by NewStreamWatcher, never changed.
+	source   EventDecoder
+	reporter Reporter
+	probe    *probe.Probe
+
+	// Sent and closed by receive. Unbuffered: a consumer can easily add a buffer, but could never remove one.
+	result chan watch.Event
+	done   chan struct{} // closed by the first Stop; frees receive when nobody takes its events any more
+	group  routine.Group // receive
+
+	mu      sync.Mutex // guards stopped; innermost
+	stopped bool
+}
+
+var _ watch.Interface = (*StreamWatcher)(nil)
+
+// NewStreamWatcher returns a watcher that does nothing until Start.
+//
+// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: NewStreamWatcher
+func NewStreamWatcher(source EventDecoder, reporter Reporter, p *probe.Probe) *StreamWatcher {
+	return &StreamWatcher{
+		source:   source,
+		reporter: reporter,
+		probe:    p,
+		result:   make(chan watch.Event),
+		done:     make(chan struct{}),
+	}
+}
+
+// Start begins to read. It is called once. The stream ends with ctx, if not before.
+func (sw *StreamWatcher) Start(ctx context.Context) {
+	sw.group.Go(ctx, "StreamWatcher.receive", sw.receive)
+}
+
+// ResultChan returns the events. It is closed when the stream has ended.
+func (sw *StreamWatcher) ResultChan() <-chan watch.Event { return sw.result }
+
+// Stop closes the stream and waits until nothing is read from it any more. It may be called at any time, as often as
+// you like, from any goroutine. Events that were decoded but not received are lost.
+//
+// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: (*StreamWatcher).Stop
+func (sw *StreamWatcher) Stop() {
+	if sw.markStopped() {
+		close(sw.done)
+		sw.source.Close()
+	}
+	sw.group.Wait()
+}
+
+// markStopped reports whether it is the first call.
+func (sw *StreamWatcher) markStopped() bool {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	first := !sw.stopped
+	sw.stopped = true
+	return first
+}
+
+// receive runs until the stream ends, ctx is done or Stop is called. It owns result.
+//
+// Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: (*StreamWatcher).receive
+func (sw *StreamWatcher) receive(ctx context.Context) {
+	defer close(sw.result)
+	defer sw.source.Close()
+	for {
+		typ, obj, err := sw.source.Decode()
+		if err != nil {
+			sw.end(ctx, err)
+			return
+		}
+		key, rv := identify(sw.probe, obj)
+		sw.probe.Event(probe.FrameDecoded, string(typ), key, rv)
+		if !sw.send(ctx, watch.Event{Type: typ, Object: obj}) {
+			sw.end(ctx, errStopped)
+			return
+		}
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+// end says why the stream is over, to the consumer only if it would not expect it.
+func (sw *StreamWatcher) end(ctx context.Context, err error) {
+	if sw.isUnexpected(ctx, err) {
+		err = fmt.Errorf("unable to decode an event from the watch stream: %w", err)
+		sw.send(ctx, watch.Event{Type: watch.Error, Object: sw.reporter.AsObject(err)})
+	}
+	sw.probe.Text(probe.StreamEnded, sw.reason(err), "", 0)
+}
+
+// isUnexpected tells the ends that every stream has from those that somebody should hear of.
+func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || sw.isStopped() {
+		return false // whatever came after that is its echo
+	}
+	var garbage *DecodeError
+	if errors.As(err, &garbage) {
+		return true // asked first: the text of garbage may look like anything
+	}
+	return !isStreamEnd(err)
+}
+
+func (sw *StreamWatcher) isStopped() bool {
+	select {
+	case <-sw.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (sw *StreamWatcher) reason(err error) string {
+	switch {
+	case sw.isStopped():
+		return "stopped by the client"
+	case err == io.EOF:
+		return "the server closed it"
+	default:
+		return err.Error()
+	}
+}
+
+// send hands an event to the consumer. It returns false if there is none any more.
+func (sw *StreamWatcher) send(ctx context.Context, event watch.Event) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-sw.done:
+		return false
+	case sw.result <- event:
+		return true
+	}
+}
+
+// identify returns what probes call an object. It costs nothing when nobody listens.
+func identify(p *probe.Probe, obj runtime.Object) (key string, rv uint64) {
+	if p == nil {
+		return "", 0
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", 0
+	}
+	key, _ = reflector.MetaNamespaceKeyFunc(obj)
+	rv, _ = strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
+	return key, rv
+}
