@@ -1,0 +1,39 @@
+// Package watchcache keeps one resource in memory twice: as the objects there are now, and as the events that led
+// there. The first answers LIST and GET, the second lets a watch begin in the past.
+//
+//	           Add / Update / Delete / UpdateResourceVersion        Replace
+//	                         │ one writer: the reflector               │
+//	                         ▼                                         ▼
+//	┌──── mu ────────────────────────────────────────────────────────────────────────┐
+//	│  history: the ring            resourceVersion      store: btree + indices      │
+//	│  [startIndex, endIndex)             │              │                           │
+//	│                                     │              └─ snapshots: one tree per  │
+//	│                                     │                 resource version         │
+//	└──────┬──────────────────────────────┼────────────────────────┬─────────────────┘
+//	       ▼ Interval: replay             ▼ cond: freshness        ▼ lists and gets
+//
+// # Contract
+//
+// There is at most one call of Add, Update, Delete, Replace and UpdateResourceVersion in flight at any time. Everything
+// else may be called from any goroutine. Events, elements and the objects in them are shared by everybody who ever
+// saw them and are never changed once they are in the cache.
+//
+// # Locks
+//
+// WatchCache.mu guards ring, resource version, store and the list of snapshots together, so that a reader never sees
+// one without the other. It is the first lock in the order of the server half: watchCache, then Cacher, then ready.
+// While it is held for writing, Config.OnReplace may be called, which takes the ready lock. Config.EventHandler is
+// called without it, because it blocks. The mutex inside each conditional requester is a leaf.
+//
+// # Goroutines
+//
+// [WatchCache.Run] starts two, both idle unless a reader waits for a resource version that has not arrived:
+// watchCache.requestProgress asks the storage how far it is, watchCache.wakeReaders lets waiting readers look at the
+// clock. There are no channels in this package.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_interval.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/store
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/progress
+package watchcache

@@ -1,0 +1,64 @@
+package watchcache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+)
+
+// blockTimeout is how long a reader waits for a resource version before it is told that it is too large. Upstream's.
+const blockTimeout = 3 * time.Second
+
+// WaitUntilFresh returns when the cache has reached rv. The error is 504 Timeout, with cause ResourceVersionTooLarge,
+// if that takes longer than three seconds, or ctx's.
+func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.waitUntilFreshLocked(ctx, key, rv)
+}
+
+// waitUntilFreshLocked expects w.mu held for reading. It lets go of it while it waits, or the one writer it waits for
+// could never write. key is only reported.
+//
+// While somebody waits, the storage is asked for progress: on a quiet resource no event will ever bring the version
+// that is waited for, which another resource may have pushed ahead. What Broadcast wakes are these readers; watchers
+// hear of events through their channels.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).waitUntilFreshLocked
+// Differs: a reader whose request is over stops waiting; upstream's waits out the three seconds. Both are noticed when
+// the readers are woken, every 100 ms.
+func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv uint64) error {
+	if rv <= w.resourceVersion {
+		return nil // rv 0, "any version will do", always ends here
+	}
+	w.progress.Add()
+	defer w.progress.Remove()
+	w.wakeups.Add()
+	defer w.wakeups.Remove()
+	w.config.Probe.At(probe.FreshnessWait, key, rv)
+
+	start := w.config.Clock.Now()
+	for w.resourceVersion < rv {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("wait until the cache reaches %d: %w", rv, err)
+		}
+		if w.config.Clock.Since(start) >= blockTimeout {
+			return storage.NewTooLargeResourceVersionError(rv, w.resourceVersion, storage.ResourceVersionTooHighRetrySeconds)
+		}
+		w.cond.Wait()
+	}
+	w.config.Probe.At(probe.FreshnessReady, key, rv)
+	return nil
+}
+
+// wakeReaders lets everybody who waits look at the clock. It takes the lock, though it changes nothing: a reader holds
+// the lock from looking until it sleeps, so none can miss the call in between.
+func (w *WatchCache) wakeReaders(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cond.Broadcast()
+	return nil
+}

@@ -1,0 +1,174 @@
+package watchcache
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// List is what a list found before any selector was asked: everything that may match, ordered by key.
+type List struct {
+	Elements        []*Element // shared; the slice belongs to the caller
+	ResourceVersion uint64     // the one state in which all of them were seen
+	Index           string     // the index that was used, or ""
+}
+
+// GetList returns the elements below key, or, if the list is not recursive, the element at key. Which state is read is
+// decided by resource version, match, limit and continue token, in the same order as the Cacher decides whether the
+// cache is asked at all. The lock is held only to pick a state; the state is read without it.
+//
+// Errors: 504 Timeout if the cache does not reach the version within three seconds, 410 Expired if it no longer has
+// the state, 400 BadRequest for a token that does not parse, storage.InvalidError for such a version.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).WaitUntilFreshAndGetList
+func (w *WatchCache) GetList(ctx context.Context, key string, opts storage.ListOptions) (List, error) {
+	rv, err := w.versioner.ParseResourceVersion(opts.ResourceVersion)
+	if err != nil {
+		return List{}, err
+	}
+	if !opts.Recursive {
+		return w.getSingle(ctx, key, rv, opts)
+	}
+	pred := opts.Predicate
+	switch {
+	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		return w.listExact(ctx, key, "", rv)
+	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
+		return w.listLatest(ctx, key, "", rv, matcherIndex(ctx, pred))
+	case pred.Continue != "":
+		return w.listContinued(ctx, key, pred.Continue)
+	case pred.Limit > 0 && rv > 0: // as clients asked for an exact version before there was a way to say so
+		return w.listExact(ctx, key, "", rv)
+	case opts.ResourceVersion == "":
+		return w.listConsistent(ctx, key, "", matcherIndex(ctx, pred))
+	}
+	return w.listLatest(ctx, key, "", rv, matcherIndex(ctx, pred))
+}
+
+func matcherIndex(ctx context.Context, pred storage.SelectionPredicate) []storage.MatchValue {
+	if pred.Field == nil {
+		return nil
+	}
+	return pred.MatcherIndex(ctx)
+}
+
+// listContinued reads the page after a token: at the token's version, or, if the token gave up on that, at the newest.
+func (w *WatchCache) listContinued(ctx context.Context, key, token string) (List, error) {
+	from, rv, err := storage.DecodeContinue(token, key)
+	if err != nil {
+		return List{}, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
+	}
+	if rv > 0 {
+		return w.listExact(ctx, key, from, uint64(rv))
+	}
+	return w.listConsistent(ctx, key, from, nil) // an index knows no order to continue in
+}
+
+// listExact reads the state at rv. A state that lasted from 5 to 9 is the state at 7, and is labelled 7.
+func (w *WatchCache) listExact(ctx context.Context, key, from string, rv uint64) (List, error) {
+	snapshot, err := w.snapshotAt(ctx, key, rv)
+	if err != nil {
+		return List{}, err
+	}
+	return List{Elements: snapshot.List(key, from), ResourceVersion: rv}, nil
+}
+
+func (w *WatchCache) snapshotAt(ctx context.Context, key string, rv uint64) (StoreSnapshot, error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
+		return StoreSnapshot{}, err
+	}
+	snapshot, ok := w.snapshots.lessOrEqualLocked(rv)
+	if !ok {
+		return StoreSnapshot{}, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", rv))
+	}
+	return snapshot, nil
+}
+
+// listConsistent reads a state that is as new as the storage was when the request came: one small read there says how
+// far that is, and then the cache is waited for.
+func (w *WatchCache) listConsistent(ctx context.Context, key, from string, values []storage.MatchValue) (List, error) {
+	rv, err := w.config.GetCurrentResourceVersion(ctx)
+	if err != nil {
+		return List{}, err
+	}
+	return w.listLatest(ctx, key, from, rv, values)
+}
+
+// listLatest reads the newest state, which must have reached rv. An index may narrow it down: it must contain
+// everything that matches, and may contain more.
+func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64, values []storage.MatchValue) (List, error) {
+	list, snapshot, err := w.latest(ctx, key, rv, values)
+	if err != nil {
+		return List{}, err
+	}
+	if list.Index != "" {
+		list.Elements = sortedBelow(list.Elements, key)
+	} else {
+		list.Elements = snapshot.List(key, from)
+	}
+	return list, nil
+}
+
+// latest picks, under the lock, either the elements of an index or the newest snapshot.
+func (w *WatchCache) latest(ctx context.Context, key string, rv uint64, values []storage.MatchValue) (List, StoreSnapshot, error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
+		return List{}, StoreSnapshot{}, err
+	}
+	list := List{ResourceVersion: w.resourceVersion}
+	for _, value := range values {
+		if elements, ok := w.store.byIndexLocked(value.IndexName, value.Value); ok {
+			list.Elements, list.Index = elements, value.IndexName
+			return list, StoreSnapshot{}, nil
+		}
+	}
+	snapshot, ok := w.snapshots.latestLocked()
+	if !ok {
+		return List{}, StoreSnapshot{}, fmt.Errorf("list %s: the cache has not been filled yet", key)
+	}
+	return list, snapshot, nil
+}
+
+// getSingle is a list of one key.
+func (w *WatchCache) getSingle(ctx context.Context, key string, rv uint64, opts storage.ListOptions) (List, error) {
+	if opts.ResourceVersionMatch == "" && opts.ResourceVersion == "" {
+		var err error
+		if rv, err = w.config.GetCurrentResourceVersion(ctx); err != nil {
+			return List{}, err
+		}
+	}
+	element, readRV, err := w.Get(ctx, key, rv)
+	list := List{ResourceVersion: readRV}
+	if element != nil {
+		list.Elements = []*Element{element}
+	}
+	return list, err
+}
+
+// Get returns the element at key, nil if there is none, in a state that has reached rv, and that state's version.
+// Errors are those of [WatchCache.WaitUntilFresh].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).WaitUntilFreshAndGet
+func (w *WatchCache) Get(ctx context.Context, key string, rv uint64) (*Element, uint64, error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {
+		return nil, 0, err
+	}
+	return w.store.get(key), w.resourceVersion, nil
+}
+
+// HasSnapshot reports whether the state at rv can be read here: false if it is gone, true also if it is yet to come.
+func (w *WatchCache) HasSnapshot(rv uint64) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	_, ok := w.snapshots.lessOrEqualLocked(rv)
+	return ok || rv > w.resourceVersion
+}

@@ -1,0 +1,105 @@
+package watchcache
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
+)
+
+// processEvent takes one change through the cache: first it becomes an [Event], which needs no lock, then ring and
+// store change under the lock, then the handler hears of it, without the lock. There is one writer, so no other event
+// can come between these steps.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).processEvent
+// Differs: the event's time is that of its arrival here; upstream carries the time of parsing along from the etcd watch.
+func (w *WatchCache) processEvent(typ watch.EventType, obj any) error {
+	w.received.Add(1)
+	object, ok := obj.(runtime.Object)
+	if !ok {
+		return fmt.Errorf("process %s: %T is not an object", typ, obj)
+	}
+	element, err := w.newElement(object)
+	if err != nil {
+		return fmt.Errorf("process %s: %w", typ, err)
+	}
+	event, err := w.newEvent(typ, element)
+	if err != nil {
+		return fmt.Errorf("process %s: %w", typ, err)
+	}
+	w.apply(event, element) // takes and releases w.mu
+
+	// Not under the lock: the handler blocks when the dispatcher is behind, and whoever holds this lock then would
+	// stop every list and every new watch with it. The order is safe, because there is only one writer: the next event
+	// is not applied before this call returns.
+	w.config.EventHandler(event)
+	return nil
+}
+
+// newEvent joins the new state with the previous one.
+func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, error) {
+	rv, err := w.versioner.ObjectResourceVersion(element.Object)
+	if err != nil {
+		return nil, err
+	}
+	event := &Event{
+		Type:            typ,
+		Object:          element.Object,
+		ObjLabels:       element.Labels,
+		ObjFields:       element.Fields,
+		Key:             element.Key,
+		ResourceVersion: rv,
+		RecordTime:      w.config.Clock.Now(),
+	}
+	// Without the lock: only this goroutine ever changes the store, so nobody writes while it reads.
+	previous := w.store.get(element.Key)
+	if previous == nil {
+		return event, nil
+	}
+	event.PrevObject = previous.Object
+	event.PrevObjLabels = previous.Labels
+	event.PrevObjFields = previous.Fields
+	if typ == watch.Deleted {
+		event.PrevObject, err = w.stamped(previous.Object, rv)
+	}
+	return event, err
+}
+
+// stamped returns a copy of obj with another resource version. A watcher that resumes from the version of the last
+// event it saw must not be sent the deletion again, so a deleted object carries the version of its deletion. It is a
+// copy, as everywhere: lists and other watchers are reading the original at this moment.
+func (w *WatchCache) stamped(obj runtime.Object, rv uint64) (runtime.Object, error) {
+	obj = obj.DeepCopyObject()
+	return obj, w.versioner.UpdateObject(obj, rv)
+}
+
+// apply makes the event visible, as one step for everybody who takes the lock.
+func (w *WatchCache) apply(event *Event, element *Element) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Deferred calls run backwards: readers are woken while the lock is still held, so none of them can have looked at
+	// the old version and not yet be asleep.
+	defer w.cond.Broadcast()
+
+	// The ring first, then the version, then the store. Under one lock the order is invisible to readers; it is the
+	// order of the promise: a version is claimed only when the event that made it can be replayed.
+	w.history.appendLocked(event)
+	w.resourceVersion = event.ResourceVersion
+	if w.history.isFullLocked() {
+		w.snapshots.removeLessLocked(w.history.oldestLocked())
+	}
+	w.updateStoreLocked(event, element)
+}
+
+// updateStoreLocked expects w.mu held for writing.
+func (w *WatchCache) updateStoreLocked(event *Event, element *Element) {
+	if event.Type == watch.Deleted {
+		w.store.deleteLocked(element)
+	} else {
+		w.store.setLocked(element)
+	}
+	w.snapshots.addLocked(event.ResourceVersion, w.store.snapshotLocked())
+	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.Len())
+}

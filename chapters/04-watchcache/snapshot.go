@@ -1,0 +1,36 @@
+package watchcache
+
+// Snapshot is the state of a [WatchCache], for whoever draws it.
+type Snapshot struct {
+	Start               int    `json:"start"` // absolute positions: the ring holds [start, end)
+	End                 int    `json:"end"`
+	Capacity            int    `json:"capacity"`
+	OldestRV            uint64 `json:"oldestRV"`        // first event in the ring, 0 if it is empty
+	ResourceVersion     uint64 `json:"resourceVersion"` // how far the cache is
+	ListResourceVersion uint64 `json:"listResourceVersion"`
+	Objects             int    `json:"objects"`
+	Snapshots           int    `json:"snapshots"` // states that can be listed exactly
+	Waiting             int    `json:"waiting"`   // readers that wait for a version
+	EventsReceived      int64  `json:"eventsReceived"`
+	Resizes             int    `json:"resizes"`
+}
+
+// Snapshot returns the state under one short lock.
+func (w *WatchCache) Snapshot() Snapshot {
+	waiting := w.wakeups.Waiting()
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return Snapshot{
+		Start:               w.history.startIndex,
+		End:                 w.history.endIndex,
+		Capacity:            len(w.history.cache),
+		OldestRV:            w.history.oldestLocked(),
+		ResourceVersion:     w.resourceVersion,
+		ListResourceVersion: w.listVersion,
+		Objects:             w.store.tree.Len(),
+		Snapshots:           len(w.snapshots.snapshots),
+		Waiting:             waiting,
+		EventsReceived:      w.received.Load(),
+		Resizes:             w.history.resizes,
+	}
+}

@@ -1,0 +1,59 @@
+package watchcache
+
+import "sort"
+
+// snapshotter remembers the state of the store after every event, as far back as the ring reaches. That is affordable
+// because neighbouring states share nearly all of their tree: see [store].
+//
+// Resource versions only grow, so a slice that is appended to at one end and cut at the other is always sorted.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: storeSnapshotter
+// Differs: a slice instead of a second tree, and WatchCache.mu instead of a lock of its own.
+type snapshotter struct {
+	// Guarded by WatchCache.mu.
+	snapshots []versionedSnapshot
+}
+
+type versionedSnapshot struct {
+	resourceVersion uint64
+	snapshot        StoreSnapshot
+}
+
+// addLocked remembers the state at rv. Several events may share a resource version: the last state counts.
+func (s *snapshotter) addLocked(rv uint64, snapshot StoreSnapshot) {
+	if n := len(s.snapshots); n > 0 && s.snapshots[n-1].resourceVersion == rv {
+		s.snapshots[n-1].snapshot = snapshot
+		return
+	}
+	s.snapshots = append(s.snapshots, versionedSnapshot{rv, snapshot})
+}
+
+// lessOrEqualLocked returns the newest state that is not newer than rv.
+func (s *snapshotter) lessOrEqualLocked(rv uint64) (StoreSnapshot, bool) {
+	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
+	if after == 0 {
+		return StoreSnapshot{}, false
+	}
+	return s.snapshots[after-1].snapshot, true
+}
+
+// latestLocked returns the newest state.
+func (s *snapshotter) latestLocked() (StoreSnapshot, bool) {
+	if len(s.snapshots) == 0 {
+		return StoreSnapshot{}, false
+	}
+	return s.snapshots[len(s.snapshots)-1].snapshot, true
+}
+
+// removeLessLocked forgets the states older than rv.
+func (s *snapshotter) removeLessLocked(rv uint64) {
+	n := 0
+	for n < len(s.snapshots) && s.snapshots[n].resourceVersion < rv {
+		s.snapshots[n] = versionedSnapshot{} // the slice's array outlives the cut: do not keep the tree alive with it
+		n++
+	}
+	s.snapshots = s.snapshots[n:]
+}
+
+// resetLocked forgets every state.
+func (s *snapshotter) resetLocked() { s.snapshots = nil }

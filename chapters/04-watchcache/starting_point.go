@@ -1,0 +1,64 @@
+package watchcache
+
+import (
+	storage "listwatch/chapters/01-storage"
+)
+
+// RLock keeps the cache as it is until [WatchCache.RUnlock]. A new watch holds it from choosing its starting point until
+// it is registered: an event is then either in its interval, or comes after and is dispatched to it. Nothing that waits
+// for the cache, or for an event, may be done in between.
+func (w *WatchCache) RLock() { w.mu.RLock() }
+
+// RUnlock undoes [WatchCache.RLock].
+func (w *WatchCache) RUnlock() { w.mu.RUnlock() }
+
+// ResourceVersionLocked returns how far the cache is. The caller holds [WatchCache.RLock].
+func (w *WatchCache) ResourceVersionLocked() uint64 { return w.resourceVersion }
+
+// IntervalSinceLocked returns what a watch of key from rv begins with: the current state if it asked for initial events,
+// or if it named no version (rv 0) and did not refuse them; otherwise the events in (rv, newest]. The error is 410
+// Expired if the ring no longer holds all of those. The caller holds [WatchCache.RLock].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).getAllEventsSinceLocked
+func (w *WatchCache) IntervalSinceLocked(rv uint64, key string, opts storage.ListOptions) (*Interval, error) {
+	initial := opts.SendInitialEvents
+	switch {
+	case initial != nil && *initial, initial == nil && rv == 0:
+		return w.stateIntervalLocked(key, opts.Recursive), nil
+	case rv == 0:
+		rv = w.resourceVersion // "from any version, but without the state": from now
+	}
+	return w.history.intervalLocked(rv, w.listVersion, w.mu.RLocker())
+}
+
+// stateIntervalLocked costs the same for ten objects and for a million: it keeps a snapshot, and whoever reads the
+// interval expands it later, without the lock.
+func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
+	interval := &Interval{ResourceVersion: w.resourceVersion}
+	snapshot, filled := w.snapshots.latestLocked()
+	switch element := w.store.get(key); {
+	case recursive && filled:
+		interval.source = &storeSource{snapshot: snapshot, prefix: key, resourceVersion: w.resourceVersion}
+	case !recursive && element != nil:
+		interval.source = &singleSource{element.added(w.resourceVersion)}
+	default:
+		interval.source = &singleSource{}
+	}
+	return interval
+}
+
+// SuggestedWatchChannelSize returns how large a watcher's channels should be: about one second of events at the
+// current rate, between 10 and a limit that depends on how much of the resource it will see. indexExists says that the
+// resource has a trigger index, triggerUsed that this watcher uses it.
+func (w *WatchCache) SuggestedWatchChannelSize(indexExists, triggerUsed bool) int {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.history.suggestedWatchChannelSizeLocked(indexExists, triggerUsed)
+}
+
+// ListResourceVersion returns the version of the last Replace, 0 before the first.
+func (w *WatchCache) ListResourceVersion() uint64 {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.listVersion
+}

@@ -1,0 +1,182 @@
+package watchcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// Config says what is cached and who is told.
+type Config struct {
+	// KeyFunc returns the storage key of an object: "/registry/pods/default/a".
+	KeyFunc func(obj runtime.Object) (string, error)
+	// GetAttrs returns what selectors may see of an object.
+	GetAttrs storage.AttrFunc
+	// Indexers are the indices over the store, by name; names are those of [storage.FieldIndex].
+	Indexers map[string]IndexFunc
+
+	// EventHandler is called with every event and with every bookmark, in order, by the goroutine that writes into the
+	// cache, after the change and with no lock held. It may block: that is the backpressure on the storage.
+	EventHandler func(event *Event)
+	// OnReplace is called after every Replace, still under the lock, so that nobody can read the new state before it
+	// has returned. It must not block and must not call back. May be nil.
+	OnReplace func(rv uint64)
+
+	// RequestWatchProgress asks the storage to say how far it is; the answer comes as a bookmark.
+	RequestWatchProgress func(ctx context.Context) error
+	// GetCurrentResourceVersion returns the storage's newest version, by a read that cannot be stale.
+	GetCurrentResourceVersion func(ctx context.Context) (uint64, error)
+
+	Clock clock.WithTicker
+	Probe *probe.Probe
+	// RingCapacity fixes the capacity of the ring; 0 lets it move between 100 and 102400.
+	RingCapacity int
+}
+
+// WatchCache is one resource in memory: its current objects, its recent history, and how far both are.
+//
+// To the reflector it is a store with Add, Update, Delete and Replace. To the Cacher it is a place that answers
+// reads ([WatchCache.GetList], [WatchCache.Get]) and knows where a watch begins ([WatchCache.IntervalSinceLocked]).
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: watchCache
+// Differs: snapshots are always on, and dropped only with the ring: there is no consistency checker to turn them off,
+// and etcd's compactions are not followed. A snapshot older than etcd's history still answers correctly.
+type WatchCache struct {
+	// Set by New, never changed.
+	config    Config
+	versioner storage.APIObjectVersioner
+	progress  *ConditionalProgressRequester
+	wakeups   *ConditionalProgressRequester
+
+	received atomic.Int64 // events since New, bookmarks not counted
+
+	mu              sync.RWMutex // guards the fields below and what they point to; the first lock of the server half
+	cond            *sync.Cond   // on mu's read side: resourceVersion has grown, or it is time to look at the clock
+	resourceVersion uint64       // every event up to this one is in history and store
+	listVersion     uint64       // resource version of the last Replace, 0 before the first
+	history         *history
+	store           *store
+	snapshots       snapshotter
+}
+
+// New returns an empty cache. It starts nothing.
+func New(config Config) *WatchCache {
+	w := &WatchCache{
+		config:  config,
+		history: newHistory(config.RingCapacity, config.Probe),
+		store:   newStore(config.Indexers),
+	}
+	// Waiters only read, and many of them wait at once: cond.Wait gives back a read lock, not the write lock.
+	w.cond = sync.NewCond(w.mu.RLocker())
+	w.progress = NewConditionalProgressRequester(config.Clock, config.RequestWatchProgress)
+	w.wakeups = NewConditionalProgressRequester(config.Clock, w.wakeReaders)
+	return w
+}
+
+// Run serves waiting readers until ctx is done, and returns when both of its goroutines have ended. A reader that waits
+// while nobody runs the cache waits until the version arrives, however long that takes.
+func (w *WatchCache) Run(ctx context.Context) {
+	var routines routine.Group
+	routines.Go(ctx, "watchCache.requestProgress", w.progress.Run)
+	routines.Go(ctx, "watchCache.wakeReaders", w.wakeups.Run)
+	routines.Wait()
+}
+
+// Add takes a created object.
+func (w *WatchCache) Add(obj any) error { return w.processEvent(watch.Added, obj) }
+
+// Update takes the new state of an object.
+func (w *WatchCache) Update(obj any) error { return w.processEvent(watch.Modified, obj) }
+
+// Delete takes the last state of an object, stamped with the resource version of its deletion.
+func (w *WatchCache) Delete(obj any) error { return w.processEvent(watch.Deleted, obj) }
+
+// Resync does nothing: there is nobody to remind.
+func (w *WatchCache) Resync() error { return nil }
+
+// UpdateResourceVersion takes a bookmark: everything up to resourceVersion has been delivered. The reflector also calls
+// it after every event, so that each event is followed by a bookmark in the handler's stream.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).UpdateResourceVersion
+func (w *WatchCache) UpdateResourceVersion(resourceVersion string) {
+	rv, err := w.versioner.ParseResourceVersion(resourceVersion)
+	if err != nil {
+		return // the storage is ours and sends numbers; a bookmark less harms nobody
+	}
+	w.advance(rv) // takes and releases w.mu
+	w.config.EventHandler(&Event{Type: watch.Bookmark, ResourceVersion: rv})
+}
+
+func (w *WatchCache) advance(rv uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if rv <= w.resourceVersion {
+		return
+	}
+	w.resourceVersion = rv
+	w.config.Probe.At(probe.RVAdvanced, "", rv)
+	w.cond.Broadcast()
+}
+
+// Replace takes a whole list and forgets everything before it. No events come of it: whoever watched has been sent away
+// and begins again.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).Replace
+func (w *WatchCache) Replace(list []any, resourceVersion string) error {
+	rv, err := w.versioner.ParseResourceVersion(resourceVersion)
+	if err != nil {
+		return err
+	}
+	elements := make([]*Element, 0, len(list))
+	for _, item := range list {
+		obj, ok := item.(runtime.Object)
+		if !ok {
+			return fmt.Errorf("replace the cache: %T is not an object", item)
+		}
+		element, err := w.newElement(obj)
+		if err != nil {
+			return fmt.Errorf("replace the cache: %w", err)
+		}
+		elements = append(elements, element)
+	}
+	w.replace(elements, rv) // takes and releases w.mu
+	return nil
+}
+
+func (w *WatchCache) replace(elements []*Element, rv uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.cond.Broadcast()
+	w.history.resetLocked()
+	w.store.replaceLocked(elements)
+	w.snapshots.resetLocked()
+	w.snapshots.addLocked(rv, w.store.snapshotLocked())
+	w.listVersion = rv
+	w.resourceVersion = rv
+	w.config.Probe.At(probe.CacheReplaced, "", rv, w.history.startIndex, w.history.endIndex, len(w.history.cache), len(elements))
+	if w.config.OnReplace != nil {
+		// Ready is declared before the lock is released: whoever finds the cache ready finds this list in it.
+		w.config.OnReplace(rv)
+	}
+}
+
+func (w *WatchCache) newElement(obj runtime.Object) (*Element, error) {
+	key, err := w.config.KeyFunc(obj)
+	if err != nil {
+		return nil, fmt.Errorf("compute the key of %T: %w", obj, err)
+	}
+	labels, fields, err := w.config.GetAttrs(obj)
+	if err != nil {
+		return nil, fmt.Errorf("read the attributes of %s: %w", key, err)
+	}
+	return &Element{Key: key, Object: obj, Labels: labels, Fields: fields}, nil
+}

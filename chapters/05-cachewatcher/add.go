@@ -1,0 +1,91 @@
+package cachewatcher
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/probe"
+)
+
+// NonblockingAdd hands event to the watcher if it has room, and reports whether it had. A bookmark that comes too early
+// for the watcher is refused as well. Only the dispatcher calls it, and only while the watcher cannot be stopped.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).nonblockingAdd
+func (w *CacheWatcher) NonblockingAdd(event *watchcache.Event) bool {
+	if event.Type == watch.Bookmark && event.ResourceVersion < w.bookmarkAfterResourceVersion {
+		return false
+	}
+	select {
+	case w.input <- event:
+		w.added(event)
+		return true
+	default:
+		return false
+	}
+}
+
+// Add waits until the watcher takes event or a value comes from expired, which is left with one value less then. A nil
+// expired means that there is no time left to wait. If the watcher does not take the event it is closed, and Add
+// returns false. Bookmarks are never added this way: they are worth no waiting.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).add
+func (w *CacheWatcher) Add(event *watchcache.Event, expired <-chan time.Time) bool {
+	if w.NonblockingAdd(event) {
+		return true
+	}
+	if expired == nil {
+		w.forceClose()
+		return false
+	}
+	select {
+	case w.input <- event:
+		w.added(event)
+		return true
+	case <-expired:
+		w.forceClose()
+		return false
+	}
+}
+
+func (w *CacheWatcher) added(event *watchcache.Event) {
+	w.probe.Event(probe.InputSent, string(event.Type), event.Key, event.ResourceVersion, len(w.input), cap(w.input))
+	w.markBookmarkReceived(event)
+}
+
+// forceClose gives up on a watcher that does not keep up. Its client sees the stream end and resumes from the last
+// version it has. That is progress only if it has one: a client that is still waiting for the bookmark which ends its
+// initial events would have to begin from nothing, so a watcher that has this bookmark in its input delivers it first.
+func (w *CacheWatcher) forceClose() {
+	w.probe.At(probe.WatcherForced, "", 0)
+	graceful := w.bookmarkState() == bookmarkReceived
+	w.forgetter.Forget(graceful)
+}
+
+// Stop ends the watch: the client is gone, or has had enough. It may be called more than once and does not wait.
+func (w *CacheWatcher) Stop() { w.forgetter.Forget(false) }
+
+// SetDrainLocked says whether, when the watcher is stopped, what it has been given is to be delivered first. The caller
+// holds the Cacher's lock.
+func (w *CacheWatcher) SetDrainLocked(drain bool) { w.drainInputBuffer = drain }
+
+// StoppedLocked reports whether the watcher has been stopped. The caller holds the Cacher's lock.
+func (w *CacheWatcher) StoppedLocked() bool { return w.stopped }
+
+// StopLocked stops the watcher. The caller holds the Cacher's lock and knows that the dispatcher is not sending to it:
+// a send on a closed channel panics. It may be called more than once.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).stopLocked
+func (w *CacheWatcher) StopLocked() {
+	if !w.stopped {
+		w.stopped = true
+		close(w.input)
+	}
+	// Also the second time: a watcher that was being drained may be stopped for good now, because its client has
+	// left. Its goroutine may be stuck on a full result that nobody reads any more.
+	if !w.drainInputBuffer && !w.doneClosed {
+		w.doneClosed = true
+		close(w.done)
+	}
+}
