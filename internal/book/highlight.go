@@ -1,0 +1,122 @@
+package book
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"html"
+	"strings"
+)
+
+// numbering says how code is laid out.
+type numbering int
+
+const (
+	plain    numbering = iota // no line numbers: code inside prose
+	numbered                  // with line numbers: declarations
+	anchored                  // with line numbers that can be linked to: whole files, once a page
+)
+
+// code renders Go source as HTML, one span of class "l" a line. first is the number of the first line in file, by
+// which lines that report a moment are recognized; they get the class "told" and are shown quieter.
+func (e *editor) code(file, src string, first int, style numbering) string {
+	var out strings.Builder
+	for i, line := range highlight(src) {
+		n := first + i
+		class := "l"
+		if e.told[fmt.Sprintf("%s:%d", file, n)] {
+			class = "l told"
+		}
+		switch style {
+		case plain:
+			fmt.Fprintf(&out, `<span class="%s">%s`, class, line)
+		case numbered:
+			fmt.Fprintf(&out, `<span class="%s" data-n="%d">%s`, class, n, line)
+		case anchored:
+			fmt.Fprintf(&out, `<span class="%s" id="L%d" data-n="%d">%s`, class, n, n, line)
+		}
+		out.WriteString("\n</span>")
+	}
+	return out.String()
+}
+
+// highlight splits Go source into lines of HTML. Everything is escaped; with the tags taken out again, the lines are
+// the source to the byte. Text that is not Go comes out whole, merely with less colour.
+func highlight(src string) []string {
+	var files = token.NewFileSet()
+	file := files.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
+
+	out := &painter{}
+	done := 0 // src[:done] has been painted
+	before := token.ILLEGAL
+	for {
+		pos, tok, literal := s.Scan()
+		if tok == token.EOF {
+			break
+		}
+		if tok == token.SEMICOLON && literal != ";" {
+			continue // put in by the scanner at the end of a line
+		}
+		at := file.Offset(pos)
+		text := literal
+		if text == "" {
+			text = tok.String()
+		}
+		end := min(at+len(text), len(src))
+		out.paint("", src[done:at])
+		out.paint(classOf(tok, literal, before), src[at:end])
+		done, before = end, tok
+	}
+	out.paint("", src[done:])
+	return append(out.lines, out.line.String())
+}
+
+// classOf returns the CSS class of a token, "" for none. before is the token in front of it.
+func classOf(tok token.Token, literal string, before token.Token) string {
+	switch {
+	case tok == token.COMMENT:
+		return "c"
+	case tok == token.STRING, tok == token.CHAR:
+		return "s"
+	case tok.IsKeyword():
+		return "k"
+	case tok.IsLiteral() && tok != token.IDENT:
+		return "n"
+	case tok == token.IDENT && (before == token.FUNC || before == token.TYPE):
+		return "d"
+	case tok == token.IDENT && predeclared[literal]:
+		return "b"
+	}
+	return ""
+}
+
+// predeclared are the names a Go reader knows without looking them up.
+var predeclared = map[string]bool{
+	"any": true, "append": true, "bool": true, "byte": true, "cap": true, "clear": true, "close": true, "copy": true,
+	"delete": true, "error": true, "false": true, "float64": true, "int": true, "int32": true, "int64": true, "iota": true,
+	"len": true, "make": true, "max": true, "min": true, "new": true, "nil": true, "panic": true, "recover": true,
+	"rune": true, "string": true, "true": true, "uint": true, "uint16": true, "uint32": true, "uint64": true, "uint8": true,
+}
+
+// painter collects escaped text, wraps it in spans, and cuts it at line ends: no span reaches over one.
+type painter struct {
+	lines []string
+	line  strings.Builder
+}
+
+func (p *painter) paint(class, text string) {
+	for i, part := range strings.Split(text, "\n") {
+		if i > 0 {
+			p.lines = append(p.lines, p.line.String())
+			p.line.Reset()
+		}
+		escaped := html.EscapeString(part)
+		if class == "" || part == "" {
+			p.line.WriteString(escaped)
+			continue
+		}
+		p.line.WriteString(`<span class="` + class + `">` + escaped + `</span>`)
+	}
+}

@@ -1,0 +1,194 @@
+package book
+
+import (
+	"bytes"
+	"html"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// newMarkdown sets goldmark up for one chapter: GitHub's dialect and footnotes, headings with anchors, and our own
+// nodes. Raw HTML is dropped, which is goldmark's default.
+func newMarkdown(d *document) goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(
+			// A style attribute would be refused by the page's Content-Security-Policy.
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.Strikethrough,
+			extension.Linkify,
+			extension.Footnote,
+		),
+		goldmark.WithParserOptions(
+			parser.WithAutoHeadingID(),
+			parser.WithASTTransformers(util.Prioritized(d, 500)),
+		),
+		goldmark.WithRendererOptions(
+			renderer.WithNodeRenderers(util.Prioritized(d, 100)),
+		),
+	)
+}
+
+// document is one README on its way to a page. It is goldmark's transformer and renderer for the nodes that are ours.
+type document struct {
+	editor  *editor
+	chapter *Chapter
+	src     []byte
+}
+
+// render fills in the chapter's prose.
+func (e *editor) render(chapter *Chapter, readme []byte) {
+	d := &document{editor: e, chapter: chapter, src: readme}
+	var out bytes.Buffer
+	if err := newMarkdown(d).Convert(readme, &out); err != nil {
+		e.problem(chapter.Folder, 0, "render: %w", err)
+		return
+	}
+	chapter.HTML = out.String()
+}
+
+// Transform is called by goldmark when the document is parsed. It reads off what the page needs to know (sections,
+// the question) and replaces what means more in the book than on a forge.
+func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context) {
+	var nodes []ast.Node // collected first: the tree must not change while it is walked
+	_ = ast.Walk(root, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			nodes = append(nodes, node)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, node := range nodes {
+		switch node := node.(type) {
+		case *ast.Heading:
+			d.heading(node)
+		case *ast.Paragraph:
+			d.paragraph(node)
+		case *ast.Blockquote:
+			d.blockquote(node)
+		case *ast.Link:
+			d.link(node)
+		case *ast.Image:
+			d.problem(node, "an image: draw it in a code fence")
+		case *ast.HTMLBlock, *ast.RawHTML:
+			d.problem(node, "raw HTML is dropped")
+		}
+	}
+}
+
+// heading takes the title out, which the page shows itself, and notes the others.
+func (d *document) heading(node *ast.Heading) {
+	if node.Level == 1 {
+		node.Parent().RemoveChild(node.Parent(), node)
+		return
+	}
+	if node.Level > 3 {
+		return
+	}
+	id, _ := node.AttributeString("id")
+	name, _ := id.([]byte)
+	d.chapter.Contents = append(d.chapter.Contents, Heading{Level: node.Level, ID: string(name), Text: d.text(node)})
+}
+
+// paragraph handles excerpts, and remembers the chapter's question.
+func (d *document) paragraph(node *ast.Paragraph) {
+	if d.excerpt(node) {
+		return
+	}
+	sections := d.chapter.Contents
+	if d.chapter.Question == "" && len(sections) > 0 && sections[len(sections)-1].Text == "The question" {
+		d.chapter.Question = d.text(node)
+	}
+}
+
+// text returns the words of a node without their markup.
+func (d *document) text(node ast.Node) string {
+	var out strings.Builder
+	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch node := node.(type) {
+		case *ast.Text:
+			out.Write(node.Value(d.src))
+			if node.SoftLineBreak() {
+				out.WriteByte(' ')
+			}
+		case *ast.String:
+			out.Write(node.Value)
+		}
+		return ast.WalkContinue, nil
+	})
+	return out.String()
+}
+
+// problem reports what is wrong with a node, at its line.
+func (d *document) problem(node ast.Node, format string, args ...any) {
+	d.editor.problem(d.chapter.Folder, d.line(node), format, args...)
+}
+
+// line returns the line on which a node, or the block it stands in, begins; 0 if it has no text.
+func (d *document) line(node ast.Node) int {
+	for ; node != nil; node = node.Parent() {
+		if inline, ok := node.FirstChild().(*ast.Text); ok {
+			return d.lineOf(inline.Segment.Start)
+		}
+		if node.Type() == ast.TypeBlock && node.Lines().Len() > 0 {
+			return d.lineOf(node.Lines().At(0).Start)
+		}
+	}
+	return 0
+}
+
+func (d *document) lineOf(offset int) int { return bytes.Count(d.src[:offset], []byte("\n")) + 1 }
+
+// RegisterFuncs tells goldmark which nodes are rendered here.
+func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+	reg.Register(kindExcerpt, d.renderExcerpt)
+	reg.Register(kindCallout, d.renderCallout)
+	reg.Register(ast.KindLink, d.renderLink)
+	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
+}
+
+// renderFence renders a fenced block: Go in colour, a shell session with its commands set off, a drawing as it is.
+func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	fence := node.(*ast.FencedCodeBlock)
+	var src strings.Builder
+	for i := range fence.Lines().Len() {
+		segment := fence.Lines().At(i)
+		src.Write(segment.Value(d.src))
+	}
+	content := strings.TrimSuffix(src.String(), "\n")
+	switch language := string(fence.Language(d.src)); language {
+	case "go":
+		content = d.editor.code("", content, 0, plain)
+		_, _ = w.WriteString(`<pre class="code" tabindex="0"><code>` + content + "</code></pre>\n")
+	case "sh", "shell", "console", "bash":
+		_, _ = w.WriteString(`<pre class="session" tabindex="0"><code>` + session(content) + "</code></pre>\n")
+	default:
+		_, _ = w.WriteString(`<pre class="drawing" tabindex="0">` + html.EscapeString(content) + "</pre>\n")
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// session sets the commands of a shell session off from what they print. Without a single prompt all of it is commands.
+func session(content string) string {
+	lines := strings.Split(content, "\n")
+	prompts := strings.HasPrefix(content, "$ ") || strings.Contains(content, "\n$ ")
+	for i, line := range lines {
+		escaped := html.EscapeString(line)
+		if prompts && strings.HasPrefix(line, "$ ") {
+			escaped = `<span class="prompt">` + escaped + `</span>`
+		}
+		lines[i] = escaped
+	}
+	return strings.Join(lines, "\n")
+}
