@@ -185,6 +185,7 @@ var tags = regexp.MustCompile(`<[^>]*>`)
 func FuzzHighlightingLosesNothing(f *testing.F) {
 	f.Add(ringSource)
 	f.Add("not go at all: ` \" ' /* \x00 \xff")
+	f.Add("\x860") // no UTF-8
 	f.Add("")
 	f.Add("a\r\nb /* c\r\nd */ 'x' ;;")
 	f.Fuzz(func(t *testing.T, src string) {

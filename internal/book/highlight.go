@@ -43,8 +43,7 @@ func (e *editor) code(file, src string, first int, style numbering) string {
 // highlight splits Go source into lines of HTML. Everything is escaped; with the tags taken out again, the lines are
 // the source to the byte. Text that is not Go comes out whole, merely with less colour.
 func highlight(src string) []string {
-	var files = token.NewFileSet()
-	file := files.AddFile("", -1, len(src))
+	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner
 	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
 
@@ -59,12 +58,12 @@ func highlight(src string) []string {
 		if tok == token.SEMICOLON && literal != ";" {
 			continue // put in by the scanner at the end of a line
 		}
-		at := file.Offset(pos)
+		at := max(file.Offset(pos), done) // what is no UTF-8 is longer as a literal than in the source
 		text := literal
 		if text == "" {
 			text = tok.String()
 		}
-		end := min(at+len(text), len(src))
+		end := min(at+len(text), len(src)) // carriage returns are missing from literals: the rest comes uncoloured
 		out.paint("", src[done:at])
 		out.paint(classOf(tok, literal, before), src[at:end])
 		done, before = end, tok
