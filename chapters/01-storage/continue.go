@@ -32,7 +32,7 @@ var (
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: EncodeContinue
 func EncodeContinue(key, prefix string, rv int64) (string, error) {
 	next, ok := strings.CutPrefix(key, prefix)
-	if !ok {
+	if !ok || next == "" {
 		return "", fmt.Errorf("unable to encode next field: the key %q does not begin with %q", key, prefix)
 	}
 	out, err := json.Marshal(continueToken{APIVersion: continueVersion, ResourceVersion: rv, StartKey: next})
@@ -70,7 +70,7 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 		key = "/" + key
 	}
 	cleaned := path.Clean(key)
-	if cleaned != strings.TrimSuffix(key, "/") {
+	if cleaned != key {
 		return "", 0, fmt.Errorf("continue key is not valid: %q", c.StartKey)
 	}
 	return prefix + cleaned[1:], c.ResourceVersion, nil

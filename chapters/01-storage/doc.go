@@ -7,6 +7,7 @@
 //   - versioner.go: [APIObjectVersioner], the only place where a resource version is a number and a string at once.
 //   - predicate.go: [SelectionPredicate], selectors as a question about one object.
 //   - keys.go: storage keys, and why "/pods" must not match "/podsecurity".
+//   - options.go: what a list or watch asks for, as what has to be read.
 //   - continue.go: the token that carries a paged list from one request to the next.
 //   - errors.go: errors as storage sees them, and the status a client gets for each.
 //

@@ -1,0 +1,45 @@
+package etcd3
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+)
+
+// Client is all that a [Store] and a [Compactor] need of etcd: the few calls that etcd's own client package names for
+// Kubernetes, and the watch. Two things fulfil it: [NewClient], and an in-memory one for tests.
+//
+// Every call is given a context and lasts as long as that context lets it: this package sets no deadline of its own.
+type Client interface {
+	kubernetes.Interface
+
+	// Watch returns the changes of key from a revision on. The channel is closed when ctx is done, or after a
+	// response with an error. Nothing is lost in between, even if the server is away for a while.
+	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
+
+	// RequestProgress makes every watch that shares the stream of ctx, which is to say its metadata, be told the
+	// newest revision once it has delivered everything up to there. It does not wait for that.
+	RequestProgress(ctx context.Context) error
+
+	// CompactHistory forgets every revision before rev.
+	CompactHistory(ctx context.Context, rev int64) error
+}
+
+// NewClient makes an etcd client a Client. Closing it remains the caller's business.
+func NewClient(c *clientv3.Client) Client { return etcdClient{kubernetes.Client{Client: c}} }
+
+// etcdClient has Get, List and the optimistic writes from kubernetes.Client, which shadow those of the clientv3.Client
+// inside it, and the watch from the latter.
+type etcdClient struct{ kubernetes.Client }
+
+func (c etcdClient) CompactHistory(ctx context.Context, rev int64) error {
+	_, err := c.Compact(ctx, rev)
+	return err
+}
+
+// watchContext asks that a watch end with an error when its server has lost the leader, instead of staying silent
+// behind a network partition. A progress request must carry the same metadata, or it goes to another stream.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).watchContext
+func watchContext(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }

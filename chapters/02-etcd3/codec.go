@@ -1,0 +1,44 @@
+package etcd3
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// The two forms in which an object can be stored. Protobuf is what an apiserver uses; JSON can be read with etcdctl.
+// Either is recognised when read, whatever is written: protobuf by the four bytes "k8s\x00" in front of it.
+const (
+	MediaTypeProtobuf = runtime.ContentTypeProtobuf
+	MediaTypeJSON     = runtime.ContentTypeJSON
+)
+
+// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads both forms.
+//
+// Differs: objects are kept as the version that is stored; upstream converts to an internal version in between.
+func NewCodec(codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string) (runtime.Codec, error) {
+	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
+	if !ok {
+		return nil, fmt.Errorf("storage media type %q is not supported", mediaType)
+	}
+	return storageCodec{codecs.EncoderForVersion(info.Serializer, version), codecs.UniversalDeserializer()}, nil
+}
+
+// storageCodec is a pair of an encoder and a decoder. Upstream's pair is runtime.NewCodec, without the change below.
+type storageCodec struct {
+	runtime.Encoder
+	decoder runtime.Decoder
+}
+
+// Decode leaves apiVersion and kind empty, as they are in every Go object of a known type: whoever writes the object
+// out again says them anew.
+func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, kind, err := c.decoder.Decode(data, defaults, into)
+	if err != nil {
+		return obj, kind, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, kind, nil
+}

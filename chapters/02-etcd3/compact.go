@@ -1,0 +1,131 @@
+package etcd3
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// compactRevKey holds the revision of the last compaction. It lies outside every resource's prefix.
+	//
+	// Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: compactRevKey
+	compactRevKey = "compact_rev_key"
+
+	// DefaultCompactInterval is how often history is cut, which leaves between one and two intervals of it.
+	DefaultCompactInterval = 5 * time.Minute
+)
+
+// Compactor makes etcd forget: each interval it compacts to the revision it saw one interval before. Several may run,
+// one in each server; whoever writes compactRevKey first has the turn, and the others learn from it.
+//
+//	t0 ─────────── t1 ─────────── t2
+//	remembers r0   compacts to r0,
+//	               remembers r1   compacts to r1
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: compactor
+// Differs: the logical time that is compared is the key's revision; upstream compares its version, which changes at the
+// same moments. Another server's compaction is learnt at the next turn; upstream also watches the key. A failed turn is
+// simply tried again an interval later.
+type Compactor struct {
+	// Set by NewCompactor, never changed.
+	client   Client
+	clock    clock.WithTicker
+	interval time.Duration
+
+	mu              sync.Mutex // guards the field below; innermost
+	compactRevision int64
+
+	// Owned by Run.
+	expected int64 // the revision of compactRevKey as we last saw it; 0: there is none
+	rev      int64 // the newest revision as we last saw it: where the next turn compacts to
+}
+
+// CompactorConfig says what to compact, and how often.
+type CompactorConfig struct {
+	Client   Client
+	Clock    clock.WithTicker
+	Interval time.Duration // 0 means [DefaultCompactInterval]
+}
+
+// NewCompactor returns a compactor that does nothing until it is run.
+func NewCompactor(cfg CompactorConfig) *Compactor {
+	if cfg.Interval == 0 {
+		cfg.Interval = DefaultCompactInterval
+	}
+	return &Compactor{client: cfg.Client, clock: cfg.Clock, interval: cfg.Interval}
+}
+
+// CompactRevision returns the newest compaction this compactor knows of, its own or another's; 0 if none. A cache may drop
+// what it keeps of older revisions.
+func (c *Compactor) CompactRevision() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.compactRevision
+}
+
+func (c *Compactor) updateCompactRevision(rev int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compactRevision = max(c.compactRevision, rev)
+}
+
+// Run takes a turn each interval until ctx is done. The first turn only remembers where history is.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: (*compactor).runCompactLoop
+func (c *Compactor) Run(ctx context.Context) {
+	ticker := c.clock.NewTicker(c.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			// The error is that etcd did not answer, or that others have compacted further. Either way the next turn is soon enough.
+			_ = c.compact(ctx)
+		}
+	}
+}
+
+// compact takes one turn: if nobody has written compactRevKey since we last looked, the turn is ours.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: Compact
+func (c *Compactor) compact(ctx context.Context) error {
+	value := strconv.FormatInt(c.rev, 10)
+	response, err := c.client.OptimisticPut(ctx, compactRevKey, []byte(value), c.expected, kubernetes.PutOptions{GetOnFailure: true})
+	if err != nil {
+		return err
+	}
+	target := c.rev
+	c.rev = response.Revision
+	if !response.Succeeded {
+		c.learn(response)
+		return nil
+	}
+	c.expected = response.Revision
+	if target == 0 {
+		return nil // our first turn: we do not know yet what is an interval old
+	}
+	if err := c.client.CompactHistory(ctx, target); err != nil {
+		return err
+	}
+	c.updateCompactRevision(target)
+	return nil
+}
+
+// learn adopts the turn that somebody else has taken.
+func (c *Compactor) learn(response kubernetes.PutResponse) {
+	c.expected = 0
+	if response.KV == nil {
+		return
+	}
+	c.expected = response.KV.ModRevision
+	rev, err := strconv.ParseInt(string(response.KV.Value), 10, 64)
+	if err == nil { // otherwise it was not written by one of us, and says nothing
+		c.updateCompactRevision(rev)
+	}
+}

@@ -1,0 +1,32 @@
+// Package etcd3 keeps API objects in etcd: the only writer and the source of truth. It turns API verbs into optimistic
+// transactions, lists into reads pinned to one revision, and etcd's watch into API events.
+//
+// The contract is [storage.Interface]. In addition:
+//
+//   - An object's resource version is the etcd revision that last wrote it, a list's the one it was read at. It is
+//     never stored, but known from where the bytes were found.
+//   - A watch delivers events in revision order, each once, until it ends; it ends when its context does, or after one
+//     ERROR event. Its channel is closed exactly once, after every goroutine of the watch has ended.
+//   - Calls last as long as their context. This package sets no deadline and reads no clock, but for the [Compactor],
+//     which is given one.
+//
+// # Goroutines
+//
+// A [Store] has none of its own. Each watch has four, named watchChan.run, .startWatching, .scheduleEventProcessing and
+// .collectEventProcessing, and up to ten short ones that decode, named watchChan.processEvent. With the older watcher
+// ([WatcherEtcd2]) it has three: etcdWatcher.run, .etcdWatch and .translate. A [Compactor] runs in its caller's.
+//
+// # Channels
+//
+//   - incomingEventChan (100): startWatching to scheduleEventProcessing. Full: etcd is not read.
+//   - processingQueue (9): scheduleEventProcessing to collectEventProcessing. Full: enough is being decoded.
+//   - one for each event (1): a decoder to collectEventProcessing. Never full.
+//   - resultChan (100): collectEventProcessing to the reader. Full: the reader is slow, and all of the above fills up.
+//
+// # Locks
+//
+// Store.mu guards the set of watches, Compactor.mu one number. Both are innermost and held for a few instructions. No
+// lock is held while etcd is called.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3
+package etcd3

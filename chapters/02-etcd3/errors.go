@@ -1,0 +1,117 @@
+package etcd3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// What a client is told when history is gone. The texts are upstream's, because people search for them.
+const (
+	watchExpired         = "The resourceVersion for the provided watch is too old."
+	listExpired          = "The resourceVersion for the provided list is too old."
+	continueExpired      = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter."
+	inconsistentContinue = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+// interpretError turns an error of one call to etcd into what the caller is to see.
+//
+// Differs: upstream returns most of these unchanged, which becomes a 500.
+func interpretError(err error, key string) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), codeOf(err) == codes.DeadlineExceeded:
+		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+	case errors.Is(err, rpctypes.ErrRequestTooLarge), codeOf(err) == codes.ResourceExhausted && !errors.Is(err, rpctypes.ErrNoSpace):
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
+	case codeOf(err) == codes.Unavailable:
+		return storage.NewUnreachableError(key, err.Error())
+	default:
+		return fmt.Errorf("etcd: %s: %w", key, err)
+	}
+}
+
+// interpretListError turns an error of a range read into what the caller is to see. continueKey is where the read was
+// to go on, "" if it was the first page: only a later page can be offered the rest without consistency.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: interpretListError
+func interpretListError(err error, continueKey, keyPrefix string) error {
+	if !errors.Is(err, rpctypes.ErrCompacted) {
+		return interpretError(err, keyPrefix)
+	}
+	if continueKey == "" {
+		return apierrors.NewResourceExpired(listExpired)
+	}
+	return handleCompactedErrorForPaging(continueKey, keyPrefix)
+}
+
+// handleCompactedErrorForPaging returns a 410 whose metadata carries a token that still works: it reads the rest at the
+// newest state, and the client decides whether that is good enough.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: handleCompactedErrorForPaging
+func handleCompactedErrorForPaging(continueKey, keyPrefix string) error {
+	token, err := storage.EncodeContinue(continueKey, keyPrefix, -1)
+	if err != nil {
+		return apierrors.NewResourceExpired(continueExpired)
+	}
+	expired := apierrors.NewResourceExpired(inconsistentContinue)
+	expired.ErrStatus.Continue = token
+	return expired
+}
+
+// corruptObjectDeletedError says that a deletion was seen of an object whose last state does not decode: there is
+// nothing to show, but whoever knows the object should learn that it is gone.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: corruptObjectDeletedError
+type corruptObjectDeletedError struct{ err error }
+
+func (e *corruptObjectDeletedError) Error() string {
+	return fmt.Sprintf("saw a DELETED event, but object data is corrupt - %v", e.err)
+}
+
+func (e *corruptObjectDeletedError) Unwrap() error { return e.err }
+
+// interpretWatchError turns an error of a watch into one that carries a Status.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: interpretWatchError
+func interpretWatchError(err error) apierrors.APIStatus {
+	var withStatus apierrors.APIStatus
+	var corrupt *corruptObjectDeletedError
+	switch {
+	case errors.Is(err, rpctypes.ErrCompacted):
+		return apierrors.NewResourceExpired(watchExpired)
+	case errors.As(err, &corrupt):
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Reason: metav1.StatusReasonStoreReadError, Message: corrupt.Error(),
+		}}
+	case errors.As(err, &withStatus):
+		return withStatus
+	default:
+		return apierrors.NewInternalError(err)
+	}
+}
+
+// isCancelError reports whether err only says that somebody has had enough.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: isCancelError
+func isCancelError(err error) bool {
+	return errors.Is(err, context.Canceled) || codeOf(err) == codes.Canceled
+}
+
+// codeOf returns the gRPC code of an error, which etcd's own errors carry in a way of their own.
+func codeOf(err error) codes.Code {
+	var e rpctypes.EtcdError
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return status.Code(err)
+}

@@ -1,0 +1,57 @@
+package etcd3
+
+import (
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// event is what travels through incomingEventChan: a change of one key in etcd's terms, still encoded; or the news that
+// etcd has got as far as rev; or the error that ends the watch.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: event
+// Differs: no timestamps; an error is an event too, so that it cannot overtake what was queued before it.
+type event struct {
+	key       string
+	value     []byte
+	prevValue []byte
+	rev       int64
+	isDeleted bool
+	isCreated bool
+
+	isProgressNotify           bool
+	isInitialEventsEndBookmark bool
+
+	err error // then nothing else is set
+}
+
+// parseKV makes an object of the initial state an event, as if it had just been created.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: parseKV
+func parseKV(kv *mvccpb.KeyValue) *event {
+	return &event{key: string(kv.Key), value: kv.Value, rev: kv.ModRevision, isCreated: true}
+}
+
+// parseEvent refuses a change whose previous state is not known, because it was compacted meanwhile: whether a
+// selector matched before cannot be guessed.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: parseEvent
+func parseEvent(e *clientv3.Event) (*event, error) {
+	if !e.IsCreate() && e.PrevKv == nil {
+		return nil, fmt.Errorf("etcd event received with PrevKv=nil (key=%q, modRevision=%d, type=%s)", e.Kv.Key, e.Kv.ModRevision, e.Type)
+	}
+	parsed := &event{
+		key: string(e.Kv.Key), value: e.Kv.Value, rev: e.Kv.ModRevision,
+		isDeleted: e.Type == clientv3.EventTypeDelete, isCreated: e.IsCreate(),
+	}
+	if e.PrevKv != nil {
+		parsed.prevValue = e.PrevKv.Value
+	}
+	return parsed, nil
+}
+
+// progressNotifyEvent says that everything up to rev has been delivered.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: progressNotifyEvent
+func progressNotifyEvent(rev int64) *event { return &event{rev: rev, isProgressNotify: true} }

@@ -1,0 +1,88 @@
+package etcd3
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// processEventConcurrency is how many events of one watch are being decoded, or decoded and waiting for their turn, at
+// any time. One of them is in the hands of the collector, the others stand in processingQueue.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processEventConcurrency
+const processEventConcurrency = 10
+
+// Events are decoded at the same time and leave in the order in which they came. The trick is to queue the answers'
+// channels before the answers exist: the collector waits for the first channel in the queue, whichever decoder is
+// the quickest.
+
+// processingResult is what became of one event: a result, nothing because nobody wants it, or an error.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processingResult
+type processingResult struct {
+	result *watch.Event
+	key    string
+	rev    int64
+	err    error
+}
+
+// processing is the decoding of one event.
+type processing struct {
+	wc       *watchChan
+	e        *event
+	response chan<- *processingResult
+}
+
+// scheduleEventProcessing gives each event its place in processingQueue and then starts its decoder.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
+func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
+	for {
+		var e *event
+		select {
+		case <-ctx.Done():
+			return
+		case e = <-wc.incomingEventChan:
+		}
+		wc.received(e)
+		response := make(chan *processingResult, 1) // sent once by the decoder, never closed; 1: the decoder never waits
+		// The place first, then the decoder: the other way round a quick decoder's event could be queued before an
+		// earlier one.
+		select {
+		case <-ctx.Done():
+			return
+		case wc.processingQueue <- response:
+		}
+		p := &processing{wc: wc, e: e, response: response}
+		wc.group.Go(ctx, "watchChan.processEvent", p.run)
+	}
+}
+
+// run decodes one event.
+func (p *processing) run(context.Context) {
+	result, err := p.wc.transform(p.e)
+	p.response <- &processingResult{result: result, key: p.e.key, rev: p.e.rev, err: err}
+}
+
+// collectEventProcessing sends results in the order of processingQueue. The first error ends the watch; what was
+// decoded after it is dropped. It is the only sender of resultChan.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).collectEventProcessing
+func (wc *watchChan) collectEventProcessing(ctx context.Context) {
+	for {
+		var response chan *processingResult
+		select {
+		case <-ctx.Done():
+			return
+		case response = <-wc.processingQueue:
+		}
+		r := <-response // its decoder is running or done, and sends without waiting
+		if r.err != nil {
+			wc.sendError(ctx, r.err)
+			return
+		}
+		if r.result != nil && !wc.send(ctx, r.result, r.key, r.rev) {
+			return
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package etcd3
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+)
+
+// The two ages of the watcher.
+const (
+	WatcherEtcd3 = "etcd3" // watchChan: one watch, ordered concurrent decoding; a bad value ends the watch
+	WatcherEtcd2 = "etcd2" // etcdWatcher: incoming, translate, outgoing; a bad value is skipped
+)
+
+// Config says what a [Store] keeps and where.
+type Config struct {
+	Client         Client
+	Codec          runtime.Codec         // see [NewCodec]
+	NewFunc        func() runtime.Object // an empty object of the kind that is stored
+	NewListFunc    func() runtime.Object // an empty list of it; unused so far, as upstream's for its statistics
+	ResourcePrefix string                // "/registry/pods": begins with a slash, does not end with one
+	Resource       schema.GroupResource  // for error texts
+	Clock          clock.WithTicker      // unused by the Store itself, which has no deadlines; a [Compactor] has its own
+	Probe          *probe.Probe          // of the resource
+	Watcher        string                // [WatcherEtcd3] or [WatcherEtcd2]; "" means the former
+}
+
+// Store is the source of truth: every write passes through it, and everything that anyone sees began as one of its
+// revisions. An object's resource version is the revision that last wrote it; a list's is the one it was read at.
+//
+// All methods are safe for concurrent use. No lock is held during a call: etcd's transactions
+// are the lock.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: store
+// Differs: no encryption, no leases, no size estimator, no unsafe deletion of objects that do not decode.
+type Store struct {
+	// Set by New, never changed.
+	client         Client
+	codec          runtime.Codec
+	newFunc        func() runtime.Object
+	resourcePrefix string
+	resource       schema.GroupResource
+	versioner      storage.APIObjectVersioner
+	probe          *probe.Probe
+	watcher        string
+
+	nWatches atomic.Int64 // so far: each watch gets the next number as its name
+
+	mu      sync.Mutex           // guards the field below; innermost
+	watches map[*stream]struct{} // that have begun and not ended, for Snapshot
+}
+
+var _ storage.Interface = (*Store)(nil)
+
+// New returns a store for one resource. It talks to nobody yet.
+func New(cfg Config) (*Store, error) {
+	if !strings.HasPrefix(cfg.ResourcePrefix, "/") || strings.HasSuffix(cfg.ResourcePrefix, "/") {
+		return nil, fmt.Errorf("etcd3 store: resource prefix %q must begin with a slash and not end with one", cfg.ResourcePrefix)
+	}
+	switch cfg.Watcher {
+	case "":
+		cfg.Watcher = WatcherEtcd3
+	case WatcherEtcd3, WatcherEtcd2:
+	default:
+		return nil, fmt.Errorf("etcd3 store: unknown watcher %q, want %s or %s", cfg.Watcher, WatcherEtcd3, WatcherEtcd2)
+	}
+	if cfg.Client == nil || cfg.Codec == nil || cfg.NewFunc == nil {
+		return nil, fmt.Errorf("etcd3 store of %s: client, codec and NewFunc are required", cfg.ResourcePrefix)
+	}
+	return &Store{
+		client: cfg.Client, codec: cfg.Codec, newFunc: cfg.NewFunc, resourcePrefix: cfg.ResourcePrefix,
+		resource: cfg.Resource, probe: cfg.Probe, watcher: cfg.Watcher,
+		watches: map[*stream]struct{}{},
+	}, nil
+}
+
+// Get implements [storage.Interface]. It always reads the newest state.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Get
+func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
+	if err != nil {
+		return err
+	}
+	response, err := s.client.Get(ctx, key, kubernetes.GetOptions{})
+	if err != nil {
+		return interpretError(err, key)
+	}
+	if err := s.validateMinimumResourceVersion(opts.ResourceVersion, response.Revision); err != nil {
+		return err
+	}
+	if response.KV == nil {
+		if opts.IgnoreNotFound {
+			return runtime.SetZeroValue(out)
+		}
+		return storage.NewKeyNotFoundError(key, 0)
+	}
+	return s.decode(key, response.KV.Value, response.KV.ModRevision, out)
+}
+
+// GetCurrentResourceVersion implements [storage.Interface]. It reads a key that never exists, because every answer
+// carries the newest revision, and a read of one key is the cheapest that cannot be stale.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GetCurrentResourceVersion
+func (s *Store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	response, err := s.client.Get(ctx, s.resourcePrefix, kubernetes.GetOptions{})
+	if err != nil {
+		return 0, interpretError(err, s.resourcePrefix)
+	}
+	return uint64(response.Revision), nil
+}
+
+// RequestWatchProgress implements [storage.Interface].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).RequestWatchProgress
+func (s *Store) RequestWatchProgress(ctx context.Context) error {
+	return s.client.RequestProgress(watchContext(ctx))
+}
+
+// ReadinessCheck implements [storage.Interface]: etcd is always ready, or the call will say that it is not.
+func (s *Store) ReadinessCheck() error { return nil }
+
+// Watch implements [storage.Interface]. The key is one object's, or with opts.Recursive a prefix. With a resource
+// version the watch begins after it; without one it begins with the current state, unless opts.SendInitialEvents is
+// false, which means "from now". Errors that come later arrive as one ERROR event, after which the channel is closed.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Watch
+func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	key, err := storage.PrepareKey(s.resourcePrefix, key, opts.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	rv, err := s.versioner.ParseResourceVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	return s.startWatch(watchContext(ctx), key, int64(rv), opts)
+}
+
+// decode fills out with stored bytes and stamps it with rev. The error is 500 InternalError.
+func (s *Store) decode(key string, data []byte, rev int64, out runtime.Object) error {
+	obj, kind, err := s.codec.Decode(data, nil, out)
+	if err == nil && obj != out {
+		// The bytes say what they are, and a codec would rather make a new object of that kind than fill out.
+		err = fmt.Errorf("it is a %v, want a %T", kind, out)
+	}
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("decode %s at revision %d: %w", key, rev, err))
+	}
+	return s.versioner.UpdateObject(out, uint64(rev))
+}
+
+// validateMinimumResourceVersion returns an error if a reader asked for at least a resource version that the store has not
+// reached: 504 with cause ResourceVersionTooLarge.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).validateMinimumResourceVersion
+func (s *Store) validateMinimumResourceVersion(minimum string, actual int64) error {
+	rv, err := s.versioner.ParseResourceVersion(minimum)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	if rv > uint64(actual) {
+		return storage.NewTooLargeResourceVersionError(rv, uint64(actual), 0)
+	}
+	return nil
+}

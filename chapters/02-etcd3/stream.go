@@ -1,0 +1,158 @@
+package etcd3
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// Sizes of the two channels of a watch: enough that neither side is woken for each single event. A full one stops
+// whoever sends, and so, in the end, etcd's sending to us: a slow reader costs no memory.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: incomingBufSize
+const (
+	incomingBufSize = 100
+	outgoingBufSize = 100
+)
+
+// watchRequest is what a watch is about.
+type watchRequest struct {
+	key            string
+	initialRev     int64 // the watch delivers what is newer
+	recursive      bool
+	progressNotify bool
+	pred           storage.SelectionPredicate
+	initialEvents  bool // begin with the current state
+	endBookmark    bool // and say where it ends
+}
+
+// stream is what both ages of the watcher have in common: its request, its two channels, and its end.
+type stream struct {
+	// Set by newStream, never changed.
+	watchRequest
+	store  *Store
+	probe  *probe.Probe
+	id     string             // "etcd3-1"
+	text   string             // what is watched, in words
+	cancel context.CancelFunc // ends every goroutine of the watch; may be called by any of them, and more than once
+
+	incomingEventChan chan *event      // sent by the one goroutine that talks to etcd, never closed; see incomingBufSize
+	resultChan        chan watch.Event // sent by the one goroutine that is last in line, closed by reap when it has ended; see outgoingBufSize
+
+	group routine.Group // every goroutine of the watch but the one that reaps
+}
+
+// ResultChan implements watch.Interface.
+func (s *stream) ResultChan() <-chan watch.Event { return s.resultChan }
+
+// Stop implements watch.Interface. The channel is closed soon after.
+func (s *stream) Stop() { s.cancel() }
+
+// startWatch starts a watch of the age that was configured.
+func (s *Store) startWatch(ctx context.Context, key string, rev int64, opts storage.ListOptions) (watch.Interface, error) {
+	rev, err := s.getStartWatchResourceVersion(ctx, rev, opts)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := newStream(s, watchRequest{
+		key: key, initialRev: rev, recursive: opts.Recursive, progressNotify: opts.ProgressNotify, pred: opts.Predicate,
+		initialEvents: opts.AreInitialEventsRequired(uint64(rev)), endBookmark: opts.IsInitialEventsEndBookmarkRequired(),
+	}, cancel)
+	s.register(w)
+	w.probe.Text(probe.WatchChanOpened, w.text, key, uint64(rev))
+	if s.watcher == WatcherEtcd2 {
+		return startEtcdWatcher(ctx, w), nil
+	}
+	return startWatchChan(ctx, w), nil
+}
+
+func newStream(s *Store, request watchRequest, cancel context.CancelFunc) *stream {
+	id := fmt.Sprintf("etcd3-%d", s.nWatches.Add(1))
+	return &stream{
+		watchRequest: request, store: s, probe: s.probe.Subject(id), id: id, text: request.describe(), cancel: cancel,
+		incomingEventChan: make(chan *event, incomingBufSize),
+		resultChan:        make(chan watch.Event, outgoingBufSize),
+	}
+}
+
+func (w *watchRequest) describe() string {
+	if w.initialEvents {
+		return w.key + " from its current state"
+	}
+	return fmt.Sprintf("%s after %d", w.key, w.initialRev)
+}
+
+// getStartWatchResourceVersion returns the revision after which the watch begins: the one asked for; the newest, if
+// only what happens from now on is wanted; 0 if the current state comes first and decides it.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watcher).getStartWatchResourceVersion
+func (s *Store) getStartWatchResourceVersion(ctx context.Context, rev int64, opts storage.ListOptions) (int64, error) {
+	if rev > 0 || opts.AreInitialEventsRequired(uint64(rev)) {
+		return rev, nil
+	}
+	current, err := s.GetCurrentResourceVersion(ctx)
+	return int64(current), err
+}
+
+// queueEvent puts an event in line for decoding. It returns false if the watch has ended.
+func (s *stream) queueEvent(ctx context.Context, e *event) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case s.incomingEventChan <- e:
+	}
+	s.probe.At(probe.Etcd3IncomingSent, e.key, uint64(e.rev), len(s.incomingEventChan), cap(s.incomingEventChan))
+	return true
+}
+
+// received reports that an event has left incomingEventChan.
+func (s *stream) received(e *event) {
+	s.probe.At(probe.Etcd3IncomingReceived, e.key, uint64(e.rev), len(s.incomingEventChan), cap(s.incomingEventChan))
+}
+
+// send puts an event into resultChan; key and rev are those of the change behind it. It returns false if the watch has
+// ended.
+func (s *stream) send(ctx context.Context, result *watch.Event, key string, rev int64) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case s.resultChan <- *result:
+	}
+	s.probe.Event(probe.Etcd3ResultSent, string(result.Type), key, uint64(rev), len(s.resultChan), cap(s.resultChan))
+	return true
+}
+
+// sendError ends the watch: one ERROR event, unless the error is that somebody cancelled, and then nothing more.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).sendError
+func (s *stream) sendError(ctx context.Context, err error) {
+	defer s.cancel()
+	if isCancelError(err) {
+		return
+	}
+	s.probe.Text(probe.WatchChanError, err.Error(), s.key, 0)
+	s.send(ctx, transformErrorToEvent(err), "", 0)
+}
+
+// transformErrorToEvent returns the ERROR event for an error; its object is a Status.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: transformErrorToEvent
+func transformErrorToEvent(err error) *watch.Event {
+	status := interpretWatchError(err).Status()
+	return &watch.Event{Type: watch.Error, Object: &status}
+}
+
+// reap ends the watch for good. The order matters: a channel may be closed only when nobody can send to it any more.
+func (s *stream) reap() {
+	s.cancel()
+	s.group.Wait()
+	close(s.resultChan)
+	s.store.unregister(s)
+	s.probe.At(probe.WatchChanClosed, s.key, 0)
+}

@@ -1,0 +1,110 @@
+package etcd3
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// trace collects what a watch delivers.
+type trace struct {
+	watch.Interface
+}
+
+// start begins a watch that ends with the test.
+func start(t *testing.T, s *Store, key string, opts storage.ListOptions) trace {
+	t.Helper()
+	w, err := s.Watch(t.Context(), key, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace{w}
+}
+
+// next returns what has been delivered until nothing moves any more; "closed" at the end of the channel. It must
+// be called in a bubble.
+func (w trace) next() []string {
+	var lines []string
+	for {
+		synctest.Wait()
+		select {
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				return append(lines, "closed")
+			}
+			lines = append(lines, line(e))
+		default:
+			return lines
+		}
+	}
+}
+
+func (w trace) want(t *testing.T, want ...string) {
+	t.Helper()
+	if got := w.next(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWatchOfEveryAgeSeesTheSame(t *testing.T) {
+	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
+		t.Run(age, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, client := newMVCC(t)
+				s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
+				create(t, s, pod("a", "web")) // 2
+				create(t, s, pod("b", "db"))  // 3
+				all := start(t, s, prefix, everything())
+				opts := everything()
+				opts.ResourceVersion = "2"
+				after := start(t, s, prefix, opts)
+				opts = everything()
+				opts.Predicate = selecting(t, "app=web")
+				web := start(t, s, prefix, opts)
+				one := start(t, s, key("b"), storage.ListOptions{Predicate: storage.Everything})
+				all.want(t, "ADDED a 2 web", "ADDED b 3 db")
+				after.want(t, "ADDED b 3 db")
+				web.want(t, "ADDED a 2 web")
+				one.want(t, "ADDED b 3 db")
+
+				relabel(t, s, "a", "db")  // 4
+				relabel(t, s, "b", "web") // 5
+				relabel(t, s, "b", "web") // nothing
+				remove(t, s, "a")         // 6
+				remove(t, s, "b")         // 7
+				all.want(t, "MODIFIED a 4 db", "MODIFIED b 5 web", "DELETED a 6 db", "DELETED b 7 web")
+				after.want(t, "MODIFIED a 4 db", "MODIFIED b 5 web", "DELETED a 6 db", "DELETED b 7 web")
+				web.want(t, "DELETED a 4 web", "ADDED b 5 web", "DELETED b 7 web")
+				one.want(t, "MODIFIED b 5 web", "DELETED b 7 web")
+
+				all.Stop()
+				all.want(t, "closed")
+			})
+		})
+	}
+}
+
+func TestWatchAfterCompactionIsExpired(t *testing.T) {
+	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
+		t.Run(age, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, client := newMVCC(t)
+				s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
+				create(t, s, pod("a", ""))    // 2
+				relabel(t, s, "a", "web")     // 3
+				rv := relabel(t, s, "a", "x") // 4
+				if err := client.CompactHistory(context.Background(), int64(rvOf(rv))); err != nil {
+					t.Fatal(err)
+				}
+				opts := everything()
+				opts.ResourceVersion = "2"
+				start(t, s, prefix, opts).want(t, "ERROR 410 Expired", "closed")
+			})
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package etcd3
+
+import (
+	"context"
+	"math/rand/v2"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/routine"
+)
+
+// watchChan is one watch on etcd, as a line of four goroutines:
+//
+//	etcd ─► startWatching ─► incomingEventChan ─► scheduleEventProcessing ─► up to ten at a time: transform
+//	                              (100)                     │ processingQueue (9): whose turn it is  │
+//	                                                        ▼                                        ▼
+//	        reader ◄───────── resultChan (100) ◄─── collectEventProcessing ◄─────────────────────────┘
+//
+// and run, which waits for the end and closes resultChan.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: watchChan
+// Differs: the context is handed down, not kept. No loggers for slow stages: the probes show them.
+type watchChan struct {
+	*stream
+
+	watchClosedCh   chan struct{}               // closed by startWatching when etcd ended the watch without an error
+	processingQueue chan chan *processingResult // sent by scheduleEventProcessing, never closed; see processEventConcurrency
+
+	owner routine.Group // run alone: it waits for all the others
+}
+
+var _ watch.Interface = (*watchChan)(nil)
+
+func startWatchChan(ctx context.Context, s *stream) *watchChan {
+	wc := &watchChan{
+		stream:          s,
+		watchClosedCh:   make(chan struct{}),
+		processingQueue: make(chan chan *processingResult, processEventConcurrency-1),
+	}
+	wc.owner.Go(ctx, "watchChan.run", wc.run)
+	return wc
+}
+
+// run starts the line and ends it: when ctx is done, which is also how an error ends the watch, or when etcd has
+// closed the watch.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).run
+func (wc *watchChan) run(ctx context.Context) {
+	wc.group.Go(ctx, "watchChan.startWatching", wc.startWatching)
+	wc.group.Go(ctx, "watchChan.scheduleEventProcessing", wc.scheduleEventProcessing)
+	wc.group.Go(ctx, "watchChan.collectEventProcessing", wc.collectEventProcessing)
+	select {
+	case <-ctx.Done():
+	case <-wc.watchClosedCh:
+	}
+	wc.reap()
+}
+
+// startWatching is the side towards etcd: the current state if wanted, then every change after it. It owns initialRev.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).startWatching
+// Differs: an error goes down the line behind the events that came before it; upstream puts it into resultChan at once.
+func (wc *watchChan) startWatching(ctx context.Context) {
+	if err := wc.watchFromStart(ctx); err != nil {
+		wc.queueEvent(ctx, &event{err: err})
+		return
+	}
+	close(wc.watchClosedCh)
+}
+
+// watchFromStart queues everything in its order until ctx is done or etcd ends the watch.
+func (s *stream) watchFromStart(ctx context.Context) error {
+	if s.initialEvents {
+		if err := s.checkInitialRev(ctx); err != nil {
+			return err
+		}
+		if err := s.sync(ctx); err != nil {
+			return err
+		}
+	}
+	if s.endBookmark {
+		// In the same line as the state, so it cannot arrive before the state is complete.
+		end := progressNotifyEvent(s.initialRev)
+		end.isInitialEventsEndBookmark = true
+		s.queueEvent(ctx, end)
+	}
+	return s.watchChanges(ctx)
+}
+
+// checkInitialRev refuses a request for a state that is at least as new as initialRev if etcd has not got so far.
+func (s *stream) checkInitialRev(ctx context.Context) error {
+	if s.initialRev == 0 {
+		return nil
+	}
+	current, err := s.store.GetCurrentResourceVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if uint64(s.initialRev) > current {
+		retrySeconds := 1 + rand.IntN(3) // so that not all who wait come back at once
+		return storage.NewTooLargeResourceVersionError(uint64(s.initialRev), current, retrySeconds)
+	}
+	return nil
+}
+
+// sync queues the current state, in key order, as if each object had just been created, and sets initialRev to the
+// revision at which all of it was read. It reads in pages: a large state is never in memory as a whole.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).syncPaginated
+// Differs: upstream streams the state from etcd 3.7 on.
+func (s *stream) sync(ctx context.Context) error {
+	page := kubernetes.ListOptions{Limit: maxLimit}
+	for {
+		response, err := s.store.readRange(ctx, s.key, s.recursive, page)
+		if err != nil {
+			// Also if it was compacted between two pages: a watch has no token to go on with.
+			return interpretListError(err, "", s.key)
+		}
+		for _, kv := range response.Kvs {
+			if !s.queueEvent(ctx, parseKV(kv)) {
+				return ctx.Err()
+			}
+		}
+		if page.Revision == 0 {
+			page.Revision, s.initialRev = response.Revision, response.Revision
+		}
+		if n := len(response.Kvs); n == 0 || int64(n) == response.Count {
+			return nil
+		}
+		page.Continue = string(response.Kvs[len(response.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// watchChanges queues what etcd reports after initialRev. It returns nil when the channel was closed without an error:
+// ctx is done, or the client was closed.
+func (s *stream) watchChanges(ctx context.Context) error {
+	opts := []clientv3.OpOption{clientv3.WithRev(s.initialRev + 1), clientv3.WithPrevKV()}
+	if s.recursive {
+		opts = append(opts, clientv3.WithPrefix())
+	}
+	if s.progressNotify {
+		opts = append(opts, clientv3.WithProgressNotify())
+	}
+	for response := range s.store.client.Watch(ctx, s.key, opts...) {
+		if err := s.queueResponse(ctx, &response); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueResponse queues one answer of etcd: an error, progress, or some changes.
+func (s *stream) queueResponse(ctx context.Context, response *clientv3.WatchResponse) error {
+	if err := response.Err(); err != nil {
+		return err
+	}
+	if response.IsProgressNotify() {
+		s.queueEvent(ctx, progressNotifyEvent(response.Header.GetRevision()))
+		return nil
+	}
+	for _, e := range response.Events {
+		parsed, err := parseEvent(e)
+		if err != nil {
+			return err
+		}
+		s.queueEvent(ctx, parsed)
+	}
+	return nil
+}

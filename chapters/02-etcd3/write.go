@@ -1,0 +1,196 @@
+package etcd3
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+)
+
+// All writes are optimistic: compute the new state from a state that was read, then let one transaction check that the
+// key's revision is still the one that was read, and write. Whoever loses the race gets the winner's state in the same
+// answer and computes again. No lock is held in between, so nothing is stuck if a writer dies.
+
+// objState is what a write starts from.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: objState
+type objState struct {
+	obj     runtime.Object // never nil; a zero object if the key does not exist
+	rev     int64          // the revision the transaction will insist on; 0: the key must not exist
+	data    []byte         // as stored
+	current bool           // read from etcd by this write, not suggested by a cache
+}
+
+// txn is one optimistic transaction.
+type txn struct {
+	typ   watch.EventType // ADDED, MODIFIED or DELETED: what a watcher of everything will see
+	key   string
+	value []byte
+	rev   int64 // expected
+}
+
+// Create implements [storage.Interface].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Create
+func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object) error {
+	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
+	if err != nil {
+		return err
+	}
+	if rv, err := s.versioner.ObjectResourceVersion(obj); err != nil || rv != 0 {
+		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	data, err := s.encode(key, obj)
+	if err != nil {
+		return err
+	}
+	rev, _, ok, err := s.commit(ctx, txn{typ: watch.Added, key: key, value: data})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return storage.NewKeyExistsError(key, 0)
+	}
+	if out == nil {
+		return nil
+	}
+	return s.decode(key, data, rev, out)
+}
+
+// GuaranteedUpdate implements [storage.Interface]. An update that changes nothing writes nothing: no revision, no event,
+// and out has the resource version it had. Whoever wants to cause an event must make a difference.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
+func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
+	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
+	if err != nil {
+		return err
+	}
+	state, err := s.initialState(ctx, key, ignoreNotFound, cached)
+	if err != nil {
+		return err
+	}
+	for {
+		data, err := s.updateState(key, state, preconditions, update)
+		if err != nil || bytes.Equal(data, state.data) {
+			// Neither an error nor "nothing to do" counts if it was found on a state that may be outdated.
+			fresh, changed, readErr := s.refresh(ctx, key, ignoreNotFound, state)
+			if readErr != nil {
+				return readErr
+			}
+			if changed {
+				state = fresh
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			return s.decode(key, data, state.rev, out)
+		}
+		rev, kv, ok, err := s.commit(ctx, txn{typ: updateType(state), key: key, value: data, rev: state.rev})
+		if err != nil {
+			return err
+		}
+		if ok {
+			return s.decode(key, data, rev, out)
+		}
+		if state, err = s.stateAfterConflict(key, kv, ignoreNotFound); err != nil {
+			return err
+		}
+	}
+}
+
+func updateType(state *objState) watch.EventType {
+	if state.rev == 0 {
+		return watch.Added
+	}
+	return watch.Modified
+}
+
+// Delete implements [storage.Interface].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Delete
+func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateFunc, cached runtime.Object) error {
+	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
+	if err != nil {
+		return err
+	}
+	state, err := s.initialState(ctx, key, false, cached)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := validateDeletion(ctx, key, state, preconditions, validate); err != nil {
+			fresh, changed, readErr := s.refresh(ctx, key, false, state)
+			if readErr != nil {
+				return readErr
+			}
+			if !changed {
+				return err
+			}
+			state = fresh
+			continue
+		}
+		rev, kv, ok, err := s.commit(ctx, txn{typ: watch.Deleted, key: key, rev: state.rev})
+		if err != nil {
+			return err
+		}
+		if ok {
+			return s.decode(key, state.data, rev, out) // the last state, but the deletion's revision
+		}
+		if state, err = s.stateAfterConflict(key, kv, false); err != nil {
+			return err
+		}
+	}
+}
+
+func validateDeletion(ctx context.Context, key string, state *objState, preconditions *storage.Preconditions, validate storage.ValidateFunc) error {
+	if err := preconditions.Check(key, state.obj); err != nil {
+		return err
+	}
+	if validate == nil {
+		return nil
+	}
+	return validate(ctx, state.obj)
+}
+
+// commit runs the transaction. ok is false if the key's revision was not the expected one: then kv is its state now,
+// nil if there is none.
+func (s *Store) commit(ctx context.Context, t txn) (rev int64, kv *mvccpb.KeyValue, ok bool, err error) {
+	if t.typ == watch.Deleted {
+		var response kubernetes.DeleteResponse
+		response, err = s.client.OptimisticDelete(ctx, t.key, t.rev, kubernetes.DeleteOptions{GetOnFailure: true})
+		rev, kv, ok = response.Revision, response.KV, response.Succeeded
+	} else {
+		var response kubernetes.PutResponse
+		response, err = s.client.OptimisticPut(ctx, t.key, t.value, t.rev, kubernetes.PutOptions{GetOnFailure: true})
+		rev, kv, ok = response.Revision, response.KV, response.Succeeded
+	}
+	if err != nil {
+		return 0, nil, false, interpretError(err, t.key)
+	}
+	if ok {
+		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(rev))
+	}
+	return rev, kv, ok, nil
+}
+
+// encode returns the bytes to store for obj, which loses its resource version: that is the revision it is about to get.
+func (s *Store) encode(key string, obj runtime.Object) ([]byte, error) {
+	if err := s.versioner.PrepareObjectForStorage(obj); err != nil {
+		return nil, err
+	}
+	data, err := runtime.Encode(s.codec, obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("encode %s: %w", key, err))
+	}
+	return data, nil
+}
