@@ -1,0 +1,281 @@
+package reflector
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+)
+
+// A server with a history that fails in every way it can, and a store that accepts only what fits: an ADDED for what
+// it does not have, a MODIFIED or DELETED for what it has, versions that grow. Whatever happens, the store must
+// follow, and once the faults are over it must hold what the server holds.
+func TestStoreFollowsTheServerWhateverHappens(t *testing.T) {
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) { followFaultyServer(t, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func followFaultyServer(t *testing.T, seed uint64) {
+	w := newWorld(seed)
+	store := &strict{t: t, objects: map[string]uint64{}}
+	r := New(Config{
+		Name: "pods", ListerWatcher: w, Store: store, ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: w.random.Float64,
+		UseWatchList: seed%2 == 0, MaxInternalErrorRetryDuration: time.Duration(seed%3) * 10 * time.Second,
+	})
+	stop := running(t, r)
+	for range 200 {
+		time.Sleep(time.Duration(w.random.IntN(2000)) * time.Millisecond)
+		w.write()
+	}
+	w.heal()
+	time.Sleep(10 * time.Minute)
+	want := w.state()
+	if got := store.state(); !maps.Equal(got, want) {
+		t.Errorf("the store holds\n%v, the server\n%v", got, want)
+	}
+	stop()
+}
+
+type world struct {
+	random *lockedRand
+
+	mu        sync.Mutex
+	faulty    bool
+	rv        uint64
+	compacted uint64 // history up to here is gone
+	history   []watch.Event
+	objects   map[string]*corev1.Pod
+}
+
+func newWorld(seed uint64) *world {
+	return &world{random: &lockedRand{r: rand.New(rand.NewPCG(seed, 1))}, faulty: true, rv: 1, objects: map[string]*corev1.Pod{}}
+}
+
+// write changes one object, and sometimes forgets history.
+func (w *world) write() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := string(rune('a' + w.random.IntN(8)))
+	old, exists := w.objects[name]
+	w.rv++
+	obj := pod(name, strconv.FormatUint(w.rv, 10))
+	typ := watch.Added
+	switch {
+	case exists && w.random.IntN(3) == 0:
+		typ = watch.Deleted
+		delete(w.objects, old.Name)
+	case exists:
+		typ = watch.Modified
+		w.objects[name] = obj
+	default:
+		w.objects[name] = obj
+	}
+	w.history = append(w.history, event(typ, obj))
+	if w.random.IntN(10) == 0 {
+		w.compacted = w.rv - uint64(w.random.IntN(3))
+	}
+}
+
+func (w *world) heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faulty = false
+}
+
+func (w *world) state() map[string]uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	state := map[string]uint64{}
+	for name, obj := range w.objects {
+		state[name] = number(obj.ResourceVersion)
+	}
+	return state
+}
+
+// fault returns, sometimes, an error.
+func (w *world) fault() error {
+	if !w.faulty || w.random.IntN(3) > 0 {
+		return nil
+	}
+	faults := []error{refused, busy, expired, forbidden, noLeader, tooLarge(), notSupported}
+	return faults[w.random.IntN(len(faults))]
+}
+
+func (w *world) List(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.fault(); err != nil {
+		return nil, err
+	}
+	list := podList(strconv.FormatUint(w.rv, 10))
+	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
+		list.Items = append(list.Items, *w.objects[name])
+	}
+	return list, nil
+}
+
+func (w *world) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.fault(); err != nil {
+		return nil, err
+	}
+	from := number(options.ResourceVersion)
+	var initial []watch.Event
+	if options.SendInitialEvents != nil {
+		for _, name := range slices.Sorted(maps.Keys(w.objects)) {
+			initial = append(initial, event(watch.Added, w.objects[name]))
+		}
+		from = w.rv
+		initial = append(initial, endOfInitialEvents(strconv.FormatUint(from, 10)))
+	} else if from < w.compacted {
+		return played(time.Hour, errorEvent(expired))(options)
+	}
+	s := newStream()
+	go w.pump(ctx, s, initial, from)
+	return s, nil
+}
+
+// pump sends what there is to send, until it is stopped or something happens.
+func (w *world) pump(ctx context.Context, s *stream, events []watch.Event, from uint64) {
+	defer close(s.result)
+	for {
+		for _, e := range events {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.stopped:
+				return
+			case s.result <- e:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.stopped:
+			return
+		case <-time.After(500 * time.Millisecond):
+		}
+		var ok bool
+		if events, from, ok = w.since(from); !ok {
+			return
+		}
+	}
+}
+
+// since returns the events after from; sometimes a bookmark or an ERROR; or false: the connection breaks.
+func (w *world) since(from uint64) ([]watch.Event, uint64, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.faulty && w.random.IntN(10) == 0 {
+		return nil, 0, false
+	}
+	if w.faulty && w.random.IntN(10) == 0 {
+		failures := []watch.Event{errorEvent(expired), errorEvent(busy), errorEvent(noLeader), errorEvent(tooLarge())}
+		return failures[w.random.IntN(len(failures)):][:1], from, true
+	}
+	var events []watch.Event
+	for _, e := range w.history {
+		if rv := number(e.Object.(*corev1.Pod).ResourceVersion); rv > from {
+			events = append(events, e)
+		}
+	}
+	if w.random.IntN(4) == 0 {
+		events = append(events, bookmark(strconv.FormatUint(w.rv, 10)))
+	}
+	return events, w.rv, true
+}
+
+// strict is a Store that fails the test if an event does not fit.
+type strict struct {
+	t       *testing.T
+	mu      sync.Mutex
+	rv      uint64
+	objects map[string]uint64
+}
+
+func (s *strict) Add(obj any) error    { return s.apply("ADDED", obj, false) }
+func (s *strict) Update(obj any) error { return s.apply("MODIFIED", obj, true) }
+func (s *strict) Delete(obj any) error { return s.apply("DELETED", obj, true) }
+func (s *strict) Resync() error        { return nil }
+
+func (s *strict) apply(typ string, obj any, mustExist bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := obj.(*corev1.Pod)
+	rv := number(p.ResourceVersion)
+	if _, exists := s.objects[p.Name]; exists != mustExist {
+		s.t.Errorf("%s %s at %d: exists=%v", typ, p.Name, rv, exists)
+	}
+	if rv <= s.rv {
+		s.t.Errorf("%s %s at %d, after %d", typ, p.Name, rv, s.rv)
+	}
+	s.rv = rv
+	s.objects[p.Name] = rv
+	if typ == "DELETED" {
+		delete(s.objects, p.Name)
+	}
+	return nil
+}
+
+func (s *strict) Replace(list []any, resourceVersion string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rv := number(resourceVersion); rv < s.rv {
+		s.t.Errorf("a list at %d, after %d", rv, s.rv)
+	}
+	s.rv = number(resourceVersion)
+	s.objects = map[string]uint64{}
+	for _, obj := range list {
+		s.objects[obj.(*corev1.Pod).Name] = number(obj.(*corev1.Pod).ResourceVersion)
+	}
+	return nil
+}
+
+func (s *strict) UpdateResourceVersion(resourceVersion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rv := number(resourceVersion); rv < s.rv {
+		s.t.Errorf("the version goes from %d back to %d", s.rv, rv)
+	}
+	s.rv = number(resourceVersion)
+}
+
+func (s *strict) state() map[string]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.objects)
+}
+
+// lockedRand is asked by the test, the reflector and the streams.
+type lockedRand struct {
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+func (l *lockedRand) IntN(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.IntN(n)
+}
+
+func (l *lockedRand) Float64() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.Float64()
+}

@@ -1,0 +1,284 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+var (
+	pods       = schema.GroupResource{Resource: "pods"}
+	refused    = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	busy       = apierrors.NewTooManyRequests("later", 0)
+	expired    = apierrors.NewResourceExpired("too old resource version: 5 (9)")
+	forbidden  = apierrors.NewForbidden(pods, "", errors.New("no"))
+	noLeader   = apierrors.NewInternalError(errors.New("etcdserver: no leader"))
+	unreadable = apierrors.NewGenericServerResponse(500, "GET", pods, "", "garbage", 0, true)
+)
+
+func tooLarge() *apierrors.StatusError {
+	err := apierrors.NewTimeoutError("Too large resource version: 9, current: 3", 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	return err
+}
+
+// Every round begins with a list at 5; the first watch ends as the row says. want is what is asked of the server
+// within the first 5 s.
+func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
+	const opening = "0s list rv=0 limit=500\n0s watch rv=5\n"
+	rows := []struct {
+		name        string
+		watches     []func(metav1.ListOptions) (watch.Interface, error)
+		change      func(*Config)
+		want        string
+		wantHandled int // calls of the WatchErrorHandler
+		wantWaits   int // steps of the backoff
+	}{
+		{
+			name:      "open refused: wait, same version, no list",
+			watches:   watches(refusing(refused)),
+			want:      "800ms watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:      "open refused three times: each wait doubles",
+			watches:   watches(refusing(refused), refusing(refused), refusing(refused)),
+			want:      "800ms watch rv=5\n2.4s watch rv=5",
+			wantWaits: 3,
+		}, {
+			name:      "open 429: wait, same version, no list",
+			watches:   watches(refusing(busy)),
+			want:      "800ms watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:        "open 403: handler, wait, list",
+			watches:     watches(refusing(forbidden)),
+			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantHandled: 1,
+			wantWaits:   1,
+		}, {
+			name:        "open 410: handler, wait, list at the same version",
+			watches:     watches(refusing(expired)),
+			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantHandled: 1,
+			wantWaits:   1,
+		}, {
+			name:    "closed at once after an event: watch again at once, from that event",
+			watches: watches(played(0, event(watch.Added, pod("a", "6")))),
+			want:    "0s watch rv=6",
+		}, {
+			name:    "closed after a second without an event: watch again at once",
+			watches: watches(played(time.Second)),
+			want:    "1s watch rv=5",
+		}, {
+			name:      "closed within a second without an event: wait, list",
+			watches:   watches(played(999 * time.Millisecond)),
+			want:      "1.799s list rv=5 limit=0\n1.799s watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:      "ERROR 410: wait, list at the last version seen",
+			watches:   watches(played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(expired))),
+			want:      "800ms list rv=6 limit=0\n800ms watch rv=5", // what the second list says
+			wantWaits: 1,
+		}, {
+			name:      "ERROR 429: wait, same version, no list",
+			watches:   watches(played(time.Hour, errorEvent(busy))),
+			want:      "800ms watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:      "ERROR 500: wait, list",
+			watches:   watches(played(time.Hour, errorEvent(noLeader))),
+			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:    "ERROR 500 with patience: watch again at once",
+			watches: watches(played(time.Hour, errorEvent(noLeader)), played(time.Hour, errorEvent(noLeader))),
+			change:  func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second },
+			want:    "0s watch rv=5\n0s watch rv=5",
+		}, {
+			name:      "ERROR 504 too large: wait, list",
+			watches:   watches(played(time.Hour, errorEvent(tooLarge()))),
+			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:      "ERROR 403: wait, list",
+			watches:   watches(played(time.Hour, errorEvent(forbidden))),
+			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantWaits: 1,
+		}, {
+			name:      "ERROR with something that is no Status: wait, list",
+			watches:   watches(played(time.Hour, event(watch.Error, pod("a", "6")))),
+			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantWaits: 1,
+		},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				handled := 0
+				s, store := newServer(), &record{}
+				s.onList(listing(podList("5")), listing(podList("5")))
+				s.onWatch(row.watches...)
+				r := newTestReflector(s, store, func(c *Config) {
+					c.WatchErrorHandler = func(context.Context, *Reflector, error) { handled++ }
+					if row.change != nil {
+						row.change(c)
+					}
+				})
+				waits := countWaits(r)
+				stop := running(t, r)
+				time.Sleep(5 * time.Second)
+				stop()
+				got, ok := strings.CutPrefix(s.log(), opening)
+				if !ok {
+					t.Fatalf("asked first:\n%s", got)
+				}
+				wantLog(t, "asked after the opening", got, row.want)
+				if handled != row.wantHandled {
+					t.Errorf("handler called %d times, want %d", handled, row.wantHandled)
+				}
+				if *waits != row.wantWaits {
+					t.Errorf("waited %d times, want %d", *waits, row.wantWaits)
+				}
+				for i, w := range s.opened {
+					if w != nil && !w.isStopped() {
+						t.Errorf("watch %d was not stopped", i)
+					}
+				}
+			})
+		})
+	}
+}
+
+func watches(f ...func(metav1.ListOptions) (watch.Interface, error)) []func(metav1.ListOptions) (watch.Interface, error) {
+	return f
+}
+
+// countWaits counts the steps of the backoff, each of which asks for jitter once.
+func countWaits(r *Reflector) *int {
+	n := 0
+	r.backoff.jitter = func() float64 { n++; return 0 }
+	return &n
+}
+
+func TestFailedListIsHandledAndTriedAgainAfterAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var handled []string
+		s := newServer()
+		s.onList(failing(forbidden), failing(refused))
+		r := newTestReflector(s, &record{}, func(c *Config) {
+			c.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) { handled = append(handled, err.Error()) }
+		})
+		stop := running(t, r)
+		time.Sleep(4 * time.Second)
+		stop()
+		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n800ms list rv=0 limit=500\n2.4s list rv=0 limit=500\n2.4s watch rv=1")
+		if len(handled) != 2 || !strings.HasPrefix(handled[0], "list pods: ") {
+			t.Errorf("handled: got %q, want two errors that say what was attempted", handled)
+		}
+	})
+}
+
+func TestStoreThatRefusesAListBeginsTheRoundAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, store := newServer(), &refusingStore{failures: 1}
+		stop := running(t, newTestReflector(s, store, nil))
+		time.Sleep(4 * time.Second)
+		stop()
+		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n800ms list rv=0 limit=500\n800ms watch rv=1")
+	})
+}
+
+type refusingStore struct {
+	record
+	failures int
+}
+
+func (s *refusingStore) Replace(list []any, rv string) error {
+	if s.failures > 0 {
+		s.failures--
+		return errors.New("full")
+	}
+	return s.record.Replace(list, rv)
+}
+
+func TestInternalErrorsAreRetriedUntilTheDeadlineAndThenListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.onList(listing(podList("5")))
+		for range 5 { // at 0, 10, 20, 30, 40 s after the watch was opened
+			s.onWatch(func(metav1.ListOptions) (watch.Interface, error) {
+				w := newStream()
+				time.AfterFunc(10*time.Second, func() { w.result <- errorEvent(noLeader) })
+				return w, nil
+			})
+		}
+		r := newTestReflector(s, &record{}, func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second })
+		stop := running(t, r)
+		time.Sleep(55 * time.Second)
+		stop()
+		// Errors at 10, 20, 30 and 40 s lie within 30 s of the first; the one at 50 s does not.
+		want := "0s list rv=0 limit=500\n0s watch rv=5\n10s watch rv=5\n20s watch rv=5\n30s watch rv=5\n40s watch rv=5\n" +
+			"50.8s list rv=5 limit=0\n50.8s watch rv=1"
+		wantLog(t, "asked", s.log(), want)
+	})
+}
+
+func TestUnreadableStreamCountsAsAnInternalError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.onWatch(played(time.Hour, errorEvent(unreadable)))
+		r := newTestReflector(s, &record{}, func(c *Config) { c.MaxInternalErrorRetryDuration = time.Hour })
+		stop := running(t, r)
+		time.Sleep(5 * time.Second)
+		stop()
+		// The client's own report of garbage has status 500 and reason InternalError, so it is insisted on.
+		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n0s watch rv=1")
+	})
+}
+
+func TestCancelDuringAWaitEndsTheRunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.onWatch(refusing(refused))
+		stop := running(t, newTestReflector(s, &record{}, nil))
+		start := time.Now()
+		stop()
+		if elapsed := time.Since(start); elapsed != 0 {
+			t.Errorf("Run ended %v after cancel, want at once", elapsed)
+		}
+		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1")
+	})
+}
+
+func TestEventsThatAreNotUnderstoodChangeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, store := newServer(), &curious{}
+		r := newTestReflector(s, store, nil)
+		stop := running(t, r)
+		defer stop()
+		store.log()
+		w := s.last()
+		w.send(watch.Added, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "7"}})
+		w.send("FROBNICATED", pod("a", "8"))
+		w.send(watch.Modified, &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: "9"}})
+		synctest.Wait()
+		wantLog(t, "store", store.log(), "")
+		if got := r.LastSyncResourceVersion(); got != "1" {
+			t.Errorf("LastSyncResourceVersion: got %s, want 1", got)
+		}
+		if got := r.Snapshot(); got.Skipped != 3 || got.Events != 0 {
+			t.Errorf("got %d skipped and %d carried, want 3 and 0", got.Skipped, got.Events)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package reflector
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+func sentences(t *testing.T, log *probe.Log) string {
+	t.Helper()
+	records, ok := log.Since(nil, 0, 1000)
+	if !ok {
+		t.Fatal("the log has moved on")
+	}
+	var lines []string
+	for i := range records {
+		lines = append(lines, records[i].Sentence())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestProbesTellTheStoryOfTwoRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 0)
+		s := newServer()
+		s.onList(listing(podList("5", pod("a", "3"))))
+		s.onWatch(
+			refusing(notSupported),
+			played(time.Hour, event(watch.Modified, pod("a", "6")), bookmark("8"), errorEvent(expired)),
+			played(time.Hour, event(watch.Added, pod("a", "6")), endOfInitialEvents("9"), event(watch.Deleted, pod("a", "10"))),
+		)
+		r := newTestReflector(s, &record{}, func(c *Config) {
+			c.UseWatchList = true
+			c.Probe = probe.New(log).Resource("pods").Subject("cacher")
+			c.KeyOf = func(obj any) (string, error) { return "/registry/pods/default/" + obj.(*corev1.Pod).Name, nil }
+		})
+		stop := running(t, r)
+		time.Sleep(time.Second)
+		stop()
+		wantLog(t, "told", sentences(t, log), strings.TrimSpace(`
+cacher has listed 1 objects at 5.
+cacher watches changes after 5.
+cacher receives MODIFIED default/a at 6.
+cacher receives BOOKMARK  at 8.
+cacher receives ERROR  at 0.
+The watch of cacher ended: too old resource version: 5 (9).
+cacher waits 800 ms before trying again: too old resource version: 5 (9).
+cacher watches a state not older than 8 and its changes.
+cacher receives ADDED default/a at 6.
+cacher receives BOOKMARK  at 9.
+cacher has received the whole state at 9: 1 objects.
+cacher receives DELETED default/a at 10.
+The watch of cacher ended: stop requested.`))
+		records, _ := log.Since(nil, 0, 1000)
+		if got := records[2].Key; got != "/registry/pods/default/a" {
+			t.Errorf("key: got %s, want the store's", got)
+		}
+	})
+}
+
+func TestSnapshotSaysWhetherAndWhyNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.onList(listing(podList("5")))
+		s.onWatch(played(time.Second, event(watch.Added, pod("a", "6"))), refusing(refused))
+		r := newTestReflector(s, &record{}, nil)
+		stop := running(t, r)
+		want := Snapshot{Name: "pods", LastSyncResourceVersion: "6", Watching: true, Events: 1}
+		if got := r.Snapshot(); got != want {
+			t.Errorf("open: got %+v, want %+v", got, want)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		want.Watching = false
+		want.LastWatchEnd = refused.Error()
+		if got := r.Snapshot(); got != want {
+			t.Errorf("waiting: got %+v, want %+v", got, want)
+		}
+		time.Sleep(time.Second)
+		want.Watching = true
+		if got := r.Snapshot(); got != want {
+			t.Errorf("open again: got %+v, want %+v", got, want)
+		}
+		stop()
+		if got := r.Snapshot(); got.Watching {
+			t.Errorf("after Run: got %+v, want not watching", got)
+		}
+	})
+}
