@@ -217,10 +217,12 @@ func (f *DeltaFIFO) isQueuedLocked(key string) bool {
 }
 
 // Pop takes the first key with all its deltas and processes them, holding mu until process returns: nothing can be
-// queued meanwhile, so process may change the store that Replace and Resync look at. The queue counts as synced before
-// the last item of the first list is processed, and not after it.
+// queued meanwhile, so process may change the store that Replace and Resync look at. The queue counts as synced after
+// the last key of the first list has been processed.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Pop
+// Differs: closes the channel of HasSyncedChecker after processing; upstream does so just before, while its HasSynced
+// waits for the lock and hence for the end of processing. A waiter on the channel can be early there.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,6 +239,6 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) error {
 	delete(f.items, key)
 	f.n -= len(deltas)
 	f.poppedLocked(deltas, f.n)
-	f.dealtWithLocked(1)
+	defer f.dealtWithLocked(1)
 	return process(deltas, isInInitialList)
 }

@@ -32,8 +32,7 @@ type Queue interface {
 	// Pop waits until there is something to process, takes it and calls process. It returns what process returned,
 	// or [ErrFIFOClosed] if the queue is closed and empty. What was taken is gone even if process fails.
 	Pop(process PopProcessFunc) error
-	// HasSynced says whether all of the first list has been taken. What "taken" means differs: see [DeltaFIFO.Pop]
-	// and [RealFIFO.Pop].
+	// HasSynced says whether all of the first list has been processed.
 	HasSynced() bool
 	// HasSyncedChecker is HasSynced to wait for.
 	HasSyncedChecker() DoneChecker

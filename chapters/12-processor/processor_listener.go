@@ -1,0 +1,274 @@
+package processor
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// The types of a notification: one per method of [ResourceEventHandler].
+const (
+	added    = string(watch.Added)
+	modified = string(watch.Modified)
+	deleted  = string(watch.Deleted)
+)
+
+// notification is one call of a handler. All listeners share it; nobody changes it.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: addNotification
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: updateNotification
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: deleteNotification
+// Differs: one type for the three.
+type notification struct {
+	typ             string
+	old             any // for modified only
+	obj             any // for deleted, what was deleted or a [deltafifo.DeletedFinalStateUnknown]
+	isInInitialList bool
+
+	// For probes; empty without.
+	key string
+	rv  uint64
+}
+
+// slowHandler is how long a handler may take for one notification before it is counted as slow. Only handlers with
+// more than initialBufferSize notifications waiting are watched.
+const slowHandler = 100 * time.Millisecond
+
+// processorListener brings notifications to one handler, through two unbuffered channels and a ring without a limit:
+//
+//	distribute ──addCh──► pop ──nextCh──► run ──► handler
+//	                      │ ▲
+//	                      ▼ │
+//	                 pending ring
+//
+// The ring is the one place on the whole path that takes in without giving back pressure. It has to be somewhere: one
+// slow handler must not stop the others, and the events of different handlers come from one stream.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener
+// Differs: a panic of the handler ends the program. Upstream can be told to skip the notification and go on.
+type processorListener struct {
+	// Set by newProcessorListener, never changed.
+	id                string
+	handler           ResourceEventHandler
+	clock             clock.WithTicker
+	probe             *probe.Probe
+	syncTracker       *SingleFileTracker
+	upstreamHasSynced deltafifo.DoneChecker
+
+	addCh       chan *notification // sent by distribute, closed by RemoveListener or Stop; unbuffered: pop is always there
+	nextCh      chan *notification // sent and closed by pop; unbuffered: what waits is to wait in the ring
+	done        chan struct{}      // closed by pop, for watchSynced; nothing is sent
+	runFinished chan struct{}      // closed by finish; nothing is sent
+	others      routine.Group      // pop and watchSynced
+
+	// Owned by pop.
+	pending pendingRing
+
+	// Written by pop and run, read by snapshot.
+	pendingLen, pendingCap, slowCalls atomic.Int64
+
+	// Guarded by SharedProcessor.mu.
+	syncing               bool // whether updates that change nothing are for this listener, see [SharedProcessor.ShouldResync]
+	requestedResyncPeriod time.Duration
+	resyncPeriod          time.Duration // requested and granted; 0 for none
+	nextResync            time.Time
+}
+
+func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, clk clock.WithTicker, p *probe.Probe) *processorListener {
+	l := &processorListener{
+		id:                opts.Name,
+		handler:           handler,
+		clock:             clk,
+		probe:             p.Subject(opts.Name),
+		upstreamHasSynced: opts.UpstreamHasSynced,
+		addCh:             make(chan *notification),
+		nextCh:            make(chan *notification),
+		done:              make(chan struct{}),
+		runFinished:       make(chan struct{}),
+		pending:           pendingRing{slots: make([]*notification, initialBufferSize)},
+		// A listener counts as syncing until a resync says otherwise. Without resyncs that is for ever, and so a relist
+		// shows every listener every object, changed or not.
+		syncing:               true,
+		requestedResyncPeriod: opts.RequestedResyncPeriod,
+		resyncPeriod:          determineResyncPeriod(opts.RequestedResyncPeriod, opts.ResyncCheckPeriod),
+	}
+	l.pendingCap.Store(initialBufferSize)
+	l.syncTracker = newSingleFileTracker(fmt.Sprintf("%s + handler %s", opts.UpstreamHasSynced.Name(), opts.Name))
+	l.nextResync = clk.Now().Add(l.resyncPeriod)
+	return l
+}
+
+// start starts run in group, and pop. They belong to no context: they end when addCh is closed.
+func (l *processorListener) start(group *routine.Group) {
+	l.others.Go(context.Background(), "processorListener.pop", l.pop)
+	group.Go(context.Background(), "processorListener.run", l.run)
+}
+
+func (l *processorListener) startWatchSynced() {
+	l.others.Go(context.Background(), "processorListener.watchSynced", l.watchSynced)
+}
+
+// add hands n to pop. An object of the initial list is counted first: once pop has it, run may have it, too.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).add
+func (l *processorListener) add(n *notification) {
+	if n.isInInitialList {
+		l.syncTracker.Start()
+	}
+	l.addCh <- n
+	l.probe.Event(probe.AddSent, n.typ, n.key, n.rv, 0, 0)
+}
+
+// pop runs until addCh is closed, and then drops what waits.
+//
+// At any time it holds one notification in hand, or none. With one in hand it offers it to run, and puts what comes in
+// meanwhile into the ring. With none in hand it only takes.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).pop
+func (l *processorListener) pop(context.Context) {
+	defer close(l.nextCh) // ends run
+	defer close(l.done)   // ends watchSynced
+	var inHand *notification
+	// A send to a nil channel is never ready: nextCh is nil as long as there is nothing to send, which takes the first
+	// case out of the select.
+	var nextCh chan<- *notification
+	for {
+		select {
+		case nextCh <- inHand:
+			l.probe.Event(probe.NextSent, inHand.typ, inHand.key, inHand.rv, 0, 0)
+			inHand = l.readPending()
+			if inHand == nil {
+				nextCh = nil
+			}
+		case n, ok := <-l.addCh:
+			if !ok {
+				return
+			}
+			l.probe.Event(probe.AddReceived, n.typ, n.key, n.rv, 0, 0)
+			if inHand == nil {
+				inHand = n // without the detour through the ring, which is empty
+				nextCh = l.nextCh
+			} else {
+				l.writePending(n)
+			}
+		}
+	}
+}
+
+// writePending puts n at the end of the ring. Only pop calls it.
+func (l *processorListener) writePending(n *notification) {
+	l.pending.write(n)
+	l.pendingLen.Store(int64(l.pending.n))
+	l.pendingCap.Store(int64(len(l.pending.slots)))
+	l.probe.Event(probe.PendingPushed, n.typ, n.key, n.rv, l.pending.n, len(l.pending.slots))
+}
+
+// readPending takes the oldest out of the ring, nil if there is none. Only pop calls it.
+func (l *processorListener) readPending() *notification {
+	n := l.pending.read()
+	if n == nil {
+		return nil
+	}
+	l.pendingLen.Store(int64(l.pending.n))
+	l.probe.Event(probe.PendingPopped, n.typ, n.key, n.rv, l.pending.n, len(l.pending.slots))
+	return n
+}
+
+// run calls the handler until nextCh is closed. It is the last of the listener's goroutines to end.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).run
+func (l *processorListener) run(context.Context) {
+	for n := range l.nextCh {
+		l.probe.Event(probe.NextReceived, n.typ, n.key, n.rv, 0, 0)
+		l.call(n)
+	}
+	l.others.Wait()
+	l.finish()
+}
+
+// call calls the handler with n, and measures it if it is behind.
+func (l *processorListener) call(n *notification) {
+	if l.pendingLen.Load() <= initialBufferSize {
+		l.handle(n)
+		return
+	}
+	began := l.clock.Now()
+	l.handle(n)
+	if l.clock.Since(began) > slowHandler {
+		l.slowCalls.Add(1)
+	}
+}
+
+func (l *processorListener) handle(n *notification) {
+	l.probe.Event(probe.HandlerCalled, n.typ, n.key, n.rv)
+	switch n.typ {
+	case added:
+		l.handler.OnAdd(n.obj, n.isInInitialList)
+	case modified:
+		l.handler.OnUpdate(n.old, n.obj)
+	case deleted:
+		l.handler.OnDelete(n.obj)
+	}
+	l.probe.Event(probe.HandlerReturned, n.typ, n.key, n.rv)
+	if n.isInInitialList {
+		l.syncTracker.Finished()
+	}
+}
+
+// watchSynced runs until the informer has synced or the listener ends.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).watchSynced
+func (l *processorListener) watchSynced(context.Context) {
+	select {
+	case <-l.upstreamHasSynced.Done():
+		l.syncTracker.UpstreamHasSynced()
+	case <-l.done:
+	}
+}
+
+// finish says that the handler will not be called any more.
+func (l *processorListener) finish() {
+	l.probe.At(probe.ListenerRemoved, "", 0)
+	close(l.runFinished)
+}
+
+// ID implements [Registration].
+func (l *processorListener) ID() string { return l.id }
+
+// HasSynced implements [Registration].
+func (l *processorListener) HasSynced() bool { return deltafifo.IsDone(l.syncTracker) }
+
+// HasSyncedChecker implements [Registration].
+func (l *processorListener) HasSyncedChecker() deltafifo.DoneChecker { return l.syncTracker }
+
+// ShutdownChan implements [Registration].
+func (l *processorListener) ShutdownChan() <-chan struct{} { return l.runFinished }
+
+// ListenerSnapshot is the state of one listener at one moment.
+type ListenerSnapshot struct {
+	ID         string `json:"id"`
+	Handler    string `json:"handler"` // its Go type
+	PendingLen int    `json:"pendingLen"`
+	PendingCap int    `json:"pendingCap"`
+	SlowCalls  int    `json:"slowCalls"` // over 100 ms, with more than 1024 notifications waiting
+	Synced     bool   `json:"synced"`
+}
+
+func (l *processorListener) snapshot() ListenerSnapshot {
+	return ListenerSnapshot{
+		ID:         l.id,
+		Handler:    fmt.Sprintf("%T", l.handler),
+		PendingLen: int(l.pendingLen.Load()),
+		PendingCap: int(l.pendingCap.Load()),
+		SlowCalls:  int(l.slowCalls.Load()),
+		Synced:     l.HasSynced(),
+	}
+}

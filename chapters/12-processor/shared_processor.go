@@ -1,0 +1,250 @@
+package processor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// Config configures a [SharedProcessor].
+type Config struct {
+	Clock clock.WithTicker
+	Probe *probe.Probe
+}
+
+// SharedProcessor is a [ResourceEventHandler] that hands every notification to all listeners, and notifications that
+// changed nothing only to those that are due for a resync.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedProcessor
+// Differs: listeners are told in the order in which they were added; upstream keeps them in a Go map.
+// Differs: Start returns when the listeners run, before the first notification; upstream starts them beside the
+// controller and lets distribute wait for them.
+type SharedProcessor struct {
+	// Set by New, never changed.
+	clock clock.WithTicker
+	probe *probe.Probe
+
+	goroutines routine.Group // run of every listener
+
+	mu        sync.RWMutex         // guards the fields below and what processorListener says it guards
+	listeners []*processorListener // in order of arrival; replaced as a whole, never changed in place
+	lastID    int
+	started   bool
+	stopped   bool
+
+	shown atomic.Pointer[[]*processorListener] // listeners, for Snapshot, which must not wait for a distribution
+}
+
+var _ ResourceEventHandler = (*SharedProcessor)(nil)
+
+// New returns a processor without listeners.
+func New(cfg Config) *SharedProcessor {
+	p := &SharedProcessor{clock: cfg.Clock, probe: cfg.Probe}
+	p.setListenersLocked(nil) // nobody else knows p yet
+	return p
+}
+
+// Start starts the goroutines of the listeners there are. Notifications may be distributed from here on.
+func (p *SharedProcessor) Start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started = true
+	for _, listener := range p.listeners {
+		listener.start(&p.goroutines)
+		listener.startWatchSynced()
+	}
+}
+
+// Stop ends all listeners and returns when their goroutines have ended. What waits for a handler is dropped; a handler
+// that is running is waited for. Nothing may be distributed any more.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).run
+func (p *SharedProcessor) Stop() {
+	p.closeAll()
+	p.goroutines.Wait()
+}
+
+func (p *SharedProcessor) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, listener := range p.listeners {
+		p.closeLocked(listener)
+	}
+	p.setListenersLocked(nil)
+	p.stopped = true
+}
+
+// closeLocked tells listener to end. It expects mu, for writing, so that nobody is sending to it.
+func (p *SharedProcessor) closeLocked(listener *processorListener) {
+	if p.started {
+		close(listener.addCh)
+	} else {
+		listener.finish() // there is nothing that could end
+	}
+}
+
+// setListenersLocked expects mu, for writing.
+func (p *SharedProcessor) setListenersLocked(listeners []*processorListener) {
+	p.listeners = listeners
+	p.shown.Store(&listeners)
+}
+
+// ListenerOptions describes a listener.
+type ListenerOptions struct {
+	Name string // unique among the listeners; default "l1", "l2", …
+	// RequestedResyncPeriod is how often the handler wants to be shown everything again, 0 for never.
+	RequestedResyncPeriod time.Duration
+	// ResyncCheckPeriod is how often it can be, 0 for never.
+	ResyncCheckPeriod time.Duration
+	// UpstreamHasSynced is done when the informer has distributed its initial list.
+	UpstreamHasSynced deltafifo.DoneChecker
+	// Initial is what the store holds already. The listener is told of it before anything else.
+	Initial []any
+}
+
+// Registration is what a handler's owner holds. Its methods may be called from anywhere.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ResourceEventHandlerRegistration
+type Registration interface {
+	// ID returns the listener's name.
+	ID() string
+	// HasSynced says whether the handler has been told of every object of the initial list, and has returned.
+	HasSynced() bool
+	// HasSyncedChecker is HasSynced to wait for.
+	HasSyncedChecker() deltafifo.DoneChecker
+	// ShutdownChan returns a channel that is closed when the handler will not be called any more.
+	ShutdownChan() <-chan struct{}
+}
+
+// AddListener adds a handler. It will be told of everything in opts.Initial and of everything distributed after the
+// call. For nothing to be missing or double in between, the caller must see to it that the store does not change from
+// the moment opts.Initial was read until AddListener returns.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).addListener
+func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts ListenerOptions) (Registration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return nil, fmt.Errorf("add handler %T: the processor has stopped", handler)
+	}
+	if opts.Name == "" {
+		p.lastID++
+		opts.Name = "l" + strconv.Itoa(p.lastID)
+	}
+	for _, other := range p.listeners {
+		if other.id == opts.Name {
+			return nil, fmt.Errorf("add handler %T: there is a listener %q", handler, opts.Name)
+		}
+	}
+	listener := newProcessorListener(handler, opts, p.clock, p.probe)
+	p.setListenersLocked(append(slices.Clip(p.listeners), listener))
+	listener.probe.At(probe.ListenerAdded, "", 0)
+	if !p.started {
+		return listener, nil
+	}
+	listener.start(&p.goroutines)
+	for _, obj := range opts.Initial {
+		listener.add(p.identified(notification{typ: added, obj: obj, isInInitialList: true}))
+	}
+	// Only now: were upstream found to have synced before the first add, the listener would have, too.
+	listener.startWatchSynced()
+	return listener, nil
+}
+
+// RemoveListener removes a listener. It does not wait: the handler may still be told what it is being told. To remove
+// one twice, or one of another processor, does nothing.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).removeListener
+func (p *SharedProcessor) RemoveListener(registration Registration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	listener, ok := registration.(*processorListener)
+	if !ok {
+		return fmt.Errorf("remove handler: %T is no registration of ours", registration)
+	}
+	i := slices.Index(p.listeners, listener)
+	if i < 0 {
+		return nil
+	}
+	p.setListenersLocked(slices.Delete(slices.Clone(p.listeners), i, i+1))
+	p.closeLocked(listener)
+	return nil
+}
+
+// OnAdd tells all listeners of a new object.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnAdd
+func (p *SharedProcessor) OnAdd(obj any, isInInitialList bool) {
+	p.distribute(notification{typ: added, obj: obj, isInInitialList: isInInitialList}, false)
+}
+
+// OnUpdate tells all listeners of a new state, or only the syncing ones if it is the old one.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnUpdate
+func (p *SharedProcessor) OnUpdate(old, obj any) {
+	p.distribute(notification{typ: modified, old: old, obj: obj}, sameVersion(old, obj))
+}
+
+// OnDelete tells all listeners of a deletion.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnDelete
+func (p *SharedProcessor) OnDelete(obj any) {
+	p.distribute(notification{typ: deleted, obj: obj}, false)
+}
+
+// sameVersion says that an update is none: a resync, or an object that a relist found as it was.
+func sameVersion(old, obj any) bool {
+	oldMeta, err := meta.Accessor(old)
+	if err != nil {
+		return false
+	}
+	objMeta, err := meta.Accessor(obj)
+	return err == nil && oldMeta.GetResourceVersion() == objMeta.GetResourceVersion()
+}
+
+// distribute hands n to every listener; with sync, only to those that are syncing. It waits for each listener's pop,
+// which is soon there, and never for a handler.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).distribute
+func (p *SharedProcessor) distribute(n notification, sync bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	shared := p.identified(n)
+	handed := 0
+	for _, listener := range p.listeners {
+		if sync && !listener.syncing {
+			continue
+		}
+		listener.add(shared)
+		handed++
+	}
+	p.probe.Event(probe.Distributed, shared.typ, shared.key, shared.rv, handed)
+}
+
+// identified returns n for all listeners to share, with what the probes will say about it.
+func (p *SharedProcessor) identified(n notification) *notification {
+	if p.probe != nil {
+		n.key, n.rv = deltafifo.Identify(n.obj)
+	}
+	return &n
+}
+
+// Snapshot returns the state of all listeners. It waits for nobody.
+func (p *SharedProcessor) Snapshot() []ListenerSnapshot {
+	listeners := *p.shown.Load()
+	snapshots := make([]ListenerSnapshot, 0, len(listeners))
+	for _, listener := range listeners {
+		snapshots = append(snapshots, listener.snapshot())
+	}
+	return snapshots
+}

@@ -1,0 +1,66 @@
+package processor
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// SingleFileTracker knows when the last object of the initial list has been dealt with, given that they are dealt with
+// one after the other. It is done when its upstream is and as many were finished as were started.
+//
+// That is only right if everything that belongs to the initial list is started before UpstreamHasSynced is called:
+// until then, equal counts mean nothing.
+//
+// Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: SingleFileTracker
+type SingleFileTracker struct {
+	// Set by newSingleFileTracker, never changed.
+	name   string
+	synced chan struct{} // closed once, by whoever comes last: Finished or UpstreamHasSynced; nothing is sent
+
+	once              sync.Once    // for closing synced
+	count             atomic.Int64 // started and not finished
+	upstreamHasSynced atomic.Bool
+}
+
+func newSingleFileTracker(name string) *SingleFileTracker {
+	return &SingleFileTracker{name: name, synced: make(chan struct{})}
+}
+
+// Start is called before an object of the initial list is handed on.
+//
+// Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: (*SingleFileTracker).Start
+func (t *SingleFileTracker) Start() { t.count.Add(1) }
+
+// Finished is called when an object of the initial list has been dealt with.
+//
+// Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: (*SingleFileTracker).Finished
+func (t *SingleFileTracker) Finished() {
+	left := t.count.Add(-1)
+	if left < 0 {
+		panic(fmt.Sprintf("processor: %s: finished %d more than started", t.name, -left))
+	}
+	// First the count, then upstream, and the other way round in UpstreamHasSynced: of two that run at the same time
+	// at least one sees both.
+	if left == 0 && t.upstreamHasSynced.Load() {
+		t.done()
+	}
+}
+
+// UpstreamHasSynced is called when the initial list is complete.
+//
+// Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: (*SingleFileTracker).UpstreamHasSynced
+func (t *SingleFileTracker) UpstreamHasSynced() {
+	t.upstreamHasSynced.Store(true)
+	if t.count.Load() == 0 {
+		t.done()
+	}
+}
+
+func (t *SingleFileTracker) done() { t.once.Do(func() { close(t.synced) }) }
+
+// Name implements [deltafifo.DoneChecker].
+func (t *SingleFileTracker) Name() string { return t.name }
+
+// Done implements [deltafifo.DoneChecker].
+func (t *SingleFileTracker) Done() <-chan struct{} { return t.synced }

@@ -1,0 +1,33 @@
+// Package informer puts the client half together: one reflector and one local store per type, any number of handlers,
+// and the promise that the store is never behind what a handler is told.
+//
+//   - controller.go: [Controller], a reflector that fills a queue and a loop that empties it.
+//   - process_deltas.go: what each delta means to the store and then to the handlers.
+//   - shared_informer.go: [SharedIndexInformer], with its contract; handlers.go: its handlers come and go.
+//   - wait.go: waiting for the initial state, at three levels.
+//   - mutation_detector.go: catches those who write to what the store holds.
+//   - factory.go, typed.go: [SharedInformerFactory], one informer per type, and the typed view of the five resources.
+//
+// # Goroutines
+//
+// [SharedIndexInformer.Run] processes the queue in the caller's goroutine and starts: the reflector
+// (reflector.Run), the one that closes the queue when ctx is done (controller.closeQueue), the one that waits for the
+// initial state (informer.watchSynced), the mutation detector if wanted (mutationDetector.run), and three for each
+// handler (chapter 12). It returns when all of them have ended. Handlers end strictly after the controller: nobody may
+// send to a listener that is gone.
+//
+// # Locks, in the order in which they are taken
+//
+//	startedMu    started, stopped and what must not change after; one AddEventHandler at a time
+//	deltasMu     upstream's blockDeltas: while it is held, the store does not change and nothing is distributed
+//	(chapter 12) the listeners
+//	(chapter 11) the store
+//
+// The queue's lock (chapter 10) stands before deltasMu if the queue holds it during processing, and nothing takes it
+// while holding any of these.
+//
+// Upstream: k8s.io/client-go/tools/cache
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go
+// Upstream: k8s.io/client-go/tools/cache/controller.go
+// Upstream: k8s.io/client-go/informers/factory.go
+package informer

@@ -1,0 +1,202 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	reflector "listwatch/chapters/03-reflector"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	indexer "listwatch/chapters/11-indexer"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// FactoryConfig describes a [SharedInformerFactory]. Client and Clock are required.
+//
+// Upstream: k8s.io/client-go/informers/factory.go: NewSharedInformerFactoryWithOptions
+type FactoryConfig struct {
+	Client Client
+	Clock  clock.WithTicker
+	Probe  *probe.Probe // each informer's probe is this one's Resource of its resource
+
+	Namespace string // "": all of them; resources without namespaces do not care
+	// TweakListOptions changes the options of every list and every watch, for instance to set a selector. There is one
+	// informer per type: who needs two selectors needs two factories.
+	TweakListOptions func(options *metav1.ListOptions)
+	DefaultResync    time.Duration
+	CustomResync     map[string]time.Duration // by resource, instead of DefaultResync
+	Transform        reflector.TransformFunc
+	FIFO             string
+	UseWatchList     bool
+}
+
+// Client is where informers get their objects from.
+type Client interface {
+	// ListWatch returns a way to list and watch one resource, in one namespace or, with "", in all. tweak may be nil;
+	// otherwise it is applied to the options of every request.
+	ListWatch(resource, namespace string, tweak func(options *metav1.ListOptions)) reflector.ListerWatcher
+}
+
+// SharedInformerFactory makes informers, one per type, and starts and ends them together.
+//
+// Upstream: k8s.io/client-go/informers/factory.go: sharedInformerFactory
+type SharedInformerFactory struct {
+	// Set by NewSharedInformerFactory, never changed.
+	config FactoryConfig
+
+	goroutines routine.Group // Run of every informer started
+
+	mu               sync.Mutex // guards the fields below; no other lock is taken under it
+	informers        map[reflect.Type]*SharedIndexInformer
+	startedInformers map[reflect.Type]bool
+	shuttingDown     bool
+}
+
+// NewSharedInformerFactory returns a factory without informers.
+//
+// Upstream: k8s.io/client-go/informers/factory.go: NewSharedInformerFactory
+func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
+	return &SharedInformerFactory{
+		config:           cfg,
+		informers:        map[reflect.Type]*SharedIndexInformer{},
+		startedInformers: map[reflect.Type]bool{},
+	}
+}
+
+// InformerFor returns the informer of objects of example's type, and makes it with newFunc if there is none. newFunc is
+// called under the factory's lock.
+//
+// Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
+func (f *SharedInformerFactory) InformerFor(example runtime.Object, newFunc func() *SharedIndexInformer) *SharedIndexInformer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	informerType := reflect.TypeOf(example)
+	informer, exists := f.informers[informerType]
+	if !exists {
+		informer = newFunc()
+		f.informers[informerType] = informer
+	}
+	return informer
+}
+
+// informerFor is InformerFor with the factory's settings.
+func (f *SharedInformerFactory) informerFor(example runtime.Object, resource string, namespaced bool) *SharedIndexInformer {
+	namespace := f.config.Namespace
+	if !namespaced {
+		namespace = metav1.NamespaceAll
+	}
+	resync, custom := f.config.CustomResync[resource]
+	if !custom {
+		resync = f.config.DefaultResync
+	}
+	return f.InformerFor(example, func() *SharedIndexInformer {
+		return NewSharedIndexInformer(Config{
+			Name:          resource,
+			ListerWatcher: f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions),
+			ExampleObject: example,
+			Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+			Clock:         f.config.Clock,
+			Probe:         f.config.Probe.Resource(resource),
+			ResyncPeriod:  resync,
+			FIFO:          f.config.FIFO,
+			UseWatchList:  f.config.UseWatchList,
+			Transform:     f.config.Transform,
+		})
+	})
+}
+
+// Start starts the informers that have been asked for and are not started yet. It does not wait. They run until ctx is
+// done.
+//
+// Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).StartWithContext
+func (f *SharedInformerFactory) Start(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shuttingDown {
+		return
+	}
+	for informerType, informer := range f.informers {
+		if !f.startedInformers[informerType] {
+			f.startedInformers[informerType] = true
+			f.goroutines.Go(ctx, "informer.Run", informer.Run)
+		}
+	}
+}
+
+// Shutdown starts nothing more and returns when every informer has ended. Their contexts are the caller's to cancel.
+//
+// Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).Shutdown
+func (f *SharedInformerFactory) Shutdown() {
+	f.beginShutdown()
+	f.goroutines.Wait()
+}
+
+func (f *SharedInformerFactory) beginShutdown() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shuttingDown = true
+}
+
+// SyncResult says which informers had synced when waiting ended.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SyncResult
+type SyncResult struct {
+	Err    error // why waiting ended before all had; nil if all have
+	Synced map[reflect.Type]bool
+}
+
+// AsError returns an error that names the informers that have not synced, or nil.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (SyncResult).AsError
+func (r SyncResult) AsError() error {
+	if r.Err == nil {
+		return nil
+	}
+	var unsynced []string
+	for informerType, synced := range r.Synced {
+		if !synced {
+			unsynced = append(unsynced, informerType.String())
+		}
+	}
+	slices.Sort(unsynced)
+	return fmt.Errorf("sync caches of %s: %w", strings.Join(unsynced, ", "), r.Err)
+}
+
+// WaitForCacheSync waits until all informers that were started have synced, or ctx is done. Their handlers may still
+// be behind, see [WaitFor].
+//
+// Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).WaitForCacheSyncWithContext
+func (f *SharedInformerFactory) WaitForCacheSync(ctx context.Context) SyncResult {
+	started := f.started()
+	var checkers []deltafifo.DoneChecker
+	for _, informer := range started {
+		checkers = append(checkers, informer.HasSyncedChecker())
+	}
+	result := SyncResult{Synced: map[reflect.Type]bool{}}
+	if !WaitFor(ctx, checkers...) {
+		result.Err = context.Cause(ctx)
+	}
+	for informerType, informer := range started {
+		result.Synced[informerType] = informer.HasSynced()
+	}
+	return result
+}
+
+func (f *SharedInformerFactory) started() map[reflect.Type]*SharedIndexInformer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	started := map[reflect.Type]*SharedIndexInformer{}
+	for informerType := range f.startedInformers {
+		started[informerType] = f.informers[informerType]
+	}
+	return started
+}

@@ -1,0 +1,101 @@
+package informer
+
+import (
+	"fmt"
+	"time"
+
+	processor "listwatch/chapters/12-processor"
+)
+
+// minimumResyncPeriod is the shortest resync period a handler can ask for. A resync shows it every object there is.
+const minimumResyncPeriod = time.Second
+
+// HandlerOptions describes a handler.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: HandlerOptions
+type HandlerOptions struct {
+	// Name is what probes, snapshots and waiting call it; default "l1", "l2", … It must be unique.
+	Name string
+	// ResyncPeriod is how often the handler wants to be shown everything; 0 for never, nil for the informer's period.
+	// Periods under a second are raised to a second, and those of handlers added to a running informer to the period
+	// at which it checks.
+	ResyncPeriod *time.Duration
+}
+
+// AddEventHandler adds a handler with the informer's resync period.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandler
+func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHandler) (processor.Registration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
+}
+
+// AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs. A late handler is told of
+// everything the store holds before anything else.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandlerWithOptions
+func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler, opts HandlerOptions) (processor.Registration, error) {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	if s.stopped {
+		return nil, fmt.Errorf("add handler to %s: the informer has stopped", s.name)
+	}
+	period := s.negotiateResyncLocked(opts.ResyncPeriod)
+	// From here until the listener is added the store stands still: what it holds now and what is distributed from
+	// then on is everything, once.
+	s.deltasMu.Lock()
+	defer s.deltasMu.Unlock()
+	return s.processor.AddListener(handler, processor.ListenerOptions{
+		Name:                  opts.Name,
+		RequestedResyncPeriod: period,
+		ResyncCheckPeriod:     s.resyncCheckPeriod,
+		UpstreamHasSynced:     s.HasSyncedChecker(),
+		Initial:               s.indexer.List(),
+	})
+}
+
+// negotiateResyncLocked returns the resync period a handler is taken to ask for. Before the start, a handler that asks
+// for more resyncs than the informer checks for makes it check more often; after it, the handler has to make do. It
+// expects startedMu.
+func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) time.Duration {
+	period := s.config.ResyncPeriod
+	if requested != nil {
+		period = *requested
+	}
+	if period <= 0 {
+		return 0
+	}
+	period = max(period, minimumResyncPeriod)
+	if period >= s.resyncCheckPeriod {
+		return period
+	}
+	if s.started {
+		return s.resyncCheckPeriod
+	}
+	s.resyncCheckPeriod = period
+	s.processor.ResyncCheckPeriodChanged(period)
+	return period
+}
+
+// RemoveEventHandler removes a handler. It may be called from the handler itself, does not wait, and what the handler
+// is being told may still reach it. To remove one twice does nothing.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RemoveEventHandler
+func (s *SharedIndexInformer) RemoveEventHandler(registration processor.Registration) error {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	s.deltasMu.Lock()
+	defer s.deltasMu.Unlock()
+	return s.processor.RemoveListener(registration)
+}
+
+// ShutDownEventHandler removes a handler and returns when it will not be called any more. Called from that handler it
+// waits for ever.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ShutDownEventHandler
+func ShutDownEventHandler(s *SharedIndexInformer, registration processor.Registration) error {
+	if err := s.RemoveEventHandler(registration); err != nil {
+		return err
+	}
+	<-registration.ShutdownChan()
+	return nil
+}

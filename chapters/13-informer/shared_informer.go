@@ -1,0 +1,273 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	reflector "listwatch/chapters/03-reflector"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	indexer "listwatch/chapters/11-indexer"
+	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// The queues an informer can have.
+const (
+	FIFOReal  = "real"  // [deltafifo.RealFIFO], the default
+	FIFODelta = "delta" // [deltafifo.DeltaFIFO], as until Kubernetes 1.32
+)
+
+// Config describes a [SharedIndexInformer]. ListerWatcher and Clock are required.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SharedIndexInformerOptions
+type Config struct {
+	Name          string // for errors, snapshots and waiting; default: the type of ExampleObject
+	ListerWatcher reflector.ListerWatcher
+	ExampleObject runtime.Object // what the server is expected to send; nil: anything
+	Indexers      indexer.Indexers
+	Clock         clock.WithTicker
+	Probe         *probe.Probe
+
+	// ResyncPeriod is the resync period of handlers that do not ask for another, and how often the reflector checks
+	// whether anyone's is over. 0: no resyncs, unless a handler asks for them before Run.
+	ResyncPeriod time.Duration
+
+	FIFO              string // [FIFOReal] or [FIFODelta]; "": FIFOReal
+	UseWatchList      bool
+	WatchListPageSize int64
+
+	// Transform is applied to every object before it is queued, and twice to those of a streamed initial state: it must
+	// not mind being applied to its own result.
+	Transform reflector.TransformFunc
+	// WatchErrorHandler is told when a list failed or a watch could not be opened; see [reflector.Config].
+	WatchErrorHandler func(ctx context.Context, r *reflector.Reflector, err error)
+	// DetectMutations makes copies of all objects and panics when one that handlers share is written to. It costs
+	// memory, as long as the informer runs.
+	DetectMutations bool
+	// Jitter is for the reflector.
+	Jitter func() float64
+}
+
+// SharedIndexInformer keeps a local copy of the objects of one type and tells any number of handlers how it changes.
+// This is what it promises:
+//
+//   - The store converges to the state of the server, in steps the server took (with [FIFOReal]), or at least so for
+//     each object (with [FIFODelta]). After a gap, a relist may skip states.
+//   - When a handler is told of a state, the store holds it, or a newer one.
+//   - Each handler is told in the order in which the store changed. Handlers do not wait for each other, and there is
+//     no order between them.
+//   - For each object a handler is told OnAdd, then any number of OnUpdate, then OnDelete, and so on from the start.
+//     OnUpdate's old state is the one told before. With [FIFOReal], OnDelete may also come for an object that was never
+//     told, if that is what the watch says. An object that was deleted and made again while the watch was broken is
+//     told as updated: compare the UIDs if it matters.
+//   - A handler that is added later is told of what the store holds, as OnAdd, and then of everything else: nothing is
+//     missing and nothing is double.
+//   - OnUpdate with two equal states happens, on every relist and every resync. A resync never asks the server.
+//   - A deletion that nobody saw is told with a [deltafifo.DeletedFinalStateUnknown], whose object may be old.
+//   - Objects are shared by everybody. Nobody may write to them.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedIndexInformer
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SharedIndexInformer
+// Differs: the type itself; upstream has an interface of this name and one implementation.
+type SharedIndexInformer struct {
+	// Set by NewSharedIndexInformer, never changed.
+	name      string
+	clock     clock.WithTicker
+	indexer   *indexer.Cache
+	processor *processor.SharedProcessor
+	detector  *mutationDetector // nil: off
+	deltas    *deltaProcessor   // guarded by deltasMu
+	synced    chan struct{}     // closed by watchSynced, once; nothing is sent
+
+	goroutines routine.Group
+	controller atomic.Pointer[Controller] // set once, when the informer is started
+
+	startedMu         sync.Mutex // guards the fields below; taken before deltasMu
+	config            Config
+	resyncCheckPeriod time.Duration
+	started, stopped  bool
+
+	// deltasMu is upstream's blockDeltas. Whoever holds it may read the store and add a listener as one step. Taken
+	// before the locks of chapters 11 and 12; no handler runs under it.
+	deltasMu sync.Mutex
+}
+
+// NewSharedIndexInformer returns an informer that does nothing until [SharedIndexInformer.Run].
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: NewSharedIndexInformerWithOptions
+func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
+	if cfg.Name == "" {
+		cfg.Name = fmt.Sprintf("SharedIndexInformer %T", cfg.ExampleObject)
+	}
+	s := &SharedIndexInformer{
+		name:  cfg.Name,
+		clock: cfg.Clock,
+		indexer: indexer.NewIndexer(indexer.Config{
+			Indexers:  cfg.Indexers,
+			Probe:     cfg.Probe,
+			Unordered: cfg.FIFO == FIFODelta,
+		}),
+		processor:         processor.New(processor.Config{Clock: cfg.Clock, Probe: cfg.Probe}),
+		synced:            make(chan struct{}),
+		config:            cfg,
+		resyncCheckPeriod: cfg.ResyncPeriod,
+	}
+	s.deltas = &deltaProcessor{clientState: s.indexer, handler: s.processor}
+	if cfg.DetectMutations {
+		s.detector = newMutationDetector(cfg.Name, cfg.Clock)
+		s.deltas.handler = detectingHandler{ResourceEventHandler: s.processor, detector: s.detector}
+	}
+	return s
+}
+
+// Run keeps the store up to date and tells the handlers until ctx is done, and returns when everything has ended. It
+// does nothing if the informer was run before.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RunWithContext
+func (s *SharedIndexInformer) Run(ctx context.Context) {
+	controller := s.start()
+	if controller == nil {
+		return
+	}
+	s.goroutines.Go(ctx, "informer.watchSynced", s.watchSynced)
+	// Those who listen to the controller outlive it, and so ctx, too.
+	listeningCtx, stopListening := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopListening()
+	if s.detector != nil {
+		s.goroutines.Go(listeningCtx, "mutationDetector.run", s.detector.run)
+	}
+	controller.Run(ctx)
+	s.stop()
+	s.processor.Stop()
+	stopListening()
+	s.goroutines.Wait()
+}
+
+// start builds queue and controller and starts the handlers' goroutines. It returns nil if that was done before.
+func (s *SharedIndexInformer) start() *Controller {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	if s.started {
+		return nil
+	}
+	s.started = true
+	controller := NewController(ControllerConfig{
+		Queue:        s.newQueueLocked(),
+		Reflector:    s.reflectorConfigLocked(),
+		Process:      s.handleDeltas,
+		ProcessBatch: s.handleBatchDeltas,
+	})
+	s.controller.Store(controller)
+	s.processor.Start()
+	return controller
+}
+
+// newQueueLocked expects startedMu.
+//
+// Upstream: k8s.io/client-go/tools/cache/controller.go: newQueueFIFO
+func (s *SharedIndexInformer) newQueueLocked() deltafifo.Queue {
+	if s.config.FIFO == FIFODelta {
+		return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+			Name:                  "DeltaFIFO " + s.name,
+			KnownObjects:          s.indexer,
+			Transformer:           s.config.Transform,
+			Probe:                 s.config.Probe,
+			EmitDeltaTypeReplaced: true,
+		})
+	}
+	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+		Name:                  "RealFIFO " + s.name,
+		Transformer:           s.config.Transform,
+		Probe:                 s.config.Probe,
+		AtomicEvents:          true,
+		UnlockWhileProcessing: true,
+		EmitDeltaTypeBookmark: true,
+	})
+}
+
+// reflectorConfigLocked expects startedMu.
+func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
+	return reflector.Config{
+		Name:              s.name,
+		ListerWatcher:     s.config.ListerWatcher,
+		ExpectedType:      s.config.ExampleObject,
+		Clock:             s.config.Clock,
+		Probe:             s.config.Probe,
+		ResyncPeriod:      s.resyncCheckPeriod,
+		ShouldResync:      s.processor.ShouldResync,
+		UseWatchList:      s.config.UseWatchList,
+		WatchListPageSize: s.config.WatchListPageSize,
+		WatchErrorHandler: s.config.WatchErrorHandler,
+		Jitter:            s.config.Jitter,
+	}
+}
+
+// watchSynced runs until the first list has been processed or ctx is done.
+func (s *SharedIndexInformer) watchSynced(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-s.controller.Load().HasSyncedChecker().Done():
+		close(s.synced)
+	}
+}
+
+// stop refuses handlers from here on: the processor is about to stop.
+func (s *SharedIndexInformer) stop() {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	s.stopped = true
+}
+
+// handleDeltas is the controller's Process.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).handleDeltas
+func (s *SharedIndexInformer) handleDeltas(deltas deltafifo.Deltas, isInInitialList bool) error {
+	s.deltasMu.Lock()
+	defer s.deltasMu.Unlock()
+	return s.deltas.processDeltas(deltas, isInInitialList)
+}
+
+// handleBatchDeltas is the controller's ProcessBatch.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).handleBatchDeltas
+func (s *SharedIndexInformer) handleBatchDeltas(deltas []deltafifo.Delta, isInInitialList bool) error {
+	s.deltasMu.Lock()
+	defer s.deltasMu.Unlock()
+	return s.deltas.processDeltasInBatch(deltas, isInInitialList)
+}
+
+var errStarted = errors.New("informer has already started")
+
+// SetTransform sets [Config] Transform. It is an error once the informer has started.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).SetTransform
+func (s *SharedIndexInformer) SetTransform(transform reflector.TransformFunc) error {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	if s.started {
+		return errStarted
+	}
+	s.config.Transform = transform
+	return nil
+}
+
+// SetWatchErrorHandler sets [Config] WatchErrorHandler. It is an error once the informer has started.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).SetWatchErrorHandlerWithContext
+func (s *SharedIndexInformer) SetWatchErrorHandler(handler func(ctx context.Context, r *reflector.Reflector, err error)) error {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	if s.started {
+		return errStarted
+	}
+	s.config.WatchErrorHandler = handler
+	return nil
+}

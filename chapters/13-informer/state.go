@@ -1,0 +1,98 @@
+package informer
+
+import (
+	"fmt"
+
+	reflector "listwatch/chapters/03-reflector"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	indexer "listwatch/chapters/11-indexer"
+	processor "listwatch/chapters/12-processor"
+)
+
+// GetStore returns the store. It may be read at any time, and must not be written to.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).GetStore
+func (s *SharedIndexInformer) GetStore() indexer.Store { return s.indexer }
+
+// GetIndexer returns the store as an indexer.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).GetIndexer
+func (s *SharedIndexInformer) GetIndexer() indexer.Indexer { return s.indexer }
+
+// AddIndexers adds indexers, also to a running informer.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddIndexers
+func (s *SharedIndexInformer) AddIndexers(indexers indexer.Indexers) error {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	if s.stopped {
+		return fmt.Errorf("add indexers to %s: the informer has stopped", s.name)
+	}
+	return s.indexer.AddIndexers(indexers)
+}
+
+// HasSynced says whether the store holds the initial state. Handlers may still be behind: each has a HasSynced of its
+// own, on its registration.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).HasSynced
+func (s *SharedIndexInformer) HasSynced() bool { return deltafifo.IsDone(s.HasSyncedChecker()) }
+
+// HasSyncedChecker is HasSynced to wait for.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).HasSyncedChecker
+func (s *SharedIndexInformer) HasSyncedChecker() deltafifo.DoneChecker { return informerSynced{s} }
+
+type informerSynced struct{ s *SharedIndexInformer }
+
+// Name implements [deltafifo.DoneChecker].
+func (i informerSynced) Name() string { return i.s.name }
+
+// Done implements [deltafifo.DoneChecker].
+func (i informerSynced) Done() <-chan struct{} { return i.s.synced }
+
+// LastSyncResourceVersion is how far the reflector is: the queue holds everything up to it, the store perhaps not yet.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).LastSyncResourceVersion
+func (s *SharedIndexInformer) LastSyncResourceVersion() string {
+	controller := s.controller.Load()
+	if controller == nil {
+		return ""
+	}
+	return controller.LastSyncResourceVersion()
+}
+
+// IsStopped says whether Run is over or about to be. A stopped informer does not start again.
+//
+// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).IsStopped
+func (s *SharedIndexInformer) IsStopped() bool {
+	s.startedMu.Lock()
+	defer s.startedMu.Unlock()
+	return s.stopped
+}
+
+// Snapshot is the state of an informer at one moment.
+type Snapshot struct {
+	Name          string                       `json:"name"`
+	Synced        bool                         `json:"synced"`
+	ProcessErrors int                          `json:"processErrors"`
+	Reflector     reflector.Snapshot           `json:"reflector"`
+	FIFO          deltafifo.Snapshot           `json:"fifo"`
+	Indexer       indexer.Snapshot             `json:"indexer"`
+	Listeners     []processor.ListenerSnapshot `json:"listeners"`
+}
+
+// Snapshot returns the state of the informer. It waits for nobody who might be distributing.
+func (s *SharedIndexInformer) Snapshot() Snapshot {
+	snapshot := Snapshot{
+		Name:      s.name,
+		Synced:    s.HasSynced(),
+		Indexer:   s.indexer.Snapshot(),
+		Listeners: s.processor.Snapshot(),
+	}
+	if controller := s.controller.Load(); controller != nil {
+		snapshot.ProcessErrors = int(controller.processErrors.Load())
+		snapshot.Reflector = controller.reflector.Snapshot()
+		snapshot.FIFO = controller.config.Queue.Snapshot()
+	}
+	return snapshot
+}
