@@ -199,6 +199,88 @@ func TestStoreThatRefusesAListBeginsTheRoundAgain(t *testing.T) {
 	})
 }
 
+func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, store := newServer(), &refusingStore{failures: 2} // of the stream, and of the list that follows it
+		r := newTestReflector(s, store, streaming)
+		s.onWatch(played(time.Hour, endOfInitialEvents("5")))
+		stop := running(t, r)
+		defer stop()
+		if !s.last().isStopped() || r.Snapshot().Watching {
+			t.Error("the stream is still open")
+		}
+		wantLog(t, "asked", s.log(), "0s watchlist rv=\n0s list rv=0 limit=500")
+	})
+}
+
+func TestListAndWatchGivesNilWhenTold(t *testing.T) {
+	for _, useWatchList := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			canceling := func(metav1.ListOptions) (watch.Interface, error) { cancel(); return nil, ctx.Err() }
+			s := newServer()
+			s.onWatch(canceling)
+			r := newTestReflector(s, &record{}, func(c *Config) { c.UseWatchList = useWatchList })
+			if err := r.ListAndWatch(ctx); err != nil {
+				t.Errorf("ended while a watch was being opened: got %v, want nil", err)
+			}
+			s.onList(failing(ctx.Err()))
+			if err := r.ListAndWatch(ctx); err != nil {
+				t.Errorf("ended while a list was being read: got %v, want nil", err)
+			}
+		})
+	}
+}
+
+func TestCancelBetweenStateAndWatchLeavesNothingOpen(t *testing.T) {
+	for _, useWatchList := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s := newServer()
+			if useWatchList {
+				s.onWatch(played(time.Hour, endOfInitialEvents("5")))
+			}
+			r := newTestReflector(s, &cancelingStore{cancel: cancel}, func(c *Config) { c.UseWatchList = useWatchList })
+			if err := r.ListAndWatch(ctx); err != nil {
+				t.Errorf("got %v, want nil", err)
+			}
+			for _, w := range s.opened {
+				if !w.isStopped() {
+					t.Error("a watch was not stopped")
+				}
+			}
+			if r.Snapshot().Watching {
+				t.Error("got watching, want not")
+			}
+		})
+	}
+}
+
+type cancelingStore struct {
+	record
+	cancel context.CancelFunc
+}
+
+func (s *cancelingStore) Replace([]any, string) error { s.cancel(); return nil }
+
+func TestEndOfInitialEventsInAPlainWatchIsJustABookmark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.onWatch(played(time.Minute, endOfInitialEvents("7")))
+		stop := running(t, newTestReflector(s, &record{}, nil))
+		defer stop()
+		first := s.last()
+		if first.isStopped() {
+			t.Error("stopped at the bookmark")
+		}
+		time.Sleep(2 * time.Minute)
+		if !first.isStopped() {
+			t.Error("not stopped after its end")
+		}
+		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1m0s watch rv=7")
+	})
+}
+
 type refusingStore struct {
 	record
 	failures int

@@ -62,6 +62,14 @@ func TestVersionsAskedFor(t *testing.T) {
 			},
 			want: "0s list rv=0 limit=500\n0s list rv= limit=500 continue=x\n0s watch rv=5\n800ms list rv=5 limit=500\n800ms watch rv=1",
 		}, {
+			name: "pages of the newest say nothing about a cache",
+			arrange: func(s *server) {
+				s.onList(listing(podList("5")), failing(expired), listing(page(podList("6"), "x")), listing(podList("6")), listing(podList("6")))
+				s.onWatch(played(time.Hour, again), played(time.Hour, again))
+			},
+			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
+				"800ms list rv= limit=0 continue=x\n800ms watch rv=6\n2.4s list rv=6 limit=0\n2.4s watch rv=6",
+		}, {
 			name:    "an explicit page size holds for every list",
 			arrange: func(s *server) { s.onWatch(played(time.Hour, again)) },
 			change:  func(c *Config) { c.WatchListPageSize = 10000 },
@@ -80,6 +88,13 @@ func TestVersionsAskedFor(t *testing.T) {
 			},
 			change: streaming,
 			want:   "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=",
+		}, {
+			name: "410 on a stream, then the newest: later the last seen again",
+			arrange: func(s *server) {
+				s.onWatch(played(time.Hour, endOfInitialEvents("5"), again), refusing(expired), played(time.Hour, endOfInitialEvents("9"), again))
+			},
+			change: streaming,
+			want:   "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=\n2.4s watchlist rv=9",
 		}, {
 			name: "too large within a stream: at once the newest",
 			arrange: func(s *server) {
