@@ -1,0 +1,171 @@
+package viz
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"listwatch/internal/book"
+)
+
+// NewBook renders the chapters of fsys, which is laid out as chapters.FS(), and returns the handler of /book/ and
+// everything below: the contents at /book/, a chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go.
+// Pages are rendered once, here, and need no script. Places where the prose asks for what is not there are shown as
+// gaps; the tests of the book fail on them.
+func NewBook(fsys fs.FS) (http.Handler, error) {
+	b, err := book.New(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("set the book: %w", err)
+	}
+	pages := &bookPages{pages: make(map[string]bookPage)}
+	views := map[string]templ.Component{book.Root: bookContents(b)}
+	for _, chapter := range b.Chapters {
+		views[chapter.Path] = bookChapter(b, chapter)
+		for _, file := range chapter.Files {
+			views[file.Path] = bookSource(b, chapter, file)
+		}
+	}
+	for path, view := range views {
+		if pages.pages[path], err = newBookPage(view); err != nil {
+			return nil, fmt.Errorf("set %s: %w", path, err)
+		}
+	}
+	if pages.missing, err = newBookPage(bookMissing(b)); err != nil {
+		return nil, fmt.Errorf("set the page for missing pages: %w", err)
+	}
+	return pages, nil
+}
+
+// bookPages serves rendered pages. Immutable.
+type bookPages struct {
+	pages   map[string]bookPage // by path
+	missing bookPage
+}
+
+type bookPage struct {
+	body []byte
+	etag string
+}
+
+func newBookPage(view templ.Component) (bookPage, error) {
+	var out bytes.Buffer
+	if err := view.Render(context.Background(), &out); err != nil {
+		return bookPage{}, err
+	}
+	sum := sha256.Sum256(out.Bytes())
+	return bookPage{body: out.Bytes(), etag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *bookPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the book can only be read", http.StatusMethodNotAllowed)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
+	if page, ok := p.pages[r.URL.Path]; ok {
+		header.Set("ETag", page.etag)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(page.body))
+		return
+	}
+	if near := p.near(r.URL.Path); near != "" {
+		http.Redirect(w, r, near, http.StatusFound)
+		return
+	}
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write(p.missing.body) // the reader has gone if this fails
+}
+
+// near returns the page that a path means but for a slash at its end, "" if there is none.
+func (p *bookPages) near(path string) string {
+	for _, other := range []string{path + "/", strings.TrimSuffix(path, "/")} {
+		if _, ok := p.pages[other]; ok {
+			return other
+		}
+	}
+	return ""
+}
+
+// bookHalf is one part of the contents.
+type bookHalf struct {
+	Title string
+	Says  string
+	First int // chapter numbers, both included
+	Last  int
+}
+
+var bookHalves = []bookHalf{
+	{"The server half", "From a revision in etcd to bytes on a connection. One watch of etcd feeds a cache, and the cache feeds every client: this half is about giving one stream to thousands of readers, of which none may slow the others.", 1, 8},
+	{"The client half", "From bytes on a connection to a call of your handler. An informer keeps a copy of what the server has, learns of every change after the copy shows it, and heals when the connection does not: this half is about having state, not messages.", 9, 13},
+	{"Both halves, as a loop", "Controllers read from the end of the client half and write to the beginning of the server half. With them the line closes, and a pod lives its life.", 14, 99},
+}
+
+// chapters returns those of the half.
+func (h bookHalf) chapters(b *book.Book) []*book.Chapter {
+	var list []*book.Chapter
+	for _, chapter := range b.Chapters {
+		if h.First <= chapter.Number && chapter.Number <= h.Last {
+			list = append(list, chapter)
+		}
+	}
+	return list
+}
+
+// bookBox is a station in the drawing on the contents page.
+type bookBox struct {
+	Number  int // of its chapter
+	Name    string
+	X, Y, W int
+}
+
+// The loop, as an event goes round: the server half to the right, the client half back to the left.
+const (
+	bookServerY   = 30
+	bookClientY   = 186
+	bookBoxHeight = 46
+)
+
+var bookLoop = []bookBox{
+	{2, "etcd3", 30, bookServerY, 100},
+	{3, "reflector", 180, bookServerY, 110},
+	{4, "watchCache", 340, bookServerY, 120},
+	{6, "Cacher", 510, bookServerY, 100},
+	{5, "cacheWatcher", 660, bookServerY, 130},
+	{8, "handlers", 840, bookServerY, 110},
+	{9, "ListWatch", 840, bookClientY, 110},
+	{3, "reflector", 690, bookClientY, 110},
+	{10, "FIFO", 560, bookClientY, 90},
+	{11, "indexer", 420, bookClientY, 100},
+	{12, "processor", 260, bookClientY, 120},
+	{14, "controllers", 30, bookClientY, 130},
+	{7, "registry", 30, 108, 110},
+}
+
+// bookArrows are the ways between them, as SVG paths.
+var bookArrows = []string{
+	"M130 53H178", "M290 53H338", "M460 53H508", "M610 53H658", "M790 53H838",
+	"M895 76V184",
+	"M840 209H802", "M690 209H652", "M560 209H522", "M420 209H382", "M260 209H162",
+	"M80 186V156", "M80 108V78",
+}
+
+// bookPathOf returns the path of the chapter of a number, the contents page if there is none.
+func bookPathOf(b *book.Book, number int) string {
+	for _, chapter := range b.Chapters {
+		if chapter.Number == number {
+			return chapter.Path
+		}
+	}
+	return book.Root
+}
