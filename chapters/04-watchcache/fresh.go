@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/probe"
 )
@@ -13,7 +15,7 @@ import (
 const blockTimeout = 3 * time.Second
 
 // WaitUntilFresh returns when the cache has reached rv. The error is 504 Timeout, with cause ResourceVersionTooLarge,
-// if that takes longer than three seconds, or ctx's.
+// if that takes longer than three seconds; ctx's, if it ends before; 503 if the cache does.
 func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -42,15 +44,25 @@ func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv ui
 
 	start := w.config.Clock.Now()
 	for w.resourceVersion < rv {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("wait until the cache reaches %d: %w", rv, err)
-		}
-		if w.config.Clock.Since(start) >= blockTimeout {
-			return storage.NewTooLargeResourceVersionError(rv, w.resourceVersion, storage.ResourceVersionTooHighRetrySeconds)
+		if err := w.waitedEnoughLocked(ctx, rv, start); err != nil {
+			return err
 		}
 		w.cond.Wait()
 	}
 	w.config.Probe.At(probe.FreshnessReady, key, rv)
+	return nil
+}
+
+// waitedEnoughLocked returns the reason not to wait any longer, nil if there is none.
+func (w *WatchCache) waitedEnoughLocked(ctx context.Context, rv uint64, start time.Time) error {
+	switch {
+	case w.stopped:
+		return apierrors.NewServiceUnavailable("the watch cache is stopped")
+	case ctx.Err() != nil:
+		return fmt.Errorf("wait until the cache reaches %d: %w", rv, ctx.Err())
+	case w.config.Clock.Since(start) >= blockTimeout:
+		return storage.NewTooLargeResourceVersionError(rv, w.resourceVersion, storage.ResourceVersionTooHighRetrySeconds)
+	}
 	return nil
 }
 

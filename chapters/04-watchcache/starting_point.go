@@ -34,15 +34,13 @@ func (w *WatchCache) IntervalSinceLocked(rv uint64, key string, opts storage.Lis
 // stateIntervalLocked costs the same for ten objects and for a million: it keeps a snapshot, and whoever reads the
 // interval expands it later, without the lock.
 func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
-	interval := &Interval{ResourceVersion: w.resourceVersion}
-	snapshot, filled := w.snapshots.latestLocked()
-	switch element := w.store.get(key); {
-	case recursive && filled:
-		interval.source = &storeSource{snapshot: snapshot, prefix: key, resourceVersion: w.resourceVersion}
-	case !recursive && element != nil:
+	interval := &Interval{source: &singleSource{}, ResourceVersion: w.resourceVersion}
+	if recursive {
+		if snapshot, ok := w.snapshots.latestLocked(); ok {
+			interval.source = &storeSource{snapshot: snapshot, prefix: key, resourceVersion: w.resourceVersion}
+		}
+	} else if element := w.store.get(key); element != nil {
 		interval.source = &singleSource{element.added(w.resourceVersion)}
-	default:
-		interval.source = &singleSource{}
 	}
 	return interval
 }

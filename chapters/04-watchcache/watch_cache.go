@@ -66,6 +66,7 @@ type WatchCache struct {
 	history         *history
 	store           *store
 	snapshots       snapshotter
+	stopped         bool // nothing will ever come: nobody may wait
 }
 
 // New returns an empty cache. It starts nothing.
@@ -82,13 +83,21 @@ func New(config Config) *WatchCache {
 	return w
 }
 
-// Run serves waiting readers until ctx is done, and returns when both of its goroutines have ended. A reader that waits
-// while nobody runs the cache waits until the version arrives, however long that takes.
+// Run serves waiting readers until ctx is done, and returns when both of its goroutines have ended. Readers that wait
+// then, or later, are refused. A reader that waits before Run waits until the version arrives, however long that takes.
 func (w *WatchCache) Run(ctx context.Context) {
 	var routines routine.Group
 	routines.Go(ctx, "watchCache.requestProgress", w.progress.Run)
 	routines.Go(ctx, "watchCache.wakeReaders", w.wakeups.Run)
 	routines.Wait()
+	w.stop()
+}
+
+func (w *WatchCache) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.cond.Broadcast()
 }
 
 // Add takes a created object.

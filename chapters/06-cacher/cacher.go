@@ -1,0 +1,184 @@
+package cacher
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	reflector "listwatch/chapters/03-reflector"
+	watchcache "listwatch/chapters/04-watchcache"
+	cachewatcher "listwatch/chapters/05-cachewatcher"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+const (
+	incomingSize                  = 100              // upstream's: how far the dispatcher may be behind the cache
+	storageWatchListPageSize      = 10000            // upstream's: a page of the cacher's own lists
+	maxInternalErrorRetryDuration = 30 * time.Second // upstream's: etcd elects a leader in less
+	startCachingPeriod            = time.Second      // upstream's: between two attempts to fill the cache
+)
+
+// Cacher serves lists and watches of one resource from memory.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher
+// Differs: Run instead of goroutines started by the constructor; incoming carries pointers to events that never change,
+// instead of copies that the dispatcher decorates; no compactor, no size estimator, no sharded watches.
+type Cacher struct {
+	// Set by New, never changed.
+	config     Config
+	clock      clock.WithTicker
+	versioner  storage.APIObjectVersioner
+	probe      *probe.Probe
+	watchCache *watchcache.WatchCache
+	reflector  *reflector.Reflector
+	trigger    *trigger // nil if the resource has none
+	ready      *ready
+	budget     *timeBudget
+
+	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it is full: that is how a
+	// slow dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
+	incoming chan *watchcache.Event
+
+	lastProcessedResourceVersion atomic.Uint64 // written by dispatchEvents: every watcher has been handed what is older
+	nDispatched, nTerminated     atomic.Int64
+
+	watcherRoutines routine.Group // Go only under mu and while ready, so never after Run has begun to wait
+
+	mu               sync.RWMutex // guards the fields below; taken after the watchCache's lock, before ready.mu
+	watcherIdx       int
+	watchers         indexedWatchers
+	bookmarkWatchers *watcherBookmarkTimeBuckets
+	dispatching      bool                         // an event is being handed out: no watcher's input may be closed
+	watchersToStop   []*cachewatcher.CacheWatcher // stopped when the dispatch is finished
+
+	// Owned by the dispatchEvents goroutine; reused from event to event.
+	watchersBuffer          []*cachewatcher.CacheWatcher // whom the event concerns
+	blockedWatchers         []*cachewatcher.CacheWatcher // those of them that had no room
+	expiredBookmarkWatchers []*cachewatcher.CacheWatcher // those that need a place in the buckets again
+}
+
+// New returns a cache that is empty, and not ready, until it is run. It starts nothing.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: NewCacherFromConfig
+func New(config Config) (*Cacher, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cacher{
+		config:           config,
+		clock:            config.Clock,
+		probe:            config.Probe.Subject("cacher"),
+		trigger:          config.trigger(),
+		ready:            newReady(config.Clock),
+		budget:           newTimeBudget(config.Clock),
+		incoming:         make(chan *watchcache.Event, incomingSize),
+		watchers:         newIndexedWatchers(),
+		bookmarkWatchers: newWatcherBookmarkTimeBuckets(config.Clock),
+	}
+	c.watchCache = watchcache.New(watchcache.Config{
+		KeyFunc:                   config.KeyFunc,
+		GetAttrs:                  config.GetAttrs,
+		Indexers:                  c.trigger.listIndexers(),
+		EventHandler:              c.processEvent,
+		OnReplace:                 c.onReplace,
+		RequestWatchProgress:      config.Storage.RequestWatchProgress,
+		GetCurrentResourceVersion: config.Storage.GetCurrentResourceVersion,
+		Clock:                     config.Clock,
+		Probe:                     c.probe,
+		RingCapacity:              config.RingCapacity,
+	})
+	c.reflector = reflector.New(reflector.Config{
+		Name:                          "storage/cacher: " + config.ResourcePrefix,
+		ListerWatcher:                 newListerWatcher(config),
+		Store:                         c.watchCache,
+		Clock:                         config.Clock,
+		Probe:                         c.probe,
+		UseWatchList:                  config.UseWatchList,
+		WatchListPageSize:             storageWatchListPageSize,
+		MaxInternalErrorRetryDuration: maxInternalErrorRetryDuration,
+		KeyOf:                         c.keyOf,
+	})
+	return c, nil
+}
+
+// Run fills the cache, keeps it current and serves its watchers until ctx is done. It returns when everything it
+// started, watchers included, has ended. It is called once.
+func (c *Cacher) Run(ctx context.Context) {
+	var routines routine.Group
+	routines.Go(ctx, "cacher.dispatchEvents", c.dispatchEvents)
+	routines.Go(ctx, "cacher.startCaching", c.keepCaching)
+	c.watchCache.Run(ctx)
+
+	// First no new watchers, then none at all: registering and ending are both done under mu, and registering asks
+	// ready, so no watcher can come in between.
+	c.ready.stop()
+	c.terminateAllWatchers()
+	routines.Wait()
+	c.watcherRoutines.Wait()
+}
+
+// keepCaching begins again, a second later, whenever the cache has lost its source. It is the goroutine of the one
+// writer into the watchCache, and closes incoming when nothing will be written any more.
+func (c *Cacher) keepCaching(ctx context.Context) {
+	defer close(c.incoming)
+	for ctx.Err() == nil {
+		c.startCaching(ctx)
+		c.pause(ctx, startCachingPeriod)
+	}
+}
+
+func (c *Cacher) pause(ctx context.Context, d time.Duration) {
+	timer := c.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
+
+// startCaching fills the cache and follows the storage until that fails in a way that calls for a new list. All
+// watchers are ended first: the events between the old state and the new one will never be known, so nobody who has
+// seen the old one can be told the truth about the difference. They resume by themselves, each from its own version.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching
+func (c *Cacher) startCaching(ctx context.Context) {
+	c.terminateAllWatchers()
+	err := c.reflector.ListAndWatch(ctx)
+	generation := c.ready.setError(err)
+	reason := "the watch on the storage has ended"
+	if err != nil {
+		reason = err.Error()
+	}
+	c.probe.Text(probe.CacherNotReady, reason, "", 0, generation)
+}
+
+// onReplace is called by the watchCache, under its lock, when the first state of a generation is in it.
+func (c *Cacher) onReplace(rv uint64) {
+	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
+	c.probe.At(probe.CacherReady, "", rv, generation)
+}
+
+// keyOf is [Config.KeyFunc] as the reflector wants it.
+func (c *Cacher) keyOf(obj any) (string, error) {
+	object, ok := obj.(runtime.Object)
+	if !ok {
+		return "", fmt.Errorf("key of %T: not an object", obj)
+	}
+	return c.config.KeyFunc(object)
+}
+
+// Ready reports whether reads and watches are served.
+func (c *Cacher) Ready() bool {
+	_, _, err := c.ready.check()
+	return err == nil
+}
+
+// Wait returns when the cacher is ready, with an error if ctx is done or the cacher stopped before.
+func (c *Cacher) Wait(ctx context.Context) error { return c.ready.wait(ctx) }

@@ -1,0 +1,172 @@
+package cacher
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// CacheDelegator is the storage as everybody but the Cacher sees it: reads that the cache can answer truthfully are
+// answered by the cache, everything else by the storage.
+//
+// Items of a list that comes from the cache share their inner parts with it; see [Cacher.GetList].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: CacheDelegator
+// Differs: no consistency checker. A consistent read whose version the cache does not reach in time goes to the storage,
+// which is upstream's default.
+type CacheDelegator struct {
+	// Set by NewCacheDelegator, never changed.
+	cacher  *Cacher
+	storage storage.Interface
+}
+
+var _ storage.Interface = (*CacheDelegator)(nil)
+
+// NewCacheDelegator returns store with cacher in front of it.
+func NewCacheDelegator(cacher *Cacher, store storage.Interface) *CacheDelegator {
+	return &CacheDelegator{cacher: cacher, storage: store}
+}
+
+// Create goes to the storage. The cache learns of it as of everything: by its watch.
+func (d *CacheDelegator) Create(ctx context.Context, key string, obj, out runtime.Object) error {
+	return d.storage.Create(ctx, key, obj, out)
+}
+
+// Delete goes to the storage, with the cached object as a guess at the stored one. The caller's guess is ignored: the
+// cache knows better.
+func (d *CacheDelegator) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateFunc, _ runtime.Object) error {
+	return d.storage.Delete(ctx, key, out, preconditions, validate, d.cacher.suggestion(ctx, key))
+}
+
+// GuaranteedUpdate goes to the storage, with the cached object as a guess at the stored one.
+func (d *CacheDelegator) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, _ runtime.Object) error {
+	return d.storage.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, d.cacher.suggestion(ctx, key))
+}
+
+// Watch is always served by the cache, or refused.
+func (d *CacheDelegator) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	return d.cacher.Watch(ctx, key, opts)
+}
+
+// Get goes to the storage if the newest state is asked for, or if the cache is not ready.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).Get
+func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	if opts.ResourceVersion == "" || !d.cacher.Ready() {
+		return d.storage.Get(ctx, key, opts, out)
+	}
+	return d.cacher.Get(ctx, key, opts, out)
+}
+
+// GetList is answered by the cache if it can be:
+//
+//	version                      match           answered by
+//	""                           -               the cache, once it has caught up; after 3 s the storage
+//	"0"                          -               the cache as it is, never paged
+//	N                            -, NotOlderThan the cache, once it has reached N; after 3 s 504
+//	N                            Exact           the cache's snapshot at N, else the storage
+//	N, with a limit              -               the same
+//	in a continue token                          the same; the newest state if the token gave up its version
+//
+// Exact and continued reads of a single object go to the storage. A cache that is not ready refuses with 429, except
+// for pages of the whole resource, which the storage can bear: that is how a client fills itself while the server starts.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).GetList
+func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
+	prepared, err := d.cacher.prepareKey(key, opts.Recursive)
+	if err != nil {
+		return err
+	}
+	if _, _, err := storage.ValidateListOptions(prepared, opts); err != nil {
+		return err
+	}
+	decision := d.shouldDelegateList(prepared, opts)
+	if decision == askStorage || (!d.cacher.Ready() && shouldDelegateListOnNotReadyCache(opts)) {
+		return d.storage.GetList(ctx, key, opts, listOut)
+	}
+	err = d.cacher.GetList(ctx, key, opts, listOut)
+	if apierrors.IsResourceExpired(err) || (decision == askCacheConsistently && isTooLargeResourceVersion(err)) {
+		return d.storage.GetList(ctx, key, opts, listOut)
+	}
+	return err
+}
+
+// isTooLargeResourceVersion reports whether err says that a version has not been reached.
+func isTooLargeResourceVersion(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// shouldDelegateListOnNotReadyCache reports whether a list is cheap enough for the storage: one page, no selector.
+func shouldDelegateListOnNotReadyCache(opts storage.ListOptions) bool {
+	return opts.Predicate.Limit > 0 && opts.Predicate.Empty()
+}
+
+// decision says who answers a list.
+type decision int
+
+const (
+	askCache             decision = iota
+	askCacheConsistently          // the newest state: the storage answers if the cache does not get there
+	askStorage
+)
+
+// shouldDelegateList decides who answers, in the same order in which [watchcache.WatchCache.GetList] decides what is
+// read: change both together.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator/interface.go: ShouldDelegateList
+func (d *CacheDelegator) shouldDelegateList(key string, opts storage.ListOptions) decision {
+	rv, _ := d.cacher.versioner.ParseResourceVersion(opts.ResourceVersion) // validated before
+	pred := opts.Predicate
+	switch {
+	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		return d.shouldDelegateExact(rv, opts.Recursive)
+	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
+		return askCache
+	case pred.Continue != "":
+		return d.shouldDelegateContinue(key, opts)
+	case pred.Limit > 0 && rv > 0:
+		return d.shouldDelegateExact(rv, opts.Recursive)
+	case opts.ResourceVersion == "":
+		return askCacheConsistently
+	}
+	return askCache
+}
+
+func (d *CacheDelegator) shouldDelegateContinue(key string, opts storage.ListOptions) decision {
+	_, rv, err := storage.DecodeContinue(opts.Predicate.Continue, key)
+	switch {
+	case err != nil, !opts.Recursive:
+		return askStorage
+	case rv < 0:
+		return askCacheConsistently
+	}
+	return d.shouldDelegateExact(uint64(rv), true)
+}
+
+func (d *CacheDelegator) shouldDelegateExact(rv uint64, recursive bool) decision {
+	if recursive && d.cacher.watchCache.HasSnapshot(rv) {
+		return askCache
+	}
+	return askStorage
+}
+
+// RequestWatchProgress goes to the storage.
+func (d *CacheDelegator) RequestWatchProgress(ctx context.Context) error {
+	return d.storage.RequestWatchProgress(ctx)
+}
+
+// GetCurrentResourceVersion goes to the storage: the cache cannot know.
+func (d *CacheDelegator) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	return d.storage.GetCurrentResourceVersion(ctx)
+}
+
+// ReadinessCheck returns nil once the cache is ready.
+func (d *CacheDelegator) ReadinessCheck() error {
+	_, _, err := d.cacher.ready.check()
+	return err
+}

@@ -1,0 +1,36 @@
+// Package cacher fans one stream of events out to any number of watchers, without letting a slow one hold up the rest,
+// and answers what reads it can from memory.
+//
+//	storage.Interface (etcd3)
+//	      │ list, watch
+//	  reflector ──► watchCache ──► incoming(100) ──► dispatchEvents ─┬─► w1.input ──► w1
+//	   one writer   ring, store     processEvent      one goroutine  ├─► w2.input ──► w2
+//	                    │                                            └─► …
+//	                    └──► GetList, Get, and where a new Watch begins
+//
+// # Contract
+//
+// [Cacher.Watch] hands out every event once: choosing where a watch begins and registering it are one step with respect
+// to the cache. While the cache has no source, reads and watches are refused with 429. When the source is lost, all
+// watchers are ended, and none of them survives into the next generation. [CacheDelegator] is the
+// [storage.Interface] that clients see: it sends writes, and the reads that the cache cannot answer, to the storage.
+//
+// # Locks
+//
+// The order is watchCache, then Cacher.mu, then ready.mu. [Cacher.Watch] takes the first for reading and the second
+// inside it; the watchCache's writer takes the first and, through onReplace, the third. Nothing that holds Cacher.mu
+// takes the watchCache's lock, and nothing that holds any of them sends on a channel. timeBudget.mu is a leaf.
+//
+// # Goroutines and channels
+//
+// [Cacher.Run] starts cacher.startCaching, which runs the reflector and therefore is the one writer into the
+// watchCache and the one sender on incoming, which it closes; cacher.dispatchEvents, the one receiver from incoming and
+// the one sender on every watcher's input; and watchCache.Run with its two. Each watcher's goroutine,
+// cacheWatcher.processInterval, is started when the watcher is registered. Run returns when all of them have ended.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/ready.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/time_budget.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/lister_watcher.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go
+package cacher

@@ -1,0 +1,43 @@
+package cacher
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// endedWatcher is a watch that is over before it has begun.
+type endedWatcher struct {
+	result chan watch.Event // filled and closed by who makes it; holds one event at most
+}
+
+// newErrWatcher returns a watch that consists of err, with the status that belongs to it, 500 if none does.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newErrWatcher
+func newErrWatcher(err error) watch.Interface {
+	var withStatus apierrors.APIStatus
+	if !errors.As(err, &withStatus) {
+		withStatus = apierrors.NewInternalError(err)
+	}
+	status := withStatus.Status()
+	w := &endedWatcher{result: make(chan watch.Event, 1)}
+	w.result <- watch.Event{Type: watch.Error, Object: &status}
+	close(w.result)
+	return w
+}
+
+// newImmediateCloseWatcher returns a watch that ends at once, without a word: the client tries again.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newImmediateCloseWatcher
+func newImmediateCloseWatcher() watch.Interface {
+	w := &endedWatcher{result: make(chan watch.Event)}
+	close(w.result)
+	return w
+}
+
+// ResultChan returns a channel that is closed already.
+func (w *endedWatcher) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop does nothing.
+func (w *endedWatcher) Stop() {}

@@ -1,0 +1,81 @@
+package cacher
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/probe"
+)
+
+// processEvent is called by the watchCache after every change and every bookmark, on the reflector's goroutine, with no
+// lock held. It blocks while the dispatcher is a hundred events behind; meanwhile lists and new watches are served
+// from a cache that is ahead of its watchers, which is fine, and nothing more is read from the storage.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).processEvent
+func (c *Cacher) processEvent(event *watchcache.Event) {
+	c.incoming <- event
+	c.probe.Event(probe.IncomingSent, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
+}
+
+// dispatchEvents is the one goroutine through which every event of the resource passes. It runs until incoming is
+// closed, and never stops receiving before: the sender must not be left blocked.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents
+// Differs: does not poll for the first list before it begins; a bookmark takes the list's version until there is a
+// newer one.
+func (c *Cacher) dispatchEvents(context.Context) {
+	bookmarkTimer := c.clock.NewTimer(bookmarkTick())
+	defer bookmarkTimer.Stop()
+	for {
+		select {
+		case event, ok := <-c.incoming:
+			if !ok {
+				return
+			}
+			c.receive(event)
+		case <-bookmarkTimer.C():
+			bookmarkTimer.Reset(bookmarkTick())
+			c.dispatchBookmark()
+		}
+	}
+}
+
+// bookmarkTick returns the time to the next bookmark, spread so that the resources do not all tick together.
+func bookmarkTick() time.Duration { return time.Second + rand.N(time.Second/4) }
+
+// receive takes one event from incoming to all its watchers. Bookmarks of the storage are not dispatched: they can come
+// many times a second, and what a watcher needs of them it gets from the dispatcher's own.
+func (c *Cacher) receive(event *watchcache.Event) {
+	c.probe.Event(probe.IncomingReceived, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
+	if event.Type != watch.Bookmark {
+		c.dispatchEvent(event)
+	}
+	// After the dispatch, not before: a bookmark carries this version, and promises that everything up to it has
+	// been handed over.
+	c.lastProcessedResourceVersion.Store(event.ResourceVersion)
+	c.nDispatched.Add(1)
+}
+
+func (c *Cacher) dispatchBookmark() {
+	// The list's version counts as processed: what it contains reaches a watcher through its interval, and watchers of
+	// an older list are gone.
+	rv := max(c.lastProcessedResourceVersion.Load(), c.watchCache.ListResourceVersion())
+	if rv == 0 {
+		return // nothing has been listed yet, so there are no watchers
+	}
+	c.dispatchEvent(c.newBookmark(rv))
+}
+
+// newBookmark returns an event that carries nothing but rv, in an object that is empty otherwise.
+func (c *Cacher) newBookmark(rv uint64) *watchcache.Event {
+	obj := c.config.NewFunc()
+	if err := c.versioner.UpdateObject(obj, rv); err != nil {
+		panic(fmt.Sprintf("cacher: stamp a bookmark with %d: %v", rv, err))
+	}
+	return &watchcache.Event{Type: watch.Bookmark, Object: obj, ResourceVersion: rv}
+}

@@ -1,0 +1,141 @@
+package cacher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+type status int
+
+const (
+	pending status = iota // no state yet, or no longer
+	readyState
+	stopped // for good
+)
+
+var errStopped = errors.New("apiserver cacher is stopped")
+
+// ready says whether the cache may be read, and which life of it this is:
+//
+//	pending ◄────► ready ────► stopped
+//	   └──────────────────────────▲
+//
+// The generation counts how often it became ready. A watch that begins in one generation and finds another one when it
+// is about to be registered has missed the moment at which all watchers were ended: it must not be registered.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/ready.go: ready
+// Differs: one lock; upstream swaps the channel under a second one.
+type ready struct {
+	// Set by newReady, never changed.
+	clock clock.PassiveClock
+
+	mu              sync.RWMutex // guards the fields below; the last lock in the order
+	state           status
+	generation      int
+	lastErr         error         // why it is pending, nil if it has not been ready yet
+	lastStateChange time.Time     // decides how long a client is told to stay away
+	waitCh          chan struct{} // never sent to; closed unless pending, and made anew when that comes back
+}
+
+func newReady(clk clock.PassiveClock) *ready {
+	return &ready{clock: clk, lastStateChange: clk.Now(), waitCh: make(chan struct{})}
+}
+
+// check returns the generation, or an error that says why the cache may not be read; and, in both cases, for how long
+// that has been so.
+func (r *ready) check() (generation int, since time.Duration, err error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	since = r.clock.Since(r.lastStateChange)
+	switch {
+	case r.state == readyState:
+		return r.generation, since, nil
+	case r.state == stopped:
+		return 0, since, errStopped
+	case r.lastErr != nil:
+		return 0, since, fmt.Errorf("storage is (re)initializing: %w", r.lastErr)
+	}
+	return 0, since, errors.New("storage is (re)initializing")
+}
+
+// wait returns when ready, or with an error when stopped or when ctx is done.
+func (r *ready) wait(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.done():
+		}
+		// Look again: between the closing of the channel and now, ready may have come and gone.
+		_, _, err := r.check()
+		if err == nil || errors.Is(err, errStopped) {
+			return err
+		}
+	}
+}
+
+func (r *ready) done() <-chan struct{} {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.waitCh
+}
+
+// setReady returns the generation that has begun, or goes on.
+func (r *ready) setReady() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == pending {
+		r.generation++
+		r.lastErr = nil
+		r.changeLocked(readyState)
+		close(r.waitCh)
+	}
+	return r.generation
+}
+
+// setError takes note that the source is lost and returns the generation that has ended. err may be nil.
+func (r *ready) setError(err error) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == stopped {
+		return r.generation
+	}
+	r.lastErr = err
+	if r.state == readyState {
+		r.changeLocked(pending)
+		r.waitCh = make(chan struct{})
+	}
+	return r.generation
+}
+
+func (r *ready) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == pending {
+		close(r.waitCh)
+	}
+	if r.state != stopped {
+		r.changeLocked(stopped)
+	}
+}
+
+func (r *ready) changeLocked(to status) {
+	r.state = to
+	r.lastStateChange = r.clock.Now()
+}
+
+// retryAfter returns for how many seconds a client should stay away from a cache that has been down for so long: one
+// second at first, thirty from about a minute on.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/util.go: calculateRetryAfterForUnreadyCache
+func retryAfter(downtime time.Duration) int {
+	const factor = 0.06 // upstream's
+	seconds := math.Exp(factor * downtime.Seconds())
+	return int(min(30, max(1, seconds)))
+}

@@ -1,0 +1,64 @@
+package cacher
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	refreshPerSecond = 50 * time.Millisecond  // upstream's: at most 5 % of the time is lost to slow watchers
+	maxBudget        = 100 * time.Millisecond // upstream's: and never more than this for one event
+)
+
+// timeBudget is the time that slow watchers may cost everybody else. It grows while nobody uses it, up to a bound,
+// and begins at nothing: the first slow watcher of a fresh process gets no grace at all.
+//
+// Nothing runs to make it grow: the growth since the last look is added at the next one.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/time_budget.go: timeBudgetImpl
+type timeBudget struct {
+	// Set by newTimeBudget, never changed.
+	clock clock.PassiveClock
+
+	mu     sync.Mutex // guards the fields below; a leaf
+	budget time.Duration
+	last   time.Time // when budget was right
+}
+
+func newTimeBudget(clk clock.PassiveClock) *timeBudget {
+	return &timeBudget{clock: clk, last: clk.Now()}
+}
+
+// takeAvailable takes everything there is.
+func (t *timeBudget) takeAvailable() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.accrueLocked()
+	taken := t.budget
+	t.budget = 0
+	return taken
+}
+
+// returnUnused gives back what was not needed. A negative amount, more than was taken, is not held against anybody.
+func (t *timeBudget) returnUnused(unused time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.budget = min(t.budget+max(unused, 0), maxBudget)
+}
+
+// available returns what could be taken.
+func (t *timeBudget) available() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.accrueLocked()
+	return t.budget
+}
+
+func (t *timeBudget) accrueLocked() {
+	now := t.clock.Now()
+	elapsed := max(now.Sub(t.last), 0)
+	t.budget = min(t.budget+elapsed/(time.Second/refreshPerSecond), maxBudget)
+	t.last = now
+}

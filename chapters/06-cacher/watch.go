@@ -1,0 +1,218 @@
+package cacher
+
+import (
+	"context"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+	watchcache "listwatch/chapters/04-watchcache"
+	cachewatcher "listwatch/chapters/05-cachewatcher"
+	"listwatch/internal/probe"
+)
+
+// watchRequest is a watch that is being prepared.
+type watchRequest struct {
+	key         string
+	opts        storage.ListOptions
+	requestedRV uint64 // what the client named, 0 for "" and "0"
+	requiredRV  uint64 // what the cache must have reached
+	generation  int    // the life of the cache in which the request came
+
+	scope        namespacedName
+	triggerValue string
+	triggerUsed  bool
+
+	watcher *cachewatcher.CacheWatcher
+}
+
+// Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a bookmark shortly before.
+//
+// A bad key or version is 400, a cache that is not ready 429 with Retry-After. Once these are passed, every error comes
+// as an event of the stream, as it does from a storage that has no cache in front of it. A cache that begins another
+// generation while the watch is being prepared gives a stream that has ended already.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).Watch
+// Differs: a key or version that does not parse is 400, upstream 500. Support of progress requests is taken for granted.
+func (c *Cacher) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	req, err := c.newWatchRequest(key, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.reachRequiredVersion(ctx, req); err != nil {
+		return newErrWatcher(err), nil
+	}
+	// The watcher is made before any lock is taken: it allocates two channels, and that can mean waiting for the
+	// garbage collector.
+	req.watcher = c.newWatcher(ctx, req)
+	return c.startWatch(ctx, req), nil
+}
+
+// newWatchRequest checks the request and reads the generation, before anything is waited for.
+func (c *Cacher) newWatchRequest(key string, opts storage.ListOptions) (*watchRequest, error) {
+	key, err := c.prepareKey(key, opts.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	rv, err := c.versioner.ParseResourceVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	generation, downtime, err := c.ready.check()
+	if err != nil {
+		return nil, apierrors.NewTooManyRequests(err.Error(), retryAfter(downtime))
+	}
+	req := &watchRequest{key: key, opts: opts, requestedRV: rv, generation: generation}
+	req.scope = scopeOf(&c.config, key).narrowed(opts.Predicate)
+	req.triggerValue, req.triggerUsed = c.trigger.pinnedBy(opts.Predicate)
+	return req, nil
+}
+
+func (c *Cacher) prepareKey(key string, recursive bool) (string, error) {
+	prepared, err := storage.PrepareKey(c.config.ResourcePrefix, key, recursive)
+	if err != nil {
+		return "", apierrors.NewBadRequest(err.Error())
+	}
+	return prepared, nil
+}
+
+// reachRequiredVersion finds out which version the watch's initial events must have reached, and waits for it. A watch
+// without initial events does not wait: events it asked for that are yet to come will come.
+//
+// No lock is held after it has returned. That is fine, because the cache only moves forward; and it must be so, because
+// whoever waits for the cache with its lock held keeps its only writer out.
+func (c *Cacher) reachRequiredVersion(ctx context.Context, req *watchRequest) error {
+	initial := req.opts.SendInitialEvents
+	req.requiredRV = req.requestedRV
+	if req.opts.ResourceVersion == "" && initial != nil {
+		rv, err := c.config.Storage.GetCurrentResourceVersion(ctx)
+		if err != nil {
+			return err
+		}
+		req.requiredRV = rv
+	}
+	if initial == nil || !*initial {
+		return nil
+	}
+	return c.watchCache.WaitUntilFresh(ctx, req.key, req.requiredRV)
+}
+
+func (c *Cacher) newWatcher(ctx context.Context, req *watchRequest) *cachewatcher.CacheWatcher {
+	deadline, _ := ctx.Deadline()
+	pred := req.opts.Predicate
+	return cachewatcher.New(cachewatcher.Config{
+		ChanSize: c.watchCache.SuggestedWatchChannelSize(c.trigger != nil, req.triggerUsed),
+		Filter:   cachewatcher.Filter{Key: req.key, Predicate: pred},
+		Deadline: deadline,
+		Text:     describe(req),
+	})
+}
+
+// describe returns the watch as a person would ask for it.
+func describe(req *watchRequest) string {
+	text := req.key
+	if label := req.opts.Predicate.Label; label != nil && !label.Empty() {
+		text += " labels " + label.String()
+	}
+	if field := req.opts.Predicate.Field; field != nil && !field.Empty() {
+		text += " fields " + field.String()
+	}
+	return text
+}
+
+// startWatch chooses where the watch begins and registers it, as one step: the watchCache's lock is held for reading
+// all the while, so no event can be appended in between. An event is either in the interval, or it is appended later,
+// and is then dispatched to a watcher that is registered. Events that were appended before and are still on their way
+// through incoming come both ways; the watcher drops what its interval contained.
+//
+// The watchCache's lock is the outer one here, Cacher.mu the inner one. Nothing takes them the other way round: the
+// dispatcher, which holds Cacher.mu most often, has no business with the cache while it does.
+func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interface {
+	c.watchCache.RLock()
+	defer c.watchCache.RUnlock()
+	interval, err := c.watchCache.IntervalSinceLocked(req.requiredRV, req.key, req.opts)
+	if err != nil {
+		return newErrWatcher(err)
+	}
+	current := c.watchCache.ResourceVersionLocked()
+	if isListWatchRequest(req.opts) {
+		interval.EndBookmark = c.newBookmark(current)
+	}
+	if !c.register(ctx, req, interval, bookmarkAfter(req, current)) {
+		return newImmediateCloseWatcher()
+	}
+	return req.watcher
+}
+
+// isListWatchRequest reports whether the client wants the current state as events, and to be told where they end.
+func isListWatchRequest(opts storage.ListOptions) bool {
+	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.Predicate.AllowWatchBookmarks
+}
+
+// bookmarkAfter returns the version that the bookmark must have reached which ends the initial events, 0 if none was
+// asked for.
+func bookmarkAfter(req *watchRequest, current uint64) uint64 {
+	switch {
+	case !isListWatchRequest(req.opts):
+		return 0
+	case req.opts.ResourceVersion == "":
+		return req.requiredRV
+	case req.requestedRV == 0:
+		return current
+	}
+	return req.requestedRV
+}
+
+// registration is a watcher's entry in the Cacher's books.
+type registration struct {
+	// Set by Cacher.register, never changed.
+	cacher       *Cacher
+	watcher      *cachewatcher.CacheWatcher
+	scope        namespacedName
+	triggerValue string
+	triggerUsed  bool
+}
+
+// register adds the watcher and starts its goroutine, unless the cache has begun another generation since the request
+// came: then all watchers have been ended, and one that slipped in after that would wait for events that its generation
+// will never have. The caller holds the watchCache's lock for reading; register takes and releases c.mu.
+func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watchcache.Interval, bookmarkAfter uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	generation, _, err := c.ready.check()
+	if err != nil || generation != req.generation {
+		return false
+	}
+	c.watcherIdx++
+	id := "w" + strconv.Itoa(c.watcherIdx)
+	r := &registration{c, req.watcher, req.scope, req.triggerValue, req.triggerUsed}
+	req.watcher.RegisterLocked(cachewatcher.Registration{
+		ID: id, Probe: c.config.Probe.Subject(id), Forgetter: r,
+		Interval: interval, ResourceVersion: req.requiredRV, BookmarkAfterResourceVersion: bookmarkAfter,
+	})
+	c.watchers.addLocked(r)
+	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion, cap(req.watcher.ResultChan()))
+	if req.opts.Predicate.AllowWatchBookmarks {
+		c.bookmarkWatchers.addLocked(req.watcher)
+	}
+	// Started under the lock, and only while ready: see Cacher.Run, which counts on it.
+	c.watcherRoutines.Go(ctx, "cacheWatcher.processInterval", req.watcher.ProcessInterval)
+	return true
+}
+
+// Forget takes the watcher out of the books and stops it, at the end of the dispatch if one is under way. Both the
+// watcher's client and the end of everything may get here, in any order and more than once.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: forgetWatcher
+func (r *registration) Forget(drain bool) {
+	c := r.cacher
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.watcher.SetDrainLocked(drain)
+	c.watchers.deleteLocked(r)
+	c.stopWatcherLocked(r.watcher)
+}
+
+var _ cachewatcher.Forgetter = (*registration)(nil)
