@@ -29,9 +29,10 @@ type worker struct {
 	probe      *probe.Probe
 }
 
-// run works until the queue is shut down and empty.
+// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: whoever ends ctx has
+// to shut the queue down too.
 func (w *worker) run(ctx context.Context) {
-	for w.processNextWorkItem(ctx) {
+	for ctx.Err() == nil && w.processNextWorkItem(ctx) {
 	}
 }
 

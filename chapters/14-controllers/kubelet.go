@@ -1,0 +1,179 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/utils/clock"
+
+	reflector "listwatch/chapters/03-reflector"
+	listwatch "listwatch/chapters/09-listwatch"
+	indexer "listwatch/chapters/11-indexer"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// KubeletConfig describes a [Kubelet]. NodeName, Client and Clock are required.
+type KubeletConfig struct {
+	NodeName     string
+	Client       *listwatch.RESTClient
+	Clock        clock.WithTicker
+	Probe        *probe.Probe // bound to the subject as which the kubelet appears: "kubelet-node1"
+	UseWatchList bool         // as in [reflector.Config]
+
+	HostIP  string       // the node's address; default 192.168.0.1
+	PodCIDR netip.Prefix // where pods get their addresses from; default 10.244.0.0/16
+
+	StartAfter  time.Duration // from the pod's arrival until its containers run; default 1 s
+	FinishAfter time.Duration // from then until they end, unless they are to run for ever; default 10 s
+	StopAfter   time.Duration // from the wish to delete until they have stopped, at most the grace period; default 1 s
+}
+
+// The defaults of a [KubeletConfig].
+const (
+	defaultStartAfter  = time.Second
+	defaultFinishAfter = 10 * time.Second
+	defaultStopAfter   = time.Second
+	defaultHostIP      = "192.168.0.1"
+	defaultPodCIDR     = "10.244.0.0/16"
+)
+
+// Kubelet brings the pods of one node to life and to their end. There are no containers: it waits a little and says
+// that they run. But what it is told, when, and what it writes, is as with a real one.
+//
+// Everything it needs to know stands in the pod. It compares what is with what should be, does one step, and waits to be
+// told of the result, as of any other change.
+//
+// Differs: k8s.io/kubernetes/pkg/kubelet has a worker per pod and compares with what runs on the machine; here one
+// worker does everything and the status is the machine. Writes status by PUT with the resourceVersion that was looked
+// at, hence conflicts; upstream's status manager PATCHes.
+type Kubelet struct {
+	// Set by NewKubelet, never changed.
+	config    KubeletConfig
+	store     *undeltaStore
+	reflector *reflector.Reflector
+	queue     *RateLimitingQueue
+	worker    *worker
+
+	// Owned by the worker.
+	seen   map[string]seenStep // by key
+	nextIP netip.Addr
+
+	mu   sync.Mutex // guards done; innermost
+	done map[podStep]int
+}
+
+// NewKubelet returns a kubelet that does nothing until [Kubelet.Run].
+func NewKubelet(config KubeletConfig) *Kubelet {
+	setKubeletDefaults(&config)
+	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: config.PodCIDR.Masked().Addr(), done: map[podStep]int{}}
+	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
+	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Probe: config.Probe}), queue: k.queue}
+	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
+	k.reflector = reflector.New(reflector.Config{
+		Name:          "kubelet " + config.NodeName,
+		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "pods", metav1.NamespaceAll, k.onThisNode),
+		Store:         k.store,
+		ExpectedType:  &corev1.Pod{},
+		Clock:         config.Clock,
+		Probe:         config.Probe,
+		UseWatchList:  config.UseWatchList,
+	})
+	return k
+}
+
+func setKubeletDefaults(config *KubeletConfig) {
+	if config.HostIP == "" {
+		config.HostIP = defaultHostIP
+	}
+	if !config.PodCIDR.IsValid() {
+		config.PodCIDR = netip.MustParsePrefix(defaultPodCIDR)
+	}
+	if config.StartAfter == 0 {
+		config.StartAfter = defaultStartAfter
+	}
+	if config.FinishAfter == 0 {
+		config.FinishAfter = defaultFinishAfter
+	}
+	if config.StopAfter == 0 {
+		config.StopAfter = defaultStopAfter
+	}
+}
+
+// onThisNode is what a kubelet asks for. A pod begins to match when it is bound, long after it was created, and so
+// arrives here as ADDED.
+func (k *Kubelet) onThisNode(options *metav1.ListOptions) {
+	options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", k.config.NodeName).String()
+}
+
+// Run follows the node's pods until ctx is done and all its goroutines have ended.
+func (k *Kubelet) Run(ctx context.Context) {
+	var g routine.Group
+	g.Go(ctx, "kubelet.reflector", k.reflector.Run)
+	g.Go(ctx, "kubelet.waitingLoop", k.queue.Run)
+	g.Go(ctx, "kubelet.worker", k.worker.run)
+	<-ctx.Done()
+	k.queue.ShutDown()
+	g.Wait()
+}
+
+// reconcile does the next step about one pod, if its time has come.
+func (k *Kubelet) reconcile(ctx context.Context, key string) (outcome, error) {
+	obj, exists, err := k.store.GetByKey(key)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !exists {
+		delete(k.seen, key)
+		return outcome{did: key + " is gone"}, nil
+	}
+	pod := obj.(*corev1.Pod)
+	step := nextStep(pod)
+	if step == nothing {
+		delete(k.seen, key)
+		return outcome{did: fmt.Sprintf("%s is %s: nothing to do", key, pod.Status.Phase)}, nil
+	}
+	if rest := k.rest(key, pod, step); rest > 0 {
+		return outcome{did: fmt.Sprintf("%s has to %s", key, step), again: rest, why: fmt.Sprintf("it will %s then", step)}, nil
+	}
+	if err := k.do(ctx, step, pod); err != nil {
+		return outcome{}, fmt.Errorf("%s %s: %w", step, key, err)
+	}
+	k.count(step)
+	return outcome{did: fmt.Sprintf("%s: %s is done", key, step)}, nil
+}
+
+func (k *Kubelet) count(step podStep) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.done[step]++
+}
+
+// KubeletSnapshot is the state of a kubelet at one moment.
+type KubeletSnapshot struct {
+	Node      string             `json:"node"`
+	Pods      int                `json:"pods"`
+	Done      map[string]int     `json:"done"` // how often each step was done
+	Queue     QueueSnapshot      `json:"queue"`
+	Reflector reflector.Snapshot `json:"reflector"`
+}
+
+// Snapshot returns the state of the kubelet.
+func (k *Kubelet) Snapshot() KubeletSnapshot {
+	k.mu.Lock()
+	done := make(map[string]int, len(k.done))
+	for step, n := range k.done {
+		done[string(step)] = n
+	}
+	k.mu.Unlock() // before asking the others, which have locks of their own
+	return KubeletSnapshot{
+		Node: k.config.NodeName, Pods: len(k.store.ListKeys()), Done: done,
+		Queue: k.queue.Snapshot(), Reflector: k.reflector.Snapshot(),
+	}
+}

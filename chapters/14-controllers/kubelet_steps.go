@@ -1,0 +1,139 @@
+package controllers
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// podStep is one thing a kubelet does about a pod.
+type podStep string
+
+const (
+	nothing podStep = ""
+	admit   podStep = "admit"  // say that the pod has arrived
+	launch  podStep = "start"  // say that its containers run
+	finish  podStep = "finish" // say that they have ended well
+	stop    podStep = "stop"   // say that they have stopped: the final delete
+)
+
+// seenStep is the step a pod needs, and since when the kubelet knows.
+type seenStep struct {
+	uid   string
+	step  podStep
+	since time.Time
+}
+
+// nextStep compares what is with what should be.
+func nextStep(pod *corev1.Pod) podStep {
+	policy := pod.Spec.RestartPolicy
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return stop
+	case podIsTerminal(pod):
+		return nothing
+	case pod.Status.StartTime == nil:
+		return admit
+	case pod.Status.Phase != corev1.PodRunning:
+		return launch
+	case policy == corev1.RestartPolicyNever || policy == corev1.RestartPolicyOnFailure:
+		return finish
+	}
+	return nothing
+}
+
+// rest returns how long the step must still wait. The time counts from when this kubelet first saw that the step was
+// needed, so a kubelet that starts anew starts the wait anew.
+func (k *Kubelet) rest(key string, pod *corev1.Pod, step podStep) time.Duration {
+	now := k.config.Clock.Now()
+	seen := k.seen[key]
+	// A pod that was deleted and created again under the same name is another pod.
+	if seen.uid != string(pod.UID) || seen.step != step {
+		seen = seenStep{uid: string(pod.UID), step: step, since: now}
+		k.seen[key] = seen
+	}
+	return k.takes(step, pod) - now.Sub(seen.since)
+}
+
+// takes returns how long a step takes.
+func (k *Kubelet) takes(step podStep, pod *corev1.Pod) time.Duration {
+	switch step {
+	case launch:
+		return k.config.StartAfter
+	case finish:
+		return k.config.FinishAfter
+	case stop:
+		return min(k.config.StopAfter, gracePeriod(pod))
+	}
+	return 0
+}
+
+// gracePeriod returns how long the pod may take to stop.
+func gracePeriod(pod *corev1.Pod) time.Duration {
+	if pod.DeletionGracePeriodSeconds == nil {
+		return 0
+	}
+	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+}
+
+// do writes down that a step was done. A pod that is gone by then needs no step.
+func (k *Kubelet) do(ctx context.Context, step podStep, pod *corev1.Pod) error {
+	now := k.config.Clock.Now()
+	updated := pod.DeepCopy() // the original came out of a cache: others look at it
+	var err error
+	switch step {
+	case admit:
+		setPending(&updated.Status, pod, k.config.HostIP, now)
+		err = k.updateStatus(ctx, updated)
+	case launch:
+		setRunning(&updated.Status, pod, k.allocateIP(), now)
+		err = k.updateStatus(ctx, updated)
+	case finish:
+		setSucceeded(&updated.Status, pod, now)
+		err = k.updateStatus(ctx, updated)
+	case stop:
+		err = k.delete(ctx, pod)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// updateStatus replaces the status of a pod. It carries the resourceVersion that was looked at, so if anybody changed the
+// pod since, the server answers 409 Conflict: whatever was decided was decided about another state. The key comes back,
+// and by then the cache has it.
+func (k *Kubelet) updateStatus(ctx context.Context, pod *corev1.Pod) error {
+	return k.config.Client.Put().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status").
+		Body(pod).Do(ctx).Error()
+}
+
+// delete is the second half of a graceful deletion. The first only set deletionTimestamp; this one, with no grace left,
+// removes the object. The UID makes sure that it is still the pod we stopped.
+func (k *Kubelet) delete(ctx context.Context, pod *corev1.Pod) error {
+	options := metav1.NewDeleteOptions(0)
+	options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+	return k.config.Client.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+		Body(options).Do(ctx).Error()
+}
+
+// allocateIP returns the next address of the node's range that no pod in the store has.
+func (k *Kubelet) allocateIP() string {
+	used := map[string]bool{k.config.PodCIDR.Masked().Addr().String(): true} // the network itself
+	for _, obj := range k.store.List() {
+		used[obj.(*corev1.Pod).Status.PodIP] = true
+	}
+	for range len(used) + 1 { // one of so many must be free, unless the range is smaller
+		k.nextIP = k.nextIP.Next()
+		if !k.config.PodCIDR.Contains(k.nextIP) {
+			k.nextIP = k.config.PodCIDR.Masked().Addr().Next()
+		}
+		if !used[k.nextIP.String()] {
+			break
+		}
+	}
+	return k.nextIP.String()
+}

@@ -1,0 +1,139 @@
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	indexer "listwatch/chapters/11-indexer"
+)
+
+func testPod(name string, change func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1", ResourceVersion: "1"},
+		Spec:       corev1.PodSpec{NodeName: "node1", Containers: []corev1.Container{{Name: "main", Image: "example.test/main:1"}}},
+	}
+	if change != nil {
+		change(pod)
+	}
+	return pod
+}
+
+func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
+	started := metav1.NewTime(time.Unix(1, 0))
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   podStep
+	}{
+		"just bound":    {func(*corev1.Pod) {}, admit},
+		"arrived":       {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodPending }, launch},
+		"runs for ever": {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodRunning }, nothing},
+		"runs to its end": {func(p *corev1.Pod) {
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyNever
+		}, finish},
+		"runs until it succeeds": {func(p *corev1.Pod) {
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyOnFailure
+		}, finish},
+		"has ended":                   {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nothing},
+		"has failed":                  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nothing},
+		"is to go":                    {func(p *corev1.Pod) { p.DeletionTimestamp = &started }, stop},
+		"is to go, and has ended too": {func(p *corev1.Pod) { p.DeletionTimestamp, p.Status.Phase = &started, corev1.PodSucceeded }, stop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := nextStep(testPod("a", c.change)); got != c.want {
+				t.Errorf("next step %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
+	k := &Kubelet{config: KubeletConfig{StopAfter: 5 * time.Second}}
+	for _, c := range []struct {
+		grace int64
+		want  time.Duration
+	}{{30, 5 * time.Second}, {2, 2 * time.Second}, {0, 0}} {
+		pod := testPod("a", func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &c.grace })
+		if got := k.takes(stop, pod); got != c.want {
+			t.Errorf("with %d s of grace stopping takes %v, want %v", c.grace, got, c.want)
+		}
+	}
+}
+
+func TestStatusTellsTheLifeOfAPod(t *testing.T) {
+	pod := testPod("a", func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	})
+	second := func(n int64) time.Time { return time.Unix(n, 0) }
+	status := &pod.Status
+
+	setPending(status, pod, "192.168.0.1", second(1))
+	if status.Phase != corev1.PodPending || status.HostIP != "192.168.0.1" || status.ContainerStatuses[0].State.Waiting == nil {
+		t.Errorf("after arrival: %+v", status)
+	}
+	setRunning(status, pod, "10.244.0.1", second(2))
+	container := status.ContainerStatuses[0]
+	if status.Phase != corev1.PodRunning || status.PodIP != "10.244.0.1" || !container.Ready || container.State.Running == nil {
+		t.Errorf("while running: %+v", status)
+	}
+	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionTrue || !got.LastTransitionTime.Equal(&metav1.Time{Time: second(2)}) {
+		t.Errorf("Ready is %+v, want True since 2 s", got)
+	}
+	setSucceeded(status, pod, second(3))
+	ended := status.ContainerStatuses[0].State.Terminated
+	if status.Phase != corev1.PodSucceeded || ended == nil || ended.ExitCode != 0 || !ended.StartedAt.Time.Equal(second(2)) {
+		t.Errorf("after the end: %+v", status)
+	}
+	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionFalse || got.Reason != "PodCompleted" {
+		t.Errorf("Ready is %+v, want False", got)
+	}
+	if got := condition(status, corev1.PodInitialized); !got.LastTransitionTime.Equal(&metav1.Time{Time: second(1)}) {
+		t.Errorf("Initialized changed at %v, want 1 s: it did not change since", got.LastTransitionTime)
+	}
+	if got := condition(status, corev1.PodScheduled); got.Status != corev1.ConditionTrue {
+		t.Error("the scheduler's condition is gone")
+	}
+}
+
+func condition(status *corev1.PodStatus, typ corev1.PodConditionType) corev1.PodCondition {
+	for _, condition := range status.Conditions {
+		if condition.Type == typ {
+			return condition
+		}
+	}
+	return corev1.PodCondition{}
+}
+
+func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
+	q := NewRateLimitingQueue(clock.RealClock{}, nil)
+	u := &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: q}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	looks := func(want ...string) {
+		t.Helper()
+		if got := q.Len(); got != len(want) {
+			t.Fatalf("%d keys queued, want %v", got, want)
+		}
+		for _, key := range want {
+			mustGet(t, q, key)
+			q.Done(key)
+		}
+	}
+	must(u.Replace([]any{testPod("a", nil), testPod("b", nil)}, "1"))
+	looks("default/a", "default/b")
+	must(u.Add(testPod("c", nil)))
+	looks("default/c")
+	must(u.Update(testPod("a", nil)))
+	looks("default/a")
+	must(u.Delete(testPod("b", nil)))
+	looks("default/b")
+	must(u.Replace([]any{testPod("d", nil)}, "2"))
+	looks("default/a", "default/c", "default/d") // a and c are gone, and that is news
+}

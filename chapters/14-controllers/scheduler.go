@@ -1,0 +1,186 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// SchedulerName is the name under which pods ask for this scheduler. A pod that names none gets it, too.
+const SchedulerName = "default-scheduler"
+
+// schedulerSelector chooses the pods a scheduler has to know: all that hold, or will hold, a place on a node. It is not
+// "pods without a node": the scheduler must count those that have one. When a pod ends, it stops matching, and arrives
+// here as DELETED although it still exists.
+const schedulerSelector = "status.phase!=Succeeded,status.phase!=Failed"
+
+// SchedulerOptions puts the scheduler's selector into the options of a list or watch. It is for the
+// [listwatch.ListWatch] of the informer that a [SchedulerConfig] names.
+func SchedulerOptions(options *metav1.ListOptions) { options.FieldSelector = schedulerSelector }
+
+// StripManagedFields is a transform function for informers: it drops the part of an object that is large and that no
+// controller here reads. The object is not shared with anybody yet, so it may be changed in place.
+func StripManagedFields(obj any) (any, error) {
+	if accessor, ok := obj.(metav1.Object); ok {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// SchedulerConfig describes a [Scheduler]. Client, Informer, Nodes and Clock are required.
+type SchedulerConfig struct {
+	Client   *listwatch.RESTClient
+	Informer *informer.SharedIndexInformer // of the pods that pass [SchedulerOptions]; whoever made it runs it
+	Nodes    []string                      // the nodes there are
+	Strategy Strategy                      // default [LeastPods]
+	Clock    clock.WithTicker
+	Probe    *probe.Probe // bound to the subject as which the scheduler appears: "scheduler"
+}
+
+// Scheduler gives every pod that has no node one, by POSTing a Binding. It does not wait to see its own writes: a pod
+// counts for its node from the moment of the decision.
+//
+// Differs: k8s.io/kubernetes/pkg/scheduler looks at what a pod asks for and what nodes offer, in a framework of plugins,
+// binds in the background while it decides about the next pod, and keeps pods that fit nowhere until something changes.
+type Scheduler struct {
+	// Set by NewScheduler, never changed.
+	config SchedulerConfig
+	cache  *schedulerCache
+	queue  *RateLimitingQueue
+	worker *worker
+}
+
+// NewScheduler returns a scheduler that does nothing until [Scheduler.Run].
+func NewScheduler(config SchedulerConfig) *Scheduler {
+	s := &Scheduler{
+		config: config,
+		cache:  newSchedulerCache(config.Nodes, config.Strategy),
+		queue:  NewRateLimitingQueue(config.Clock, config.Probe),
+	}
+	s.worker = &worker{queue: s.queue, reconciler: s, probe: config.Probe}
+	return s
+}
+
+// Run schedules pods until ctx is done and all its goroutines have ended. It does not begin before the informer has
+// shown it every pod there is: until then it would take full nodes for empty ones. If the informer has stopped before,
+// there is nothing to see, and Run returns at once.
+func (s *Scheduler) Run(ctx context.Context) {
+	options := informer.HandlerOptions{Name: s.config.Probe.ID()}
+	registration, err := s.config.Informer.AddEventHandlerWithOptions(s, options)
+	if err != nil {
+		return
+	}
+	var g routine.Group
+	g.Go(ctx, "scheduler.waitingLoop", s.queue.Run)
+	if informer.WaitFor(ctx, registration.HasSyncedChecker()) {
+		g.Go(ctx, "scheduler.worker", s.worker.run)
+	}
+	<-ctx.Done()
+	// The handler may be called a few times more. It then adds keys to a queue that no longer takes any.
+	_ = s.config.Informer.RemoveEventHandler(registration) // fails only if it is not there, which is what we want
+	s.queue.ShutDown()
+	g.Wait()
+}
+
+// OnAdd is called by the informer for a pod that has come into view.
+func (s *Scheduler) OnAdd(obj any, _ bool) { s.see(obj) }
+
+// OnUpdate is called by the informer for a pod that has changed, or that is only shown again.
+func (s *Scheduler) OnUpdate(_, obj any) { s.see(obj) }
+
+// see does what every event handler should: it notes the key and returns. Whether there is anything to do is for the
+// worker to find out, when it looks.
+func (s *Scheduler) see(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	key := podKey(pod)
+	s.cache.update(key, pod.Spec.NodeName)
+	if s.responsible(pod) {
+		s.queue.Add(key)
+	}
+}
+
+// OnDelete is called by the informer for a pod that is gone, or has ended, or whose end was missed: then obj is a
+// tombstone with the last state that was known.
+func (s *Scheduler) OnDelete(obj any) {
+	if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
+		s.cache.remove(tombstone.Key)
+		return
+	}
+	if pod, ok := obj.(*corev1.Pod); ok {
+		s.cache.remove(podKey(pod))
+	}
+}
+
+// responsible reports whether a pod waits for this scheduler.
+func (s *Scheduler) responsible(pod *corev1.Pod) bool {
+	name := pod.Spec.SchedulerName
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (name == "" || name == SchedulerName)
+}
+
+// reconcile gives one pod a node if it still needs one.
+func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) {
+	obj, exists, err := s.config.Informer.GetIndexer().GetByKey(key)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !exists {
+		return outcome{did: key + " is gone"}, nil
+	}
+	pod := obj.(*corev1.Pod)
+	if !s.responsible(pod) {
+		return outcome{did: fmt.Sprintf("%s is on %s: nothing to do", key, pod.Spec.NodeName)}, nil
+	}
+	node, err := s.cache.assume(key)
+	if err != nil {
+		return outcome{}, err
+	}
+	err = s.bind(ctx, pod, node)
+	if err == nil {
+		return outcome{did: fmt.Sprintf("%s is bound to %s", key, node)}, nil
+	}
+	s.cache.forget(key)
+	if apierrors.IsNotFound(err) {
+		return outcome{did: key + " is gone"}, nil
+	}
+	// Most likely a conflict: somebody bound the pod first and our cache does not know yet, or the pod is another one of
+	// the same name. The error is not looked into. The key comes back, and then the cache decides.
+	return outcome{}, fmt.Errorf("bind %s to %s: %w", key, node, err)
+}
+
+// bind writes the decision down. A Binding is no object that anybody can read: the server takes it as the order to set
+// the pod's node, and refuses if it has one. The UID makes sure that it is still the pod we decided about.
+func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	return s.config.Client.Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("binding").
+		Body(binding).Do(ctx).Error()
+}
+
+// podKey returns the key of a pod, as [reflector.MetaNamespaceKeyFunc] does for any object.
+func podKey(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
+
+// SchedulerSnapshot is the state of a scheduler at one moment.
+type SchedulerSnapshot struct {
+	Nodes map[string]int `json:"nodes"` // how many pods each node holds, assumed ones included
+	Queue QueueSnapshot  `json:"queue"`
+}
+
+// Snapshot returns the state of the scheduler.
+func (s *Scheduler) Snapshot() SchedulerSnapshot {
+	return SchedulerSnapshot{Nodes: s.cache.counts(), Queue: s.queue.Snapshot()}
+}

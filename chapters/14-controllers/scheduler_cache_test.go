@@ -1,0 +1,70 @@
+package controllers
+
+import (
+	"maps"
+	"testing"
+)
+
+func assume(t *testing.T, c *schedulerCache, key, want string) {
+	t.Helper()
+	if got, err := c.assume(key); got != want || err != nil {
+		t.Errorf("%s goes to %q, %v; want %q", key, got, err, want)
+	}
+}
+
+func wantCounts(t *testing.T, c *schedulerCache, want map[string]int) {
+	t.Helper()
+	if got := c.counts(); !maps.Equal(got, want) {
+		t.Errorf("nodes hold %v, want %v", got, want)
+	}
+}
+
+func TestLeastPodsSpreadsABurstThatTheInformerHasNotSeen(t *testing.T) {
+	c := newSchedulerCache([]string{"node1", "node2", "node3"}, LeastPods)
+	c.update("x", "node1")
+	for i, node := range []string{"node2", "node3", "node1", "node2", "node3"} {
+		assume(t, c, string(rune('a'+i)), node)
+	}
+	wantCounts(t, c, map[string]int{"node1": 2, "node2": 2, "node3": 2})
+}
+
+func TestRoundRobinTakesTheNodesInTurn(t *testing.T) {
+	c := newSchedulerCache([]string{"node1", "node2"}, RoundRobin)
+	for i, node := range []string{"node1", "node2", "node1"} {
+		assume(t, c, string(rune('a'+i)), node)
+	}
+}
+
+func TestAnOldSightOfAPodDoesNotUndoADecision(t *testing.T) {
+	c := newSchedulerCache([]string{"node1"}, LeastPods)
+	c.update("a", "")
+	assume(t, c, "a", "node1")
+	c.update("a", "") // decided, but this event is older
+	wantCounts(t, c, map[string]int{"node1": 1})
+	c.update("a", "node1")
+	c.forget("a") // confirmed: there is nothing to take back
+	wantCounts(t, c, map[string]int{"node1": 1})
+	c.remove("a")
+	c.remove("a")
+	wantCounts(t, c, map[string]int{"node1": 0})
+}
+
+func TestAFailedBindGivesThePlaceBack(t *testing.T) {
+	c := newSchedulerCache([]string{"node1", "node2"}, LeastPods)
+	assume(t, c, "a", "node1")
+	c.forget("a")
+	wantCounts(t, c, map[string]int{"node1": 0, "node2": 0})
+}
+
+func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
+	c := newSchedulerCache([]string{"node1", "node2"}, LeastPods)
+	assume(t, c, "a", "node1")
+	c.update("a", "node2")
+	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
+}
+
+func TestWithoutNodesThereIsNoDecision(t *testing.T) {
+	if _, err := newSchedulerCache(nil, LeastPods).assume("a"); err == nil {
+		t.Error("assumed a node of none")
+	}
+}
