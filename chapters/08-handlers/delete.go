@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+)
+
+// DeleteResource answers DELETE of one object. The answer is 200 even if the object only begins to go away: the object
+// in it carries a deletionTimestamp then.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteResource
+func (s *scope) DeleteResource(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiateOutput(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	options, err := s.deleteOptions(w, r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	namespace, name := s.namespaceAndName(r)
+	obj, immediate, err := s.storage.(GracefulDeleter).Delete(r.Context(), namespace, name, options)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	code := http.StatusOK
+	//lint:ignore SA1019 clients of before 1.7 still say it so
+	if orphan := options.OrphanDependents; !immediate && orphan != nil && !*orphan {
+		code = http.StatusAccepted
+	}
+	transformResponseObject(w, r, s, code, output, obj)
+}
+
+// deleteOptions reads the options of a delete from its body, or from the query if there is none. Errors: 400, 413,
+// 415, 422.
+func (s *scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.DeleteOptions, error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	options := &metav1.DeleteOptions{}
+	if len(body) == 0 {
+		err = decodeOptions(r, options)
+	} else {
+		err = decodeDeleteOptions(r, body, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if problems := metav1validation.ValidateDeleteOptions(options); len(problems) > 0 {
+		return nil, newInvalidOptions("DeleteOptions", problems)
+	}
+	return options, nil
+}
+
+func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOptions) error {
+	info, err := negotiateInput(r)
+	if err != nil {
+		return err
+	}
+	// Clients may send the DeleteOptions of any API group; they are all the same.
+	gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+	codecs := metainternalversionscheme.Codecs
+	for _, known := range codecs.SupportedMediaTypes() {
+		if known.MediaType == info.MediaType {
+			info = known
+		}
+	}
+	obj, _, err := codecs.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(body, &gvk, options)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if obj != options {
+		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+	}
+	return nil
+}
+
+// DeleteCollection answers DELETE of a collection, or of what selectors pick from it.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteCollection
+func (s *scope) DeleteCollection(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiateOutput(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	listOptions, err := s.listOpts(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	options, err := s.deleteOptions(w, r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	namespace, _ := s.namespaceAndName(r)
+	list, err := s.storage.(CollectionDeleter).DeleteCollection(r.Context(), namespace, options, &listOptions)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	transformResponseObject(w, r, s, http.StatusOK, output, list)
+}

@@ -1,0 +1,25 @@
+// Package handlers is the HTTP surface of the API server: from a request line to a call of the registry, and from what
+// comes back to bytes.
+//
+//   - handlers.go: [New], everything in one handler; chain.go: what happens to every request on its way in and out.
+//   - installer.go: routes, found by asking each storage what it can do; rest.go: what can be asked.
+//   - get.go: one object, a list, or a watch, which are told apart late; watch.go: [WatchServer], the loop behind every
+//     open stream; watch_encoder.go: one event, one frame.
+//   - create.go, update.go, patch.go, delete.go: the writing verbs; decode.go: bodies.
+//   - negotiate.go: Accept and Content-Type; response.go: tables, metadata and plain objects; errors.go: everything
+//     that goes wrong is a Status.
+//   - discovery.go, openapi.go: what clients are told about the API; health.go, metrics.go: what operators are.
+//
+// # Goroutines
+//
+// A request runs in the goroutine that net/http gives it; a watch stays in it until the stream ends. Beside it runs
+// "handlers.deadline", which ends the request when its time is over; it is gone when the request is.
+//
+// # Contract
+//
+// Every answer under /api is a Kubernetes object, every failure a Status with code, reason and, where it helps, causes
+// and Retry-After. Once the first byte of a watch is out, an HTTP error is no longer possible: then there are only
+// events, and the end.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints
+package handlers

@@ -1,0 +1,174 @@
+package handlers
+
+import (
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metainternalversionvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// GetResource answers GET of one object.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: GetResource
+func (s *scope) GetResource(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiateOutput(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	options := metav1.GetOptions{}
+	if err := decodeOptions(r, &options); err != nil {
+		writeError(w, r, err)
+		return
+	}
+	namespace, name := s.namespaceAndName(r)
+	obj, err := s.storage.(Getter).Get(r.Context(), namespace, name, &options)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	transformResponseObject(w, r, s, http.StatusOK, output, obj)
+}
+
+// ListResource answers GET of a collection: with a list, or with a stream if the client asked to watch. It is one
+// handler because it is one question; only how long the answer goes on differs.
+//
+// The order of its steps decides which of several errors a client sees.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: ListResource
+func (s *scope) ListResource(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiateOutput(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	opts, err := s.listOpts(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	if opts.Watch || s.forceWatch {
+		err = s.handleWatch(w, r, &opts, output)
+	} else {
+		err = s.handleList(w, r, &opts, output)
+	}
+	if err != nil {
+		writeError(w, r, err)
+	}
+}
+
+// watchListEnabled is upstream's WatchList feature gate.
+const watchListEnabled = true
+
+// listOpts decodes, completes and checks the options of a list or watch. Errors: 400 for a query that does not parse
+// and for fields that cannot be selected by, 422 for options that contradict each other.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: listOpts
+func (s *scope) listOpts(r *http.Request) (metainternalversion.ListOptions, error) {
+	opts := metainternalversion.ListOptions{}
+	if err := decodeOptions(r, &opts); err != nil {
+		return opts, err
+	}
+	// A watch from "" or "0" has always begun with the current state. From here on it says so.
+	metainternalversion.SetListOptionsDefaults(&opts, watchListEnabled)
+	problems := metainternalversionvalidation.ValidateListOptions(&opts, watchListEnabled)
+	problems = append(problems, validateTimeout(&opts)...)
+	if len(problems) > 0 {
+		return opts, newInvalidOptions("ListOptions", problems)
+	}
+	if opts.FieldSelector != nil {
+		selector, err := opts.FieldSelector.Transform(s.resource.ConvertFieldLabel)
+		if err != nil {
+			return opts, apierrors.NewBadRequest(err.Error())
+		}
+		opts.FieldSelector = selector
+	}
+	_, name := s.namespaceAndName(r)
+	if name == "" {
+		return opts, nil
+	}
+	return opts, selectName(&opts, name)
+}
+
+// validateTimeout refuses a negative length.
+// Differs: upstream answers such a watch with a stream that ends at once.
+func validateTimeout(opts *metainternalversion.ListOptions) field.ErrorList {
+	if opts.TimeoutSeconds == nil || *opts.TimeoutSeconds >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("timeoutSeconds"), *opts.TimeoutSeconds, "must be greater than or equal to 0")}
+}
+
+// selectName makes the name in the path a part of the selector, with which it must not disagree.
+func selectName(opts *metainternalversion.ListOptions, name string) error {
+	if opts.FieldSelector == nil || opts.FieldSelector.Empty() {
+		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", name)
+		return nil
+	}
+	selected, ok := opts.FieldSelector.RequiresExactMatch("metadata.name")
+	if !ok || selected != name {
+		return apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+	}
+	return nil
+}
+
+// handleWatch opens the watch and serves it until it ends. Its error is one that came before the first byte.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleWatch
+func (s *scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output mediaType) error {
+	watcher, ok := s.storage.(Watcher)
+	if !ok {
+		return apierrors.NewMethodNotSupported(s.resource.GroupResource(), "watch")
+	}
+	timeout := s.watchTimeout(opts)
+	ctx, done := s.server.withWatchDeadline(w, r, timeout)
+	defer done()
+	r = r.WithContext(ctx)
+	namespace, _ := s.namespaceAndName(r)
+	watching, err := watcher.Watch(ctx, namespace, opts)
+	if err != nil {
+		return err
+	}
+	// Whatever happens from here on, the watch is stopped, and with it everything that feeds it.
+	defer watching.Stop()
+	server, err := s.newWatchServer(r, watching, timeout, output, isWatchList(opts))
+	if err != nil {
+		return err
+	}
+	return server.HandleHTTP(w, r)
+}
+
+// isWatchList reports whether the client waits for the bookmark that ends the initial events.
+func isWatchList(opts *metainternalversion.ListOptions) bool {
+	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks
+}
+
+// watchTimeout returns how long the watch may last: as long as the client says, or a random time of one to two
+// MinRequestTimeouts. It is random so that clients that came together do not come back together.
+func (s *scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
+	const longest = math.MaxInt64 / int64(time.Second)
+	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
+		return time.Duration(min(*opts.TimeoutSeconds, longest)) * time.Second
+	}
+	return time.Duration(float64(s.server.minRequestTimeout) * (1 + rand.Float64()))
+}
+
+// handleList answers with a list.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleList
+func (s *scope) handleList(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output mediaType) error {
+	namespace, _ := s.namespaceAndName(r)
+	list, err := s.storage.(Lister).List(r.Context(), namespace, opts)
+	if err != nil {
+		return err
+	}
+	transformResponseObject(w, r, s, http.StatusOK, output, list)
+	return nil
+}

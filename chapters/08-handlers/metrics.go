@@ -1,0 +1,119 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/utils/clock"
+)
+
+// metrics counts requests under upstream's names.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
+type metrics struct {
+	registry      *prometheus.Registry
+	requests      *prometheus.CounterVec
+	durations     *prometheus.HistogramVec
+	longRunning   *prometheus.GaugeVec
+	watchEvents   *prometheus.CounterVec
+	watchSizes    *prometheus.HistogramVec
+	watchListTime *prometheus.HistogramVec
+}
+
+func newMetrics(registry *prometheus.Registry) *metrics {
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	m := &metrics{
+		registry: registry,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_request_total",
+			Help: "Requests answered, by verb, resource and code.",
+		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "code", "dry_run"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "apiserver_request_duration_seconds",
+			Help:    "Time from request to answer, watches excepted.",
+			Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60},
+		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "dry_run"}),
+		longRunning: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "apiserver_longrunning_requests",
+			Help: "Watches being served.",
+		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}),
+		watchEvents: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_watch_events_total",
+			Help: "Events sent to watch clients.",
+		}, []string{"group", "version", "resource"}),
+		watchSizes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "apiserver_watch_events_sizes",
+			Help:    "Size of the frames sent to watch clients, in bytes.",
+			Buckets: prometheus.ExponentialBuckets(1024, 2, 8),
+		}, []string{"group", "version", "resource"}),
+		watchListTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "apiserver_watch_list_duration_seconds",
+			Help:    "Time until the initial state of a watch was sent.",
+			Buckets: []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60},
+		}, []string{"group", "version", "resource", "scope"}),
+	}
+	registry.MustRegister(m.requests, m.durations, m.longRunning, m.watchEvents, m.watchSizes, m.watchListTime)
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// labels returns the values that every request's metrics begin with.
+func requestLabels(s *scope, verb string) []string {
+	if s == nil {
+		return []string{verb, "", "", "", "", "", "apiserver"}
+	}
+	return []string{verb, "", "v1", s.resource.Name, s.subresource, scopeOf(s, verb), "apiserver"}
+}
+
+// scopeOf says what a request is about: one object, or the collection it is in.
+func scopeOf(s *scope, verb string) string {
+	switch verb {
+	case "list", "watch", "deletecollection":
+		if s.resource.Namespaced {
+			return "namespace"
+		}
+		return "cluster"
+	default:
+		return "resource"
+	}
+}
+
+// begin counts a request in. The function it returns counts it out.
+func (m *metrics) begin(clock clock.PassiveClock, s *scope, verb string, watching bool) func(code int) {
+	labels := requestLabels(s, upstreamVerbs[verb])
+	started := clock.Now()
+	if watching {
+		m.longRunning.WithLabelValues(labels...).Inc()
+	}
+	return func(code int) {
+		if watching {
+			m.longRunning.WithLabelValues(labels...).Dec()
+		} else {
+			m.durations.WithLabelValues(append(labels, "")...).Observe(clock.Since(started).Seconds())
+		}
+		m.requests.WithLabelValues(append(labels, strconv.Itoa(code), "")...).Inc()
+	}
+}
+
+// upstreamVerbs are the verbs as the metrics call them.
+var upstreamVerbs = map[string]string{
+	"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH",
+	"delete": "DELETE", "deletecollection": "DELETECOLLECTION",
+}
+
+func (m *metrics) watchEvent(s *scope, bytes int) {
+	m.watchEvents.WithLabelValues("", "v1", s.resource.Name).Inc()
+	m.watchSizes.WithLabelValues("", "v1", s.resource.Name).Observe(float64(bytes))
+}
+
+func (m *metrics) watchListDone(s *scope, took time.Duration) {
+	m.watchListTime.WithLabelValues("", "v1", s.resource.Name, scopeOf(s, "watch")).Observe(took.Seconds())
+}

@@ -1,0 +1,104 @@
+package handlers
+
+import (
+	"context"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	registry "listwatch/chapters/07-registry"
+)
+
+// Storage is what stands behind a path. What else it can do is found by asserting the interfaces below: a route exists
+// exactly if the storage has the method for it. namespace is "" for cluster-scoped kinds and for all namespaces.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Storage
+type Storage interface {
+	// Describe returns what is known about the resource, or about the parent of a subresource.
+	Describe() *registry.Resource
+	// New returns an empty object of the kind that a request's body holds.
+	New() runtime.Object
+}
+
+// Getter reads one object.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Getter
+type Getter interface {
+	Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error)
+}
+
+// Lister reads a collection. Whoever can be listed can be shown as a table.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Lister
+type Lister interface {
+	List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object, error)
+	TableConvertor
+}
+
+// Watcher begins streams of events. The caller stops them.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Watcher
+type Watcher interface {
+	Watch(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (watch.Interface, error)
+}
+
+// TableConvertor turns objects into rows for people.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
+type TableConvertor interface {
+	ConvertToTable(ctx context.Context, obj runtime.Object, options *metav1.TableOptions) (*metav1.Table, error)
+}
+
+// Creater creates objects in a collection.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Creater
+type Creater interface {
+	Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error)
+}
+
+// NamedCreater creates something under an object that exists, as a binding under its pod.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: NamedCreater
+type NamedCreater interface {
+	Create(ctx context.Context, namespace, name string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error)
+}
+
+// Updater changes one object, for PUT, and for PATCH if it is a [Getter] too. created says whether it came into being.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Updater
+type Updater interface {
+	Update(ctx context.Context, namespace, name string, info registry.UpdatedObjectInfo, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error)
+}
+
+// GracefulDeleter deletes one object, at once or later.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: GracefulDeleter
+type GracefulDeleter interface {
+	Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object, immediate bool, err error)
+}
+
+// CollectionDeleter deletes whatever is selected.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: CollectionDeleter
+type CollectionDeleter interface {
+	DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions) (runtime.Object, error)
+}
+
+// The compiler checks that what the registry offers is what is looked for here.
+var (
+	_ Storage           = (*registry.Store)(nil)
+	_ Getter            = (*registry.Store)(nil)
+	_ Lister            = (*registry.Store)(nil)
+	_ Watcher           = (*registry.Store)(nil)
+	_ Creater           = (*registry.Store)(nil)
+	_ Updater           = (*registry.Store)(nil)
+	_ GracefulDeleter   = (*registry.Store)(nil)
+	_ CollectionDeleter = (*registry.Store)(nil)
+
+	_ Getter         = (*registry.StatusREST)(nil)
+	_ Updater        = (*registry.StatusREST)(nil)
+	_ TableConvertor = (*registry.StatusREST)(nil)
+	_ NamedCreater   = (*registry.BindingREST)(nil)
+)

@@ -1,0 +1,130 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watchEncoder writes events as frames. A frame is one line of JSON:
+//
+//	{"type":"ADDED","object":{"kind":"Pod",...}}
+//
+// and needs nothing around it, because JSON says itself where an object ends. It is used by one goroutine.
+//
+// If an object keeps its encodings (runtime.CacheableObject), it is asked for the whole frame under an identifier that
+// says what the frame depends on: form, conversion and event type. The first watcher to ask has it encoded, the others
+// copy.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: watchEncoder
+// Differs: upstream has an encoder for the object and one for the event around it; the latter is two constants here.
+type watchEncoder struct {
+	// Set by newWatchEncoder, never changed.
+	ctx   context.Context // of the request, for the table convertor
+	scope *scope
+	media mediaType
+
+	// Owned by Encode.
+	options    *metav1.TableOptions
+	frame      bytes.Buffer
+	identifier map[watch.EventType]runtime.Identifier // emptied when options change
+}
+
+func newWatchEncoder(ctx context.Context, s *scope, media mediaType, options *metav1.TableOptions) *watchEncoder {
+	return &watchEncoder{ctx: ctx, scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
+}
+
+// Encode writes the frame of one event in a single Write, and returns its length.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).Encode
+func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
+	counter := &countingWriter{w: w}
+	encode := func(obj runtime.Object, w io.Writer) error { return e.doEncode(event.Type, obj, w) }
+	var err error
+	if cacheable, ok := event.Object.(runtime.CacheableObject); ok {
+		err = cacheable.CacheEncode(e.identifierOf(event.Type), encode, counter)
+	} else {
+		err = encode(event.Object, counter)
+	}
+	e.dropHeaders(event.Object)
+	return counter.n, err
+}
+
+func (e *watchEncoder) doEncode(eventType watch.EventType, obj runtime.Object, w io.Writer) error {
+	out, err := doTransformObject(e.ctx, obj, e.options, e.media.convert, e.scope)
+	if err == nil {
+		out, err = withKind(out)
+	}
+	if err != nil {
+		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
+	}
+	e.frame.Reset()
+	fmt.Fprintf(&e.frame, `{"type":%q,"object":`, eventType)
+	if err := e.media.encoder.Encode(out, &e.frame); err != nil {
+		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
+	}
+	e.frame.Truncate(len(bytes.TrimRight(e.frame.Bytes(), "\n")))
+	e.frame.WriteString("}\n")
+	_, err = w.Write(e.frame.Bytes())
+	return err
+}
+
+// dropHeaders leaves the column definitions out of every table after the first. What was encoded with them is another
+// encoding than what comes now, so the identifiers change too.
+func (e *watchEncoder) dropHeaders(obj runtime.Object) {
+	if e.options == nil || e.options.NoHeaders {
+		return
+	}
+	if _, ok := obj.(*metav1.Status); ok {
+		return // it was no table
+	}
+	e.options.NoHeaders = true
+	clear(e.identifier)
+}
+
+// frameIdentifier says everything that the bytes of a frame depend on besides the object.
+type frameIdentifier struct {
+	Name      string              `json:"name"`
+	Encoder   string              `json:"encoder"`
+	EventType string              `json:"eventType"`
+	Target    string              `json:"target,omitempty"`
+	Options   metav1.TableOptions `json:"options,omitzero"`
+	NoHeaders bool                `json:"noHeaders,omitempty"` // Options leave it out of their JSON
+}
+
+func (e *watchEncoder) identifierOf(eventType watch.EventType) runtime.Identifier {
+	if id, ok := e.identifier[eventType]; ok {
+		return id
+	}
+	id := frameIdentifier{Name: "watch", Encoder: string(e.media.encoder.Identifier()), EventType: string(eventType)}
+	if e.media.convert != nil {
+		id.Target = e.media.convert.String()
+	}
+	if e.options != nil {
+		id.Options, id.NoHeaders = *e.options, e.options.NoHeaders
+	}
+	text, err := json.Marshal(id)
+	if err != nil {
+		panic(fmt.Sprintf("handlers: frame identifier %+v: %v", id, err))
+	}
+	e.identifier[eventType] = runtime.Identifier(text)
+	return runtime.Identifier(text)
+}
+
+// countingWriter counts what passes through it.
+type countingWriter struct {
+	w io.Writer
+	n int
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += n
+	return n, err
+}
