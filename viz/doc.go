@@ -1,0 +1,24 @@
+// Package viz is the web page: the live stage at /, the feed and the commands under /viz/, and the guard in front of
+// everything the one port serves.
+//
+// The page is an observer. It reads the probe log, and pulls Snapshots; it acts only as any other client could, by
+// requests to the Kubernetes API on the same origin, and through [World] for watchers that the process itself holds.
+//
+// Its own feed is a list-watch: /viz/snapshot is the list, with the sequence number it stands at; /viz/events is the
+// watch from there, with bookmarks while nothing happens, and `gone` when the log no longer holds what was asked for,
+// upon which the page lists again.
+//
+//   - viz.go: [Config], [UI], the routes.
+//   - folder.go: the folded state, kept current.
+//   - feed.go: the events.
+//   - world.go: watchers made from the page.
+//   - guard.go: who may talk to us at all.
+//   - stage.templ, glyphs.templ, layout.go: the scenery as SVG; assets/ animates it.
+//   - view.go: what the scenery is drawn from before the page's script takes over.
+//
+// # Goroutines and locks
+//
+// [UI.Run] is one goroutine that folds the log every 33 ms; each open feed is the goroutine of its request. Both wait
+// on a clock and on nothing else: no reader of the page can slow a station. folder.mu guards the state and is innermost
+// but for the log's own lock.
+package viz

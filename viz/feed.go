@@ -1,0 +1,153 @@
+package viz
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+const (
+	// feedBatch is the most records one frame carries. A feed that is further behind is sent several at once.
+	feedBatch = 2048
+	// bookmarkPeriod is how long a feed may be silent.
+	bookmarkPeriod = time.Second
+	// writeTimeout is how long one write to a page may take. Whoever reads more slowly resumes, or begins again.
+	writeTimeout = 10 * time.Second
+)
+
+// feed is one open /viz/events.
+type feed struct {
+	// Set when it opens, never changed.
+	log *probe.Log
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+
+	// Owned by the request's goroutine.
+	seq    uint64 // of the last record that was written
+	batch  []probe.Record
+	out    []byte
+	silent time.Duration // since something was written
+}
+
+// serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
+// of a client that comes back, and without either those from now on. It ends when the client goes, when the server
+// ends, or with `gone` when the log no longer holds the next record.
+func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
+	seq, err := u.startOf(r)
+	if err != nil {
+		writeStatus(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	f := &feed{log: u.config.Log, w: w, rc: http.NewResponseController(w), seq: seq}
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	if id := r.URL.Query().Get("log"); id != "" && id != u.id {
+		f.gone() // another process's log: its numbers mean nothing here
+		return
+	}
+	f.stream(r.Context(), u)
+}
+
+// startOf reads where a feed is to start.
+func (u *UI) startOf(r *http.Request) (uint64, error) {
+	name, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
+	if text == "" {
+		name, text = "since", r.URL.Query().Get("since")
+	}
+	if text == "" {
+		return u.config.Log.Last(), nil
+	}
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: not a sequence number: %.40q", name, text)
+	}
+	return seq, nil
+}
+
+// stream writes a frame every framePeriod until somebody ends it.
+func (f *feed) stream(ctx context.Context, u *UI) {
+	ticker := u.config.Clock.NewTicker(framePeriod)
+	defer ticker.Stop()
+	if f.bookmark() != nil { // tells the page at once that it is connected, and where
+		return
+	}
+	for f.advance() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-u.done:
+			return
+		case <-ticker.C():
+			f.silent += framePeriod
+		}
+	}
+}
+
+// advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
+func (f *feed) advance() bool {
+	for {
+		records, ok := f.log.Since(f.batch[:0], f.seq, feedBatch)
+		f.batch = records
+		if !ok {
+			f.gone()
+			return false
+		}
+		if len(records) == 0 {
+			break
+		}
+		if f.frame(records) != nil {
+			return false
+		}
+		if len(records) < feedBatch {
+			break
+		}
+	}
+	if f.silent >= bookmarkPeriod {
+		return f.bookmark() == nil
+	}
+	return true
+}
+
+// frame writes records as one message. Its id is that of the last one, so that a client resumes after it.
+func (f *feed) frame(records []probe.Record) error {
+	data := append(f.out[:0], '[')
+	for i := range records {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = fold.AppendRecord(data, &records[i])
+	}
+	f.out = append(data, ']')
+	f.seq = records[len(records)-1].Seq
+	return f.message("frame", f.out)
+}
+
+// bookmark says how far the feed is, although nothing happened.
+func (f *feed) bookmark() error {
+	return f.message("bookmark", fmt.Appendf(nil, `{"seq":%d}`, f.seq))
+}
+
+// gone says that the client has to list again.
+func (f *feed) gone() {
+	// Whether it arrives is all the same: the stream ends here.
+	_ = f.message("gone", fmt.Appendf(nil, `{"oldest":%d,"last":%d}`, f.log.Oldest(), f.log.Last()))
+}
+
+// message writes one message and flushes it. Data holds no line break: it is JSON.
+func (f *feed) message(event string, data []byte) error {
+	f.silent = 0
+	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
+	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
+		return err
+	}
+	return f.rc.Flush()
+}

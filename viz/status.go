@@ -1,0 +1,67 @@
+package viz
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reasons are what a kube-apiserver would say for the statuses we answer ourselves.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusForbidden:             metav1.StatusReasonForbidden,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+}
+
+// writeStatus answers with an error in the form every client of the port knows, kubectl and page alike.
+func writeStatus(w http.ResponseWriter, code int, message string) {
+	writeJSON(w, code, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Message:  message,
+		Reason:   reasons[code],
+		Code:     int32(code),
+	})
+}
+
+// writeError answers with an error, under the status it carries, or 500.
+func writeError(w http.ResponseWriter, err error) {
+	var refused *refusal
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &refused):
+		writeStatus(w, refused.code, refused.message)
+	case errors.As(err, &status):
+		written := status.Status()
+		written.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		writeJSON(w, int(written.Code), written)
+	default:
+		writeStatus(w, http.StatusInternalServerError, err.Error())
+	}
+}
+
+func serveMethodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	writeStatus(w, http.StatusMethodNotAllowed, r.Method+" is not supported here")
+}
+
+// writeJSON answers with value as JSON.
+func writeJSON(w http.ResponseWriter, code int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, "answer is not JSON: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	// The peer may have gone; there is nobody else to tell.
+	_, _ = w.Write(body)
+}

@@ -1,0 +1,156 @@
+package viz
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+// framePeriod is how often the log is folded and a feed is written: two frames of a 60 Hz screen, and few enough
+// messages that a page keeps up with fifty thousand records a second.
+const framePeriod = 33 * time.Millisecond
+
+// Config is what the page needs to know. Log is required.
+type Config struct {
+	// Log is what the page shows.
+	Log *probe.Log
+	// Snapshot returns the components' own Snapshots as something that marshals to JSON; nil: /viz/state is 404.
+	Snapshot func() any
+	// World holds the watchers made from the page; nil: they cannot be made.
+	World World
+	// API answers every path that is not the page's, as a kube-apiserver would; nil: 404.
+	API http.Handler
+	// Book answers /book/ and below; nil: 404.
+	Book http.Handler
+	// Hosts are the names and addresses by which the server may be called besides loopback, as in [Guard].
+	Hosts []string
+	// Clock paces the feed and the fold; nil: the real one. Never the world's clock: a page shows a held world, too.
+	Clock clock.WithTicker
+	// Switches are shown as they are: "fifo" to "real", and so on.
+	Switches map[string]string
+}
+
+// UI serves the page. It is an http.Handler for the whole port.
+type UI struct {
+	// Set by New, never changed.
+	config  Config
+	id      string // tells this process's log from another one's: a page that outlives us must begin again
+	folder  *folder
+	assets  *assets
+	handler http.Handler
+
+	done chan struct{} // closed by Run when it ends, never sent on: open feeds end
+}
+
+var _ http.Handler = (*UI)(nil)
+
+// New returns the page for a log. It starts nothing; [UI.Run] does.
+func New(config Config) *UI {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	u := &UI{
+		config: config,
+		id:     rand.Text(),
+		folder: newFolder(config.Log),
+		assets: newAssets(),
+		done:   make(chan struct{}),
+	}
+	u.handler = Guard(config.Hosts...)(u.routes())
+	return u
+}
+
+// Run keeps the folded state current until ctx is done, then ends every open feed. It is called once.
+func (u *UI) Run(ctx context.Context) {
+	defer close(u.done)
+	u.folder.run(ctx, u.config.Clock)
+}
+
+// ServeHTTP answers one request, if the [Guard] lets it in.
+func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.ServeHTTP(w, r) }
+
+func (u *UI) routes() http.Handler {
+	router := chi.NewRouter()
+	router.Use(middleware.GetHead)
+	router.Get("/", u.serveStage)
+	router.Get("/viz/snapshot", u.serveSnapshot)
+	router.Get("/viz/events", u.serveEvents)
+	router.Get("/viz/points", servePoints)
+	router.Get("/viz/state", u.serveState)
+	router.Get("/viz/watchers", u.listWatchers)
+	router.Post("/viz/watchers", u.addWatcher)
+	router.Delete("/viz/watchers/{id}", u.removeWatcher)
+	router.Get("/viz/assets/*", u.assets.serve)
+	if book := u.config.Book; book != nil {
+		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
+		router.Handle("/book/*", book)
+	}
+	router.NotFound(u.serveElse)
+	router.MethodNotAllowed(serveMethodNotAllowed)
+	return router
+}
+
+// serveElse leaves every other path to the API.
+func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
+	if u.config.API == nil {
+		writeStatus(w, http.StatusNotFound, "there is nothing at this path")
+		return
+	}
+	u.config.API.ServeHTTP(w, r)
+}
+
+// serveSnapshot is the list of the page's list-watch: everything up to seq.
+func (u *UI) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
+	seq, state := u.folder.snapshot()
+	writeJSON(w, http.StatusOK, struct {
+		Seq      uint64            `json:"seq"`
+		Log      string            `json:"log"`
+		Switches map[string]string `json:"switches,omitempty"`
+		State    json.RawMessage   `json:"state"`
+	}{seq, u.id, u.config.Switches, state})
+}
+
+// serveState shows what the components say of themselves, pulled this moment.
+func (u *UI) serveState(w http.ResponseWriter, _ *http.Request) {
+	if u.config.Snapshot == nil {
+		writeStatus(w, http.StatusNotFound, "no component to ask: this page shows a log only")
+		return
+	}
+	writeJSON(w, http.StatusOK, u.config.Snapshot())
+}
+
+// pointInfo is one row of the table of points, as the page's fold reads it.
+type pointInfo struct {
+	Name    string   `json:"name"`
+	Station string   `json:"station"`
+	Op      string   `json:"op"`
+	Opens   string   `json:"opens,omitempty"`
+	Queue   string   `json:"queue,omitempty"`
+	Args    []string `json:"args"`
+	Lane    string   `json:"lane,omitempty"`
+	Locked  bool     `json:"locked,omitempty"`
+	Anomaly bool     `json:"anomaly,omitempty"`
+	Fact    string   `json:"fact"`
+	Says    string   `json:"says"`
+}
+
+func servePoints(w http.ResponseWriter, _ *http.Request) {
+	table := []pointInfo{}
+	for _, p := range probe.Points() {
+		info := p.Info()
+		args := append([]string{}, info.ArgNames()...)
+		table = append(table, pointInfo{
+			Name: info.Name, Station: string(info.Station), Op: string(info.Op), Opens: info.Opens, Queue: info.Queue,
+			Args: args, Lane: info.Lane, Locked: info.Locked, Anomaly: info.Anomaly, Fact: info.Fact, Says: info.Says,
+		})
+	}
+	writeJSON(w, http.StatusOK, table)
+}

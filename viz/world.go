@@ -1,0 +1,139 @@
+package viz
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// maxBody is the largest request body the page's own commands accept.
+const maxBody = 16 << 10
+
+// World is the running pipeline as far as the page may act on it.
+type World interface {
+	// AddWatcher opens one more watch against the API, as a client of its own, and keeps it open until it is removed
+	// or the world ends; ctx is only for the opening. An error that is an apierrors.APIStatus keeps its status.
+	AddWatcher(ctx context.Context, options WatcherOptions) (id string, err error)
+	// RemoveWatcher closes a watch that AddWatcher opened. An unknown id is an apierrors.NotFound.
+	RemoveWatcher(id string) error
+	// Watchers returns the watches that are open or being opened again, in the order in which they were added.
+	Watchers() []WatcherInfo
+}
+
+// WatcherOptions says what a watcher made from the page wants. They are checked before AddWatcher sees them, except
+// ResourceVersion, which is opaque to clients.
+type WatcherOptions struct {
+	Resource        string `json:"resource"`  // "" is pods
+	Namespace       string `json:"namespace"` // "" is all
+	LabelSelector   string `json:"labelSelector"`
+	FieldSelector   string `json:"fieldSelector"`
+	ResourceVersion string `json:"resourceVersion"` // "" begins with the state as synthetic ADDED events
+	Bookmarks       bool   `json:"bookmarks"`
+}
+
+// WatcherInfo is one watcher made from the page.
+type WatcherInfo struct {
+	ID string `json:"id"`
+	// UserAgent is what the watcher calls itself on the wire; the page finds its lane by it.
+	UserAgent string         `json:"userAgent"`
+	Options   WatcherOptions `json:"options"`
+	// Error says why it is not open at the moment, "" if it is.
+	Error string `json:"error,omitempty"`
+}
+
+func (u *UI) listWatchers(w http.ResponseWriter, _ *http.Request) {
+	watchers := []WatcherInfo{}
+	if u.config.World != nil {
+		watchers = append(watchers, u.config.World.Watchers()...)
+	}
+	writeJSON(w, http.StatusOK, watchers)
+}
+
+func (u *UI) addWatcher(w http.ResponseWriter, r *http.Request) {
+	if u.config.World == nil {
+		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could watch")
+		return
+	}
+	options, err := readOptions(w, r)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	id, err := u.config.World.AddWatcher(r.Context(), options)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusCreated, map[string]string{"id": id})
+}
+
+func (u *UI) removeWatcher(w http.ResponseWriter, r *http.Request) {
+	if u.config.World == nil {
+		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could watch")
+		return
+	}
+	if err := u.config.World.RemoveWatcher(chi.URLParam(r, "id")); err != nil {
+		writeError(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// readOptions reads and checks the body of a request.
+func readOptions(w http.ResponseWriter, r *http.Request) (WatcherOptions, error) {
+	var options WatcherOptions
+	if err := readJSON(w, r, &options); err != nil {
+		return options, err
+	}
+	if options.Resource == "" {
+		options.Resource = "pods"
+	}
+	if _, err := labels.Parse(options.LabelSelector); err != nil {
+		return options, refuse(http.StatusBadRequest, "labelSelector: %v", err)
+	}
+	if _, err := fields.ParseSelector(options.FieldSelector); err != nil {
+		return options, refuse(http.StatusBadRequest, "fieldSelector: %v", err)
+	}
+	return options, nil
+}
+
+// readJSON reads one JSON value of at most maxBody bytes into target.
+func readJSON(w http.ResponseWriter, r *http.Request, target any) error {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "application/json" {
+		return refuse(http.StatusUnsupportedMediaType, "Content-Type: want application/json")
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(target)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return refuse(http.StatusRequestEntityTooLarge, "body: more than %d bytes", maxBody)
+	}
+	if err != nil {
+		return refuse(http.StatusBadRequest, "body: %v", err)
+	}
+	if decoder.More() {
+		return refuse(http.StatusBadRequest, "body: more than one value")
+	}
+	return nil
+}
+
+// refusal is an error with the status a client gets for it.
+type refusal struct {
+	code    int
+	message string
+}
+
+func refuse(code int, format string, args ...any) error {
+	return &refusal{code: code, message: fmt.Sprintf(format, args...)}
+}
+
+func (r *refusal) Error() string { return r.message }
