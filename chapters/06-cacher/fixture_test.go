@@ -1,0 +1,303 @@
+package cacher
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/probe"
+	"listwatch/internal/scheme"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const prefix = "/registry/pods"
+
+// fixture is a cacher over the in-memory etcd, running in a bubble.
+type fixture struct {
+	*Cacher
+	t     *testing.T
+	ctx   context.Context
+	etcd  *mvcc.Store
+	raw   *gatedStorage
+	store *CacheDelegator
+	log   *probe.Log
+}
+
+// run calls f in a bubble, with a cacher that is ready, and checks that nothing is left of it afterwards.
+func run(t *testing.T, change func(*Config), f func(*fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fix := newFixture(t, change)
+		ctx, cancel := context.WithCancel(t.Context())
+		fix.ctx = ctx
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			fix.Run(ctx)
+		}()
+		if err := fix.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		f(fix)
+		cancel()
+		<-ended
+	})
+}
+
+func newFixture(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
+	clk := clock.RealClock{}
+	fix := &fixture{t: t, etcd: mvcc.New(clk), log: probe.NewLog(clk, 0)}
+	p := probe.New(fix.log).Resource("pods")
+	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := etcd3.New(etcd3.Config{
+		Client: fix.etcd, Codec: codec, NewFunc: newPod, NewListFunc: newPodList,
+		ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Clock: clk, Probe: p,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix.raw = &gatedStorage{Interface: store}
+	config := Config{
+		Storage: fix.raw, ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Namespaced: true,
+		KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
+		Clock: clk, Probe: p, UseWatchList: true,
+	}
+	if change != nil {
+		change(&config)
+	}
+	fix.Cacher, err = New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix.store = NewCacheDelegator(fix.Cacher, fix.raw)
+	return fix
+}
+
+// gatedStorage is a storage that a test can break.
+type gatedStorage struct {
+	storage.Interface
+	noProgress   bool  // progress requests are lost
+	listErr      error // every list fails
+	watchErr     error // every watch fails
+	lists, gets  int
+	currentCalls int
+	suggested    []runtime.Object
+}
+
+func (g *gatedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
+	g.lists++
+	if g.listErr != nil {
+		return g.listErr
+	}
+	return g.Interface.GetList(ctx, key, opts, out)
+}
+
+func (g *gatedStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	g.gets++
+	return g.Interface.Get(ctx, key, opts, out)
+}
+
+func (g *gatedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if g.watchErr != nil {
+		return nil, g.watchErr
+	}
+	return g.Interface.Watch(ctx, key, opts)
+}
+
+func (g *gatedStorage) RequestWatchProgress(ctx context.Context) error {
+	if g.noProgress {
+		return nil
+	}
+	return g.Interface.RequestWatchProgress(ctx)
+}
+
+func (g *gatedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
+	g.suggested = append(g.suggested, cached)
+	return g.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached)
+}
+
+func newPod() runtime.Object     { return &corev1.Pod{} }
+func newPodList() runtime.Object { return &corev1.PodList{} }
+
+func keyFunc(obj runtime.Object) (string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", err
+	}
+	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
+}
+
+func podAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	l, f, err := storage.DefaultNamespaceScopedAttr(obj)
+	if pod, ok := obj.(*corev1.Pod); ok && err == nil {
+		f["spec.nodeName"] = pod.Spec.NodeName
+	}
+	return l, f, err
+}
+
+// withTrigger indexes pods by their node.
+func withTrigger(c *Config) {
+	c.Indexers = map[string]func(runtime.Object) string{
+		"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
+	}
+}
+
+// pod returns a pod from "default/a", with labels and node from "app=x node=n1".
+func pod(id string, attributes ...string) *corev1.Pod {
+	namespace, name, _ := strings.Cut(id, "/")
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	set(p, attributes)
+	return p
+}
+
+func set(p *corev1.Pod, attributes []string) {
+	p.Labels = map[string]string{}
+	for _, attribute := range attributes {
+		name, value, _ := strings.Cut(attribute, "=")
+		if name == "node" {
+			p.Spec.NodeName = value
+			continue
+		}
+		p.Labels[name] = value
+	}
+}
+
+// create, update and remove write through the delegator and return the resource version.
+func (f *fixture) create(id string, attributes ...string) string {
+	f.t.Helper()
+	out := &corev1.Pod{}
+	if err := f.store.Create(f.ctx, prefix+"/"+id, pod(id, attributes...), out); err != nil {
+		f.t.Fatalf("create %s: %v", id, err)
+	}
+	return out.ResourceVersion
+}
+
+func (f *fixture) update(id string, attributes ...string) string {
+	f.t.Helper()
+	out := &corev1.Pod{}
+	change := func(current runtime.Object) (runtime.Object, error) {
+		p := current.(*corev1.Pod)
+		set(p, attributes)
+		if p.Annotations == nil {
+			p.Annotations = map[string]string{}
+		}
+		p.Annotations["update"] += "x" // or etcd would be spared the write
+		return p, nil
+	}
+	if err := f.store.GuaranteedUpdate(f.ctx, prefix+"/"+id, out, false, nil, change, nil); err != nil {
+		f.t.Fatalf("update %s: %v", id, err)
+	}
+	return out.ResourceVersion
+}
+
+func (f *fixture) remove(id string) string {
+	f.t.Helper()
+	out := &corev1.Pod{}
+	if err := f.store.Delete(f.ctx, prefix+"/"+id, out, nil, nil, nil); err != nil {
+		f.t.Fatalf("delete %s: %v", id, err)
+	}
+	return out.ResourceVersion
+}
+
+// everything returns options for a watch of the whole resource from rv.
+func everything(rv string) storage.ListOptions {
+	return storage.ListOptions{ResourceVersion: rv, Predicate: storage.Everything, Recursive: true}
+}
+
+// selecting returns options for a recursive watch with selectors; "" selects everything.
+func selecting(rv, label, field string) storage.ListOptions {
+	opts := everything(rv)
+	opts.Predicate.GetAttrs = podAttrs
+	opts.Predicate.Label = must(labels.Parse(label))
+	opts.Predicate.Field = must(fields.ParseSelector(field))
+	opts.Predicate.IndexFields = []string{"spec.nodeName"}
+	return opts
+}
+
+// watchList returns opts with initial events and a bookmark at their end.
+func watchList(opts storage.ListOptions) storage.ListOptions {
+	yes := true
+	opts.SendInitialEvents = &yes
+	opts.Predicate.AllowWatchBookmarks = true
+	return opts
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// watch begins a watch of key, relative to the prefix.
+func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
+	f.t.Helper()
+	w, err := f.store.Watch(f.ctx, prefix+key, opts)
+	if err != nil {
+		f.t.Fatalf("watch %s: %v", key, err)
+	}
+	return w
+}
+
+// seen returns what w has to say until everybody waits: "ADDED default/a 5" and so on, "closed" at the end if it is.
+func seen(w watch.Interface) []string {
+	var events []string
+	for {
+		synctest.Wait()
+		select {
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return append(events, "closed")
+			}
+			events = append(events, describeEvent(event))
+		default:
+			return events
+		}
+	}
+}
+
+func describeEvent(event watch.Event) string {
+	switch obj := event.Object.(type) {
+	case *metav1.Status:
+		return fmt.Sprintf("ERROR %d %s", obj.Code, obj.Reason)
+	case *corev1.Pod:
+		if event.Type != watch.Bookmark {
+			return fmt.Sprintf("%s %s/%s %s", event.Type, obj.Namespace, obj.Name, obj.ResourceVersion)
+		}
+		if obj.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+			return "END " + obj.ResourceVersion
+		}
+		return "BOOKMARK " + obj.ResourceVersion
+	}
+	return fmt.Sprintf("%s %T", event.Type, event.Object)
+}
+
+// is compares what was seen with what should have been: "ADDED default/a 2, closed".
+func (f *fixture) is(what string, got []string, want string) {
+	f.t.Helper()
+	if joined := strings.Join(got, ", "); joined != want {
+		f.t.Errorf("%s:\n got %s\nwant %s", what, joined, want)
+	}
+}
