@@ -130,4 +130,6 @@ func describe(event watch.Event) string {
 	}
 }
 
-func testContext(t *testing.T) context.Context { return t.Context() }
+func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
+}

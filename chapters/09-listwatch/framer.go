@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,9 @@ func newFrameReader(reader io.Reader) *frameReader {
 func (f *frameReader) ReadFrame() ([]byte, error) {
 	var scan braceScanner
 	for {
+		if scan.depth == 0 {
+			f.skipSpace() // or a frame of exactly the limit would not fit behind it
+		}
 		n, done, err := scan.scan(f.buf[f.start:f.end], scan.n)
 		if err != nil {
 			return nil, err
@@ -59,6 +63,12 @@ func (f *frameReader) ReadFrame() ([]byte, error) {
 		if err := f.fill(); err != nil {
 			return nil, f.readError(err, scan.depth > 0)
 		}
+	}
+}
+
+func (f *frameReader) skipSpace() {
+	for f.start < f.end && bytes.IndexByte([]byte(" \t\r\n"), f.buf[f.start]) >= 0 {
+		f.start++
 	}
 }
 
@@ -114,9 +124,7 @@ func (s *braceScanner) scan(data []byte, from int) (n int, done bool, err error)
 		case b == '{':
 			s.depth++
 		case s.depth == 0:
-			if b != ' ' && b != '\n' && b != '\r' && b != '\t' {
-				return 0, false, &DecodeError{fmt.Errorf("invalid character %q where an object should begin", b)}
-			}
+			return 0, false, &DecodeError{fmt.Errorf("invalid character %q where an object should begin", b)}
 		case b == '"':
 			s.inString = true
 		case b == '}':

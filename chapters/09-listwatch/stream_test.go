@@ -1,22 +1,42 @@
 package listwatch
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
 )
+
+func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
+	t.Helper()
+	w, err := NewListWatch(s.rest(change), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
 
 func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serve(t, streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2"))))
-		lw := NewListWatch(s.rest(nil), "pods", "default", nil)
-		seconds := int64(590)
-		w, err := lw.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0", AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ended := false
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2")))(w, r)
+			ended = true
+		})
+		w := openWatch(t, s, nil)
 		for _, want := range []string{"ADDED a@1", "DELETED a@2"} {
 			if got := describe(<-w.ResultChan()); got != want {
 				t.Errorf("got %s, want %s", got, want)
@@ -27,9 +47,323 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 		if event, ok := <-w.ResultChan(); ok {
 			t.Errorf("after Stop: got %s, want a closed channel", describe(event))
 		}
-		want := "0s GET /api/v1/namespaces/default/pods?allowWatchBookmarks=true&resourceVersion=0&timeout=9m50s&timeoutSeconds=590&watch=true"
-		if got := s.log(); got != want {
-			t.Errorf("asked\n got %s\nwant %s", got, want)
+		synctest.Wait()
+		if !ended {
+			t.Error("the server still serves the watch")
 		}
 	})
+}
+
+func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
+	for _, name := range []string{"blocked in Decode", "blocked in send"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				frames := []string{}
+				if name == "blocked in send" {
+					frames = append(frames, frame(watch.Added, pod("a", "1")))
+				}
+				s := serve(t, streaming(frames...))
+				ctx, cancel := contextWithCancel(t)
+				w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				cancel()
+				synctest.Wait()
+				if got := collect(w); got != "" {
+					t.Errorf("after cancel: got %s, want nothing, not even an ERROR", got)
+				}
+				// No Stop: the goroutine has ended and the body is closed, or the bubble would not end.
+			})
+		})
+	}
+}
+
+func TestStopFreesAReaderThatIsBlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader, writer := io.Pipe()
+		sw := NewStreamWatcher(NewDecoder(reader, decoder), reporter(), nil)
+		sw.Start(t.Context())
+		synctest.Wait() // blocked in Decode
+		sw.Stop()
+		if _, err := writer.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("write to the stopped stream: got %v, want a closed pipe", err)
+		}
+		if _, ok := <-sw.ResultChan(); ok {
+			t.Error("got an event after Stop, want a closed channel")
+		}
+	})
+}
+
+func TestStopFreesASenderThatIsBlocked(t *testing.T) {
+	for _, text := range []string{frame(watch.Added, pod("a", "1")), "garbage"} {
+		synctest.Test(t, func(t *testing.T) {
+			sw := NewStreamWatcher(NewDecoder(body(text), decoder), reporter(), nil)
+			sw.Start(t.Context())
+			synctest.Wait() // blocked in send
+			sw.Stop()
+			if _, ok := <-sw.ResultChan(); ok {
+				t.Error("got an event after Stop, want a closed channel")
+			}
+		})
+	}
+}
+
+func TestStopMayBeCalledByManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader, _ := io.Pipe()
+		sw := NewStreamWatcher(NewDecoder(reader, decoder), reporter(), nil)
+		sw.Start(t.Context())
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(sw.Stop)
+		}
+		wg.Wait()
+	})
+}
+
+func reporter() Reporter {
+	return apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, clientWatchDecoding)
+}
+
+func body(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(text)) }
+
+// The connection may break after any byte. Whatever had arrived whole is delivered, and nothing else: no ERROR.
+func TestStreamCutAtEveryByteDeliversWholeFramesOnly(t *testing.T) {
+	first := frame(watch.Added, awkwardPod())
+	second := frame(watch.Modified, pod("b", "2"))
+	text := first + "\n  " + second
+	for cut := range len(text) + 1 {
+		synctest.Test(t, func(t *testing.T) {
+			sw := NewStreamWatcher(NewDecoder(body(text[:cut]), decoder), reporter(), nil)
+			sw.Start(t.Context())
+			want := ""
+			if cut >= len(first)-1 { // the newline is not part of it
+				want = "ADDED a@1"
+			}
+			if cut >= len(text)-1 {
+				want = "ADDED a@1 MODIFIED b@2"
+			}
+			if got := collect(sw); got != want {
+				t.Errorf("cut at %d of %d: got %q, want %q", cut, len(text), got, want)
+			}
+		})
+	}
+}
+
+func awkwardPod() *corev1.Pod {
+	p := pod("a", "1")
+	p.Annotations = map[string]string{"x": `}{"\" \\" é {{`, `\`: "\\\\\""}
+	return p
+}
+
+// Where the network cuts the stream means nothing.
+func TestStreamInPiecesOfEverySize(t *testing.T) {
+	text := frame(watch.Added, awkwardPod()) + frame(watch.Modified, pod("b", "2")) + frame(watch.Deleted, pod("b", "3"))
+	for size := 1; size <= len(text); size++ {
+		d := NewDecoder(&pieces{text: text, size: size}, decoder)
+		var got []string
+		for {
+			typ, obj, err := d.Decode()
+			if err != nil {
+				if err != io.EOF {
+					t.Fatalf("pieces of %d: %v", size, err)
+				}
+				break
+			}
+			got = append(got, describe(watch.Event{Type: typ, Object: obj}))
+		}
+		if want := "[ADDED a@1 MODIFIED b@2 DELETED b@3]"; fmt.Sprint(got) != want {
+			t.Fatalf("pieces of %d: got %v, want %s", size, got, want)
+		}
+	}
+}
+
+// pieces gives size bytes per Read, and its last bytes together with io.EOF.
+type pieces struct {
+	text string
+	size int
+}
+
+func (p *pieces) Read(buf []byte) (int, error) {
+	n := copy(buf[:min(len(buf), p.size)], p.text)
+	p.text = p.text[n:]
+	if p.text == "" {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (p *pieces) Close() error { return nil }
+
+// A server that speaks nonsense is worth one message, a broken connection is not.
+func TestHowAStreamEnds(t *testing.T) {
+	good := frame(watch.Added, pod("a", "1"))
+	rows := []struct {
+		name string
+		body io.ReadCloser
+		want string
+	}{
+		{"in an orderly way", body(good), "ADDED a@1"},
+		{"within a frame", body(good + good[:9]), "ADDED a@1"},
+		{"with a reset connection", broken(good, errors.New("read tcp: connection reset by peer")), "ADDED a@1"},
+		{"with a timeout", broken(good, timeout{}), "ADDED a@1"},
+		{"with an error nobody knows", broken(good, errors.New("flux")), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with garbage between frames", body(good + "garbage" + good), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with garbage within a frame", body(good + `{"type":x}`), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with another JSON value", body(good + `[1]`), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with an unknown type", body(good + strings.Replace(good, "ADDED", "FROBNICATED", 1) + good), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with a type that reads like a broken connection", body(strings.Replace(good, "ADDED", "connection reset by peer", 1)), "ERROR 500 ClientWatchDecoding"},
+		{"with an unknown kind", body(strings.Replace(good, `"Pod"`, `"Frob"`, 1)), "ERROR 500 ClientWatchDecoding"},
+		{"without an object", body(`{"type":"ADDED"}`), "ERROR 500 ClientWatchDecoding"},
+		{"with an error of the server", body(good + frame(watch.Error, status(expired()))), "ADDED a@1 ERROR 410"},
+		{"with a frame of 16 MiB and a byte", body(good + huge(maxFrameSize+1)), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"after a frame of 16 MiB", body(good + huge(maxFrameSize)), "ADDED a@1 ADDED a@1"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sw := NewStreamWatcher(NewDecoder(row.body, decoder), reporter(), nil)
+				sw.Start(t.Context())
+				if got := collect(sw); got != row.want {
+					t.Errorf("got %s, want %s", got, row.want)
+				}
+			})
+		})
+	}
+}
+
+func expired() error { return apierrors.NewResourceExpired("too old resource version: 1 (9)") }
+
+func status(err error) *metav1.Status {
+	var e *apierrors.StatusError
+	errors.As(err, &e)
+	return &e.ErrStatus
+}
+
+// huge returns a frame of n bytes: {"type":"ADDED","object":{...,"x":"yyyy…"}}
+func huge(n int) string {
+	p := pod("a", "1")
+	p.Annotations = map[string]string{"x": ""}
+	bare := strings.TrimSpace(frame(watch.Added, p))
+	return strings.Replace(bare, `"x":""`, `"x":"`+strings.Repeat("y", n-len(bare))+`"`, 1)
+}
+
+func broken(text string, err error) io.ReadCloser {
+	return io.NopCloser(io.MultiReader(strings.NewReader(text), &failingReader{err}))
+}
+
+type failingReader struct{ err error }
+
+func (r *failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+type timeout struct{}
+
+func (timeout) Error() string   { return "i/o timeout" }
+func (timeout) Timeout() bool   { return true }
+func (timeout) Temporary() bool { return true }
+
+func TestObjectOf20MiBIsTooLargeAndIsNotHeldInMemory(t *testing.T) {
+	text := huge(20 << 20)
+	d := NewDecoder(body(text), decoder)
+	if _, _, err := d.Decode(); !errors.Is(err, ErrObjectTooLarge) {
+		t.Errorf("got %v, want ErrObjectTooLarge", err)
+	}
+	if got := len(d.frames.buf); got != maxFrameSize {
+		t.Errorf("the buffer has grown to %d, want %d", got, maxFrameSize)
+	}
+}
+
+func TestBufferDoublesFromOneKiB(t *testing.T) {
+	d := NewDecoder(body(frame(watch.Added, pod("a", "1"))+huge(5000)), decoder)
+	for _, want := range []int{1 << 10, 8 << 10} {
+		if _, _, err := d.Decode(); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(d.frames.buf); got != want {
+			t.Errorf("buffer: got %d, want %d", got, want)
+		}
+	}
+}
+
+func TestProbesOfAStream(t *testing.T) {
+	rows := []struct {
+		name string
+		text string
+		want string
+	}{
+		{"ends", frame(watch.Added, pod("a", "7")) + frame(watch.Error, status(expired())), "The client decodes ADDED default/a at 7.\nThe client decodes ERROR  at 0.\nThe client sees the end of the stream: the server closed it."},
+		{"breaks", frame(watch.Added, pod("a", "7")) + "{", "The client decodes ADDED default/a at 7.\nThe client sees the end of the stream: unexpected EOF."},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := probe.NewLog(clock.RealClock{}, 0)
+				sw := NewStreamWatcher(NewDecoder(body(row.text), decoder), reporter(), probe.New(log))
+				sw.Start(t.Context())
+				collect(sw)
+				synctest.Wait()
+				records, _ := log.Since(nil, 0, 100)
+				var told []string
+				for i := range records {
+					told = append(told, records[i].Sentence())
+				}
+				if got := strings.Join(told, "\n"); got != row.want {
+					t.Errorf("told\n%s\nwant\n%s", got, row.want)
+				}
+			})
+		})
+	}
+}
+
+// Backpressure: a client that does not receive stops the server from writing, and loses nothing.
+func TestClientThatDoesNotReceiveStopsTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000
+		written := 0
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for i := range n {
+				fmt.Fprint(w, frame(watch.Added, pod("a", fmt.Sprint(i))))
+				http.NewResponseController(w).Flush()
+				written++
+			}
+		})
+		w := openWatch(t, s, nil)
+		time.Sleep(time.Minute)
+		if written > n/2 {
+			t.Errorf("the server wrote %d of %d frames to a client that takes none", written, n)
+		}
+		if got := strings.Count(collect(w), "ADDED"); got != n {
+			t.Errorf("got %d events, want %d", got, n)
+		}
+	})
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte(`{"type":"ADDED","object":{}} {"a":"}\""}`), uint8(3))
+	f.Add([]byte(`{"a":[}]}x`), uint8(1))
+	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
+		whole := framesOf(t, string(data), len(data)+1)
+		pieced := framesOf(t, string(data), int(size)%16+1)
+		if whole != pieced {
+			t.Errorf("read at once\n%q\nin pieces\n%q", whole, pieced)
+		}
+	})
+}
+
+func framesOf(t *testing.T, text string, size int) string {
+	frames := newFrameReader(&pieces{text: text, size: size})
+	var got []string
+	for {
+		frame, err := frames.ReadFrame()
+		if err != nil {
+			return strings.Join(append(got, err.Error()), "\n")
+		}
+		if len(frame) == 0 || frame[len(frame)-1] != '}' {
+			t.Fatalf("a frame that does not end in a brace: %q", frame)
+		}
+		got = append(got, string(frame))
+	}
 }
