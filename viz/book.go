@@ -137,27 +137,27 @@ const (
 )
 
 var bookLoop = []bookBox{
-	{2, "etcd3", 30, bookServerY, 100},
-	{3, "reflector", 180, bookServerY, 110},
-	{4, "watchCache", 340, bookServerY, 120},
-	{6, "Cacher", 510, bookServerY, 100},
-	{5, "cacheWatcher", 660, bookServerY, 130},
-	{8, "handlers", 840, bookServerY, 110},
-	{9, "ListWatch", 840, bookClientY, 110},
-	{3, "reflector", 690, bookClientY, 110},
-	{10, "FIFO", 560, bookClientY, 90},
-	{11, "indexer", 420, bookClientY, 100},
-	{12, "processor", 260, bookClientY, 120},
-	{14, "controllers", 30, bookClientY, 130},
-	{7, "registry", 30, 108, 110},
+	{2, "etcd3", 10, bookServerY, 100},
+	{3, "reflector", 150, bookServerY, 120},
+	{4, "watchCache", 310, bookServerY, 145},
+	{6, "Cacher", 495, bookServerY, 105},
+	{5, "cacheWatcher", 640, bookServerY, 160},
+	{8, "handlers", 840, bookServerY, 125},
+	{9, "ListWatch", 835, bookClientY, 130},
+	{3, "reflector", 669, bookClientY, 120},
+	{10, "FIFO", 533, bookClientY, 90},
+	{11, "indexer", 372, bookClientY, 115},
+	{12, "processor", 196, bookClientY, 130},
+	{14, "controllers", 10, bookClientY, 140},
+	{7, "registry", 10, 108, 115},
 }
 
 // bookArrows are the ways between them, as SVG paths.
 var bookArrows = []string{
-	"M130 53H178", "M290 53H338", "M460 53H508", "M610 53H658", "M790 53H838",
-	"M895 76V184",
-	"M840 209H802", "M690 209H652", "M560 209H522", "M420 209H382", "M260 209H162",
-	"M80 186V156", "M80 108V78",
+	"M110 53H148", "M270 53H308", "M455 53H493", "M600 53H638", "M800 53H838",
+	"M902 76V184",
+	"M835 209H791", "M669 209H625", "M533 209H489", "M372 209H328", "M196 209H152",
+	"M60 186V156", "M60 108V78",
 }
 
 // bookPathOf returns the path of the chapter of a number, the contents page if there is none.
