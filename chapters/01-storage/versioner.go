@@ -16,6 +16,9 @@ import (
 // Upstream: k8s.io/apiserver/pkg/storage/api_object_versioner.go: APIObjectVersioner
 type APIObjectVersioner struct{}
 
+// revisionBits is the size of an etcd revision, which is an int64 and never negative.
+const revisionBits = 63
+
 // UpdateObject stamps obj with rv. It refuses 0, which no stored object has.
 func (APIObjectVersioner) UpdateObject(obj runtime.Object, rv uint64) error {
 	if rv == 0 {
@@ -67,12 +70,15 @@ func (v APIObjectVersioner) ObjectResourceVersion(obj runtime.Object) (uint64, e
 }
 
 // ParseResourceVersion returns the number behind a resource version. "" and "0" both give 0. Anything but an unsigned
-// decimal number is an [InvalidError].
+// decimal number that can be an etcd revision, which has 63 bits, is an [InvalidError].
+//
+// Upstream: k8s.io/apiserver/pkg/storage/api_object_versioner.go: (APIObjectVersioner).ParseResourceVersion
+// Differs: upstream accepts 64 bits, and an exact list at such a version wraps around to a list at the newest.
 func (APIObjectVersioner) ParseResourceVersion(resourceVersion string) (uint64, error) {
 	if resourceVersion == "" || resourceVersion == "0" {
 		return 0, nil
 	}
-	rv, err := strconv.ParseUint(resourceVersion, 10, 64)
+	rv, err := strconv.ParseUint(resourceVersion, 10, revisionBits)
 	if err != nil {
 		return 0, NewInvalidError(field.ErrorList{
 			field.Invalid(field.NewPath("resourceVersion"), resourceVersion, err.Error()),

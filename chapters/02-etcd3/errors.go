@@ -86,7 +86,7 @@ func interpretWatchError(err error) apierrors.APIStatus {
 	var withStatus apierrors.APIStatus
 	var corrupt *corruptObjectDeletedError
 	switch {
-	case errors.Is(err, rpctypes.ErrCompacted):
+	case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, errPreviousCompacted):
 		return apierrors.NewResourceExpired(watchExpired)
 	case errors.As(err, &corrupt):
 		return &apierrors.StatusError{ErrStatus: metav1.Status{

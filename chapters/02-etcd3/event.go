@@ -1,6 +1,7 @@
 package etcd3
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -33,13 +34,18 @@ func parseKV(kv *mvccpb.KeyValue) *event {
 	return &event{key: string(kv.Key), value: kv.Value, rev: kv.ModRevision, isCreated: true}
 }
 
-// parseEvent refuses a change whose previous state is not known, because it was compacted meanwhile: whether a
-// selector matched before cannot be guessed.
+// errPreviousCompacted is what parseEvent refuses with.
+var errPreviousCompacted = errors.New("the state before a change is compacted")
+
+// parseEvent refuses a change whose previous state is not known: whether a selector matched before cannot be guessed.
+// That is the case for a watch that resumes right at the compacted revision: the change is still there, and what it
+// changed is not.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: parseEvent
+// Differs: to the reader this is 410 Expired, which is the truth and heals by listing again; upstream reports a 500.
 func parseEvent(e *clientv3.Event) (*event, error) {
 	if !e.IsCreate() && e.PrevKv == nil {
-		return nil, fmt.Errorf("etcd event received with PrevKv=nil (key=%q, modRevision=%d, type=%s)", e.Kv.Key, e.Kv.ModRevision, e.Type)
+		return nil, fmt.Errorf("%s of %s at revision %d: %w", e.Type, e.Kv.Key, e.Kv.ModRevision, errPreviousCompacted)
 	}
 	parsed := &event{
 		key: string(e.Kv.Key), value: e.Kv.Value, rev: e.Kv.ModRevision,

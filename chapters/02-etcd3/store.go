@@ -2,6 +2,7 @@ package etcd3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -152,7 +153,10 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 // decode fills out with stored bytes and stamps it with rev. The error is 500 InternalError.
 func (s *Store) decode(key string, data []byte, rev int64, out runtime.Object) error {
 	obj, kind, err := s.codec.Decode(data, nil, out)
-	if err == nil && obj != out {
+	switch {
+	case len(data) == 0:
+		err = errors.New("it is empty") // which a codec takes for an object without any field
+	case err == nil && obj != out:
 		// The bytes say what they are, and a codec would rather make a new object of that kind than fill out.
 		err = fmt.Errorf("it is a %v, want a %T", kind, out)
 	}

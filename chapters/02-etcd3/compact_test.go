@@ -1,0 +1,145 @@
+package etcd3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/mvcc"
+	"listwatch/internal/routine"
+)
+
+// oldest returns the oldest revision that can be read.
+func oldest(t *testing.T, client *mvcc.Store) int64 {
+	t.Helper()
+	for rev := int64(1); ; rev++ {
+		_, err := client.Get(context.Background(), "x", kubernetes.GetOptions{Revision: rev})
+		if err == nil {
+			return rev
+		}
+		if !errors.Is(err, rpctypes.ErrCompacted) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := newMVCC(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var group routine.Group
+		c := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}})
+		group.Go(ctx, "test.compactor", c.Run)
+		create(t, s, pod("a", "")) // 2
+		time.Sleep(time.Second)
+
+		time.Sleep(DefaultCompactInterval) // writes 3
+		if got := oldest(t, client); got != 1 || c.CompactRevision() != 0 {
+			t.Errorf("after one interval: oldest %d, compacted %d, want nothing compacted", got, c.CompactRevision())
+		}
+		create(t, s, pod("b", ""))         // 4
+		time.Sleep(DefaultCompactInterval) // writes 5
+		if got := oldest(t, client); got != 3 || c.CompactRevision() != 3 {
+			t.Errorf("after two: oldest %d, compacted %d, want 3", got, c.CompactRevision())
+		}
+		time.Sleep(DefaultCompactInterval) // writes 6
+		if got := oldest(t, client); got != 5 {
+			t.Errorf("after three: oldest %d, want 5", got)
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := mvcc.New(clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var group routine.Group
+		first := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute})
+		group.Go(ctx, "test.first", first.Run)
+		time.Sleep(time.Second)
+		second := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute})
+		secondCtx, stopSecond := context.WithCancel(ctx)
+		group.Go(secondCtx, "test.second", second.Run)
+
+		time.Sleep(5*time.Minute + time.Second)
+		if got := client.Revision(); got != 6 {
+			t.Errorf("after five intervals: revision %d, want 6, one write each", got)
+		}
+		if first.CompactRevision() != 5 || second.CompactRevision() != 5 {
+			t.Errorf("known compactions: got %d and %d, want 5 for both", first.CompactRevision(), second.CompactRevision())
+		}
+		stopSecond()
+		time.Sleep(time.Minute)
+		if got := client.Revision(); got != 7 {
+			t.Errorf("one alone: revision %d, want 7", got)
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := mvcc.New(clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var group routine.Group
+		dying, die := context.WithCancel(ctx)
+		group.Go(dying, "test.first", NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute}).Run)
+		time.Sleep(90 * time.Second)
+		die()
+		heir := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute})
+		group.Go(ctx, "test.heir", heir.Run)
+		rev := client.Put("/registry/x", nil)
+		time.Sleep(2*time.Minute + time.Second)
+		if got := heir.CompactRevision(); got != rev {
+			t.Errorf("compacted to %d, want %d, the newest when the heir first looked", got, rev)
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
+	client := mvcc.New(clock.RealClock{})
+	client.Put(compactRevKey, []byte("what?"))
+	c := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}})
+	for range 3 {
+		if err := c.compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.CompactRevision(); got != 3 {
+		t.Errorf("got %d, want 3: the turn after the one that learnt", got)
+	}
+	client.Delete(compactRevKey)
+	if err := c.compact(t.Context()); err != nil || c.expected != 0 {
+		t.Errorf("got %v, expects %d, want a fresh beginning", err, c.expected)
+	}
+}
+
+func TestCompactionOfARealEtcdExpiresWatches(t *testing.T) {
+	client := newEtcd(t)
+	s := newStore(t, client, nil)
+	create(t, s, pod("a", ""))
+	relabel(t, s, "a", "x")
+	c := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}})
+	for range 3 {
+		if err := c.compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts := everything()
+	opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
+	_, err := list(t, s, opts)
+	wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
+}

@@ -1,0 +1,302 @@
+package etcd3
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/mvcc"
+)
+
+// names writes a list in one line: "a b at 3".
+func names(list *corev1.PodList) string {
+	var parts []string
+	for _, p := range list.Items {
+		parts = append(parts, p.Name)
+	}
+	return strings.Join(parts, " ") + " at " + list.ResourceVersion
+}
+
+func list(t *testing.T, s *Store, opts storage.ListOptions) (*corev1.PodList, error) {
+	t.Helper()
+	out := &corev1.PodList{}
+	return out, s.GetList(t.Context(), prefix, opts, out)
+}
+
+func mustList(t *testing.T, s *Store, opts storage.ListOptions) *corev1.PodList {
+	t.Helper()
+	out, err := list(t, s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestListIsInKeyOrderAtTheStoresRevision(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		if got := mustList(t, s, everything()); names(got) != " at 1" || got.Items == nil {
+			t.Errorf("empty: got %q, nil %v", names(got), got.Items == nil)
+		}
+		create(t, s, pod("b", ""))                                       // 2
+		create(t, s, pod("a", ""))                                       // 3
+		putRaw(t, client, "/registry/podsecurity/x", []byte("not ours")) // 4
+		got := mustList(t, s, everything())
+		if names(got) != "a b at 4" || got.Items[0].ResourceVersion != "3" || got.Items[1].ResourceVersion != "2" {
+			t.Errorf("got %q with %s and %s, want a 3, b 2", names(got), got.Items[0].ResourceVersion, got.Items[1].ResourceVersion)
+		}
+	})
+}
+
+func TestListOfOneKeyIsAListOfAtMostOne(t *testing.T) {
+	s, _ := newMVCC(t)
+	create(t, s, pod("a", "web"))
+	for name, test := range map[string]struct {
+		pred storage.SelectionPredicate
+		want string
+	}{
+		"a": {storage.Everything, "a at 2"}, "b": {storage.Everything, " at 2"},
+	} {
+		out := &corev1.PodList{}
+		if err := s.GetList(t.Context(), key(name), storage.ListOptions{Predicate: test.pred}, out); err != nil || names(out) != test.want {
+			t.Errorf("%s: got %q, %v, want %q", name, names(out), err, test.want)
+		}
+	}
+}
+
+func TestListHonoursResourceVersionAndMatch(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", "")) // 2
+		create(t, s, pod("b", "")) // 3
+		create(t, s, pod("c", "")) // 4
+		const none, exact, least = metav1.ResourceVersionMatch(""), metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan
+		for _, test := range []struct {
+			rv    string
+			match metav1.ResourceVersionMatch
+			limit int64
+			want  string
+			code  int32
+		}{
+			{rv: "", want: "a b c at 4"},
+			{rv: "0", want: "a b c at 4"},
+			{rv: "2", want: "a b c at 4"},
+			{rv: "4", want: "a b c at 4"},
+			{rv: "5", code: http.StatusGatewayTimeout},
+			{rv: "2", match: exact, want: "a at 2"},
+			{rv: "3", match: exact, want: "a b at 3"},
+			{rv: "5", match: exact, code: http.StatusGatewayTimeout},
+			{rv: "2", match: least, want: "a b c at 4"},
+			{rv: "5", match: least, code: http.StatusGatewayTimeout},
+			{rv: "", limit: 2, want: "a b at 4"},
+			{rv: "0", limit: 2, want: "a b at 4"},
+			{rv: "2", limit: 2, want: "a at 2"}, // a legacy paged list: exactly 2
+			{rv: "3", limit: 1, want: "a at 3"},
+			{rv: "2", match: least, limit: 2, want: "a b at 4"},
+			{rv: "5", limit: 2, code: http.StatusGatewayTimeout},
+			{rv: "x", code: http.StatusBadRequest},
+			{rv: "-1", code: http.StatusBadRequest},
+			{rv: "99999999999999999999", code: http.StatusBadRequest},
+			{rv: "18446744073709551615", match: exact, code: http.StatusBadRequest},
+			{rv: "9223372036854775807", match: exact, code: http.StatusGatewayTimeout},
+			{rv: "2", match: "Whatever", code: http.StatusBadRequest},
+			{rv: "", limit: -1, code: http.StatusBadRequest},
+		} {
+			t.Run(fmt.Sprintf("rv=%s,match=%s,limit=%d", test.rv, test.match, test.limit), func(t *testing.T) {
+				opts := everything()
+				opts.ResourceVersion, opts.ResourceVersionMatch, opts.Predicate.Limit = test.rv, test.match, test.limit
+				got, err := list(t, s, opts)
+				if test.code != 0 {
+					status, ok := err.(apierrors.APIStatus)
+					if !ok || status.Status().Code != test.code {
+						t.Errorf("got %v, want status %d", err, test.code)
+					}
+					return
+				}
+				if err != nil || names(got) != test.want {
+					t.Errorf("got %q, %v, want %q", names(got), err, test.want)
+				}
+			})
+		}
+	})
+}
+
+func TestPagesOfAListAreOneSnapshot(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			create(t, s, pod(name, "")) // 2…6
+		}
+		opts := everything()
+		opts.Predicate.Limit = 2
+		var got []string
+		for {
+			page := mustList(t, s, opts)
+			remaining := int64(0)
+			if page.RemainingItemCount != nil {
+				remaining = *page.RemainingItemCount
+			}
+			got = append(got, fmt.Sprintf("%s, %d remain", names(page), remaining))
+			if page.Continue == "" {
+				break
+			}
+			opts.Predicate.Continue = page.Continue
+			remove(t, s, page.Items[0].Name) // what comes between two pages is not seen by the next
+			create(t, s, pod(fmt.Sprintf("cc%d", len(got)), ""))
+		}
+		want := []string{"a b at 6, 3 remain", "c d at 6, 1 remain", "e at 6, 0 remain"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestPageWithASelectorHasNoRemainingItemCount(t *testing.T) {
+	s, _ := newMVCC(t)
+	for _, name := range []string{"a", "b", "c"} {
+		create(t, s, pod(name, "web"))
+	}
+	opts := everything()
+	opts.Predicate = selecting(t, "app=web")
+	opts.Predicate.Limit = 1
+	got := mustList(t, s, opts)
+	if names(got) != "a at 4" || got.Continue == "" || got.RemainingItemCount != nil {
+		t.Errorf("got %q, continue %q, remaining %v", names(got), got.Continue, got.RemainingItemCount)
+	}
+}
+
+// counting counts range reads and writes down their limits.
+type counting struct {
+	Client
+	limits []int64
+}
+
+func (c *counting) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+	c.limits = append(c.limits, opts.Limit)
+	return c.Client.List(ctx, prefix, opts)
+}
+
+func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
+	client := &counting{Client: mvcc.New(clock.RealClock{})}
+	s := newStore(t, client, nil)
+	for n := range 40 {
+		create(t, s, pod(fmt.Sprintf("p%02d", n), ""))
+	}
+	create(t, s, pod("rare", "web"))
+	create(t, s, pod("s", ""))
+	opts := everything()
+	opts.Predicate = selecting(t, "app=web")
+	opts.Predicate.Limit = 1
+	got := mustList(t, s, opts)
+	if names(got) != "rare at 43" || got.Continue == "" {
+		t.Errorf("got %q, continue %q, want rare and a token", names(got), got.Continue)
+	}
+	if want := []int64{1, 2, 4, 8, 16, 32}; !slices.Equal(client.limits, want) {
+		t.Errorf("limits: got %v, want %v", client.limits, want)
+	}
+	opts.Predicate.Continue = got.Continue
+	if got := mustList(t, s, opts); names(got) != " at 43" || got.Continue != "" {
+		t.Errorf("the rest: got %q, continue %q, want nothing", names(got), got.Continue)
+	}
+}
+
+func TestLimitsGrowToTheBoundOnly(t *testing.T) {
+	for limit, want := range map[int64]int64{0: 0, 1: 2, 4999: 9998, 5000: 10000, 6000: 10000, 10000: 10000, 20000: 20000} {
+		if got := nextLimit(limit); got != want {
+			t.Errorf("after %d: got %d, want %d", limit, got, want)
+		}
+	}
+}
+
+func TestContinueAfterCompactionOffersTheRestAtTheNewestState(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			create(t, s, pod(name, "")) // 2…5
+		}
+		opts := everything()
+		opts.Predicate.Limit = 2
+		opts.Predicate.Continue = mustList(t, s, opts).Continue
+		remove(t, s, "d")          // 6
+		create(t, s, pod("e", "")) // 7
+		if err := client.CompactHistory(t.Context(), 7); err != nil {
+			t.Fatal(err)
+		}
+		_, err := list(t, s, opts)
+		wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
+		token := err.(apierrors.APIStatus).Status().Continue
+		if token == "" {
+			t.Fatal("no token came with it")
+		}
+		opts.Predicate.Continue = token
+		if got := mustList(t, s, opts); names(got) != "c e at 7" {
+			t.Errorf("got %q, want c e at 7", names(got))
+		}
+	})
+}
+
+func TestExactListOfACompactedRevisionIsExpired(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", ""))
+		create(t, s, pod("b", ""))
+		if err := client.CompactHistory(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		opts := everything()
+		opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
+		_, err := list(t, s, opts)
+		wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
+		if token := err.(apierrors.APIStatus).Status().Continue; token != "" {
+			t.Errorf("a token %q came with it, for a list that has no first page", token)
+		}
+	})
+}
+
+func TestContinueTokensOfOthersAreBadRequests(t *testing.T) {
+	s, _ := newMVCC(t)
+	create(t, s, pod("a", ""))
+	valid, err := storage.EncodeContinue(prefix+"/default/a\x00", prefix+"/", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ token, rv string }{
+		"garbage":      {token: "garbage"},
+		"with a rv":    {token: valid, rv: "2"},
+		"of elsewhere": {token: "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Miwic3RhcnQiOiIuLi9zZWNyZXRzL2EifQ"}, // start "../secrets/a"
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := everything()
+			opts.Predicate.Continue, opts.ResourceVersion = test.token, test.rv
+			_, err := list(t, s, opts)
+			wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+		})
+	}
+	opts := everything()
+	opts.Predicate.Continue, opts.ResourceVersion = valid, "0"
+	if got := mustList(t, s, opts); names(got) != " at 2" {
+		t.Errorf("with rv 0: got %q", names(got))
+	}
+}
+
+func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
+	s, _ := newMVCC(t)
+	create(t, s, pod("a", ""))
+	out := &corev1.PodList{Items: []corev1.Pod{*pod("junk", "junk"), *pod("junk", "junk")}}
+	if err := s.GetList(t.Context(), prefix, everything(), out); err != nil || names(out) != "a at 2" || len(out.Items[0].Labels) != 0 {
+		t.Errorf("got %q, %v", names(out), err)
+	}
+	if err := s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}); err == nil {
+		t.Error("into a pod: got no error")
+	}
+}

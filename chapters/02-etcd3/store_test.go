@@ -1,0 +1,221 @@
+package etcd3
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/scheme"
+)
+
+// onBoth runs a test over the in-memory etcd and over a real one.
+func onBoth(t *testing.T, test func(t *testing.T, client Client)) {
+	t.Run("memory", func(t *testing.T) { test(t, mvcc.New(clock.RealClock{})) })
+	t.Run("etcd", func(t *testing.T) { test(t, newEtcd(t)) })
+}
+
+// putRaw writes bytes as somebody without this package would.
+func putRaw(t *testing.T, client Client, key string, value []byte) int64 {
+	t.Helper()
+	current, err := client.Get(context.Background(), key, kubernetes.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected int64
+	if current.KV != nil {
+		expected = current.KV.ModRevision
+	}
+	response, err := client.OptimisticPut(context.Background(), key, value, expected, kubernetes.PutOptions{})
+	if err != nil || !response.Succeeded {
+		t.Fatalf("put %s: %v, %v", key, response, err)
+	}
+	return response.Revision
+}
+
+// wantStatus checks code and reason of an error that a client is to see.
+func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason) {
+	t.Helper()
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		t.Errorf("got %v, want a status %d %s", err, code, reason)
+		return
+	}
+	if got := status.Status(); got.Code != code || got.Reason != reason {
+		t.Errorf("got %d %s (%s), want %d %s", got.Code, got.Reason, got.Message, code, reason)
+	}
+}
+
+func TestWhatWasCreatedCanBeRead(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		created := create(t, s, pod("a", "web"))
+		got := &corev1.Pod{}
+		if err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Name != "a" || got.Labels["app"] != "web" || got.ResourceVersion != "2" || created.ResourceVersion != "2" {
+			t.Errorf("got %v, created %v, want a at 2", got, created)
+		}
+		if rv, err := s.GetCurrentResourceVersion(t.Context()); err != nil || rv != 2 {
+			t.Errorf("current resource version: got %d, %v, want 2", rv, err)
+		}
+		if err := s.Create(t.Context(), key("a"), pod("a", ""), nil); !storage.IsExist(err) {
+			t.Errorf("create again: got %v, want KeyExists", err)
+		}
+		if err := s.ReadinessCheck(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStoredFormIsThatOfTheMediaTypeAndEitherIsRead(t *testing.T) {
+	for _, form := range []struct {
+		mediaType, other string
+		begins           []byte
+	}{
+		{MediaTypeProtobuf, MediaTypeJSON, []byte("k8s\x00")},
+		{MediaTypeJSON, MediaTypeProtobuf, []byte(`{"kind":"Pod","apiVersion":"v1"`)},
+	} {
+		t.Run(form.mediaType, func(t *testing.T) {
+			client := mvcc.New(clock.RealClock{})
+			writer := newStore(t, client, func(cfg *Config) { cfg.Codec = codec(t, form.mediaType) })
+			reader := newStore(t, client, func(cfg *Config) { cfg.Codec = codec(t, form.other) })
+			create(t, writer, pod("a", "web"))
+			raw, err := client.Get(t.Context(), key("a"), kubernetes.GetOptions{})
+			if err != nil || !bytes.HasPrefix(raw.KV.Value, form.begins) {
+				t.Fatalf("stored %q, %v, want it to begin with %q", raw.KV.GetValue(), err, form.begins)
+			}
+			if bytes.Contains(raw.KV.Value, []byte("resourceVersion")) {
+				t.Errorf("the resource version is stored: %q", raw.KV.Value)
+			}
+			got := &corev1.Pod{}
+			if err := reader.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Labels["app"] != "web" || got.Kind != "" || got.ResourceVersion != "2" {
+				t.Errorf("got %+v, want a at 2 with no kind", got)
+			}
+		})
+	}
+}
+
+func TestUnknownMediaTypeAndWatcherAreRefused(t *testing.T) {
+	if _, err := NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/xml"); err == nil {
+		t.Error("media type: got no error")
+	}
+	client := mvcc.New(clock.RealClock{})
+	good := Config{Client: client, Codec: codec(t, MediaTypeJSON), NewFunc: newPod, ResourcePrefix: prefix}
+	for name, change := range map[string]func(*Config){
+		"watcher": func(cfg *Config) { cfg.Watcher = "etcd4" },
+		"slash":   func(cfg *Config) { cfg.ResourcePrefix = "/registry/pods/" },
+		"empty":   func(cfg *Config) { cfg.ResourcePrefix = "" },
+		"client":  func(cfg *Config) { cfg.Client = nil },
+	} {
+		cfg := good
+		change(&cfg)
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}
+
+func TestGetHonoursItsOptions(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", "")) // 2
+		get := func(name string, opts storage.GetOptions) (*corev1.Pod, error) {
+			out := pod("junk", "")
+			return out, s.Get(t.Context(), key(name), opts, out)
+		}
+		if _, err := get("b", storage.GetOptions{}); !storage.IsNotFound(err) {
+			t.Errorf("missing: got %v, want KeyNotFound", err)
+		}
+		if got, err := get("b", storage.GetOptions{IgnoreNotFound: true}); err != nil || got.Name != "" {
+			t.Errorf("missing, ignored: got %v, %v, want a zero pod", got, err)
+		}
+		for _, rv := range []string{"", "0", "1", "2"} {
+			if _, err := get("a", storage.GetOptions{ResourceVersion: rv}); err != nil {
+				t.Errorf("at least %q: %v", rv, err)
+			}
+		}
+		_, err := get("a", storage.GetOptions{ResourceVersion: "3"})
+		wantStatus(t, err, http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
+		_, err = get("a", storage.GetOptions{ResourceVersion: "x"})
+		wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+	})
+}
+
+func TestKeysOutsideTheResourceAreRefused(t *testing.T) {
+	s, _ := newMVCC(t)
+	for _, bad := range []string{"", "/", "/registry/podsecurity/a", "/registry/pods/../secrets/a", "/registry/pods/./a", "/registry"} {
+		t.Run(bad, func(t *testing.T) {
+			out := &corev1.Pod{}
+			if err := s.Get(t.Context(), bad, storage.GetOptions{}, out); err == nil {
+				t.Error("get: no error")
+			}
+			if err := s.Create(t.Context(), bad, pod("a", ""), out); err == nil {
+				t.Error("create: no error")
+			}
+			if err := s.Delete(t.Context(), bad, out, nil, nil, nil); err == nil {
+				t.Error("delete: no error")
+			}
+			if err := s.GuaranteedUpdate(t.Context(), bad, out, true, nil, nil, nil); err == nil {
+				t.Error("update: no error")
+			}
+			if err := s.GetList(t.Context(), bad, everything(), newPodList()); err == nil {
+				t.Error("list: no error")
+			}
+			if _, err := s.Watch(t.Context(), bad, everything()); err == nil {
+				t.Error("watch: no error")
+			}
+		})
+	}
+}
+
+func TestValueThatDoesNotDecodeIsAnInternalError(t *testing.T) {
+	node, err := json.Marshal(map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string][]byte{
+		"empty": nil, "garbage": []byte("garbage"), "protobuf that ends early": []byte("k8s\x00\x0a"), "another kind": node,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, client := newMVCC(t)
+			client.Put(key("a"), value)
+			wantStatus(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, &corev1.Pod{}), http.StatusInternalServerError, metav1.StatusReasonInternalError)
+			wantStatus(t, s.GetList(t.Context(), prefix, everything(), newPodList()), http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		})
+	}
+}
+
+func TestAnswerOfACallEndsWithItsContext(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 0)
+		defer cancel()
+		err := s.GetList(ctx, prefix, everything(), newPodList())
+		wantStatus(t, err, http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
+	})
+}
+
+func TestObjectTooLargeForEtcdIsRefusedAsSuch(t *testing.T) {
+	s := newStore(t, newEtcd(t), nil)
+	for _, size := range []int{1_600_000, 3_000_000} { // more than the server takes, more than the client sends
+		p := pod("a", "")
+		p.Annotations = map[string]string{"large": strings.Repeat("x", size)}
+		err := s.Create(t.Context(), key("a"), p, nil)
+		wantStatus(t, err, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge)
+	}
+}

@@ -1,0 +1,367 @@
+package etcd3
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/probe"
+)
+
+// inBubble runs a test for each age of the watcher, over an in-memory etcd.
+func inBubble(t *testing.T, test func(t *testing.T, s *Store, client *mvcc.Store)) {
+	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
+		t.Run(age, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := mvcc.New(clock.RealClock{})
+				test(t, newStore(t, client, func(cfg *Config) { cfg.Watcher = age }), client)
+			})
+		})
+	}
+}
+
+// initial returns options for a watch of all pods that begins with the current state and is told where that ends.
+func initial() storage.ListOptions {
+	opts := everything()
+	opts.SendInitialEvents = ptr(true)
+	opts.Predicate.AllowWatchBookmarks = true
+	return opts
+}
+
+func TestEndBookmarkFollowsTheInitialStateAtItsRevision(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		create(t, s, pod("b", "")) // 2
+		create(t, s, pod("a", "")) // 3
+		remove(t, s, "b")          // 4
+		create(t, s, pod("c", "")) // 5
+		client.Put("/registry/nodes/n", nil)
+		w := start(t, s, prefix, initial())
+		w.want(t, "ADDED a 3", "ADDED c 5", "BOOKMARK 6 end")
+		create(t, s, pod("d", ""))
+		w.want(t, "ADDED d 7")
+
+		opts := initial()
+		opts.ResourceVersion = "4" // at least
+		start(t, s, prefix, opts).want(t, "ADDED a 3", "ADDED c 5", "ADDED d 7", "BOOKMARK 7 end")
+
+		opts = initial()
+		opts.Predicate.AllowWatchBookmarks = false
+		start(t, s, prefix, opts).want(t, "ADDED a 3", "ADDED c 5", "ADDED d 7")
+	})
+}
+
+func TestInitialStateFromTheFutureIsTooLarge(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
+		opts := initial()
+		opts.ResourceVersion = "9"
+		w := start(t, s, prefix, opts)
+		synctest.Wait()
+		e := <-w.ResultChan()
+		if got := line(e); got != "ERROR 504 Timeout" {
+			t.Errorf("got %q", got)
+		}
+		w.want(t, "closed")
+	})
+}
+
+func TestWatchWithoutInitialEventsBeginsNow(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
+		create(t, s, pod("a", ""))
+		opts := everything()
+		opts.SendInitialEvents = ptr(false)
+		w := start(t, s, prefix, opts)
+		w.want(t)
+		create(t, s, pod("b", ""))
+		w.want(t, "ADDED b 3")
+	})
+}
+
+func TestWatchFromRVNeverShowsWhatIsNotNewer(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
+		create(t, s, pod("a", "")) // 2
+		create(t, s, pod("b", "")) // 3
+		for rv, want := range map[string][]string{"1": {"ADDED a 2", "ADDED b 3"}, "2": {"ADDED b 3"}, "3": nil, "9": nil} {
+			opts := everything()
+			opts.ResourceVersion = rv
+			start(t, s, prefix, opts).want(t, want...)
+		}
+	})
+}
+
+func TestProgressBecomesABookmarkBehindItsEvents(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		opts := everything()
+		opts.ProgressNotify = true
+		w := start(t, s, prefix, opts)
+		w.want(t)
+		create(t, s, pod("a", ""))           // 2
+		client.Put("/registry/nodes/n", nil) // 3
+		if err := s.RequestWatchProgress(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.want(t, "ADDED a 2", "BOOKMARK 3")
+		client.Put("/registry/nodes/n", nil) // 4
+		time.Sleep(time.Hour)                // idle
+		if got := w.next(); !slices.Contains(got, "BOOKMARK 4") {
+			t.Errorf("after an idle hour: got %q, want a bookmark at 4", got)
+		}
+	})
+}
+
+func TestUndecodableValueEndsTheNewWatchAndIsSkippedByTheOld(t *testing.T) {
+	want := map[string][]string{
+		WatcherEtcd3: {"ADDED a 2", "ERROR 500 InternalError", "closed"},
+		WatcherEtcd2: {"ADDED a 2", "ADDED c 4", "DELETED c 6"},
+	}
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		w := start(t, s, prefix, everything())
+		w.want(t)
+		create(t, s, pod("a", ""))            // 2
+		client.Put(key("b"), []byte("bad"))   // 3
+		create(t, s, pod("c", ""))            // 4
+		client.Put(key("b"), []byte("worse")) // 5
+		remove(t, s, "c")                     // 6
+		client.Delete(key("b"))               // 7
+		w.want(t, want[s.watcher]...)
+	})
+}
+
+func TestDeletionOfAnUndecodableObjectSaysThatItCannotBeRead(t *testing.T) {
+	want := map[string][]string{
+		WatcherEtcd3: {"ERROR 500 StorageReadError", "closed"},
+		WatcherEtcd2: nil,
+	}
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		client.Put(key("b"), []byte("bad")) // 2
+		opts := everything()
+		opts.ResourceVersion = "2"
+		w := start(t, s, prefix, opts)
+		client.Delete(key("b")) // 3
+		w.want(t, want[s.watcher]...)
+	})
+}
+
+func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
+	want := map[string][]string{
+		WatcherEtcd3: {"ERROR 500 InternalError", "closed"}, // the old state is needed, and does not decode
+		WatcherEtcd2: {"ADDED b 3 web"},
+	}
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		client.Put(key("b"), []byte("bad")) // 2
+		data, err := runtime.Encode(s.codec, pod("b", "web"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := everything()
+		opts.ResourceVersion = "2"
+		opts.Predicate = selecting(t, "app=web")
+		w := start(t, s, prefix, opts)
+		client.Put(key("b"), data) // 3
+		w.want(t, want[s.watcher]...)
+	})
+}
+
+func TestLostLeaderEndsTheWatchWithOneError(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		w := start(t, s, prefix, everything())
+		w.want(t)
+		client.FailWatches(rpctypes.ErrorDesc(rpctypes.ErrNoLeader))
+		w.want(t, "ERROR 500 InternalError", "closed")
+	})
+}
+
+func TestWatchRightAtTheCompactedRevisionIsExpired(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", ""))  // 2
+		relabel(t, s, "a", "web")   // 3
+		relabel(t, s, "a", "other") // 4
+		if err := client.CompactHistory(t.Context(), 4); err != nil {
+			t.Fatal(err)
+		}
+		for _, rv := range []string{"1", "2", "3"} { // of 3 the next event is there, but not what it changed
+			opts := everything()
+			opts.ResourceVersion = rv
+			var got []string
+			for e := range start(t, s, prefix, opts).ResultChan() {
+				got = append(got, line(e))
+			}
+			if want := []string{"ERROR 410 Expired"}; !slices.Equal(got, want) {
+				t.Errorf("after %s: got %q, want %q", rv, got, want)
+			}
+		}
+	})
+}
+
+func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
+		create(t, s, pod("a", ""))
+		for range 50 {
+			ctx, cancel := context.WithCancel(t.Context())
+			w, err := s.Watch(ctx, prefix, everything())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(w.Stop)
+			}
+			wg.Go(cancel)
+			for range w.ResultChan() {
+			}
+			wg.Wait()
+		}
+		synctest.Wait()
+		if left := s.Snapshot().Watches; len(left) != 0 {
+			t.Errorf("still under way: %v", left)
+		}
+	})
+}
+
+func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newMVCC(t)
+		w := start(t, s, prefix, everything())
+		const n = 500
+		for i := range n {
+			create(t, s, pod(fmt.Sprintf("p%03d", i), ""))
+		}
+		synctest.Wait()
+		got := s.Snapshot().Watches
+		if len(got) != 1 || got[0].ResultLen != outgoingBufSize || got[0].IncomingLen != incomingBufSize || got[0].ID != "etcd3-1" {
+			t.Fatalf("got %+v, want both channels full", got)
+		}
+		lines := w.next()
+		if len(lines) != n || !slices.IsSorted(lines) {
+			t.Errorf("got %d events, sorted %v, want all %d in order", len(lines), slices.IsSorted(lines), n)
+		}
+	})
+}
+
+// slowCodec takes the longer to decode, the earlier in the alphabet the object is.
+type slowCodec struct{ runtime.Codec }
+
+func (c slowCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	for i := range 10 {
+		if bytes.Contains(data, fmt.Appendf(nil, "slow%d", i)) {
+			time.Sleep(time.Duration(10-i) * time.Second)
+		}
+	}
+	return c.Codec.Decode(data, defaults, into)
+}
+
+func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := mvcc.New(clock.RealClock{})
+		quick := newStore(t, client, nil)
+		slow := newStore(t, client, func(cfg *Config) { cfg.Codec = slowCodec{cfg.Codec} })
+		for i := range 10 {
+			create(t, quick, pod(fmt.Sprintf("slow%d", i), ""))
+		}
+		opts := everything()
+		opts.ResourceVersion = "1"
+		begin := time.Now()
+		w := start(t, slow, prefix, opts)
+		var got []string
+		for range 10 {
+			got = append(got, strings.Fields(line(<-w.ResultChan()))[1])
+		}
+		if !slices.IsSorted(got) {
+			t.Errorf("got %q, want them in order", got)
+		}
+		if elapsed := time.Since(begin); elapsed != 10*time.Second {
+			t.Errorf("took %v, want the 10s of the slowest alone", elapsed)
+		}
+	})
+}
+
+func TestQueueReportsAddUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *Store, client *mvcc.Store) {
+		log := probe.NewLog(clock.RealClock{}, 1024)
+		s := newStore(t, client, func(cfg *Config) { cfg.Probe = probe.New(log).Resource("pods") })
+		w := start(t, s, prefix, initial())
+		w.want(t, "BOOKMARK 1 end")
+		create(t, s, pod("a", ""))
+		remove(t, s, "a")
+		w.want(t, "ADDED a 2", "DELETED a 3")
+		w.Stop()
+		w.want(t, "closed")
+		synctest.Wait()
+		count := map[probe.Point]int{}
+		records, _ := log.Since(nil, 0, 1024)
+		for _, r := range records {
+			count[r.Point]++
+			if r.Point.Info().Station == probe.Etcd3 && r.Subject != "etcd3-1" {
+				t.Errorf("%v reported by %q", r.Point, r.Subject)
+			}
+		}
+		for _, p := range []probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent} {
+			if count[p] != 3 {
+				t.Errorf("%v: got %d, want 3", p, count[p])
+			}
+		}
+		if count[probe.WatchChanOpened] != 1 || count[probe.WatchChanClosed] != 1 || records[len(records)-1].Point != probe.WatchChanClosed {
+			t.Errorf("opened %d, closed %d, want one each, closed last", count[probe.WatchChanOpened], count[probe.WatchChanClosed])
+		}
+	})
+}
+
+func TestWatchesOfARealEtcdGoOnThroughWritesOfOthers(t *testing.T) {
+	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
+		t.Run(age, func(t *testing.T) {
+			client := newEtcd(t)
+			s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
+			create(t, s, pod("a", "web")) // 2
+			ctx, cancel := context.WithCancel(t.Context())
+			w, err := s.Watch(ctx, prefix, initial())
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := func() string { return line(<-w.ResultChan()) }
+			got := []string{next(), next()}
+			putRaw(t, client, key("b"), []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"default"}}`)) // 3
+			got = append(got, next())
+			remove(t, s, "a") // 4
+			got = append(got, next())
+			if err := s.RequestWatchProgress(ctx); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, next())
+			cancel()
+			for e := range w.ResultChan() {
+				t.Errorf("after cancel: %v", line(e))
+			}
+			want := []string{"ADDED a 2 web", "BOOKMARK 2 end", "ADDED b 3", "DELETED a 4 web", "BOOKMARK 4"}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestBookmarkIsAnEmptyObject(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
+		w := start(t, s, prefix, initial())
+		synctest.Wait()
+		e := <-w.ResultChan()
+		p := e.Object.(*corev1.Pod)
+		if e.Type != watch.Bookmark || p.Name != "" || len(p.Annotations) != 1 || !storage.HasInitialEventsEndBookmarkAnnotation(p) {
+			t.Errorf("got %v %v", e.Type, p)
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package etcd3
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/probe"
+)
+
+func setLabel(app string) storage.UpdateFunc {
+	return func(current runtime.Object) (runtime.Object, error) {
+		current.(*corev1.Pod).Labels = map[string]string{"app": app}
+		return current, nil
+	}
+}
+
+func TestCreateWithAResourceVersionIsRefused(t *testing.T) {
+	s, client := newMVCC(t)
+	p := pod("a", "")
+	p.ResourceVersion = "7"
+	if err := s.Create(t.Context(), key("a"), p, nil); err == nil || client.Revision() != 1 {
+		t.Errorf("got %v at revision %d, want an error and nothing written", err, client.Revision())
+	}
+}
+
+func TestUpdateWritesANewRevision(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", "web"))
+		if got := relabel(t, s, "a", "db"); got.ResourceVersion != "3" || got.Labels["app"] != "db" {
+			t.Errorf("got %v, want db at 3", got)
+		}
+	})
+}
+
+func TestUpdateThatChangesNothingWritesNothing(t *testing.T) {
+	s, client := newMVCC(t)
+	created := create(t, s, pod("a", "web"))
+	for name, cached := range map[string]runtime.Object{"read": nil, "cached": created} {
+		out := &corev1.Pod{}
+		if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("web"), cached); err != nil {
+			t.Fatal(err)
+		}
+		if out.ResourceVersion != "2" || client.Revision() != 2 {
+			t.Errorf("%s: got %s, revision %d, want 2", name, out.ResourceVersion, client.Revision())
+		}
+	}
+	if created.ResourceVersion != "2" {
+		t.Errorf("the cached object was changed: %v", created)
+	}
+}
+
+func TestUpdateInAnotherFormIsWritten(t *testing.T) {
+	s, client := newMVCC(t)
+	create(t, s, pod("a", "web"))
+	other := newStore(t, client, func(cfg *Config) { cfg.Codec = codec(t, MediaTypeJSON) })
+	relabel(t, other, "a", "web")
+	if client.Revision() != 3 {
+		t.Errorf("got revision %d, want 3: stored data should have moved to the other form", client.Revision())
+	}
+}
+
+func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		log := probe.NewLog(clock.RealClock{}, 64)
+		s := newStore(t, client, func(cfg *Config) { cfg.Probe = probe.New(log) })
+		create(t, s, pod("a", "")) // 2
+		var seen []string
+		update := func(current runtime.Object) (runtime.Object, error) {
+			p := current.(*corev1.Pod)
+			seen = append(seen, p.ResourceVersion)
+			if len(seen) == 1 {
+				relabel(t, s, "a", "winner") // 3
+			}
+			p.Annotations = map[string]string{"by": "loser"}
+			return p, nil
+		}
+		out := &corev1.Pod{}
+		if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, nil); err != nil {
+			t.Fatal(err)
+		}
+		if out.Labels["app"] != "winner" || out.Annotations["by"] != "loser" || out.ResourceVersion != "4" || len(seen) != 2 || seen[1] != "3" {
+			t.Errorf("got %v after %v, want both changes at 4 after 2 and 3", out, seen)
+		}
+		var conflicts []uint64
+		records, _ := log.Since(nil, 0, 64)
+		for _, r := range records {
+			if r.Point == probe.TxnConflict {
+				conflicts = append(conflicts, r.RV)
+			}
+		}
+		if len(conflicts) != 1 || conflicts[0] != 3 {
+			t.Errorf("conflicts reported: got %v, want one that found 3", conflicts)
+		}
+	})
+}
+
+func TestUpdateOfAMissingObject(t *testing.T) {
+	s, _ := newMVCC(t)
+	out := &corev1.Pod{}
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), nil); !storage.IsNotFound(err) {
+		t.Errorf("got %v, want KeyNotFound", err)
+	}
+	update := func(current runtime.Object) (runtime.Object, error) {
+		if p := current.(*corev1.Pod); p.Name != "" || p.ResourceVersion != "" {
+			t.Errorf("update was given %v, want a zero pod", p)
+		}
+		return pod("a", "new"), nil
+	}
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, true, nil, update, nil); err != nil || out.ResourceVersion != "2" {
+		t.Errorf("got %v, %v, want it created at 2", out, err)
+	}
+}
+
+func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
+	s, _ := newMVCC(t)
+	stale := create(t, s, pod("a", "old"))
+	relabel(t, s, "a", "new")
+	errOld := errors.New("old")
+	refuseOld := func(p *corev1.Pod) error {
+		if p.Labels["app"] == "old" {
+			return errOld
+		}
+		return nil
+	}
+	update := func(current runtime.Object) (runtime.Object, error) {
+		p := current.(*corev1.Pod)
+		p.Annotations = map[string]string{"x": "y"}
+		return p, refuseOld(p)
+	}
+	out := &corev1.Pod{}
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale); err != nil || out.Labels["app"] != "new" {
+		t.Errorf("update: got %v, %v, want it done on the new state", out, err)
+	}
+	validate := func(_ context.Context, obj runtime.Object) error { return refuseOld(obj.(*corev1.Pod)) }
+	if err := s.Delete(t.Context(), key("a"), out, nil, validate, stale); err != nil || out.ResourceVersion != "5" {
+		t.Errorf("delete: got %v, %v, want it deleted at 5", out, err)
+	}
+	fresh := create(t, s, pod("a", "old"))
+	if err := s.Delete(t.Context(), key("a"), out, nil, validate, fresh); !errors.Is(err, errOld) {
+		t.Errorf("delete on a guess that is right: got %v, want the error", err)
+	}
+}
+
+func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
+	s, _ := newMVCC(t)
+	stale := create(t, s, pod("a", ""))
+	remove(t, s, "a")
+	out := &corev1.Pod{}
+	if err := s.Delete(t.Context(), key("a"), out, nil, nil, stale); !storage.IsNotFound(err) {
+		t.Errorf("delete: got %v, want KeyNotFound", err)
+	}
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale); !storage.IsNotFound(err) {
+		t.Errorf("update: got %v, want KeyNotFound", err)
+	}
+}
+
+func TestPreconditionsThatFailAreConflicts(t *testing.T) {
+	s, client := newMVCC(t)
+	p := pod("a", "")
+	p.UID = "right"
+	created := create(t, s, p)
+	for name, test := range map[string]struct {
+		preconditions storage.Preconditions
+		ok            bool
+	}{
+		"uid":       {storage.Preconditions{UID: ptr(types.UID("wrong"))}, false},
+		"rv":        {storage.Preconditions{ResourceVersion: ptr("1")}, false},
+		"right":     {storage.Preconditions{UID: ptr(types.UID("right")), ResourceVersion: ptr("2")}, true},
+		"no demand": {storage.Preconditions{}, true},
+	} {
+		for _, cached := range []runtime.Object{nil, created} {
+			before := client.Revision()
+			err := s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, &test.preconditions, func(current runtime.Object) (runtime.Object, error) { return current, nil }, cached)
+			if test.ok != (err == nil) || !test.ok && !storage.IsInvalidObj(err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+			if !test.ok {
+				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil, cached); !storage.IsInvalidObj(err) {
+					t.Errorf("%s: delete: got %v", name, err)
+				}
+			}
+			if client.Revision() != before {
+				t.Errorf("%s: something was written", name)
+			}
+		}
+	}
+}
+
+func TestDeletedObjectCarriesTheDeletionsRevision(t *testing.T) {
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", "web"))
+		if got := remove(t, s, "a"); got.ResourceVersion != "3" || got.Labels["app"] != "web" {
+			t.Errorf("got %v, want the last state at 3", got)
+		}
+		if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, nil, nil, nil); !storage.IsNotFound(err) {
+			t.Errorf("again: got %v, want KeyNotFound", err)
+		}
+	})
+}
+
+func TestDeleteThatLosesARaceIsTriedAgain(t *testing.T) {
+	s, _ := newMVCC(t)
+	create(t, s, pod("a", "")) // 2
+	calls := 0
+	validate := func(context.Context, runtime.Object) error {
+		if calls++; calls == 1 {
+			relabel(t, s, "a", "late") // 3
+		}
+		return nil
+	}
+	out := &corev1.Pod{}
+	if err := s.Delete(t.Context(), key("a"), out, nil, validate, nil); err != nil || out.Labels["app"] != "late" || out.ResourceVersion != "4" || calls != 2 {
+		t.Errorf("got %v, %v after %d calls, want the late state deleted at 4", out, err, calls)
+	}
+}
+
+func TestNoUpdateOfManyIsLost(t *testing.T) {
+	const writers, each = 8, 20
+	onBoth(t, func(t *testing.T, client Client) {
+		s := newStore(t, client, nil)
+		create(t, s, pod("a", "0"))
+		increment := func(current runtime.Object) (runtime.Object, error) {
+			p := current.(*corev1.Pod)
+			n, err := strconv.Atoi(p.Labels["app"])
+			p.Labels["app"] = strconv.Itoa(n + 1)
+			return p, err
+		}
+		var wg sync.WaitGroup
+		for range writers {
+			wg.Go(func() {
+				for range each {
+					if err := s.GuaranteedUpdate(context.Background(), key("a"), &corev1.Pod{}, false, nil, increment, nil); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		got := &corev1.Pod{}
+		if err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
+			t.Fatal(err)
+		}
+		if want := strconv.Itoa(writers * each); got.Labels["app"] != want || got.ResourceVersion != strconv.Itoa(writers*each+2) {
+			t.Errorf("got %s at %s, want %s and one revision each", got.Labels["app"], got.ResourceVersion, want)
+		}
+	})
+}
+
+func TestReportedCommitsAreTheHistory(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 64)
+	s := newStore(t, mvcc.New(clock.RealClock{}), func(cfg *Config) { cfg.Probe = probe.New(log).Resource("pods") })
+	create(t, s, pod("a", ""))
+	relabel(t, s, "a", "x")
+	relabel(t, s, "a", "x")
+	remove(t, s, "a")
+	var got []string
+	records, _ := log.Since(nil, 0, 64)
+	for _, r := range records {
+		if r.Point == probe.TxnCommitted {
+			got = append(got, r.Type+" "+r.Key+" "+strconv.FormatUint(r.RV, 10)+" "+r.Resource)
+		}
+	}
+	want := []string{"ADDED /registry/pods/default/a 2 pods", "MODIFIED /registry/pods/default/a 3 pods", "DELETED /registry/pods/default/a 4 pods"}
+	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
