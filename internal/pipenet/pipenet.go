@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 )
 
 // Listener hands the server's ends of pipes to Accept. Safe for concurrent use.
@@ -33,7 +34,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close makes Accept and Dial fail. Open connections stay open. It may be called more than once.
+// Close makes Accept fail and Dial be refused. Open connections stay open. It may be called more than once.
 func (l *Listener) Close() error {
 	l.closed.Do(func() { close(l.done) })
 	return nil
@@ -47,14 +48,14 @@ type addr struct{}
 func (addr) Network() string { return "pipe" }
 func (addr) String() string  { return "pipe" }
 
-// Dial connects to the listener. It fails with net.ErrClosed if nobody listens any more.
+// Dial connects to the listener. If nobody listens any more, the connection is refused, as it would be by a host.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	server, client := net.Pipe()
 	select {
 	case l.conns <- server:
 		return client, nil
 	case <-l.done:
-		return nil, net.ErrClosed
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,8 +49,8 @@ func TestHTTPStreamsInABubble(t *testing.T) {
 func TestDialAfterCloseIsRefused(t *testing.T) {
 	listener := Listen()
 	listener.Close()
-	if _, err := listener.Dial(context.Background(), "", ""); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Dial: got %v, want net.ErrClosed", err)
+	if _, err := listener.Dial(context.Background(), "", ""); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("Dial: got %v, want connection refused", err)
 	}
 	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept: got %v, want net.ErrClosed", err)
