@@ -1,0 +1,129 @@
+package watchcache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// running calls body in a bubble in which the cache runs.
+func running(t *testing.T, body func(f *fixture, stop func())) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 10)
+		f.list(5, pod("default/a", 5, ""))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.Run(ctx)
+		}()
+		synctest.Wait()
+		body(f, func() { cancel(); <-ended })
+		cancel()
+		<-ended
+	})
+}
+
+func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		start := time.Now()
+		got := make(chan error, 1)
+		go func() { got <- f.WaitUntilFresh(f.t.Context(), root, 7) }()
+		time.Sleep(50 * time.Millisecond)
+		f.is("waiting", f.Snapshot().Waiting, "1")
+		f.add("default/b", 6)
+		synctest.Wait()
+		f.is("still waiting", f.Snapshot().Waiting, "1")
+		f.UpdateResourceVersion("8")
+		f.must(<-got)
+		f.is("waited", time.Since(start), "50ms")
+		f.is("waiting", f.Snapshot().Waiting, "0")
+	})
+}
+
+func TestAVersionThatDoesNotComeIsTooLargeAfterThreeSeconds(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		time.Sleep(time.Hour)
+		start := time.Now()
+		err := f.WaitUntilFresh(f.t.Context(), root, 100)
+		f.is("waited", time.Since(start), "3s")
+		if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+			f.t.Errorf("got %v", err)
+		}
+		if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 1 {
+			f.t.Errorf("retry after %d, %v", seconds, ok)
+		}
+	})
+}
+
+func TestProgressIsAskedForOnlyWhileSomebodyWaits(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		time.Sleep(time.Hour)
+		f.is("requests without readers", f.progress, "0")
+		go f.UpdateResourceVersionAfter(time.Second, "9")
+		f.must(f.WaitUntilFresh(f.t.Context(), root, 9))
+		f.is("requests in a second", f.progress, "10")
+		time.Sleep(time.Hour)
+		f.is("requests afterwards", f.progress, "10")
+	})
+}
+
+func (f *fixture) UpdateResourceVersionAfter(d time.Duration, rv string) {
+	time.Sleep(d - time.Millisecond)
+	f.UpdateResourceVersion(rv)
+}
+
+func TestAReaderWhoseRequestEndsStopsWaiting(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		ctx, cancel := context.WithCancel(f.t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		if err := f.WaitUntilFresh(ctx, root, 100); !errors.Is(err, context.Canceled) {
+			f.t.Errorf("got %v", err)
+		}
+		if waited := time.Since(start); waited > time.Second+progressRequestPeriod {
+			f.t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
+	running(t, func(f *fixture, stop func()) {
+		got := make(chan error, 1)
+		go func() { got <- f.WaitUntilFresh(f.t.Context(), root, 100) }()
+		synctest.Wait()
+		stop()
+		if err := <-got; !apierrors.IsServiceUnavailable(err) {
+			f.t.Errorf("while waiting: got %v", err)
+		}
+		if err := f.WaitUntilFresh(f.t.Context(), root, 100); !apierrors.IsServiceUnavailable(err) {
+			f.t.Errorf("afterwards: got %v", err)
+		}
+	})
+}
+
+func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		f.current = 8
+		go f.UpdateResourceVersionAfter(time.Second, "8")
+		list, err := f.GetList(f.t.Context(), root, storage.ListOptions{Recursive: true})
+		f.must(err)
+		f.is("list", names(list), "default/a 5")
+		f.is("version", list.ResourceVersion, "8")
+	})
+}
+
+func TestAnExactListOfTheFutureWaits(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		go f.UpdateResourceVersionAfter(time.Second, "8")
+		list := f.exact(7)
+		f.is("version", list.ResourceVersion, "7")
+	})
+}

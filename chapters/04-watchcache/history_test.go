@@ -1,0 +1,215 @@
+package watchcache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches(t *testing.T) {
+	f := newFixture(t, 4)
+	f.list(10)
+	f.fill(11, 20) // the ring holds 16, 17, 18, 19
+	for rv, want := range map[uint64]string{
+		14: "Expired", 15: "4 events", 16: "3 events", 19: "0 events", 25: "0 events",
+	} {
+		interval, err := f.since(rv)
+		if apierrors.IsResourceExpired(err) {
+			f.is(fmt.Sprint("resume from ", rv), "Expired", want)
+			continue
+		}
+		f.must(err)
+		events, err := read(interval)
+		f.must(err)
+		f.is(fmt.Sprint("resume from ", rv), fmt.Sprintf("%d events", len(events)), want)
+	}
+}
+
+func TestTheListsVersionIsTheBoundUntilSomethingIsDropped(t *testing.T) {
+	f := newFixture(t, 4)
+	f.list(10)
+	if _, err := f.since(10); err != nil {
+		t.Errorf("resume from the list with an empty ring: %v", err)
+	}
+	if _, err := f.since(9); !apierrors.IsResourceExpired(err) {
+		t.Errorf("resume from before the list: got %v, want 410", err)
+	}
+	f.fill(15, 17) // 11 to 14 belonged to other resources
+	if _, err := f.since(10); err != nil {
+		t.Errorf("resume from the list: %v", err)
+	}
+	f.fill(17, 20) // drops 15
+	if _, err := f.since(14); !apierrors.IsResourceExpired(err) {
+		t.Errorf("resume from before the first event: got %v, want 410", err)
+	}
+	if _, err := f.since(15); err != nil {
+		t.Errorf("resume from the event before the first: %v", err)
+	}
+}
+
+func TestAnEmptyCacheIsNotInitialized(t *testing.T) {
+	if _, err := newFixture(t, 4).since(1); err == nil || apierrors.IsResourceExpired(err) {
+		t.Errorf("got %v, want an internal error", err)
+	}
+}
+
+func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 0)
+		f.list(1)
+		rv := uint64(2)
+		burst := func(n int) int {
+			f.fill(rv, rv+uint64(n))
+			rv += uint64(n)
+			return f.Snapshot().Capacity
+		}
+		f.is("full, but nothing to append", burst(100), "100")
+		f.is("one more", burst(1), "200")
+		f.is("many more", burst(1500), "3200")
+		time.Sleep(EventFreshDuration - time.Nanosecond)
+		f.is("a full ring, just fresh", burst(2000), "6400")
+	})
+}
+
+func TestTheRingHalvesDownToItsLowerBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 0)
+		f.list(1)
+		f.fill(2, 402) // capacity 400, full
+		f.is("grown", f.Snapshot().Capacity, "400")
+		time.Sleep(2 * EventFreshDuration)
+		f.fill(402, 403)
+		f.is("one late event", f.Snapshot().Capacity, "200")
+		f.fill(403, 404)
+		f.is("and one more: the newest quarter still is old", f.Snapshot().Capacity, "100")
+		time.Sleep(2 * EventFreshDuration)
+		f.fill(404, 405)
+		f.is("never below", f.Snapshot().Capacity, "100")
+		f.is("the newest events are kept", f.Snapshot().OldestRV, "305")
+	})
+}
+
+func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 0)
+		f.list(1)
+		rv := uint64(2)
+		var seen []int
+		for range 200 {
+			f.fill(rv, rv+1200)
+			rv += 1200
+			seen = append(seen, f.Snapshot().Capacity)
+			if rv%7 == 0 {
+				time.Sleep(2 * EventFreshDuration)
+			}
+			s := f.Snapshot()
+			if s.End-s.Start > s.Capacity || s.Start > s.End {
+				t.Fatalf("ring [%d, %d) with capacity %d", s.Start, s.End, s.Capacity)
+			}
+		}
+		for _, capacity := range seen {
+			n := capacity / 100
+			if capacity%100 != 0 || n&(n-1) != 0 || capacity > upperBoundCapacity {
+				t.Fatalf("capacity %d", capacity)
+			}
+		}
+		if slices.Max(seen) < 6400 {
+			t.Errorf("largest capacity %d: the ring did not grow", slices.Max(seen))
+		}
+	})
+}
+
+func TestTheUpperBoundHolds(t *testing.T) {
+	f := newFixture(t, 0)
+	f.list(1)
+	f.fill(2, 2+upperBoundCapacity+10)
+	f.is("capacity", f.Snapshot().Capacity, fmt.Sprint(upperBoundCapacity))
+	f.is("oldest", f.Snapshot().OldestRV, "12")
+}
+
+func TestAFixedRingNeverMoves(t *testing.T) {
+	for _, capacity := range []int{1, 2, 3, 5} {
+		f := newFixture(t, capacity)
+		f.list(1)
+		f.fill(2, 50)
+		f.is("capacity", f.Snapshot().Capacity, fmt.Sprint(capacity))
+		f.is("oldest", f.Snapshot().OldestRV, fmt.Sprint(50-capacity))
+	}
+}
+
+func TestAnOpenIntervalSurvivesGrowth(t *testing.T) {
+	f := newFixture(t, 0)
+	f.list(1)
+	f.fill(2, 102)
+	interval, err := f.since(1)
+	f.must(err)
+	first, err := interval.Next() // copies 2 … 101
+	f.must(err)
+	f.is("first", first.ResourceVersion, "2")
+	f.fill(102, 300) // to 400
+	again, err := f.since(1)
+	f.must(err)
+	f.fill(300, 400)
+	events, err := read(again)
+	f.must(err)
+	f.is("events of an interval that was opened before", len(events), "298")
+	events, err = read(interval)
+	f.must(err)
+	f.is("the rest of the first", len(events), "99")
+}
+
+func TestAnIntervalThatIsOvertakenFails(t *testing.T) {
+	f := newFixture(t, 150)
+	f.list(1)
+	f.fill(2, 152)
+	interval, err := f.since(1)
+	f.must(err)
+	if _, err := interval.Next(); err != nil { // copies 2 … 101
+		t.Fatal(err)
+	}
+	f.fill(152, 252) // drops 2 … 101: what was copied, and nothing else
+	slow, err := f.since(f.Snapshot().OldestRV - 1)
+	f.must(err)
+	events, err := read(interval)
+	f.must(err)
+	f.is("just in time", len(events), "149")
+	f.fill(252, 253)
+	if _, err := read(slow); !errors.Is(err, ErrIntervalOvertaken) {
+		t.Errorf("got %v, want %v", err, ErrIntervalOvertaken)
+	}
+}
+
+func TestAnIntervalDoesNotSurviveARelist(t *testing.T) {
+	f := newFixture(t, 0)
+	f.list(1)
+	f.fill(2, 50)
+	interval, err := f.since(1)
+	f.must(err)
+	f.list(60)
+	f.fill(61, 70)
+	if _, err := read(interval); !errors.Is(err, ErrIntervalOvertaken) {
+		t.Errorf("got %v, want %v", err, ErrIntervalOvertaken)
+	}
+}
+
+func TestAWatchChannelHoldsAboutASecondOfEvents(t *testing.T) {
+	for _, c := range []struct {
+		capacity             int
+		indexExists, trigger bool
+		want                 int
+	}{
+		{100, false, false, 10}, {6400, false, false, 86}, {102400, false, false, 100},
+		{100, true, false, 10}, {6400, true, false, 86}, {102400, true, false, 1000},
+		{100, true, true, 10}, {102400, true, true, 10},
+	} {
+		f := newFixture(t, c.capacity)
+		if got := f.SuggestedWatchChannelSize(c.indexExists, c.trigger); got != c.want {
+			t.Errorf("%+v: got %d", c, got)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package watchcache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+const root = "/registry/pods/"
+
+func three(t *testing.T) *fixture {
+	f := newFixture(t, 10)
+	f.list(5, pod("kube-system/d", 1, "n1"), pod("default/b", 2, "n1"), pod("default/a", 3, "n2"), pod("default2/c", 4, "n1"))
+	return f
+}
+
+func TestListsAreOrderedByKeyAndStopAtTheirPrefix(t *testing.T) {
+	f := three(t)
+	for key, want := range map[string]string{
+		root:               "default/a 3, default/b 2, default2/c 4, kube-system/d 1",
+		root + "default/":  "default/a 3, default/b 2",
+		root + "nowhere/":  "",
+		root + "default2/": "default2/c 4",
+	} {
+		list, err := f.GetList(context.Background(), key, storage.ListOptions{ResourceVersion: "0", Recursive: true})
+		f.must(err)
+		f.is(key, names(list), want)
+	}
+}
+
+func TestAListByNameIsOneObjectOrNone(t *testing.T) {
+	f := three(t)
+	for key, want := range map[string]string{root + "default/a": "default/a 3", root + "default/z": ""} {
+		list, err := f.GetList(context.Background(), key, storage.ListOptions{ResourceVersion: "0"})
+		f.must(err)
+		f.is(key, names(list), want)
+		f.is("version", list.ResourceVersion, "5")
+	}
+}
+
+func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
+	f := three(t)
+	opts := storage.ListOptions{ResourceVersion: "0", Recursive: true}
+	opts.Predicate.Field = fields.OneTermEqualSelector("spec.nodeName", "n1")
+	opts.Predicate.IndexFields = []string{"spec.nodeName"}
+	list, err := f.GetList(context.Background(), root, opts)
+	f.must(err)
+	f.is("index", list.Index, "f:spec.nodeName")
+	f.is("elements", names(list), "default/b 2, default2/c 4, kube-system/d 1")
+	list, err = f.GetList(context.Background(), root+"default/", opts)
+	f.must(err)
+	f.is("elements of a namespace", names(list), "default/b 2")
+
+	f.must(f.Update(pod("default/b", 6, "n2")))
+	f.delete("kube-system/d", 7)
+	list, err = f.GetList(context.Background(), root, opts)
+	f.must(err)
+	f.is("after a move and a deletion", names(list), "default2/c 4")
+}
+
+func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {
+	f := newFixture(t, 200)
+	f.list(1)
+	random := rand.New(rand.NewPCG(1, 2))
+	then := map[uint64]string{1: names(f.latestList())}
+	present := map[string]bool{}
+	rv := uint64(1)
+	for range 150 {
+		rv += 1 + random.Uint64N(3)
+		id := fmt.Sprintf("default/%c", 'a'+random.IntN(8))
+		switch {
+		case !present[id]:
+			f.add(id, rv)
+			present[id] = true
+		case random.IntN(3) == 0:
+			f.delete(id, rv)
+			present[id] = false
+		default:
+			f.update(id, rv)
+		}
+		then[rv] = names(f.latestList())
+	}
+	last := then[1]
+	for at := uint64(1); at <= rv; at++ {
+		if list, ok := then[at]; ok {
+			last = list
+		}
+		exact := f.exact(at)
+		if names(exact) != last || exact.ResourceVersion != at {
+			t.Fatalf("at %d: got %s, want %s", at, names(exact), last)
+		}
+	}
+}
+
+func TestSnapshotsGoWithTheRing(t *testing.T) {
+	f := newFixture(t, 4)
+	f.list(10)
+	f.fill(11, 20) // 16 … 19
+	f.is("snapshots", f.Snapshot().Snapshots, "4")
+	f.is("the oldest", names(f.exact(16)), "default/x 16")
+	for _, rv := range []uint64{3, 15} {
+		_, err := f.snapshotAt(context.Background(), "", rv)
+		if !apierrors.IsResourceExpired(err) {
+			t.Errorf("at %d: got %v, want 410", rv, err)
+		}
+		f.is("has", f.HasSnapshot(rv), "false")
+	}
+	f.is("has the future", f.HasSnapshot(100), "true")
+}
+
+func TestWhichStateIsReadFollowsFromTheOptions(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(5, pod("default/a", 5, ""))
+	f.add("default/b", 6)
+	f.add("default/c", 7)
+	f.current = 7
+	token, err := storage.EncodeContinue(root+"default/b", root, 6)
+	f.must(err)
+	newest, err := storage.EncodeContinue(root+"default/b", root, -1)
+	f.must(err)
+	const a, b, c = "default/a 5", ", default/b 6", ", default/c 7"
+	exact, atLeast := metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan
+	for _, test := range []struct {
+		name, rv string
+		match    metav1.ResourceVersionMatch
+		limit    int64
+		token    string
+		want     string
+	}{
+		{name: "consistent", want: "7: " + a + b + c},
+		{name: "any", rv: "0", want: "7: " + a + b + c},
+		{name: "at least", rv: "6", want: "7: " + a + b + c},
+		{name: "at least, said so", rv: "6", match: atLeast, limit: 1, want: "7: " + a + b + c},
+		{name: "legacy exact", rv: "6", limit: 1, want: "6: " + a + b},
+		{name: "exact", rv: "5", match: exact, want: "5: " + a},
+		{name: "any, paged", rv: "0", limit: 1, want: "7: " + a + b + c},
+		{name: "continued", token: token, limit: 1, want: "6: default/b 6"},
+		{name: "continued at the newest", token: newest, limit: 1, want: "7: default/b 6" + c},
+	} {
+		opts := storage.ListOptions{ResourceVersion: test.rv, ResourceVersionMatch: test.match, Recursive: true}
+		opts.Predicate.Limit, opts.Predicate.Continue = test.limit, test.token
+		list, err := f.GetList(context.Background(), root, opts)
+		f.must(err)
+		f.is(test.name, fmt.Sprintf("%d: %s", list.ResourceVersion, names(list)), test.want)
+	}
+}
+
+func TestBadListsAreRefused(t *testing.T) {
+	f := three(t)
+	opts := storage.ListOptions{Recursive: true}
+	opts.Predicate.Continue = "garbage"
+	if _, err := f.GetList(context.Background(), root, opts); !apierrors.IsBadRequest(err) {
+		t.Errorf("garbage token: got %v, want 400", err)
+	}
+	if _, err := f.GetList(context.Background(), root, storage.ListOptions{ResourceVersion: "x"}); err == nil {
+		t.Error("garbage version: accepted")
+	}
+}
+
+func TestTheStateIsStreamedInKeyOrderAtOneVersion(t *testing.T) {
+	f := newFixture(t, 10)
+	var pods []*corev1.Pod
+	for i := range 250 { // more than two batches
+		pods = append(pods, pod(fmt.Sprintf("default/%03d", i), uint64(i+1), ""))
+	}
+	f.list(300, pods...)
+	interval := f.state(root, true)
+	f.delete("default/000", 301) // after the starting point: not part of it
+	events, err := read(interval)
+	f.must(err)
+	f.is("events", len(events), "250")
+	if !slices.IsSorted(events) {
+		t.Error("not in key order")
+	}
+	for _, event := range events {
+		if !strings.HasSuffix(event, " 300") {
+			t.Fatalf("%s: not at the cache's version", event)
+		}
+	}
+}
+
+func TestOnlyWhatLiesBelowTheKeyIsStreamed(t *testing.T) {
+	f := three(t)
+	for _, c := range []struct {
+		key       string
+		recursive bool
+		want      string
+	}{
+		{root + "default/", true, "[ADDED default/a 5 ADDED default/b 5]"},
+		{root + "default/a", false, "[ADDED default/a 5]"},
+		{root + "default/z", false, "[]"},
+	} {
+		events, err := read(f.state(c.key, c.recursive))
+		f.must(err)
+		f.is(c.key, events, c.want)
+	}
+}

@@ -1,0 +1,179 @@
+package watchcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+func TestAnEventCarriesTheStateBeforeAndAfter(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(1, pod("default/a", 1, "n1"))
+	f.must(f.Update(pod("default/a", 2, "n2")))
+	f.add("default/b", 3)
+	f.update("default/b", 4)
+	f.is("events", len(f.handled), "3")
+	for i, want := range []string{"n1→n2", "", "→"} {
+		event := f.handled[i]
+		if event.PrevObject == nil {
+			f.is(describe(event), "", want)
+			continue
+		}
+		got := event.PrevObject.(*corev1.Pod).Spec.NodeName + "→" + event.Object.(*corev1.Pod).Spec.NodeName
+		f.is(describe(event), got, want)
+	}
+}
+
+func TestADeletedObjectCarriesTheVersionOfItsDeletionAndNobodyElsesCopyChanges(t *testing.T) {
+	f := newFixture(t, 10)
+	kept := pod("default/a", 5, "n1")
+	f.list(5, kept)
+	before := f.exact(5)
+	f.must(f.Delete(pod("default/a", 9, "")))
+	deleted := f.handled[0].PrevObject.(*corev1.Pod)
+	f.is("deleted", deleted.ResourceVersion+" "+deleted.Spec.NodeName, "9 n1")
+	f.is("the object itself", kept.ResourceVersion, "5")
+	f.is("a list from before", names(before), "default/a 5")
+}
+
+func TestTheHandlerRunsAfterTheChangeAndWithoutTheLock(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(1)
+	calls := 0
+	f.config.EventHandler = func(event *Event) {
+		calls++
+		if !f.mu.TryLock() {
+			t.Fatal("the handler is called under the lock")
+		}
+		f.mu.Unlock()
+		f.is("version in the handler", f.Snapshot().ResourceVersion, fmt.Sprint(event.ResourceVersion))
+	}
+	f.add("default/a", 2)
+	f.UpdateResourceVersion("7")
+	f.is("calls", calls, "2")
+}
+
+func TestABookmarkMovesTheVersionAndNeverBack(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(5)
+	f.UpdateResourceVersion("8")
+	f.UpdateResourceVersion("6")
+	f.UpdateResourceVersion("not a number")
+	f.is("version", f.Snapshot().ResourceVersion, "8")
+	f.is("bookmarks handled", len(f.handled), "2")
+	if _, err := f.since(8); err != nil {
+		t.Errorf("watch from the bookmark: %v", err)
+	}
+}
+
+func TestWhatIsNotAnObjectOfTheResourceIsRefusedAndChangesNothing(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(5, pod("default/a", 5, ""))
+	for _, err := range []error{
+		f.Add("a string"), f.Add(&corev1.Node{}), f.Update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "x"}}),
+		f.Replace([]any{"a string"}, "6"), f.Replace([]any{&corev1.Node{}}, "6"), f.Replace(nil, "x"),
+	} {
+		if err == nil {
+			t.Error("accepted")
+		}
+	}
+	f.is("version", f.Snapshot().ResourceVersion, "5")
+	f.is("handled", len(f.handled), "0")
+	f.is("content", names(f.latestList()), "default/a 5")
+}
+
+func TestAnUnknownObjectThatIsDeletedHasNoPrevious(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(1)
+	f.delete("default/a", 2)
+	if f.handled[0].PrevObject != nil {
+		t.Error("a previous object out of nowhere")
+	}
+	f.is("objects", f.Snapshot().Objects, "0")
+}
+
+func TestReplaceForgetsTheHistoryAndTellsNobody(t *testing.T) {
+	f := newFixture(t, 10)
+	replaced := uint64(0)
+	f.config.OnReplace = func(rv uint64) {
+		replaced = rv
+		if f.mu.TryRLock() {
+			t.Error("OnReplace is called without the lock")
+		}
+	}
+	f.list(5, pod("default/a", 3, ""), pod("default/b", 4, ""))
+	f.update("default/a", 6)
+	before := len(f.handled)
+	f.list(9, pod("default/c", 8, ""))
+	f.is("replaced", replaced, "9")
+	f.is("events", len(f.handled)-before, "0")
+	f.is("list", names(f.latestList()), "default/c 8")
+	s := f.Snapshot()
+	f.is("ring", s.End-s.Start, "0")
+	f.is("version", s.ResourceVersion, "9")
+	f.is("snapshots", s.Snapshots, "1")
+}
+
+// A reader that holds the lock must never find ring, version and store disagreeing.
+func TestRingVersionAndStoreChangeTogether(t *testing.T) {
+	f := newFixture(t, 8)
+	f.config.EventHandler = func(*Event) {}
+	f.list(1)
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					f.checkConsistency()
+				}
+			}
+		})
+	}
+	for rv := uint64(2); rv < 5000; rv++ {
+		f.update("default/a", rv)
+	}
+	close(done)
+	readers.Wait()
+}
+
+func (f *fixture) checkConsistency() {
+	f.RLock()
+	defer f.RUnlock()
+	rv := f.ResourceVersionLocked()
+	if f.history.endIndex > f.history.startIndex {
+		newest := f.history.cache[(f.history.endIndex-1)%len(f.history.cache)]
+		element := f.store.get("/registry/pods/default/a")
+		if newest.ResourceVersion != rv || element.Object.(*corev1.Pod).ResourceVersion != fmt.Sprint(rv) {
+			f.t.Errorf("version %d, ring %d, store %s", rv, newest.ResourceVersion, element.Object.(*corev1.Pod).ResourceVersion)
+		}
+		if oldest := f.snapshots.snapshots[0].resourceVersion; f.history.isFullLocked() && oldest < f.history.oldestLocked() {
+			f.t.Errorf("snapshot %d is older than the ring's first event %d", oldest, f.history.oldestLocked())
+		}
+	}
+}
+
+func (f *fixture) exact(rv uint64) List {
+	f.t.Helper()
+	list, err := f.GetList(context.Background(), "/registry/pods/", storage.ListOptions{
+		ResourceVersion: fmt.Sprint(rv), ResourceVersionMatch: metav1.ResourceVersionMatchExact, Recursive: true,
+	})
+	f.must(err)
+	return list
+}
+
+func (f *fixture) latestList() List {
+	f.t.Helper()
+	list, err := f.GetList(context.Background(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0", Recursive: true})
+	f.must(err)
+	return list
+}
