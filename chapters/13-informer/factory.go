@@ -90,6 +90,13 @@ func (f *SharedInformerFactory) InformerFor(example runtime.Object, newFunc func
 
 // informerFor is InformerFor with the factory's settings.
 func (f *SharedInformerFactory) informerFor(example runtime.Object, resource string, namespaced bool) *SharedIndexInformer {
+	return f.InformerFor(example, func() *SharedIndexInformer { return f.newInformer(example, resource, namespaced) })
+}
+
+// newInformer makes an informer with a namespace index.
+//
+// Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
+func (f *SharedInformerFactory) newInformer(example runtime.Object, resource string, namespaced bool) *SharedIndexInformer {
 	namespace := f.config.Namespace
 	if !namespaced {
 		namespace = metav1.NamespaceAll
@@ -98,19 +105,17 @@ func (f *SharedInformerFactory) informerFor(example runtime.Object, resource str
 	if !custom {
 		resync = f.config.DefaultResync
 	}
-	return f.InformerFor(example, func() *SharedIndexInformer {
-		return NewSharedIndexInformer(Config{
-			Name:          resource,
-			ListerWatcher: f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions),
-			ExampleObject: example,
-			Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-			Clock:         f.config.Clock,
-			Probe:         f.config.Probe.Resource(resource),
-			ResyncPeriod:  resync,
-			FIFO:          f.config.FIFO,
-			UseWatchList:  f.config.UseWatchList,
-			Transform:     f.config.Transform,
-		})
+	return NewSharedIndexInformer(Config{
+		Name:          resource,
+		ListerWatcher: f.config.Client.ListWatch(resource, namespace, f.config.TweakListOptions),
+		ExampleObject: example,
+		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+		Clock:         f.config.Clock,
+		Probe:         f.config.Probe.Resource(resource),
+		ResyncPeriod:  resync,
+		FIFO:          f.config.FIFO,
+		UseWatchList:  f.config.UseWatchList,
+		Transform:     f.config.Transform,
 	})
 }
 
@@ -181,12 +186,14 @@ func (f *SharedInformerFactory) WaitForCacheSync(ctx context.Context) SyncResult
 	for _, informer := range started {
 		checkers = append(checkers, informer.HasSyncedChecker())
 	}
+	WaitFor(ctx, checkers...)
 	result := SyncResult{Synced: map[reflect.Type]bool{}}
-	if !WaitFor(ctx, checkers...) {
-		result.Err = context.Cause(ctx)
-	}
 	for informerType, informer := range started {
-		result.Synced[informerType] = informer.HasSynced()
+		synced := informer.HasSynced()
+		result.Synced[informerType] = synced
+		if !synced {
+			result.Err = context.Cause(ctx)
+		}
 	}
 	return result
 }

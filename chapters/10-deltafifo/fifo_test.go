@@ -1,0 +1,552 @@
+package deltafifo
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The table of the README: what a consumer sees of what happened while it was busy.
+func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
+	type script func(q Queue)
+	for _, tc := range []struct {
+		name                string
+		known               []string // in the consumer's store, at rv 1
+		script              script
+		delta, real, atomic []string
+	}{
+		{
+			name:   "create a, create b, update a",
+			script: func(q Queue) { q.Add(pod("a", 2)); q.Add(pod("b", 3)); q.Update(pod("a", 4)) },
+			delta:  []string{"Added a@2", "Updated a@4", "Added b@3"},
+			real:   []string{"Added a@2", "Added b@3", "Updated a@4"},
+		},
+		{
+			name:   "create and delete a",
+			script: func(q Queue) { q.Add(pod("a", 2)); q.Delete(pod("a", 3)) },
+			delta:  []string{"Added a@2", "Deleted a@3"},
+			real:   []string{"Added a@2", "Deleted a@3"},
+		},
+		{
+			name:   "delete and recreate a",
+			known:  []string{"a"},
+			script: func(q Queue) { q.Delete(pod("a", 2)); q.Add(pod("b", 3)); q.Add(pod("a", 4)) },
+			delta:  []string{"Deleted a@2", "Added a@4", "Added b@3"},
+			real:   []string{"Deleted a@2", "Added b@3", "Added a@4"},
+		},
+		{
+			name:   "relist without a, which is known",
+			known:  []string{"a", "b"},
+			script: func(q Queue) { q.Replace([]any{pod("b", 1), pod("c", 2)}, "3") },
+			delta:  []string{"Replaced b@1", "Replaced c@2", "Deleted a@1?"},
+			real:   []string{"Deleted a@1?", "Replaced b@1", "Replaced c@2"},
+			atomic: []string{"ReplacedAll @3 [b@1 c@2]"},
+		},
+		{
+			name:   "relist without a, which is queued",
+			script: func(q Queue) { q.Add(pod("a", 2)); q.Replace([]any{pod("b", 3)}, "3") },
+			delta:  []string{"Added a@2", "Deleted a@2?", "Replaced b@3"},
+			real:   []string{"Added a@2", "Deleted a@2?", "Replaced b@3"},
+			atomic: []string{"Added a@2", "ReplacedAll @3 [b@3]"},
+		},
+		{
+			name:   "relist without a, whose deletion is queued",
+			known:  []string{"a"},
+			script: func(q Queue) { q.Delete(pod("a", 2)); q.Replace(nil, "3") },
+			delta:  []string{"Deleted a@2"},
+			real:   []string{"Deleted a@2"},
+			atomic: []string{"Deleted a@2", "ReplacedAll @3 []"},
+		},
+		{
+			name:   "resync with a queued",
+			known:  []string{"a", "b"},
+			script: func(q Queue) { q.Update(pod("a", 2)); q.Resync() },
+			delta:  []string{"Updated a@2", "Sync b@1"},
+			real:   []string{"Updated a@2", "Sync b@1"},
+			atomic: []string{"Updated a@2", "SyncAll"},
+		},
+		{
+			name:   "two deletions of a",
+			known:  []string{"a"},
+			script: func(q Queue) { q.Delete(pod("a", 2)); q.Delete(pod("a", 3)) },
+			delta:  []string{"Deleted a@2"},
+			real:   []string{"Deleted a@2", "Deleted a@3"},
+		},
+		{
+			name:   "a concluded deletion, then the real one",
+			known:  []string{"a"},
+			script: func(q Queue) { q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)}); q.Delete(pod("a", 3)) },
+			delta:  []string{"Deleted a@3"},
+			real:   []string{"Deleted a@1?", "Deleted a@3"},
+		},
+		{
+			name:   "deletion of an object nobody knows",
+			script: func(q Queue) { q.Delete(pod("a", 2)) },
+			real:   []string{"Deleted a@2"},
+		},
+	} {
+		for _, s := range setups {
+			t.Run(tc.name+"/"+s.name, func(t *testing.T) {
+				want := tc.delta
+				if s.real {
+					want = tc.real
+				}
+				if s.atomic && tc.atomic != nil {
+					want = tc.atomic
+				}
+				c := newConsumer()
+				for _, name := range tc.known {
+					c.objects["default/"+name] = pod(name, 1)
+				}
+				q := s.make(c)
+				tc.script(q)
+				if got := q.Snapshot().Len; got != len(want) {
+					t.Errorf("%d deltas wait, want %d", got, len(want))
+				}
+				drain(q, c, true)
+				if diff := cmp.Diff(want, c.take()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
+	c := newConsumer()
+	q := setups[0].make(c)
+	q.Add(pod("a", 1))
+	q.Add(pod("b", 2))
+	q.Delete(pod("a", 3))
+	q.Pop(c.process)
+	if diff := cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWithoutEmitDeltaTypeReplacedARelistLooksLikeAResync(t *testing.T) {
+	c := newConsumer()
+	transformed := 0
+	q := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, Transformer: func(obj any) (any, error) { transformed++; return obj, nil }})
+	q.Replace([]any{pod("a", 1)}, "1")
+	drain(q, c, false)
+	if diff := cmp.Diff([]string{"Sync a@1"}, c.take()); diff != "" {
+		t.Error(diff)
+	}
+	if transformed != 1 {
+		t.Errorf("transformed %d times, want once: it only looks like a resync", transformed)
+	}
+}
+
+func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
+	c := newConsumer()
+	q := NewDeltaFIFO(DeltaFIFOOptions{})
+	q.Delete(pod("a", 1))
+	q.Add(pod("b", 2))
+	q.Delete(pod("b", 3))
+	q.Resync()
+	drain(q, c, false)
+	if diff := cmp.Diff([]string{"Added b@2", "Deleted b@3"}, c.take()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			c := newConsumer()
+			q := s.make(c)
+			q.Replace([]any{pod("a", 1), pod("b", 2)}, "2")
+			q.Add(pod("c", 3))
+			processing := func(deltas Deltas, isInInitialList bool) error {
+				for _, delta := range deltas {
+					late := delta.Key == "default/c"
+					if q.HasSynced() != late || isInInitialList == late {
+						t.Errorf("while %s is processed: synced %v, in initial list %v", describe(delta), q.HasSynced(), isInInitialList)
+					}
+				}
+				return c.process(deltas, isInInitialList)
+			}
+			for q.Snapshot().Len > 1 {
+				if q.HasSynced() {
+					t.Fatalf("synced with %d waiting", q.Snapshot().Len)
+				}
+				q.Pop(processing)
+			}
+			if !q.HasSynced() || !IsDone(q.HasSyncedChecker()) {
+				t.Error("not synced after the first list")
+			}
+			q.Pop(processing)
+		})
+	}
+}
+
+func TestSyncedAfterAnEmptyList(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			c := newConsumer()
+			q := s.make(c)
+			q.Replace(nil, "1")
+			// One delta stands for the whole list, and has to be processed even if the list is empty.
+			if q.HasSynced() == s.atomic {
+				t.Errorf("synced %v before anything was processed", q.HasSynced())
+			}
+			drain(q, c, true)
+			if !q.HasSynced() {
+				t.Error("not synced")
+			}
+		})
+	}
+}
+
+func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			q := s.make(newConsumer())
+			if q.HasSynced() {
+				t.Error("synced before anything")
+			}
+			q.Add(pod("a", 1))
+			if !q.HasSynced() {
+				t.Error("not synced after Add")
+			}
+			q.Replace([]any{pod("a", 1)}, "1")
+			if !q.HasSynced() {
+				t.Error("not synced any more after a later list")
+			}
+		})
+	}
+}
+
+func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newConsumer()
+				q := s.make(c)
+				q.Add(pod("a", 1))
+				q.Close()
+				if err := q.Pop(c.process); err != nil {
+					t.Errorf("Pop of a closed queue with an item: %v", err)
+				}
+				if err := q.Pop(c.process); !errors.Is(err, ErrFIFOClosed) {
+					t.Errorf("Pop of a closed, empty queue: %v", err)
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				c := newConsumer()
+				q := s.make(c)
+				popped := make(chan error)
+				go func() { popped <- q.Pop(c.process) }()
+				synctest.Wait()
+				q.Close()
+				if err := <-popped; !errors.Is(err, ErrFIFOClosed) {
+					t.Errorf("waiting Pop: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := s.make(newConsumer())
+				boom := errors.New("boom")
+				popped := make(chan error, 1)
+				go func() { popped <- q.Pop(func(Deltas, bool) error { return boom }) }()
+				synctest.Wait()
+				select {
+				case err := <-popped:
+					t.Fatalf("Pop of an empty queue returned %v", err)
+				default:
+				}
+				q.Add(pod("a", 1))
+				if err := <-popped; err != boom {
+					t.Errorf("got %v, want boom", err)
+				}
+				if got := q.Snapshot().Len; got != 0 {
+					t.Errorf("%d wait: what failed is not put back", got)
+				}
+			})
+		})
+	}
+}
+
+// blockedProcessing starts a Pop whose processing ends when release is closed.
+func blockedProcessing(q Queue) (release chan struct{}) {
+	release = make(chan struct{})
+	go q.Pop(func(Deltas, bool) error { <-release; return nil })
+	synctest.Wait()
+	return release
+}
+
+func adding(q Queue) (added chan struct{}) {
+	added = make(chan struct{})
+	go func() {
+		q.Add(pod("late", 9))
+		close(added)
+	}()
+	return added
+}
+
+// A goroutine blocked on a sync.Mutex is not durably blocked in a bubble, so this runs outside of one and looks at
+// the lock itself.
+func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.T) {
+	for _, tc := range []struct {
+		waiting int
+		letIn   bool
+	}{{0, true}, {2*defaultBatchSize - 1, true}, {2 * defaultBatchSize, false}} {
+		t.Run(fmt.Sprint(tc.waiting), func(t *testing.T) {
+			q := newAtomic()
+			for i := range tc.waiting + 1 {
+				q.Add(pod(fmt.Sprint(i), i+1))
+			}
+			err := q.Pop(func(Deltas, bool) error {
+				letIn := q.mu.TryLock()
+				if letIn {
+					q.mu.Unlock()
+				}
+				if letIn != tc.letIn {
+					t.Errorf("with %d waiting: writers let in %v, want %v", tc.waiting, letIn, tc.letIn)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestWritersDoNotWaitForASlowHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newAtomic()
+		q.Add(pod("a", 1))
+		release := blockedProcessing(q)
+		<-adding(q) // or the bubble is deadlocked
+		q.Replace([]any{pod("b", 2)}, "2")
+		close(release)
+	})
+}
+
+func TestDeltaFIFOAndNonAtomicRealFIFOProcessUnderTheLock(t *testing.T) {
+	d := NewDeltaFIFO(DeltaFIFOOptions{})
+	d.Add(pod("a", 1))
+	d.Pop(func(Deltas, bool) error {
+		if d.mu.TryLock() {
+			t.Error("DeltaFIFO is unlocked")
+		}
+		return nil
+	})
+	r := NewRealFIFO(RealFIFOOptions{KnownObjects: newConsumer()})
+	r.Add(pod("a", 1))
+	r.Pop(func(Deltas, bool) error {
+		if r.mu.TryLock() {
+			t.Error("non-atomic RealFIFO is unlocked")
+		}
+		return nil
+	})
+}
+
+func TestContradictingOptionsPanic(t *testing.T) {
+	for name, opts := range map[string]RealFIFOOptions{
+		"atomic with a store":            {AtomicEvents: true, KnownObjects: newConsumer()},
+		"not atomic without a store":     {},
+		"unlock without atomic events":   {KnownObjects: newConsumer(), UnlockWhileProcessing: true},
+		"bookmark without atomic events": {KnownObjects: newConsumer(), EmitDeltaTypeBookmark: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			NewRealFIFO(opts)
+		})
+	}
+}
+
+func TestBatches(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		script func(q *RealFIFO)
+		want   []int // deltas per PopBatch
+	}{
+		{"different keys go together", func(q *RealFIFO) { q.Add(pod("a", 1)); q.Update(pod("b", 2)); q.Delete(pod("c", 3)) }, []int{3}},
+		{"a second delta of a key begins a new batch", func(q *RealFIFO) { q.Add(pod("a", 1)); q.Add(pod("b", 2)); q.Update(pod("a", 3)) }, []int{2, 1}},
+		{"a bookmark is alone", func(q *RealFIFO) { q.Add(pod("a", 1)); q.Bookmark("2"); q.Add(pod("b", 3)); q.Add(pod("c", 3)) }, []int{1, 1, 2}},
+		{"a list is alone", func(q *RealFIFO) { q.Replace(nil, "1"); q.Add(pod("a", 2)); q.Add(pod("b", 3)) }, []int{1, 2}},
+		{"a batch has at most 1000", func(q *RealFIFO) {
+			for i := range 2001 {
+				q.Add(pod(fmt.Sprint(i), i+1))
+			}
+		}, []int{1000, 1000, 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			q := newAtomic()
+			tc.script(q)
+			var got []int
+			note := func(deltas []Delta, _ bool) error { got = append(got, len(deltas)); return nil }
+			for q.Snapshot().Len > 0 {
+				q.PopBatch(note, func(deltas Deltas, initial bool) error { return note(deltas, initial) })
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestABatchEndsWithTheFirstList(t *testing.T) {
+	c := newConsumer()
+	q := NewRealFIFO(RealFIFOOptions{KnownObjects: c})
+	q.Replace([]any{pod("a", 1), pod("b", 2)}, "2")
+	q.Add(pod("c", 3))
+	q.PopBatch(c.processBatch, c.process)
+	if diff := cmp.Diff([]bool{true, true}, c.initial); diff != "" {
+		t.Error(diff)
+	}
+	q.PopBatch(c.processBatch, c.process)
+	if diff := cmp.Diff([]bool{true, true, false}, c.initial); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProcessedSlotsAreZeroedAndTheArrayIsUsedAgain(t *testing.T) {
+	q := newAtomic()
+	c := newConsumer()
+	q.Add(pod("a", 1))
+	var batch Deltas
+	q.Pop(func(deltas Deltas, initial bool) error { batch = deltas; return c.process(deltas, initial) })
+	if batch[0] != (Delta{}) {
+		t.Errorf("slot still holds %v", batch[0])
+	}
+	q.Add(pod("b", 2))
+	if &batch[0] != &q.items[0] {
+		t.Error("the empty queue did not begin again at the start of its array")
+	}
+	for i := range 10 * defaultBatchSize {
+		q.Add(pod(fmt.Sprint(i), i+1))
+	}
+	drain(q, c, true)
+	if cap(q.items) > 0 {
+		t.Errorf("an array of %d is kept after a burst", cap(q.items))
+	}
+}
+
+func TestTransformation(t *testing.T) {
+	var seen []string
+	transform := func(obj any) (any, error) {
+		seen = append(seen, short(obj))
+		if obj.(interface{ GetName() string }).GetName() == "bad" {
+			return nil, errors.New("bad")
+		}
+		return obj, nil
+	}
+	for _, tc := range []struct {
+		name string
+		make func(c *consumer) Queue
+		want []string
+	}{
+		{"delta", func(c *consumer) Queue {
+			return NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, Transformer: transform})
+		}, []string{"a@2", "b@3", "bad@4", "c@5"}},
+		{"real", func(c *consumer) Queue {
+			return NewRealFIFO(RealFIFOOptions{KnownObjects: c, Transformer: transform})
+		}, []string{"a@2", "b@3", "bad@4", "c@5"}},
+		{"real atomic", func(*consumer) Queue {
+			return NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: transform})
+		}, []string{"a@2", "b@3", "bad@4", "c@5"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			seen = nil
+			c := newConsumer()
+			c.objects["default/known"] = pod("known", 1)
+			q := tc.make(c)
+			q.Add(pod("a", 2))
+			q.Delete(DeletedFinalStateUnknown{"default/known", pod("known", 1)})
+			q.Update(pod("b", 3))
+			if err := q.Add(pod("bad", 4)); err == nil {
+				t.Error("no error from Add of an object that cannot be transformed")
+			}
+			if err := q.Replace([]any{pod("c", 5)}, "5"); err != nil {
+				t.Fatal(err)
+			}
+			q.Resync()
+			if diff := cmp.Diff(tc.want, seen); diff != "" {
+				t.Errorf("transformed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			q := s.make(newConsumer())
+			var keyError KeyError
+			for name, err := range map[string]error{"Add": q.Add(3), "Update": q.Update(3), "Delete": q.Delete(3)} {
+				if !errors.As(err, &keyError) {
+					t.Errorf("%s: %v, want a KeyError", name, err)
+				}
+			}
+			if !s.atomic && !errors.As(q.Replace([]any{3}, "1"), &keyError) {
+				t.Error("Replace: want a KeyError")
+			}
+			if got := q.Snapshot().Len; got != 0 {
+				t.Errorf("%d wait", got)
+			}
+		})
+	}
+}
+
+func TestProbesTellWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 0)
+		p := probe.New(log).Resource("pods").Subject("informer")
+		real := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true, Probe: p})
+		c := newConsumer()
+		real.Replace([]any{pod("a", 1)}, "7")
+		real.Update(pod("a", 8))
+		real.Bookmark("9")
+		drain(real, c, true)
+		delta := NewDeltaFIFO(DeltaFIFOOptions{Probe: p})
+		delta.Add(pod("b", 1))
+		delta.Delete(pod("b", 2))
+		delta.Delete(pod("b", 3)) // merged: still two wait
+		drain(delta, c, true)
+
+		records, _ := log.Since(nil, 0, 100)
+		var got []string
+		for _, r := range records {
+			got = append(got, fmt.Sprintf("%s %s %q %d len=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
+		}
+		want := []string{
+			`FIFOAdded ReplacedAll "" 7 len=1`,
+			`FIFOAdded Updated "default/a" 8 len=2`,
+			`FIFOAdded Bookmark "" 9 len=3`,
+			`FIFOPopped ReplacedAll "" 7 len=2`,
+			`FIFOPopped Updated "default/a" 8 len=1`,
+			`FIFOPopped Bookmark "" 9 len=0`,
+			`FIFOAdded Added "default/b" 1 len=1`,
+			`FIFOAdded Deleted "default/b" 2 len=2`,
+			`FIFOAdded Deleted "default/b" 3 len=2`,
+			`FIFOPopped Added "default/b" 1 len=1`,
+			`FIFOPopped Deleted "default/b" 2 len=0`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

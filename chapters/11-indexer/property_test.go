@@ -1,0 +1,111 @@
+package indexer
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+)
+
+// contents returns index → value → keys, as sets.
+func contents(c *ThreadSafeStore) map[string]map[string]map[string]bool {
+	all := map[string]map[string]map[string]bool{}
+	for name, idx := range c.index.indices {
+		values := map[string]map[string]bool{}
+		for value, set := range idx {
+			keys := map[string]bool{}
+			for e := range set {
+				keys[e.key] = true
+			}
+			values[value] = keys
+		}
+		all[name] = values
+	}
+	return all
+}
+
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// checkIndices compares the indices with those of a store that is filled from scratch.
+func checkIndices(t fataler, c *Cache) {
+	t.Helper()
+	rebuilt := NewIndexer(Config{Indexers: c.GetIndexers()})
+	for _, obj := range c.List() {
+		rebuilt.Add(obj)
+	}
+	if diff := cmp.Diff(contents(rebuilt.storage), contents(c.storage)); diff != "" {
+		t.Fatalf("indices (-rebuilt +kept):\n%s", diff)
+	}
+	for key, e := range c.storage.items {
+		if e.key != key || e.obj == nil {
+			t.Fatalf("entry of %q is %v", key, e)
+		}
+	}
+}
+
+func TestIndicesEqualARebuild(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newPodStore()
+		rv := 0
+		draw := func(t *rapid.T) any {
+			rv++
+			p := pod(rapid.SampledFrom([]string{"default", "system"}).Draw(t, "namespace"),
+				rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
+				rapid.SampledFrom([]string{"", "node-1", "node-2"}).Draw(t, "node"), rv)
+			p.Labels = rapid.MapOf(rapid.SampledFrom([]string{"k", "l"}), rapid.SampledFrom([]string{"1", "2"})).Draw(t, "labels")
+			return p
+		}
+		list := func(t *rapid.T) []any {
+			objs := []any{}
+			seen := map[string]bool{}
+			for range rapid.IntRange(0, 4).Draw(t, "n") {
+				obj := draw(t)
+				key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
+				if !seen[key] {
+					seen[key] = true
+					objs = append(objs, obj)
+				}
+			}
+			return objs
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"":       func(t *rapid.T) { checkIndices(t, c) },
+			"add":    func(t *rapid.T) { c.Add(draw(t)) },
+			"update": func(t *rapid.T) { c.Update(draw(t)) },
+			"delete": func(t *rapid.T) { c.Delete(draw(t)) },
+			"replace": func(t *rapid.T) {
+				objs := list(t)
+				before := c.storage.items
+				known := map[string]any{}
+				for key, e := range before {
+					known[key] = e.obj
+				}
+				changes, gone, _ := c.ReplaceAll(objs, fmt.Sprint(rv))
+				for _, txn := range append(changes, gone...) {
+					if old, existed := known[txn.Key]; existed != txn.Existed || old != txn.Old {
+						t.Fatalf("%s: old %v, want %v", txn.Key, txn.Old, old)
+					}
+					delete(known, txn.Key)
+				}
+				if len(known) > 0 {
+					t.Fatalf("neither changed nor gone: %v", known)
+				}
+			},
+			"transaction": func(t *rapid.T) {
+				var txns []Transaction
+				for _, obj := range list(t) {
+					key, _ := c.Key(obj)
+					typ := rapid.SampledFrom([]TransactionType{TransactionTypeUpdate, TransactionTypeDelete}).Draw(t, "type")
+					txns = append(txns, Transaction{Type: typ, Key: key, Object: obj})
+				}
+				c.Transaction(txns)
+			},
+		})
+	})
+}

@@ -1,0 +1,376 @@
+package indexer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+)
+
+func pod(namespace, name, node string, rv int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: strconv.Itoa(rv)},
+		Spec:       corev1.PodSpec{NodeName: node},
+	}
+}
+
+func byNode(obj any) ([]string, error) {
+	node := obj.(*corev1.Pod).Spec.NodeName
+	if node == "" {
+		return nil, nil
+	}
+	return []string{node}, nil
+}
+
+// byLabels is an index with several values per object.
+func byLabels(obj any) ([]string, error) {
+	var values []string
+	for key, value := range obj.(*corev1.Pod).Labels {
+		values = append(values, key+"="+value)
+	}
+	slices.Sort(values)
+	return values, nil
+}
+
+func podIndexers() Indexers {
+	return Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "node": byNode, "labels": byLabels}
+}
+
+func newPodStore() *Cache { return NewIndexer(Config{Indexers: podIndexers()}) }
+
+func keysOf(objs []any) []string {
+	keys := []string{}
+	for _, obj := range objs {
+		key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func TestIndicesFollowEveryWrite(t *testing.T) {
+	c := newPodStore()
+	c.Add(pod("default", "a", "", 1))
+	c.Add(pod("default", "b", "node-1", 2))
+	c.Add(pod("system", "c", "node-1", 3))
+	want := func(index, value string, keys ...string) {
+		t.Helper()
+		got, err := c.IndexKeys(index, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(append([]string{}, keys...), got); diff != "" {
+			t.Errorf("%s=%s (-want +got):\n%s", index, value, diff)
+		}
+		objs, _ := c.ByIndex(index, value)
+		if diff := cmp.Diff(append([]string{}, keys...), keysOf(objs)); diff != "" {
+			t.Errorf("objects of %s=%s (-want +got):\n%s", index, value, diff)
+		}
+	}
+	want(NamespaceIndex, "default", "default/a", "default/b")
+	want("node", "node-1", "default/b", "system/c")
+
+	c.Update(pod("default", "a", "node-1", 4)) // a value appears
+	want("node", "node-1", "default/a", "default/b", "system/c")
+	c.Update(pod("default", "b", "node-2", 5)) // a value changes
+	want("node", "node-1", "default/a", "system/c")
+	want("node", "node-2", "default/b")
+	c.Delete(pod("system", "c", "node-1", 6))
+	want("node", "node-1", "default/a")
+	want(NamespaceIndex, "system")
+	c.Replace([]any{pod("other", "d", "node-3", 7)}, "7")
+	want("node", "node-1")
+	want("node", "node-3", "other/d")
+}
+
+func TestValuesOfDeletedObjectsVanish(t *testing.T) {
+	c := newPodStore()
+	for i := range 10 {
+		c.Add(pod("default", fmt.Sprint(i), fmt.Sprintf("node-%d", i), i+1))
+	}
+	for i := range 9 {
+		c.Delete(pod("default", fmt.Sprint(i), "", 20+i))
+	}
+	if diff := cmp.Diff([]string{"node-9"}, c.ListIndexFuncValues("node")); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(c.storage.index.indices["node"]); got != 1 {
+		t.Errorf("%d sets, want 1: the empty ones stay", got)
+	}
+}
+
+func TestReadersGetTheNewestObject(t *testing.T) {
+	c := newPodStore()
+	c.Add(pod("default", "a", "node-1", 1))
+	newer := pod("default", "a", "node-1", 2) // same values: the index is not touched, and must show it all the same
+	c.Update(newer)
+	objs, _ := c.ByIndex("node", "node-1")
+	if len(objs) != 1 || objs[0] != any(newer) {
+		t.Errorf("by index: %v", objs)
+	}
+	if got, exists, _ := c.Get(newer); !exists || got != any(newer) {
+		t.Errorf("by key: %v", got)
+	}
+}
+
+func TestIndexFindsObjectsLikeAnother(t *testing.T) {
+	c := newPodStore()
+	for name, set := range map[string]map[string]string{
+		"a": {"app": "x"}, "b": {"app": "x", "tier": "1"}, "c": {"tier": "1"}, "d": {"app": "y"},
+	} {
+		p := pod("default", name, "", 1)
+		p.Labels = set
+		c.Add(p)
+	}
+	like := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x", "tier": "1"}}}
+	objs, err := c.Index("labels", like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"default/a", "default/b", "default/c"}, keysOf(objs)); diff != "" {
+		t.Errorf("each once (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnknownIndexIsAnError(t *testing.T) {
+	c := newPodStore()
+	_, byIndex := c.ByIndex("nope", "x")
+	_, keys := c.IndexKeys("nope", "x")
+	_, index := c.Index("nope", pod("default", "a", "", 1))
+	for name, err := range map[string]error{"ByIndex": byIndex, "IndexKeys": keys, "Index": index} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if got := c.ListIndexFuncValues("nope"); len(got) != 0 {
+		t.Errorf("values %v", got)
+	}
+}
+
+func TestAddIndexersToAFilledStore(t *testing.T) {
+	c := NewIndexer(Config{})
+	c.Add(pod("default", "a", "node-1", 1))
+	if err := c.AddIndexers(Indexers{"node": byNode}); err != nil {
+		t.Fatal(err)
+	}
+	c.Add(pod("default", "b", "node-1", 2))
+	if keys, _ := c.IndexKeys("node", "node-1"); len(keys) != 2 {
+		t.Errorf("keys %v", keys)
+	}
+	err := c.AddIndexers(Indexers{"node": byNode, NamespaceIndex: MetaNamespaceIndexFunc})
+	if err == nil {
+		t.Error("a name that exists was accepted")
+	}
+	if len(c.GetIndexers()) != 1 {
+		t.Errorf("indexers %v: half of a refused set was added", c.GetIndexers())
+	}
+}
+
+func TestBrokenIndexFuncPanics(t *testing.T) {
+	c := NewIndexer(Config{Indexers: Indexers{"bad": func(any) ([]string, error) { return nil, errors.New("bad") }}})
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	c.Add(pod("default", "a", "", 1))
+}
+
+func TestTransactionSaysWhatWasThereBefore(t *testing.T) {
+	c := newPodStore()
+	a1, a2, b, d := pod("default", "a", "", 1), pod("default", "a", "", 2), pod("default", "b", "", 3), pod("default", "d", "", 4)
+	c.Add(a1)
+	txns := []Transaction{
+		{Type: TransactionTypeUpdate, Key: "default/a", Object: a2},
+		{Type: TransactionTypeUpdate, Key: "default/b", Object: b},
+		{Type: TransactionTypeDelete, Key: "default/a", Object: a2},
+		{Type: TransactionTypeDelete, Key: "default/d", Object: d},
+	}
+	c.Transaction(txns)
+	for i, want := range []Transaction{{Old: a1, Existed: true}, {}, {Old: a2, Existed: true}, {}} {
+		if txns[i].Old != want.Old || txns[i].Existed != want.Existed {
+			t.Errorf("%d: old %v existed %v, want %v %v", i, txns[i].Old, txns[i].Existed, want.Old, want.Existed)
+		}
+	}
+	if diff := cmp.Diff([]string{"default/b"}, c.ListKeys()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReplaceAllSaysWhatItChanged(t *testing.T) {
+	c := newPodStore()
+	a, b, gone, gone2 := pod("default", "a", "", 1), pod("default", "b", "", 2), pod("default", "y", "", 3), pod("default", "x", "", 4)
+	c.Replace([]any{a, gone, gone2}, "4")
+	changes, deletions, err := c.ReplaceAll([]any{b, a}, "5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(changes) != 2 || changes[0].Existed || changes[1].Old != any(a) {
+		t.Errorf("changes %v", changes)
+	}
+	if len(deletions) != 2 || deletions[0].Old != any(gone2) || deletions[1].Key != "default/y" {
+		t.Errorf("deletions %v, want x, y", deletions)
+	}
+	if _, _, err := c.ReplaceAll([]any{a, 3}, "6"); err == nil || c.LastStoreSyncResourceVersion() != "5" || len(c.List()) != 2 {
+		t.Error("a list with an object without key was accepted, or half of it")
+	}
+}
+
+func TestResourceVersionOfTheStore(t *testing.T) {
+	c := newPodStore()
+	for _, step := range []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"empty", func() {}, ""},
+		{"list", func() { c.Replace([]any{pod("default", "a", "", 2)}, "5") }, "5"},
+		{"add", func() { c.Add(pod("default", "b", "", 6)) }, "6"},
+		{"update", func() { c.Update(pod("default", "b", "", 7)) }, "7"},
+		{"delete", func() { c.Delete(pod("default", "b", "", 8)) }, "8"},
+		{"concluded deletion", func() {
+			c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: pod("default", "a", "", 2)})
+		}, "8"},
+		{"bookmark", func() { c.Bookmark("10") }, "10"},
+		{"transaction", func() {
+			c.Transaction([]Transaction{
+				{Type: TransactionTypeUpdate, Key: "default/c", Object: pod("default", "c", "", 11)},
+				{Type: TransactionTypeDelete, Key: "default/c", Object: pod("default", "c", "", 12)},
+			})
+		}, "12"},
+	} {
+		step.do()
+		if got := c.LastStoreSyncResourceVersion(); got != step.want {
+			t.Errorf("after %s: %q, want %q", step.name, got, step.want)
+		}
+		if got := c.Snapshot().ResourceVersion; got != step.want {
+			t.Errorf("snapshot after %s: %q, want %q", step.name, got, step.want)
+		}
+	}
+	unordered := NewIndexer(Config{Unordered: true})
+	unordered.Add(pod("default", "a", "", 1))
+	if got := unordered.LastStoreSyncResourceVersion(); got != "" {
+		t.Errorf("a store behind a DeltaFIFO claims to be at %q", got)
+	}
+}
+
+func TestDeletedEntriesLetGoOfTheirObjects(t *testing.T) {
+	c := newPodStore()
+	c.Replace([]any{pod("default", "a", "", 1), pod("default", "b", "", 2)}, "2")
+	e := c.storage.items["default/a"]
+	c.Delete(pod("default", "a", "", 3))
+	if e.obj != nil {
+		t.Error("the array of the list keeps a deleted object alive")
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	c := newPodStore()
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				p := pod("default", fmt.Sprint(i%20), fmt.Sprintf("node-%d", (i+w)%3), i+1)
+				switch i % 5 {
+				case 0:
+					c.Delete(p)
+				case 1:
+					c.Replace([]any{p}, "1")
+				default:
+					c.Update(p)
+				}
+			}
+		})
+		wg.Go(func() {
+			for range 200 {
+				c.List()
+				c.ByIndex("node", "node-1")
+				c.Snapshot()
+			}
+		})
+	}
+	wg.Wait()
+	checkIndices(t, c)
+}
+
+func TestProbesTellWhatTheWriteMeant(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 0)
+	c := NewIndexer(Config{Probe: probe.New(log)})
+	c.Replace([]any{pod("default", "a", "", 1)}, "1")
+	c.Add(pod("default", "a", "", 2)) // called an addition, but it was there
+	c.Update(pod("default", "b", "", 3))
+	c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: pod("default", "b", "", 3)})
+	c.Bookmark("5")
+	records, _ := log.Since(nil, 0, 100)
+	var got []string
+	for _, r := range records {
+		got = append(got, fmt.Sprintf("%s %s %q %d n=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
+	}
+	want := []string{
+		`IndexerUpdated ReplacedAll "" 1 n=1`,
+		`IndexerUpdated MODIFIED "default/a" 2 n=1`,
+		`IndexerUpdated ADDED "default/b" 3 n=2`,
+		`IndexerUpdated DELETED "default/b" 3 n=1`,
+		`IndexerUpdated BOOKMARK "" 5 n=1`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLister(t *testing.T) {
+	for name, indexers := range map[string]Indexers{"with namespace index": podIndexers(), "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			c := NewIndexer(Config{Indexers: indexers})
+			labelled := pod("default", "a", "", 1)
+			labelled.Labels = map[string]string{"app": "x"}
+			other := pod("system", "a", "", 2)
+			other.Labels = map[string]string{"app": "x"}
+			c.Replace([]any{labelled, other, pod("default", "b", "", 3)}, "3")
+			lister := NewLister[*corev1.Pod](c, schema.GroupResource{Resource: "pods"})
+			names := func(l Lister[*corev1.Pod], selector labels.Selector) []string {
+				pods, err := l.List(selector)
+				if err != nil {
+					t.Fatal(err)
+				}
+				objs := []any{}
+				for _, p := range pods {
+					objs = append(objs, p)
+				}
+				return keysOf(objs)
+			}
+			app := labels.SelectorFromSet(labels.Set{"app": "x"})
+			for _, tc := range []struct{ got, want []string }{
+				{names(lister, labels.Everything()), []string{"default/a", "default/b", "system/a"}},
+				{names(lister, app), []string{"default/a", "system/a"}},
+				{names(lister.Namespace("default"), labels.Everything()), []string{"default/a", "default/b"}},
+				{names(lister.Namespace("default"), app), []string{"default/a"}},
+				{names(lister, labels.Nothing()), []string{}},
+			} {
+				if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+			got, err := lister.Namespace("system").Get("a")
+			if err != nil || got != other {
+				t.Errorf("Get: %v, %v", got, err)
+			}
+			if _, err := lister.Namespace("system").Get("b"); !apierrors.IsNotFound(err) {
+				t.Errorf("Get of what is not there: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,533 @@
+package processor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func pod(name string, rv int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
+}
+
+// upstream is an informer that has synced or not.
+type upstream chan struct{}
+
+func (u upstream) Name() string          { return "informer" }
+func (u upstream) Done() <-chan struct{} { return u }
+
+func syncedUpstream() upstream {
+	u := make(upstream)
+	close(u)
+	return u
+}
+
+// recorder writes down its calls: "+a@1*", "+a@1", "~a@1>2", "-a@2".
+type recorder struct {
+	mu    sync.Mutex
+	calls []string
+	at    []time.Time
+	block chan struct{} // if not nil, every call waits for a value or the end
+	sleep time.Duration
+}
+
+func (r *recorder) record(call string) {
+	if r.block != nil {
+		<-r.block
+	}
+	time.Sleep(r.sleep)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, call)
+	r.at = append(r.at, time.Now())
+}
+
+func (r *recorder) OnAdd(obj any, isInInitialList bool) {
+	call := "+" + short(obj)
+	if isInInitialList {
+		call += "*"
+	}
+	r.record(call)
+}
+
+func (r *recorder) OnUpdate(old, obj any) {
+	r.record("~" + short(old) + ">" + obj.(*corev1.Pod).ResourceVersion)
+}
+
+func (r *recorder) OnDelete(obj any) { r.record("-" + short(obj)) }
+
+func short(obj any) string {
+	key, rv := deltafifo.Identify(obj)
+	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), rv)
+}
+
+func (r *recorder) got() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
+}
+
+func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts ListenerOptions) Registration {
+	t.Helper()
+	if opts.UpstreamHasSynced == nil {
+		opts.UpstreamHasSynced = syncedUpstream()
+	}
+	registration, err := p.AddListener(h, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registration
+}
+
+func bubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, New(Config{Clock: clock.RealClock{}})) })
+}
+
+func want(t *testing.T, r *recorder, calls ...string) {
+	t.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(calls, r.got()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryListenerIsToldEverythingInOrder(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		early, late := &recorder{}, &recorder{}
+		add(t, p, early, ListenerOptions{})
+		p.Start()
+		defer p.Stop()
+		p.OnAdd(pod("a", 1), true)
+		p.OnUpdate(pod("a", 1), pod("a", 2))
+		add(t, p, late, ListenerOptions{Initial: []any{pod("a", 2)}})
+		p.OnDelete(pod("a", 3))
+		p.OnAdd(pod("b", 4), false)
+		want(t, early, "+a@1*", "~a@1>2", "-a@3", "+b@4")
+		want(t, late, "+a@2*", "-a@3", "+b@4")
+	})
+}
+
+func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		slow, fast := &recorder{sleep: time.Hour}, &recorder{}
+		add(t, p, slow, ListenerOptions{})
+		add(t, p, fast, ListenerOptions{})
+		p.Start()
+		began := time.Now()
+		for i := range 100 {
+			p.OnAdd(pod(strconv.Itoa(i), i+1), false)
+		}
+		synctest.Wait()
+		if got := len(fast.got()); got != 100 {
+			t.Fatalf("the fast handler was told %d times, want 100", got)
+		}
+		for _, at := range fast.at {
+			if !at.Equal(began) {
+				t.Fatalf("told after %v", at.Sub(began))
+			}
+		}
+		time.Sleep(100 * time.Hour)
+		synctest.Wait()
+		if diff := cmp.Diff(fast.got(), slow.got()); diff != "" {
+			t.Errorf("the slow one, in the end (-fast +slow):\n%s", diff)
+		}
+		p.Stop()
+	})
+}
+
+func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		r := &recorder{block: make(chan struct{})}
+		add(t, p, r, ListenerOptions{})
+		p.Start()
+		pending := func(wantLen, wantCap int) {
+			t.Helper()
+			synctest.Wait()
+			s := p.Snapshot()[0]
+			if s.PendingLen != wantLen || s.PendingCap != wantCap {
+				t.Errorf("pending %d of %d, want %d of %d", s.PendingLen, s.PendingCap, wantLen, wantCap)
+			}
+		}
+		tell := func(n int) {
+			for i := range n {
+				p.OnAdd(pod(strconv.Itoa(i), i+1), false)
+			}
+		}
+		tell(2) // one with the handler, one in the hand of pop
+		pending(0, 1024)
+		tell(1024)
+		pending(1024, 1024)
+		tell(1)
+		pending(1025, 2048)
+		close(r.block)
+		pending(0, 2048)
+		if got := len(r.got()); got != 1027 {
+			t.Errorf("told %d, want 1027", got)
+		}
+		p.Stop()
+	})
+}
+
+func TestSlowCallsOfAHandlerThatIsBehindAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		r := &recorder{sleep: 101 * time.Millisecond}
+		add(t, p, r, ListenerOptions{})
+		p.Start()
+		for i := range 1028 { // 1 being handled, 1 in hand, 1026 pending
+			p.OnAdd(pod("a", i+1), false)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		// The second and the third call begin with more than 1024 pending; the first began with none.
+		if got := p.Snapshot()[0].SlowCalls; got != 1 && got != 2 {
+			t.Errorf("%d slow calls, want those with more than 1024 pending", got)
+		}
+		p.Stop()
+	})
+}
+
+func TestPendingRingIsAQueue(t *testing.T) {
+	var ring pendingRing
+	var in, out []int
+	next := 0
+	for round := range 5000 {
+		for range round % 7 {
+			next++
+			in = append(in, next)
+			ring.write(&notification{rv: uint64(next)})
+		}
+		for range round % 5 {
+			if n := ring.read(); n != nil {
+				out = append(out, int(n.rv))
+			}
+		}
+	}
+	for n := ring.read(); n != nil; n = ring.read() {
+		out = append(out, int(n.rv))
+	}
+	if !slices.Equal(in, out) {
+		t.Errorf("%d in, %d out, or in another order", len(in), len(out))
+	}
+	for i, slot := range ring.slots {
+		if slot != nil {
+			t.Fatalf("slot %d of an empty ring still holds something", i)
+		}
+	}
+}
+
+func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		r := &recorder{block: make(chan struct{})}
+		up := make(upstream)
+		early := add(t, p, r, ListenerOptions{UpstreamHasSynced: up})
+		p.Start()
+		defer p.Stop()
+		p.OnAdd(pod("a", 1), true)
+		r.block <- struct{}{}
+		synctest.Wait()
+		if early.HasSynced() {
+			t.Error("synced although more may come")
+		}
+		p.OnAdd(pod("b", 2), true)
+		close(up)
+		synctest.Wait()
+		if early.HasSynced() {
+			t.Error("synced before the handler returned from b")
+		}
+		late := add(t, p, r, ListenerOptions{UpstreamHasSynced: up, Initial: []any{pod("a", 1), pod("b", 2)}})
+		none := add(t, p, &recorder{}, ListenerOptions{UpstreamHasSynced: up})
+		synctest.Wait()
+		if late.HasSynced() || !none.HasSynced() {
+			t.Errorf("late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(), none.HasSynced())
+		}
+		close(r.block)
+		<-early.HasSyncedChecker().Done()
+		<-late.HasSyncedChecker().Done()
+		if !early.HasSynced() || !late.HasSynced() {
+			t.Error("done but not synced")
+		}
+	})
+}
+
+func TestTrackerPanicsWhenMoreIsFinishedThanStarted(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	newSingleFileTracker("x").Finished()
+}
+
+func TestTrackerIsDoneOnceBothSidesAre(t *testing.T) {
+	for range 1000 {
+		tracker := newSingleFileTracker("x")
+		tracker.Start()
+		var wg sync.WaitGroup
+		wg.Go(tracker.Finished)
+		wg.Go(tracker.UpstreamHasSynced)
+		wg.Wait()
+		if !deltafifo.IsDone(tracker) {
+			t.Fatal("both happened and neither noticed")
+		}
+	}
+}
+
+func TestRemovedListenerIsToldNoMoreAndEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		stays, goes := &recorder{}, &recorder{}
+		add(t, p, stays, ListenerOptions{})
+		registration := add(t, p, goes, ListenerOptions{})
+		p.Start()
+		defer p.Stop()
+		p.OnAdd(pod("a", 1), false)
+		synctest.Wait()
+		for range 2 {
+			if err := p.RemoveListener(registration); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.OnAdd(pod("b", 2), false)
+		<-registration.ShutdownChan()
+		want(t, goes, "+a@1")
+		want(t, stays, "+a@1", "+b@2")
+		if got := len(p.Snapshot()); got != 1 {
+			t.Errorf("%d listeners, want 1", got)
+		}
+	})
+}
+
+func TestRemoveBeforeStart(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		registration := add(t, p, &recorder{}, ListenerOptions{})
+		if err := p.RemoveListener(registration); err != nil {
+			t.Fatal(err)
+		}
+		<-registration.ShutdownChan()
+		p.Start()
+		p.Stop()
+	})
+}
+
+type foreign struct{ Registration }
+
+func TestRemoveOfAForeignRegistrationIsAnError(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		if err := p.RemoveListener(foreign{}); err == nil {
+			t.Error("no error")
+		}
+	})
+}
+
+func TestAHandlerMayRemoveItself(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		var registration Registration
+		calls := 0
+		registration = add(t, p, ResourceEventHandlerFuncs{AddFunc: func(any) {
+			calls++
+			p.RemoveListener(registration)
+		}}, ListenerOptions{})
+		p.Start()
+		p.OnAdd(pod("a", 1), false)
+		<-registration.ShutdownChan()
+		p.OnAdd(pod("b", 2), false)
+		p.Stop()
+		if calls != 1 {
+			t.Errorf("%d calls, want 1", calls)
+		}
+	})
+}
+
+func TestListenersComeAndGoDuringTraffic(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		p.Start()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := range 500 {
+				p.OnAdd(pod("a", i+1), i%2 == 0)
+			}
+		})
+		for range 4 {
+			wg.Go(func() {
+				for range 50 {
+					registration, err := p.AddListener(&recorder{}, ListenerOptions{UpstreamHasSynced: syncedUpstream(), Initial: []any{pod("a", 1)}})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					p.Snapshot()
+					p.ShouldResync()
+					p.RemoveListener(registration)
+				}
+			})
+		}
+		wg.Wait()
+		p.Stop()
+	})
+}
+
+func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		r := &recorder{sleep: time.Minute}
+		registration := add(t, p, r, ListenerOptions{})
+		p.Start()
+		for i := range 10 {
+			p.OnAdd(pod("a", i+1), false)
+		}
+		synctest.Wait()
+		began := time.Now()
+		p.Stop()
+		if got := time.Since(began); got != time.Minute {
+			t.Errorf("Stop took %v, want the minute of the running handler", got)
+		}
+		if got := r.got(); len(got) != 1 {
+			t.Errorf("told %v, want only the first", got)
+		}
+		<-registration.ShutdownChan()
+		if _, err := p.AddListener(r, ListenerOptions{UpstreamHasSynced: syncedUpstream()}); err == nil {
+			t.Error("a stopped processor takes listeners")
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		for _, tc := range []struct{ name, want string }{{"", "l1"}, {"audit", "audit"}, {"", "l2"}} {
+			if got := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID(); got != tc.want {
+				t.Errorf("%q became %q, want %q", tc.name, got, tc.want)
+			}
+		}
+		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit", UpstreamHasSynced: syncedUpstream()}); err == nil {
+			t.Error("a name was given twice")
+		}
+	})
+}
+
+func TestUpdatesThatChangeNothingAreForListenersThatAreSyncing(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		second, minute, never := &recorder{}, &recorder{}, &recorder{}
+		add(t, p, second, ListenerOptions{RequestedResyncPeriod: time.Second, ResyncCheckPeriod: time.Second})
+		add(t, p, minute, ListenerOptions{RequestedResyncPeriod: time.Minute, ResyncCheckPeriod: time.Second})
+		add(t, p, never, ListenerOptions{})
+		p.Start()
+		defer p.Stop()
+		same := func() { p.OnUpdate(pod("a", 1), pod("a", 1)) }
+		same() // nobody has asked yet: all count as syncing
+		for _, r := range []*recorder{second, minute, never} {
+			want(t, r, "~a@1>1")
+		}
+		if p.ShouldResync() {
+			t.Error("a resync is due at once")
+		}
+		same()
+		time.Sleep(time.Second)
+		if !p.ShouldResync() {
+			t.Error("no resync after a second")
+		}
+		same()
+		want(t, second, "~a@1>1", "~a@1>1")
+		want(t, minute, "~a@1>1")
+		want(t, never, "~a@1>1")
+		time.Sleep(time.Minute)
+		p.ShouldResync()
+		same()
+		p.OnUpdate(pod("a", 1), pod("a", 2)) // a real one is for all
+		want(t, second, "~a@1>1", "~a@1>1", "~a@1>1", "~a@1>2")
+		want(t, minute, "~a@1>1", "~a@1>1", "~a@1>2")
+		want(t, never, "~a@1>1", "~a@1>2")
+	})
+}
+
+func TestDetermineResyncPeriod(t *testing.T) {
+	for _, tc := range []struct{ requested, check, want time.Duration }{
+		{0, time.Minute, 0},
+		{time.Minute, 0, 0},
+		{time.Second, time.Minute, time.Minute},
+		{time.Hour, time.Minute, time.Hour},
+	} {
+		if got := determineResyncPeriod(tc.requested, tc.check); got != tc.want {
+			t.Errorf("requested %v, checked every %v: %v, want %v", tc.requested, tc.check, got, tc.want)
+		}
+	}
+}
+
+func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		add(t, p, &recorder{}, ListenerOptions{RequestedResyncPeriod: 5 * time.Second}) // nobody checked so far
+		p.ResyncCheckPeriodChanged(2 * time.Second)
+		time.Sleep(5 * time.Second)
+		if !p.ShouldResync() {
+			t.Error("no resync after five seconds")
+		}
+		if p.ShouldResync() {
+			t.Error("another one at once")
+		}
+	})
+}
+
+// What the page makes of the log: every notification is sent and received once at each hop, in order.
+func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 0)
+		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
+		slow, fast := &recorder{sleep: time.Second}, &recorder{}
+		add(t, p, slow, ListenerOptions{})
+		add(t, p, fast, ListenerOptions{Name: "fast"})
+		p.Start()
+		p.OnAdd(pod("a", 1), true)
+		p.OnUpdate(pod("a", 1), pod("a", 2))
+		p.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: pod("a", 2)})
+		time.Sleep(time.Minute)
+		p.Stop()
+
+		events := []string{"ADDED default/a 1", "MODIFIED default/a 2", "DELETED default/a 2"}
+		hops := map[string]map[probe.Point][]string{}
+		records, _ := log.Since(nil, 0, 1000)
+		for _, r := range records {
+			if hops[r.Subject] == nil {
+				hops[r.Subject] = map[probe.Point][]string{}
+			}
+			event := fmt.Sprintf("%s %s %d", r.Type, r.Key, r.RV)
+			hops[r.Subject][r.Point] = append(hops[r.Subject][r.Point], event)
+		}
+		for _, id := range []string{"l1", "fast"} {
+			for _, point := range []probe.Point{probe.AddSent, probe.AddReceived, probe.NextSent, probe.NextReceived, probe.HandlerCalled, probe.HandlerReturned} {
+				if diff := cmp.Diff(events, hops[id][point]); diff != "" {
+					t.Errorf("%s of %s (-want +got):\n%s", point, id, diff)
+				}
+			}
+			if len(hops[id][probe.ListenerAdded]) != 1 || len(hops[id][probe.ListenerRemoved]) != 1 {
+				t.Errorf("%s: %v", id, hops[id])
+			}
+		}
+		// While the slow handler has a second with a, the update is in the hand of pop and only the deletion waits.
+		for _, point := range []probe.Point{probe.PendingPushed, probe.PendingPopped} {
+			if diff := cmp.Diff(events[2:], hops["l1"][point]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", point, diff)
+			}
+		}
+		if diff := cmp.Diff(events, hops["informer"][probe.Distributed]); diff != "" {
+			t.Errorf("Distributed (-want +got):\n%s", diff)
+		}
+		last := records[len(records)-1]
+		if last.Point != probe.ListenerRemoved {
+			t.Errorf("the last moment is %s: something was reported of a listener that had gone", last.Point)
+		}
+	})
+}
