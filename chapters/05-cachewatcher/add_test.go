@@ -1,0 +1,154 @@
+package cachewatcher
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAddWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{rv: 5, size: 1}).run()
+		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8)) // result, in hand, input
+		if b.NonblockingAdd(added("default/f", 9)) {
+			t.Fatal("there is no room")
+		}
+		time.AfterFunc(40*time.Millisecond, func() { <-b.ResultChan() })
+		before := time.Now()
+		if !b.Add(added("default/f", 9), time.After(50*time.Millisecond)) {
+			t.Fatal("closed, though there was room in time")
+		}
+		b.is("waited", time.Since(before).String(), "40ms")
+		b.is("seen", b.seen(), "ADDED d 7, ADDED e 8, ADDED f 9")
+		b.Stop()
+	})
+}
+
+func TestAddClosesAWatcherThatDoesNotTakeTheEvent(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		expired func() <-chan time.Time
+		waited  string
+	}{
+		{"in time", func() <-chan time.Time { return time.After(50 * time.Millisecond) }, "50ms"},
+		{"when there is no time left", func() <-chan time.Time { return nil }, "0s"},
+	} {
+		bubble(t, c.name, func(t *testing.T) {
+			b := start(t, options{rv: 5, size: 1}).run()
+			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
+			before := time.Now()
+			if b.Add(added("default/f", 9), c.expired()) {
+				t.Fatal("accepted")
+			}
+			b.is("waited", time.Since(before).String(), c.waited)
+			b.is("drain", b.owner.first(), "false")
+			b.is("seen", b.seen(), "ADDED c 6, closed")
+		})
+	}
+}
+
+func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		bookmark     bool // the bookmark is in input
+		bookmarkSent bool // the bookmark is in result already
+		drain        string
+		want         string
+	}{
+		{"waiting", false, false, "false", "ADDED a 3, closed"},
+		{"received", true, false, "true", "ADDED a 3, ADDED b 4, END 9, closed"},
+		{"sent", true, true, "false", "ADDED x 10, closed"},
+	} {
+		bubble(t, c.name, func(t *testing.T) {
+			b := start(t, options{size: 1, initial: &yes, after: 9}).run()
+			synctest.Wait() // a in result, b in hand, input empty
+			if c.bookmark {
+				b.add(bookmark(9))
+			}
+			if c.bookmarkSent {
+				b.is("the initial events", b.seen(), "ADDED a 3, ADDED b 4, END 9")
+				b.add(added("default/x", 10), added("default/y", 11))
+			}
+			for rv := uint64(12); b.Add(added("default/z", rv), nil); rv++ {
+				synctest.Wait()
+			}
+			b.is("drain", b.owner.first(), c.drain)
+			b.is("seen", b.seen(), c.want)
+		})
+	}
+}
+
+func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{size: 1, initial: &yes, after: 9}).run()
+		synctest.Wait()
+		b.add(bookmark(9))
+		b.Add(added("default/z", 12), nil)
+		synctest.Wait() // stuck on result, which nobody reads
+		b.Stop()
+		b.is("seen", b.seen(), "ADDED a 3, closed")
+	})
+}
+
+func TestABookmarkThatIsTooEarlyIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
+		if b.NonblockingAdd(bookmark(8)) {
+			t.Error("accepted")
+		}
+		b.add(bookmark(9), bookmark(10))
+		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 9, BOOKMARK 10")
+		b.Stop()
+	})
+}
+
+func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{size: 5, initial: &yes, end: true, after: 5}).run()
+		b.add(bookmark(5), bookmark(6))
+		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 5, BOOKMARK 6")
+		b.is("state", b.Snapshot().Bookmark, "sent")
+		b.Stop()
+	})
+}
+
+func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
+		b.seen()
+		marked, plain := bookmark(9), bookmark(10)
+		b.add(marked, plain)
+		if got := <-b.ResultChan(); got.Object == marked.Object {
+			t.Error("the shared bookmark was annotated")
+		}
+		if got := <-b.ResultChan(); got.Object != plain.Object {
+			t.Error("a plain bookmark was copied for nothing")
+		}
+		b.Stop()
+	})
+}
+
+func TestTheNextBookmark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name     string
+			after    uint64
+			deadline time.Duration
+			want     string
+		}{
+			{"waiting for the end of the initial events", 9, 0, "0s"},
+			{"every minute", 0, 0, "1m0s"},
+			{"two seconds before the deadline", 0, 30 * time.Second, "28s"},
+			{"every minute, the deadline being far", 0, time.Hour, "1m0s"},
+			{"never again", 0, time.Second, "never"},
+		} {
+			b := start(t, options{after: c.after, deadline: c.deadline})
+			next, ok := b.NextBookmarkTime(time.Now(), time.Minute)
+			got := "never"
+			if ok {
+				got = time.Until(next).String()
+			}
+			b.is(c.name, got, c.want)
+		}
+	})
+}

@@ -1,0 +1,362 @@
+package cachewatcher
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	watchcache "listwatch/chapters/04-watchcache"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const prefix = "/registry/pods/"
+
+// owner stands in for the Cacher: it stops the watcher under a lock, and at once.
+type owner struct {
+	mu      sync.Mutex
+	watcher *CacheWatcher
+	forgets []bool // the drain argument of each call
+}
+
+func (o *owner) Forget(drain bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forgets = append(o.forgets, drain)
+	o.watcher.SetDrainLocked(drain)
+	o.watcher.StopLocked()
+}
+
+// first returns the drain argument of the first call.
+func (o *owner) first() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return fmt.Sprint(o.forgets[0])
+}
+
+// bench is a cache, one watcher of it, and both ends in the hands of the test.
+type bench struct {
+	t     *testing.T
+	cache *watchcache.WatchCache
+	*CacheWatcher
+	owner *owner
+}
+
+type options struct {
+	size     int
+	key      string
+	label    string
+	deadline time.Duration // from now
+	rv       uint64        // requested
+	initial  *bool
+	end      bool   // prepare an end bookmark
+	after    uint64 // BookmarkAfterResourceVersion
+	capacity int
+}
+
+// start registers a watcher over a cache that was listed at 5 with default/a and default/b, and runs it.
+func start(t *testing.T, o options) *bench {
+	t.Helper()
+	b := &bench{t: t, owner: &owner{}}
+	b.cache = watchcache.New(watchcache.Config{
+		KeyFunc: func(obj runtime.Object) (string, error) {
+			p := obj.(*corev1.Pod)
+			return prefix + p.Namespace + "/" + p.Name, nil
+		},
+		GetAttrs:     storage.DefaultNamespaceScopedAttr,
+		EventHandler: func(*watchcache.Event) {},
+		Clock:        clock.RealClock{},
+		RingCapacity: max(o.capacity, 10),
+	})
+	if err := b.cache.Replace([]any{pod("default/a", 3), pod("default/b", 4)}, "5"); err != nil {
+		t.Fatal(err)
+	}
+	if o.key == "" {
+		o.key = prefix
+	}
+	label, err := labels.Parse(o.label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{ChanSize: max(o.size, 1), Filter: Filter{Key: o.key, Predicate: storage.SelectionPredicate{Label: label, Field: fields.Everything()}}}
+	if o.deadline != 0 {
+		config.Deadline = time.Now().Add(o.deadline)
+	}
+	b.CacheWatcher = New(config)
+	b.owner.watcher = b.CacheWatcher
+
+	b.cache.RLock()
+	interval, err := b.cache.IntervalSinceLocked(o.rv, prefix, storage.ListOptions{Recursive: true, SendInitialEvents: o.initial})
+	b.cache.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.end {
+		interval.EndBookmark = bookmark(5)
+	}
+	b.RegisterLocked(Registration{ID: "w1", Forgetter: b.owner, Interval: interval, ResourceVersion: o.rv, BookmarkAfterResourceVersion: o.after})
+	return b
+}
+
+// run starts the watcher's goroutine.
+func (b *bench) run() *bench {
+	go b.ProcessInterval(b.t.Context())
+	return b
+}
+
+func pod(id string, rv uint64, ls ...string) *corev1.Pod {
+	namespace, name, _ := strings.Cut(id, "/")
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: strconv.FormatUint(rv, 10)}}
+	for _, l := range ls {
+		k, v, _ := strings.Cut(l, "=")
+		metav1.SetMetaDataLabel(&p.ObjectMeta, k, v)
+	}
+	return p
+}
+
+// event returns a change from previous to current; for a deletion current is what the storage sent along.
+func event(typ watch.EventType, rv uint64, previous, current *corev1.Pod) *watchcache.Event {
+	e := &watchcache.Event{Type: typ, ResourceVersion: rv, Object: current, ObjLabels: current.Labels, Key: prefix + current.Namespace + "/" + current.Name}
+	if previous != nil {
+		e.PrevObject, e.PrevObjLabels = previous, previous.Labels
+	}
+	return e
+}
+
+func added(id string, rv uint64) *watchcache.Event { return event(watch.Added, rv, nil, pod(id, rv)) }
+
+func bookmark(rv uint64) *watchcache.Event {
+	obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(rv, 10)}}
+	return &watchcache.Event{Type: watch.Bookmark, ResourceVersion: rv, Object: obj}
+}
+
+// seen reads until everybody waits.
+func (b *bench) seen() string {
+	var all []string
+	for {
+		synctest.Wait()
+		select {
+		case event, ok := <-b.ResultChan():
+			if !ok {
+				return strings.Join(append(all, "closed"), ", ")
+			}
+			all = append(all, describe(event))
+		default:
+			return strings.Join(all, ", ")
+		}
+	}
+}
+
+func describe(event watch.Event) string {
+	p := event.Object.(*corev1.Pod)
+	if event.Type != watch.Bookmark {
+		return fmt.Sprintf("%s %s %s", event.Type, p.Name, p.ResourceVersion)
+	}
+	if p.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+		return "END " + p.ResourceVersion
+	}
+	return "BOOKMARK " + p.ResourceVersion
+}
+
+func (b *bench) is(what, got, want string) {
+	b.t.Helper()
+	if got != want {
+		b.t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+func (b *bench) add(events ...*watchcache.Event) {
+	b.t.Helper()
+	for _, e := range events {
+		if !b.NonblockingAdd(e) {
+			b.t.Fatalf("no room for %s %d", e.Type, e.ResourceVersion)
+		}
+		synctest.Wait()
+	}
+}
+
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+var yes, no = true, false
+
+func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
+	in, out := []string{"app=x"}, []string{"app=y"}
+	old := func(ls []string) *corev1.Pod { return pod("default/c", 6, ls...) }
+	for _, c := range []struct {
+		name  string
+		event *watchcache.Event
+		want  string
+	}{
+		{"created, matching", event(watch.Added, 9, nil, pod("default/c", 9, in...)), "ADDED c 9"},
+		{"created, not matching", event(watch.Added, 9, nil, pod("default/c", 9, out...)), ""},
+		{"in, in", event(watch.Modified, 9, old(in), pod("default/c", 9, in...)), "MODIFIED c 9"},
+		{"out, in", event(watch.Modified, 9, old(out), pod("default/c", 9, in...)), "ADDED c 9"},
+		{"in, out", event(watch.Modified, 9, old(in), pod("default/c", 9, out...)), "DELETED c 9"},
+		{"out, out", event(watch.Modified, 9, old(out), pod("default/c", 9, out...)), ""},
+		{"called ADDED, but it was there", event(watch.Added, 9, old(in), pod("default/c", 9, in...)), "MODIFIED c 9"},
+		{"called MODIFIED, but it was not there", event(watch.Modified, 9, nil, pod("default/c", 9, in...)), "ADDED c 9"},
+		{"deleted while in", event(watch.Deleted, 9, pod("default/c", 9, in...), pod("default/c", 9, in...)), "DELETED c 9"},
+		{"deleted while out", event(watch.Deleted, 9, pod("default/c", 9, out...), pod("default/c", 9, out...)), ""},
+		{"deleted, never seen", event(watch.Deleted, 9, nil, pod("default/c", 9, in...)), ""},
+		{"deleted, the storage's copy matches, ours did not", event(watch.Deleted, 9, pod("default/c", 9, out...), pod("default/c", 9, in...)), ""},
+	} {
+		bubble(t, c.name, func(t *testing.T) {
+			b := start(t, options{rv: 5, label: "app=x"}).run()
+			b.add(c.event)
+			b.is("seen", b.seen(), c.want)
+			b.Stop()
+		})
+	}
+}
+
+func TestAnObjectThatStopsMatchingIsSentAsItWasAndNobodyElsesCopyChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{rv: 5, label: "app=x"}).run()
+		previous := pod("default/c", 6, "app=x")
+		b.add(event(watch.Modified, 9, previous, pod("default/c", 9, "app=y")))
+		sent := <-b.ResultChan()
+		b.is("label", sent.Object.(*corev1.Pod).Labels["app"], "x")
+		b.is("sent", sent.Object.(*corev1.Pod).ResourceVersion, "9")
+		b.is("shared", previous.ResourceVersion, "6")
+		b.Stop()
+	})
+}
+
+func TestAKeyIsAPathNotAString(t *testing.T) {
+	for key, want := range map[string]string{
+		prefix + "default/a": "ADDED a 6", prefix + "default/": "ADDED a 6, ADDED ab 7", prefix + "def/": "", prefix: "ADDED a 6, ADDED ab 7",
+	} {
+		bubble(t, key, func(t *testing.T) {
+			b := start(t, options{rv: 5, key: key, size: 5}).run()
+			b.add(added("default/a", 6), added("default/ab", 7))
+			b.is("seen", b.seen(), want)
+			b.Stop()
+		})
+	}
+}
+
+func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{rv: 5, size: 5})
+		b.cache = nil
+		b.interval = nil
+		c := watchcache.New(watchcache.Config{
+			KeyFunc:      func(obj runtime.Object) (string, error) { return prefix + "default/" + obj.(*corev1.Pod).Name, nil },
+			GetAttrs:     storage.DefaultNamespaceScopedAttr,
+			EventHandler: func(e *watchcache.Event) { b.NonblockingAdd(e) }, // still on its way when the watcher is registered
+			Clock:        clock.RealClock{},
+		})
+		if err := c.Replace(nil, "5"); err != nil {
+			t.Fatal(err)
+		}
+		for rv := uint64(6); rv < 9; rv++ {
+			if err := c.Add(pod("default/"+string(rune('a'+rv)), rv)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.RLock()
+		interval, err := c.IntervalSinceLocked(6, prefix, storage.ListOptions{Recursive: true})
+		c.RUnlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.interval, b.floor = interval, 6
+		b.run()
+		b.is("seen", b.seen(), "ADDED h 7, ADDED i 8")
+		b.add(added("default/z", 9))
+		b.is("then", b.seen(), "ADDED z 9")
+		b.Stop()
+	})
+}
+
+func TestTheStateComesFirstAndNothingOlderFollowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{size: 5}).run()
+		b.add(event(watch.Modified, 4, pod("default/b", 2), pod("default/b", 4)), added("default/c", 6))
+		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, ADDED c 6")
+		b.Stop()
+	})
+}
+
+func TestAClientThatStopsWhileItsResultIsFullLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{rv: 5, size: 2}).run()
+		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8), added("default/f", 9))
+		b.Stop()
+		b.Stop()
+		b.is("what was in result", b.seen(), "ADDED c 6, ADDED d 7, closed")
+	})
+}
+
+func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{rv: 5, size: 1})
+		ctx, cancel := context.WithCancel(t.Context())
+		go b.ProcessInterval(ctx)
+		b.add(added("default/c", 6), added("default/d", 7)) // the second does not fit into result
+		cancel()
+		b.is("seen", b.seen(), "ADDED c 6, closed")
+	})
+}
+
+func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			b := start(t, options{rv: 5, size: 4}).run()
+			for rv := uint64(6); b.NonblockingAdd(added("default/c", rv)); rv++ {
+				synctest.Wait() // until result, the watcher's hand and input are full
+			}
+			go b.Stop()
+			next := uint64(6)
+			for event := range b.ResultChan() {
+				if got := event.Object.(*corev1.Pod).ResourceVersion; got != strconv.FormatUint(next, 10) {
+					t.Fatalf("got %s, want %d", got, next)
+				}
+				next++
+			}
+		})
+	}
+}
+
+func TestAWatcherWhoseIntervalIsOvertakenEndsWithoutAWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{rv: 5, initial: &no, size: 1, capacity: 150})
+		for rv := uint64(6); rv < 156; rv++ {
+			if err := b.cache.Update(pod("default/a", rv)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.cache.RLock()
+		b.interval, _ = b.cache.IntervalSinceLocked(5, prefix, storage.ListOptions{Recursive: true})
+		b.cache.RUnlock()
+		b.run()
+		synctest.Wait() // blocked on result with the second event; a batch of 100 is copied
+		for rv := uint64(156); rv < 400; rv++ {
+			if err := b.cache.Update(pod("default/a", rv)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := strings.Split(b.seen(), ", ")
+		b.is("events", strconv.Itoa(len(seen)), "101")
+		b.is("the last", seen[100], "closed")
+		b.is("before", seen[99], "MODIFIED a 105")
+	})
+}
