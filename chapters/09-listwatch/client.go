@@ -57,7 +57,6 @@ func NewRESTClient(config Config) *RESTClient {
 		probe:     config.Probe,
 	}
 	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + apiPath
-	c.base.RawQuery, c.base.Fragment = "", ""
 	if c.http == nil {
 		c.http = http.DefaultClient
 	}

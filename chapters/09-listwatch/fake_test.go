@@ -3,11 +3,13 @@ package listwatch
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -26,9 +28,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type server struct {
 	client *http.Client
 
-	mu    sync.Mutex
-	start time.Time
-	asked []string
+	mu      sync.Mutex
+	start   time.Time
+	asked   []string
+	serving int
+	nDials  int
 }
 
 func serve(t *testing.T, handler http.HandlerFunc) *server {
@@ -37,14 +41,43 @@ func serve(t *testing.T, handler http.HandlerFunc) *server {
 	s := &server{client: listener.Client(), start: time.Now()}
 	httpServer := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.note(r)
+		defer s.addServing(-1)
 		handler(w, r)
 	})}
+	s.client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		s.noteDial()
+		return listener.Dial(ctx, network, address)
+	}}
 	go httpServer.Serve(listener)
 	t.Cleanup(func() { s.client.CloseIdleConnections(); httpServer.Close() })
 	return s
 }
 
+func (s *server) noteDial() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nDials++
+}
+
+func (s *server) addServing(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving += n
+}
+
+// wantServing checks how many requests have not been answered yet.
+func (s *server) wantServing(t *testing.T, want int) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.serving != want {
+		t.Errorf("the server is serving %d requests, want %d", s.serving, want)
+	}
+}
+
 func (s *server) note(r *http.Request) {
+	s.addServing(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, fmt.Sprintf("%v %s %s", time.Since(s.start), r.Method, r.URL))

@@ -193,11 +193,16 @@ func code(err error) int {
 
 func TestStreamOfAnotherContentTypeIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serve(t, answer(200, "application/vnd.kubernetes.protobuf;stream=watch", "", "k8s"))
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			answer(200, "application/vnd.kubernetes.protobuf;stream=watch", "", "k8s")(w, r)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
 		_, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
 		if err == nil || !strings.Contains(err.Error(), "protobuf") {
 			t.Errorf("got %v, want an error that names the content type", err)
 		}
+		s.wantServing(t, 0)
 	})
 }
 
@@ -284,6 +289,21 @@ func ending(err error) string {
 		return "EOF"
 	}
 	return err.Error()
+}
+
+func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
+	for size, want := range map[int]int{100: 1, 1 << 20: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(t, times(1, answer(429, "text/plain", "1", strings.Repeat("x", size)), emptyList))
+			if err := do(t.Context(), s.rest(nil), "list"); err != nil {
+				t.Fatal(err)
+			}
+			if s.nDials != want {
+				t.Errorf("an answer of %d bytes: got %d connections, want %d", size, s.nDials, want)
+			}
+			s.wantServing(t, 0)
+		})
+	}
 }
 
 func TestRefusedConnectionIsNotRetried(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,11 +32,7 @@ func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
 
 func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ended := false
-		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2")))(w, r)
-			ended = true
-		})
+		s := serve(t, streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2"))))
 		w := openWatch(t, s, nil)
 		for _, want := range []string{"ADDED a@1", "DELETED a@2"} {
 			if got := describe(<-w.ResultChan()); got != want {
@@ -47,11 +44,35 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 		if event, ok := <-w.ResultChan(); ok {
 			t.Errorf("after Stop: got %s, want a closed channel", describe(event))
 		}
-		synctest.Wait()
-		if !ended {
-			t.Error("the server still serves the watch")
-		}
+		s.wantServing(t, 0)
 	})
+}
+
+func TestStreamThatIsGivenUpIsClosedWithoutStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, streaming("garbage"))
+		if got := collect(openWatch(t, s, nil)); got != "ERROR 500 ClientWatchDecoding" {
+			t.Errorf("got %s", got)
+		}
+		s.wantServing(t, 0)
+	})
+}
+
+func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
+	for range 20 { // a select that had a choice would not choose the same way each time
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(t, streaming())
+			ctx, cancel := contextWithCancel(t)
+			w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(time.Second, cancel)
+			if got := collect(w); got != "" {
+				t.Errorf("got %s, want nothing", got)
+			}
+		})
+	}
 }
 
 func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
@@ -182,14 +203,19 @@ func TestStreamInPiecesOfEverySize(t *testing.T) {
 
 // pieces gives size bytes per Read, and its last bytes together with io.EOF.
 type pieces struct {
-	text string
-	size int
+	text  string
+	size  int
+	ended bool
 }
 
 func (p *pieces) Read(buf []byte) (int, error) {
+	if p.ended {
+		return 0, errors.New("read after the end")
+	}
 	n := copy(buf[:min(len(buf), p.size)], p.text)
 	p.text = p.text[n:]
 	if p.text == "" {
+		p.ended = true
 		return n, io.EOF
 	}
 	return n, nil
@@ -321,24 +347,49 @@ func TestProbesOfAStream(t *testing.T) {
 func TestClientThatDoesNotReceiveStopsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 1000
-		written := 0
+		var written atomic.Int64
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			for i := range n {
 				fmt.Fprint(w, frame(watch.Added, pod("a", fmt.Sprint(i))))
 				http.NewResponseController(w).Flush()
-				written++
+				written.Add(1)
 			}
 		})
 		w := openWatch(t, s, nil)
 		time.Sleep(time.Minute)
-		if written > n/2 {
-			t.Errorf("the server wrote %d of %d frames to a client that takes none", written, n)
+		if got := written.Load(); got > n/2 {
+			t.Errorf("the server wrote %d of %d frames to a client that takes none", got, n)
 		}
 		if got := strings.Count(collect(w), "ADDED"); got != n {
 			t.Errorf("got %d events, want %d", got, n)
 		}
 	})
+}
+
+func TestFrames(t *testing.T) {
+	rows := []struct {
+		text string
+		want string
+	}{
+		{"", "EOF"},
+		{" \n\t\r ", "EOF"},
+		{"{}{}", "{}\n{}\nEOF"},
+		{`{"a":"\"}"} {}`, `{"a":"\"}"}` + "\n{}\nEOF"},
+		{`{"a":"\\"}{}`, `{"a":"\\"}` + "\n{}\nEOF"},
+		{`{"a":{"b":"{"}}`, `{"a":{"b":"{"}}` + "\nEOF"},
+		{`{"a":{}`, "unexpected EOF"},
+		{`{"}`, "unexpected EOF"},
+		{`{}]`, "{}\ninvalid character ']' where an object should begin"},
+		{"\xef\xbb\xbf{}", `invalid character 'ï' where an object should begin`},
+	}
+	for _, row := range rows {
+		for size := 1; size <= 4; size++ {
+			if got := framesOf(t, row.text, size); got != row.want {
+				t.Errorf("%q in pieces of %d: got %q, want %q", row.text, size, got, row.want)
+			}
+		}
+	}
 }
 
 func FuzzFrames(f *testing.F) {
