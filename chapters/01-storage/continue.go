@@ -22,8 +22,8 @@ const continueVersion = "meta.k8s.io/v1"
 
 // Errors of [DecodeContinue]; both mean that the token was not made by us.
 var (
-	ErrInvalidStartRV                = errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-	ErrUnrecognizedEncodedContinueRV = errors.New("continue key is not valid: server does not recognize this encoded version")
+	ErrInvalidStartRV             = errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+	ErrUnrecognizedEncodedVersion = errors.New("continue key is not valid: server does not recognize this encoded version")
 )
 
 // EncodeContinue returns the token after which a list under prefix goes on at key (inclusive). rv -1 means that the
@@ -56,7 +56,7 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 		return "", 0, fmt.Errorf("continue key is not valid: %w", err)
 	}
 	if c.APIVersion != continueVersion {
-		return "", 0, ErrUnrecognizedEncodedContinueRV
+		return "", 0, ErrUnrecognizedEncodedVersion
 	}
 	if c.ResourceVersion == 0 {
 		return "", 0, ErrInvalidStartRV
@@ -70,7 +70,7 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 		key = "/" + key
 	}
 	cleaned := path.Clean(key)
-	if cleaned != key {
+	if cleaned != key || cleaned == "/" {
 		return "", 0, fmt.Errorf("continue key is not valid: %q", c.StartKey)
 	}
 	return prefix + cleaned[1:], c.ResourceVersion, nil

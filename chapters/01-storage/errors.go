@@ -19,7 +19,7 @@ const (
 	KeyExists                                     // 409 AlreadyExists
 	ResourceVersionConflicts                      // 409 Conflict
 	InvalidObj                                    // 409 Conflict: a precondition failed
-	Unreachable                                   // 504 ServerTimeout
+	Unreachable                                   // 500 ServerTimeout
 )
 
 var codeNames = map[ErrorCode]string{

@@ -88,6 +88,9 @@ type MatchValue struct {
 // MatcherIndex returns the index entries that contain every selected object, any one of which may be scanned instead
 // of everything. Index names are those of [FieldIndex].
 func (s *SelectionPredicate) MatcherIndex(context.Context) []MatchValue {
+	if s.Field == nil {
+		return nil
+	}
 	var entries []MatchValue
 	for _, name := range s.IndexFields {
 		if value, ok := s.Field.RequiresExactMatch(name); ok {

@@ -1,0 +1,104 @@
+package storage
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+)
+
+const podsPrefix = "/registry/pods/"
+
+func TestContinueTokenRoundTrips(t *testing.T) {
+	for _, rv := range []int64{1, 77, -1} {
+		token, err := EncodeContinue(podsPrefix+"default/a\x00", podsPrefix, rv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, got, err := DecodeContinue(token, podsPrefix)
+		if err != nil || key != podsPrefix+"default/a\x00" || got != rv {
+			t.Errorf("got %q at %d, %v, want the key at %d", key, got, err, rv)
+		}
+	}
+}
+
+func TestTokenGoesOnUnderAnotherPrefixOfItsOwn(t *testing.T) {
+	// The token does not contain the prefix: where a store keeps its keys is none of the client's business.
+	token, err := EncodeContinue(podsPrefix+"default/a", podsPrefix, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, _, err := DecodeContinue(token, "/elsewhere/"); err != nil || key != "/elsewhere/default/a" {
+		t.Errorf("got %q, %v", key, err)
+	}
+}
+
+func TestEncodeContinueRefusesWhatIsNotUnderThePrefix(t *testing.T) {
+	for _, key := range []string{"/registry/podsecurity/a", "", podsPrefix} {
+		if token, err := EncodeContinue(key, podsPrefix, 1); err == nil {
+			t.Errorf("%q: got token %q", key, token)
+		}
+	}
+}
+
+func TestDecodeContinueRefusesWhatItDidNotMake(t *testing.T) {
+	for name, test := range map[string]struct {
+		json string
+		want error // nil: any
+	}{
+		"another version":  {`{"v":"v2","rv":1,"start":"a"}`, ErrUnrecognizedEncodedVersion},
+		"no version":       {`{"rv":1,"start":"a"}`, ErrUnrecognizedEncodedVersion},
+		"no revision":      {`{"v":"meta.k8s.io/v1","start":"a"}`, ErrInvalidStartRV},
+		"no key":           {`{"v":"meta.k8s.io/v1","rv":1}`, nil},
+		"climbing":         {`{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}`, nil},
+		"climbing later":   {`{"v":"meta.k8s.io/v1","rv":1,"start":"a/../../secrets"}`, nil},
+		"doubled slash":    {`{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}`, nil},
+		"trailing slash":   {`{"v":"meta.k8s.io/v1","rv":1,"start":"a/"}`, nil},
+		"fraction":         {`{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}`, nil},
+		"larger than fits": {`{"v":"meta.k8s.io/v1","rv":9223372036854775808,"start":"a"}`, nil},
+		"no JSON":          {`hello`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, rv, err := DecodeContinue(base64.RawURLEncoding.EncodeToString([]byte(test.json)), podsPrefix)
+			if err == nil || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("got %q at %d, %v, want error %v", key, rv, err, test.want)
+			}
+		})
+	}
+	if _, _, err := DecodeContinue("not base64!", podsPrefix); err == nil {
+		t.Error("no base64: got no error")
+	}
+}
+
+// FuzzDecodeContinue: whatever a client sends, the key lies under the prefix, and a token made from the answer gives
+// the answer again.
+func FuzzDecodeContinue(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"default/a\u0000"}`, `{"v":"meta.k8s.io/v1","rv":-1,"start":"/"}`,
+		`{"v":"meta.k8s.io/v1","rv":1,"start":"../../x"}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"."}`,
+	} {
+		f.Add(base64.RawURLEncoding.EncodeToString([]byte(seed)))
+	}
+	f.Add("%%%")
+	f.Fuzz(func(t *testing.T, token string) {
+		key, rv, err := DecodeContinue(token, podsPrefix)
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(key, podsPrefix) || key == podsPrefix || rv == 0 {
+			t.Fatalf("got %q at %d", key, rv)
+		}
+		for segment := range strings.SplitSeq(key, "/") {
+			if segment == ".." {
+				t.Fatalf("%q climbs", key)
+			}
+		}
+		again, err := EncodeContinue(key, podsPrefix, rv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key2, rv2, err := DecodeContinue(again, podsPrefix); err != nil || key2 != key || rv2 != rv {
+			t.Errorf("got %q at %d, then %q at %d, %v", key, rv, key2, rv2, err)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestStatusOfEachError(t *testing.T) {
+	_, invalid := versioner.ParseResourceVersion("x")
+	for name, test := range map[string]struct {
+		err    error
+		code   int32
+		reason metav1.StatusReason
+	}{
+		"not found":   {NewKeyNotFoundError("/k", 0), http.StatusNotFound, metav1.StatusReasonNotFound},
+		"exists":      {NewKeyExistsError("/k", 0), http.StatusConflict, metav1.StatusReasonAlreadyExists},
+		"lost a race": {&StorageError{Code: ResourceVersionConflicts}, http.StatusConflict, metav1.StatusReasonConflict},
+		"refused":     {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
+		"unreachable": {NewUnreachableError("/k", "gone"), http.StatusInternalServerError, metav1.StatusReasonServerTimeout},
+		"wrapped":     {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), http.StatusNotFound, metav1.StatusReasonNotFound},
+		"invalid":     {invalid, http.StatusBadRequest, metav1.StatusReasonBadRequest},
+		"too large":   {NewTooLargeResourceVersionError(9, 7, 1), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
+		"of no code":  {&StorageError{}, http.StatusInternalServerError, metav1.StatusReasonInternalError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := InterpretError(test.err, "get", corev1.Resource("pods"), "a").(apierrors.APIStatus)
+			if !ok || got.Status().Code != test.code || got.Status().Reason != test.reason {
+				t.Errorf("got %+v, want %d %s", got, test.code, test.reason)
+			}
+		})
+	}
+	strange := errors.New("strange")
+	if got := InterpretError(strange, "get", corev1.Resource("pods"), "a"); got != strange {
+		t.Errorf("got %v, want it unchanged", got)
+	}
+}
+
+func TestTooLargeSaysHowFarTheServerIsAndWhenToRetry(t *testing.T) {
+	err := NewTooLargeResourceVersionError(9, 7, ResourceVersionTooHighRetrySeconds)
+	if want := "Timeout: Too large resource version: 9, current: 7"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 1 {
+		t.Errorf("retry after: got %d, %v, want 1", seconds, ok)
+	}
+	if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		t.Error("the cause is missing by which clients recognise it")
+	}
+}
+
+func TestEachPredicateKnowsItsError(t *testing.T) {
+	all := []error{NewKeyNotFoundError("/k", 1), NewKeyExistsError("/k", 1), &StorageError{Code: ResourceVersionConflicts}, NewInvalidObjError("/k", "")}
+	for n, is := range []func(error) bool{IsNotFound, IsExist, IsConflict, IsInvalidObj} {
+		for m, err := range all {
+			if got := is(err); got != (n == m) {
+				t.Errorf("predicate %d of %v: got %v", n, err, got)
+			}
+		}
+		if is(nil) || is(errors.New("x")) {
+			t.Errorf("predicate %d accepts a stranger", n)
+		}
+	}
+}
+
+func TestPreconditions(t *testing.T) {
+	for name, test := range map[string]struct {
+		p  *Preconditions
+		ok bool
+	}{
+		"none":      {nil, true},
+		"empty":     {&Preconditions{}, true},
+		"right":     {&Preconditions{UID: ptr(types.UID("uid-1")), ResourceVersion: ptr("7")}, true},
+		"wrong uid": {&Preconditions{UID: ptr(types.UID("uid-2"))}, false},
+		"wrong rv":  {&Preconditions{ResourceVersion: ptr("8")}, false},
+		"empty uid": {&Preconditions{UID: ptr(types.UID(""))}, false},
+	} {
+		if err := test.p.Check("/k", pod("a", "")); (err == nil) != test.ok || err != nil && !IsInvalidObj(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if err := (&Preconditions{}).Check("/k", &metav1.Status{}); err == nil {
+		t.Error("a Status fulfils preconditions")
+	}
+}

@@ -1,0 +1,116 @@
+package storage
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func TestWhichRevisionAListIsReadAt(t *testing.T) {
+	token, err := EncodeContinue(podsPrefix+"default/b", podsPrefix, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inconsistent, err := EncodeContinue(podsPrefix+"default/b", podsPrefix, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const exact, least = metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan
+	for name, test := range map[string]struct {
+		opts ListOptions
+		rev  int64
+		key  string
+		bad  bool
+	}{
+		"nothing":                {opts: ListOptions{Recursive: true}},
+		"any":                    {opts: ListOptions{Recursive: true, ResourceVersion: "0"}},
+		"legacy":                 {opts: ListOptions{Recursive: true, ResourceVersion: "7"}},
+		"legacy, paged":          {opts: ListOptions{Recursive: true, ResourceVersion: "7", Predicate: SelectionPredicate{Limit: 1}}, rev: 7},
+		"legacy, paged, one key": {opts: ListOptions{ResourceVersion: "7", Predicate: SelectionPredicate{Limit: 1}}},
+		"exact":                  {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: exact}, rev: 7},
+		"at least":               {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: least, Predicate: SelectionPredicate{Limit: 1}}},
+		"unknown match":          {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: "x"}, bad: true},
+		"no number":              {opts: ListOptions{Recursive: true, ResourceVersion: "x"}, bad: true},
+		"continued":              {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: token}}, rev: 5, key: podsPrefix + "default/b"},
+		"continued from any":     {opts: ListOptions{Recursive: true, ResourceVersion: "0", Predicate: SelectionPredicate{Continue: token}}, rev: 5, key: podsPrefix + "default/b"},
+		"continued at a version": {opts: ListOptions{Recursive: true, ResourceVersion: "5", Predicate: SelectionPredicate{Continue: token}}, bad: true},
+		"continued anyhow":       {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: inconsistent}}, key: podsPrefix + "default/b"},
+		"continued garbage":      {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: "x"}}, bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rev, key, err := ValidateListOptions(podsPrefix, test.opts)
+			if test.bad {
+				if !apierrors.IsBadRequest(err) {
+					t.Errorf("got %v, want 400", err)
+				}
+				return
+			}
+			if err != nil || rev != test.rev || key != test.key {
+				t.Errorf("got %d, %q, %v, want %d, %q", rev, key, err, test.rev, test.key)
+			}
+		})
+	}
+}
+
+func TestPageSaysWhatIsStillToCome(t *testing.T) {
+	opts := ListOptions{Predicate: SelectionPredicate{Limit: 2}}
+	token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true, opts)
+	if err != nil || remaining == nil || *remaining != 5 {
+		t.Fatalf("got %v remaining, %v, want 5", remaining, err)
+	}
+	if key, rv, err := DecodeContinue(token, podsPrefix); err != nil || key != podsPrefix+"default/b\x00" || rv != 5 {
+		t.Errorf("got %q at %d, %v, want the key after b at 5", key, rv, err)
+	}
+	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 2, false, opts); token != "" || remaining != nil || err != nil {
+		t.Errorf("last page: got %q, %v, %v", token, remaining, err)
+	}
+	opts.Predicate.Field = fields.OneTermEqualSelector("metadata.name", "x")
+	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true, opts); token == "" || remaining != nil || err != nil {
+		t.Errorf("with a selector: got %q, %v, %v, want a token and no number", token, remaining, err)
+	}
+	if _, _, err := PrepareContinueToken("/elsewhere/b", podsPrefix, 5, 7, true, opts); err == nil {
+		t.Error("a key of elsewhere: got no error")
+	}
+}
+
+func TestWhatAWatchBeginsWith(t *testing.T) {
+	for name, test := range map[string]struct {
+		send      *bool
+		bookmarks bool
+		rv        uint64
+		initial   bool
+		bookmark  bool
+	}{
+		"nothing said":          {initial: true},
+		"a version":             {rv: 7},
+		"wanted":                {send: ptr(true), initial: true},
+		"wanted, at a version":  {send: ptr(true), rv: 7, initial: true},
+		"wanted, and bookmarks": {send: ptr(true), bookmarks: true, initial: true, bookmark: true},
+		"not wanted":            {send: ptr(false), bookmarks: true},
+		"bookmarks alone":       {bookmarks: true, initial: true},
+	} {
+		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{AllowWatchBookmarks: test.bookmarks}}
+		if got := opts.AreInitialEventsRequired(test.rv); got != test.initial {
+			t.Errorf("%s: initial events: got %v", name, got)
+		}
+		if got := opts.IsInitialEventsEndBookmarkRequired(); got != test.bookmark {
+			t.Errorf("%s: end bookmark: got %v", name, got)
+		}
+	}
+}
+
+func TestEndBookmarkIsRecognised(t *testing.T) {
+	p := &corev1.Pod{}
+	if HasInitialEventsEndBookmarkAnnotation(p) {
+		t.Error("recognised before it was marked")
+	}
+	if err := AnnotateInitialEventsEndBookmark(p); err != nil || !HasInitialEventsEndBookmarkAnnotation(p) {
+		t.Errorf("not recognised: %v, %v", p.Annotations, err)
+	}
+	if err := AnnotateInitialEventsEndBookmark(&metav1.Status{}); err == nil || HasInitialEventsEndBookmarkAnnotation(&metav1.Status{}) {
+		t.Error("a Status was marked")
+	}
+}
