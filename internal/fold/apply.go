@@ -47,6 +47,7 @@ func (s *State) apply(r *probe.Record) {
 	info := r.Point.Info()
 	res := s.resource(r.Resource)
 	moment := momentOf(r, info)
+	res.Points[info.Name]++
 	res.station(string(info.Station)).note(moment, info, r)
 	switch info.Op {
 	case probe.Open:
@@ -75,6 +76,7 @@ func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
 // note keeps a record as the newest of its subject.
 func (sub *Subject) note(m Moment, info *probe.Info, r *probe.Record) {
 	sub.Last = m
+	sub.Counts[info.Name]++
 	if r.RV != 0 {
 		sub.RV = r.RV
 	}

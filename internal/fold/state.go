@@ -23,6 +23,7 @@ type State struct {
 type Resource struct {
 	Stations map[string]*Station `json:"stations"` // by name
 	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open, and those that never open
+	Points   map[string]uint64   `json:"points"`   // how often each point was reported
 	Ring     Ring                `json:"ring"`
 	Shelves  map[string]*Shelf   `json:"shelves"` // by station: store, indexer
 }
@@ -53,7 +54,8 @@ type Subject struct {
 	Opened uint64            `json:"opened"` // seq of the opening, 0 if that was not seen
 	RV     uint64            `json:"rv,string"`
 	Vars   map[string]int64  `json:"vars"`
-	Texts  map[string]string `json:"texts"` // the last text of each point that had one
+	Texts  map[string]string `json:"texts"`  // the last text of each point that had one
+	Counts map[string]uint64 `json:"counts"` // how often each point was reported of it
 	Queues map[string]*Queue `json:"queues"`
 	Last   Moment            `json:"last"`
 }
@@ -117,6 +119,7 @@ func (s *State) resource(name string) *Resource {
 		res = &Resource{
 			Stations: map[string]*Station{},
 			Subjects: map[string]*Subject{},
+			Points:   map[string]uint64{},
 			Ring:     Ring{Cells: []Cell{}},
 			Shelves:  map[string]*Shelf{},
 		}
@@ -149,6 +152,7 @@ func newSubject(kind string, opened uint64) *Subject {
 		Opened: opened,
 		Vars:   map[string]int64{},
 		Texts:  map[string]string{},
+		Counts: map[string]uint64{},
 		Queues: map[string]*Queue{},
 	}
 }

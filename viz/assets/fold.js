@@ -19,6 +19,7 @@ function resourceOf(state, name) {
   return (state.resources[name] ??= {
     stations: {},
     subjects: {},
+    points: {},
     ring: { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] },
     shelves: {},
   });
@@ -37,7 +38,7 @@ function newMoment() {
 }
 
 function newSubject(kind, opened) {
-  return { kind, opened, rv: "0", vars: {}, texts: {}, queues: {}, last: newMoment() };
+  return { kind, opened, rv: "0", vars: {}, texts: {}, counts: {}, queues: {}, last: newMoment() };
 }
 
 function queueOf(subject, name) {
@@ -119,6 +120,7 @@ function apply(infos, owners, state, r) {
   const info = infos.get(r.point);
   const res = resourceOf(state, r.resource ?? "");
   const moment = momentOf(r);
+  res.points[info.name] = (res.points[info.name] ?? 0) + 1;
   noteStation(stationOf(res, info.station), moment, info, r);
   const id = r.subject ?? "";
   switch (info.op) {
@@ -146,6 +148,7 @@ function noteStation(st, moment, info, r) {
 
 function noteSubject(subject, moment, info, r) {
   subject.last = moment;
+  subject.counts[info.name] = (subject.counts[info.name] ?? 0) + 1;
   if (r.rv) subject.rv = r.rv;
   if (r.text) subject.texts[info.name] = moment.text;
   keepArgs(subject.vars, info, r);
