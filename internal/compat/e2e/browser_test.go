@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// page is one tab of a Chromium of its own. When the test ends it must have asked loopback only, and have complained of
+// nothing on its console.
+type page struct {
+	ctx context.Context
+
+	mu         sync.Mutex // guards the fields below
+	requests   []string   // URLs
+	complaints []string   // errors, warnings and exceptions on the console
+}
+
+// openPage starts a browser and shows url in it.
+func openPage(t *testing.T, url string) *page {
+	t.Helper()
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
+	ctx, stopBrowser := chromedp.NewContext(allocator)
+	p := &page{ctx: ctx}
+	t.Cleanup(func() {
+		p.verify(t)
+		closing, cancel := context.WithTimeout(ctx, endsWithin)
+		defer cancel()
+		if err := chromedp.Cancel(closing); err != nil {
+			t.Errorf("close the browser: %v", err)
+		}
+		stopBrowser()
+		stopAllocator()
+	})
+	// Starts the browser, whose life is that of this context: no deadline here.
+	if err := chromedp.Listen(ctx, p.listen); err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	p.do(t, chromedp.Navigate(url))
+	return p
+}
+
+// browserOptions are what a headless Chromium needs in a container, as root, on a machine without GPU. No name but
+// loopback's address can be resolved.
+func browserOptions() []chromedp.ExecAllocatorOption {
+	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
+	options = append(options, chromedp.DisableGPU, chromedp.WindowSize(1600, 1000),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+	)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	return options
+}
+
+// listen notes what the tests judge the page by. It runs in the loop that reads the browser's messages.
+func (p *page) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch event := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.requests = append(p.requests, event.Request.URL)
+	case *network.EventWebSocketCreated:
+		p.requests = append(p.requests, event.URL)
+	case *runtime.EventExceptionThrown:
+		p.complaints = append(p.complaints, "exception: "+exceptionText(event.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if event.Entry.Level == log.EntryLevelError || event.Entry.Level == log.EntryLevelWarning {
+			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text, event.Entry.URL))
+		}
+	case *runtime.EventConsoleAPICalled:
+		if event.Type == runtime.ConsoleAPICalledTypeError || event.Type == runtime.ConsoleAPICalledTypeWarning || event.Type == runtime.ConsoleAPICalledTypeAssert {
+			text := string(event.Type) + ":"
+			for _, arg := range event.Args {
+				text += " " + string(arg.Value) + arg.Description
+			}
+			p.complaints = append(p.complaints, text)
+		}
+	}
+}
+
+func exceptionText(details *runtime.ExceptionDetails) string {
+	if details.Exception != nil {
+		return details.Exception.Description
+	}
+	return details.Text
+}
+
+// verify fails the test for everything that the page should not have done.
+func (p *page) verify(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, complaint := range p.complaints {
+		t.Errorf("on the console: %s", complaint)
+	}
+	if len(p.requests) == 0 {
+		t.Error("the browser made no request: nothing was listened to")
+	}
+	for _, request := range p.requests {
+		if !loopback(request) {
+			t.Errorf("the page asked %s", request)
+		}
+	}
+}
+
+// loopback reports whether a request stays on this machine.
+func loopback(request string) bool {
+	u, err := url.Parse(request)
+	if err != nil {
+		return false
+	}
+	if u.Scheme == "data" || u.Scheme == "blob" {
+		return true
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	return err == nil && addr.IsLoopback()
+}
+
+// do runs steps in the page.
+func (p *page) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// evaluate returns the value of a JavaScript expression in the page; of a promise, what it is fulfilled with.
+func evaluate[T any](t *testing.T, p *page, expression string) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("evaluate %.200s: %v", expression, err)
+	}
+	return value
+}
