@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,12 +16,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBroken = errors.New("broken")
 
 // recorder is a handler that writes down its calls: "+a@1*" for an add in the initial list, "+a@1", "~a@1>2", "-a@3",
 // and "-a@1?" for a deletion that nobody saw.
@@ -186,4 +190,513 @@ func TestHandlerIsToldInitialStateThenEveryChange(t *testing.T) {
 			t.Errorf("LastSyncResourceVersion %q, want 5", got)
 		}
 	})
+}
+
+func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		r := &recorder{}
+		b.add(r, HandlerOptions{})
+		var atDeletion map[string]string
+		r.onAny = func() {
+			if atDeletion == nil {
+				atDeletion = b.stored()
+			}
+		}
+		b.run()
+		defer b.end()
+		r.take()
+		atDeletion = nil
+
+		b.server.mu.Lock()
+		b.server.epoch++ // the watch breaks, and what happens now is missed:
+		b.server.mu.Unlock()
+		b.server.delete("a")
+		b.server.set("c")
+		b.server.cut(true)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		got := r.take()
+		if b.config.FIFO == FIFOReal {
+			if diff := cmp.Diff("-a@1?", got[0]); diff != "" {
+				t.Errorf("deletions are told first: %v", got)
+			}
+			if diff := cmp.Diff(map[string]string{"default/b": "2", "default/c": "4"}, atDeletion); diff != "" {
+				t.Errorf("the store during OnDelete (-want +got):\n%s", diff)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"+c@4", "-a@1?", "~b@2>2"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAClosedWatchIsResumedWithoutARelist(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		r := &recorder{}
+		b.add(r, HandlerOptions{})
+		b.run()
+		defer b.end()
+		time.Sleep(2 * time.Second) // a shorter watch would count as failed
+		r.take()
+		lists, _ := b.server.counts()
+		b.server.cut(false)
+		b.server.set("a")
+		wantCalls(t, r, "~a@1>3")
+		if after, _ := b.server.counts(); after != lists {
+			t.Error("listed again")
+		}
+	})
+}
+
+func TestLateHandlerIsToldTheStoreAndThenEverythingElse(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		defer b.end()
+		r := &recorder{delay: time.Second}
+		registration := b.add(r, HandlerOptions{})
+		b.server.set("a")
+		synctest.Wait()
+		if registration.HasSynced() {
+			t.Error("synced before its own replay is over")
+		}
+		time.Sleep(time.Minute)
+		if !registration.HasSynced() {
+			t.Error("not synced after its replay")
+		}
+		got := r.take()
+		slices.Sort(got[:2])
+		if diff := cmp.Diff([]string{"+a@1*", "+b@2*", "~a@1>3"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStoreIsNeverBehindTheHandler(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		check := func(obj any, deleted bool) {
+			stored, exists, _ := b.GetStore().Get(obj)
+			if !deleted && (!exists || rvOf(stored) < rvOf(obj)) {
+				t.Errorf("told of %s@%d, stored %v", name(obj), rvOf(obj), stored)
+			}
+			if deleted && exists && rvOf(stored) < rvOf(obj) {
+				t.Errorf("told that %s is gone, stored %v", name(obj), stored)
+			}
+		}
+		told := map[string]int{} // the rv this handler was told last, per key
+		b.add(processor.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) { check(obj, false); told[name(obj)] = rvOf(obj) },
+			UpdateFunc: func(old, obj any) {
+				check(obj, false)
+				if told[name(obj)] != rvOf(old) {
+					t.Errorf("old state of %s is %d, told last was %d", name(obj), rvOf(old), told[name(obj)])
+				}
+				told[name(obj)] = rvOf(obj)
+			},
+			DeleteFunc: func(obj any) { check(obj, true); delete(told, name(obj)) },
+		}, HandlerOptions{})
+		b.run()
+		defer b.end()
+		for i := range 300 {
+			b.server.set([]string{"a", "b", "c"}[i%3])
+			if i%7 == 0 {
+				b.server.delete("b")
+			}
+			if i%100 == 50 {
+				b.server.cut(i%200 == 50)
+				time.Sleep(time.Minute)
+			}
+		}
+		time.Sleep(time.Hour)
+		if diff := cmp.Diff(b.server.state(), b.stored()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestResyncShowsEverythingAgainToThoseWhoAskedAndNeverAsksTheServer(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		asked, quarter, never := &recorder{}, &recorder{}, &recorder{}
+		minute, soon, zero := time.Minute, 15*time.Second, time.Duration(0)
+		b.add(asked, HandlerOptions{ResyncPeriod: &minute})
+		b.add(quarter, HandlerOptions{ResyncPeriod: &soon})
+		b.add(never, HandlerOptions{ResyncPeriod: &zero})
+		b.run()
+		defer b.end()
+		for _, r := range []*recorder{asked, quarter, never} {
+			r.take()
+		}
+		lists, watches := b.server.counts()
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		for _, tc := range []struct {
+			who   string
+			r     *recorder
+			times int
+		}{{"every minute", asked, 1}, {"every 15 s", quarter, 4}, {"never", never, 0}} {
+			if got := len(tc.r.take()); got != 2*tc.times {
+				t.Errorf("%s: %d calls for two pods, want %d", tc.who, got, 2*tc.times)
+			}
+		}
+		if l, w := b.server.counts(); l != lists || w != watches {
+			t.Errorf("the server was asked: %d lists, %d watches more", l-lists, w-watches)
+		}
+	})
+}
+
+func TestResyncPeriodsAreNegotiated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSharedIndexInformer(Config{Clock: clock.RealClock{}, ResyncPeriod: time.Minute})
+		ms, hour, ten := time.Millisecond, time.Hour, 10*time.Second
+		for _, tc := range []struct {
+			name        string
+			requested   *time.Duration
+			started     bool
+			want, check time.Duration
+		}{
+			{"the informer's own", nil, false, time.Minute, time.Minute},
+			{"longer", &hour, false, time.Hour, time.Minute},
+			{"shorter lowers the check period", &ten, false, 10 * time.Second, 10 * time.Second},
+			{"too short is raised to a second", &ms, false, time.Second, time.Second},
+			{"shorter than the check period, after the start", &ms, true, time.Second, time.Second},
+		} {
+			s.started = tc.started
+			if got := s.negotiateResyncLocked(tc.requested); got != tc.want || s.resyncCheckPeriod != tc.check {
+				t.Errorf("%s: %v, checked every %v, want %v, %v", tc.name, got, s.resyncCheckPeriod, tc.want, tc.check)
+			}
+		}
+	})
+}
+
+func TestBookmarksMoveTheStore(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		defer b.end()
+		b.server.mu.Lock()
+		b.server.rv = 40 // others write
+		b.server.mu.Unlock()
+		b.server.bookmark()
+		synctest.Wait()
+		if got := b.LastSyncResourceVersion(); got != "40" {
+			t.Errorf("reflector at %s, want 40", got)
+		}
+		want := "40"
+		if b.config.FIFO == FIFODelta {
+			want = "" // cannot tell
+		}
+		if got := b.GetStore().LastStoreSyncResourceVersion(); got != want {
+			t.Errorf("store at %q, want %q", got, want)
+		}
+	})
+}
+
+func TestTransformIsAppliedBeforeAnyoneSees(t *testing.T) {
+	strip := func(obj any) (any, error) {
+		p := obj.(*corev1.Pod)
+		p.Spec.NodeName = "transformed"
+		return p, nil
+	}
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		if err := b.SetTransform(strip); err != nil {
+			t.Fatal(err)
+		}
+		check := func(obj any) {
+			if obj.(*corev1.Pod).Spec.NodeName != "transformed" {
+				t.Errorf("%s@%d came through", name(obj), rvOf(obj))
+			}
+		}
+		b.add(processor.ResourceEventHandlerFuncs{AddFunc: check, UpdateFunc: func(_, obj any) { check(obj) }, DeleteFunc: check}, HandlerOptions{})
+		b.run()
+		defer b.end()
+		b.server.set("a")
+		b.server.delete("b")
+		synctest.Wait()
+		for _, obj := range b.GetStore().List() {
+			check(obj)
+		}
+		if err := b.SetTransform(strip); err == nil {
+			t.Error("set after the start")
+		}
+	})
+}
+
+func TestWatchErrorHandlerIsToldOfFailedRequests(t *testing.T) {
+	var told []string
+	variants(t, func() *fakeServer {
+		told = nil
+		s := newFakeServer("a")
+		s.listErr, s.watchErr = errBroken, errBroken
+		return s
+	}, func(t *testing.T, b *bench) {
+		err := b.SetWatchErrorHandler(func(_ context.Context, _ *reflector.Reflector, err error) { told = append(told, err.Error()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.run()
+		b.end()
+		if len(told) == 0 || !strings.Contains(told[0], "broken") {
+			t.Errorf("told %v", told)
+		}
+		if err := b.SetWatchErrorHandler(nil); err == nil {
+			t.Error("set after the start")
+		}
+	})
+}
+
+func TestHandlersMayComeAndGoWhileEventsFlow(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := range 300 {
+				b.server.set([]string{"a", "b", "c"}[i%3])
+			}
+		})
+		for range 3 {
+			wg.Go(func() {
+				for range 20 {
+					registration, err := b.AddEventHandler(&recorder{})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					b.Snapshot()
+					if err := ShutDownEventHandler(b.SharedIndexInformer, registration); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		b.end()
+	})
+}
+
+// A handler that joins at any moment knows, after the dust has settled, exactly what the store holds.
+func TestLateHandlersKnowWhatTheStoreHolds(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		type view struct {
+			mu    sync.Mutex
+			state map[string]string
+		}
+		var views []*view
+		for i := range 30 {
+			v := &view{state: map[string]string{}}
+			views = append(views, v)
+			set := func(obj any) {
+				v.mu.Lock()
+				defer v.mu.Unlock()
+				v.state["default/"+name(obj)] = obj.(*corev1.Pod).ResourceVersion
+			}
+			var writes sync.WaitGroup
+			writes.Go(func() {
+				for j := range 20 {
+					b.server.set(string(rune('a' + (i+j)%5)))
+					b.server.delete(string(rune('a' + (i*j)%5)))
+				}
+			})
+			b.add(processor.ResourceEventHandlerFuncs{
+				AddFunc: func(obj any) {
+					v.mu.Lock()
+					_, known := v.state["default/"+name(obj)]
+					v.mu.Unlock()
+					if known {
+						t.Errorf("%s is added twice", name(obj))
+					}
+					set(obj)
+				},
+				UpdateFunc: func(_, obj any) { set(obj) },
+				DeleteFunc: func(obj any) {
+					v.mu.Lock()
+					defer v.mu.Unlock()
+					delete(v.state, "default/"+name(obj))
+				},
+			}, HandlerOptions{})
+			writes.Wait()
+		}
+		synctest.Wait()
+		for i, v := range views {
+			if diff := cmp.Diff(b.stored(), v.state); diff != "" {
+				t.Errorf("handler %d (-store +handler):\n%s", i, diff)
+			}
+		}
+		b.end()
+	})
+}
+
+func TestAfterTheEnd(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		r := &recorder{delay: time.Minute}
+		registration := b.add(r, HandlerOptions{})
+		b.run()
+		b.cancel()
+		synctest.Wait()
+		select {
+		case <-b.ended:
+			t.Fatal("Run returned while a handler was running")
+		default:
+		}
+		<-b.ended
+		<-registration.ShutdownChan()
+		if got := len(r.take()); got != 1 {
+			t.Errorf("%d calls, want only the one that was running", got)
+		}
+		if !b.IsStopped() {
+			t.Error("not stopped")
+		}
+		if _, err := b.AddEventHandler(r); err == nil {
+			t.Error("a handler was added")
+		}
+		if err := b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}); err == nil {
+			t.Error("an indexer was added")
+		}
+		if err := b.RemoveEventHandler(registration); err != nil {
+			t.Error(err)
+		}
+		b.Run(context.Background()) // returns at once
+		if got := len(b.stored()); got != 2 {
+			t.Errorf("the store holds %d objects, want the last state", got)
+		}
+	})
+}
+
+func TestAnInformerThatNeverSyncsEnds(t *testing.T) {
+	variants(t, func() *fakeServer {
+		s := newFakeServer()
+		s.listErr, s.watchErr = errBroken, errBroken
+		return s
+	}, func(t *testing.T, b *bench) {
+		b.run()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		if WaitFor(ctx, b.HasSyncedChecker()) {
+			t.Error("WaitFor says it has synced")
+		}
+		if WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced) {
+			t.Error("WaitForCacheSync says it has synced")
+		}
+		b.end()
+	})
+}
+
+func TestWaiting(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		r := &recorder{delay: time.Second}
+		registration := b.add(r, HandlerOptions{Name: "slow"})
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			b.Run(ctx)
+			close(b.ended)
+		}()
+		began := time.Now()
+		if !WaitFor(ctx, b.HasSyncedChecker()) || time.Since(began) != 0 {
+			t.Errorf("the store after %v", time.Since(began))
+		}
+		if !WaitFor(ctx, registration.HasSyncedChecker()) || time.Since(began) != 2*time.Second {
+			t.Errorf("the handler after %v, want the two seconds it takes", time.Since(began))
+		}
+		if !WaitForCacheSync(ctx, clock.RealClock{}, b.HasSynced, registration.HasSynced) {
+			t.Error("WaitForCacheSync")
+		}
+		cancel()
+		<-b.ended
+		if !WaitFor(ctx, b.HasSyncedChecker(), registration.HasSyncedChecker()) {
+			t.Error("what is done stays done, even if ctx is")
+		}
+	})
+}
+
+func TestSnapshot(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.add(&recorder{}, HandlerOptions{Name: "audit"})
+		if got := b.Snapshot(); got.Synced || got.Indexer.Objects != 0 {
+			t.Errorf("before Run: %+v", got)
+		}
+		b.run()
+		defer b.end()
+		got := b.Snapshot()
+		if !got.Synced || got.Indexer.Objects != 2 || got.Indexer.ResourceVersion != "2" || got.FIFO.Kind != b.config.FIFO ||
+			got.Reflector.LastSyncResourceVersion != "2" || len(got.Listeners) != 1 || got.Listeners[0].ID != "audit" || !got.Listeners[0].Synced {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A gate that holds the one who distributes, and with it the lock of a DeltaFIFO, must not hold those who want to see it.
+func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		gate := make(chan struct{})
+		b.deltas.handler = processor.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-gate }}
+		b.server.set("a")
+		synctest.Wait()
+		if b.deltasMu.TryLock() {
+			t.Fatal("nobody is distributing")
+		}
+		b.server.set("a")
+		if got := b.Snapshot(); got.Indexer.Objects != 2 || got.Indexer.ResourceVersion == "2" {
+			t.Errorf("%+v", got)
+		}
+		close(gate)
+		b.end()
+	})
+}
+
+func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer("a")
+		b := &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
+			ListerWatcher: s, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
+			Transform: func(any) (any, error) { return "", nil }, // a string counts as a key, but is nothing to index
+			Indexers:  indexer.Indexers{},
+		}), t: t, server: s, ended: make(chan struct{})}
+		b.deltas.clientState = indexer.NewIndexer(indexer.Config{KeyFunc: func(any) (string, error) { return "", errBroken }})
+		b.run()
+		if got := b.Snapshot().ProcessErrors; got != 1 {
+			t.Errorf("%d errors, want the list that has no keys", got)
+		}
+		b.end()
+	})
+}
+
+func TestMutationDetectorCatchesAWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMutationDetector("pods", clock.RealClock{})
+		inner := &recorder{}
+		h := detectingHandler{ResourceEventHandler: inner, detector: d}
+		p, q := pod("a", "1"), pod("b", "2")
+		h.OnAdd(p, false)
+		h.OnUpdate(p, q)
+		h.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: p})
+		if err := d.compareObjects(); err != nil {
+			t.Errorf("nobody wrote: %v", err)
+		}
+		time.Sleep(3 * time.Minute)
+		if err := d.compareObjects(); err != nil || len(d.retained) != 2 {
+			t.Errorf("retained %d, %v", len(d.retained), err)
+		}
+		q.Labels = map[string]string{"written": "to"}
+		if err := d.compareObjects(); err == nil || !strings.Contains(err.Error(), "pods") {
+			t.Errorf("q was written to: %v", err)
+		}
+		q.Labels = nil
+		time.Sleep(3 * time.Minute)
+		d.compareObjects()
+		if len(d.retained) != 0 {
+			t.Errorf("%d are watched for ever", len(d.retained))
+		}
+		wantCalls(t, inner, "+a@1", "~a@1>2", "-a@1?")
+	})
+}
+
+func TestMutationDetectorRuns(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		time.Sleep(10 * time.Second)
+		if got := len(b.detector.watched); got != 2 {
+			t.Errorf("%d watched, want 2", got)
+		}
+		b.end()
+	}, func(cfg *Config) { cfg.DetectMutations = true })
 }

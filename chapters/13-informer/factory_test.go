@@ -1,0 +1,162 @@
+package informer
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	reflector "listwatch/chapters/03-reflector"
+	processor "listwatch/chapters/12-processor"
+)
+
+// fakeClient serves pods from a fakeServer and nothing of anything else.
+type fakeClient struct {
+	pods *fakeServer
+
+	mu    sync.Mutex
+	asked []string // "pods in default"
+}
+
+func (c *fakeClient) ListWatch(resource, namespace string, tweak func(*metav1.ListOptions)) reflector.ListerWatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, resource+" in "+namespace)
+	if tweak != nil {
+		options := &metav1.ListOptions{}
+		tweak(options)
+		c.asked = append(c.asked, "with "+options.LabelSelector)
+	}
+	if resource == "pods" {
+		return c.pods
+	}
+	return emptyServer{}
+}
+
+// emptyServer has no objects, and watches on which nothing happens.
+type emptyServer struct{}
+
+func (emptyServer) List(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+}
+
+func (emptyServer) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	w := watch.NewFake()
+	context.AfterFunc(ctx, w.Stop)
+	return w, nil
+}
+
+func newFactory(change ...func(*FactoryConfig)) (*SharedInformerFactory, *fakeClient) {
+	client := &fakeClient{pods: newFakeServer("a", "b")}
+	cfg := FactoryConfig{Client: client, Clock: clock.RealClock{}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return NewSharedInformerFactory(cfg), client
+}
+
+func TestOneInformerPerType(t *testing.T) {
+	f, client := newFactory(func(cfg *FactoryConfig) { cfg.Namespace = "default" })
+	if f.Pods().Informer() != f.Pods().Informer() {
+		t.Error("two informers of pods")
+	}
+	f.Nodes()
+	f.Nodes()
+	f.Namespaces()
+	f.ConfigMaps()
+	f.Events()
+	want := []string{"pods in default", "nodes in ", "namespaces in ", "configmaps in default", "events in default"}
+	if diff := cmp.Diff(want, client.asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTweakAndCustomResync(t *testing.T) {
+	f, client := newFactory(func(cfg *FactoryConfig) {
+		cfg.TweakListOptions = func(options *metav1.ListOptions) { options.LabelSelector = "app=x" }
+		cfg.DefaultResync = time.Hour
+		cfg.CustomResync = map[string]time.Duration{"nodes": time.Minute}
+	})
+	if got := f.Pods().Informer().resyncCheckPeriod; got != time.Hour {
+		t.Errorf("pods resync every %v", got)
+	}
+	if got := f.Nodes().Informer().resyncCheckPeriod; got != time.Minute {
+		t.Errorf("nodes resync every %v", got)
+	}
+	if diff := cmp.Diff([]string{"pods in ", "with app=x", "nodes in ", "with app=x"}, client.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type podNames struct {
+	processor.TypedResourceEventHandler[*corev1.Pod]
+	names []string
+}
+
+func (p *podNames) OnAdd(pod *corev1.Pod, _ bool) { p.names = append(p.names, pod.Name) }
+
+func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newFactory()
+		ctx, cancel := context.WithCancel(context.Background())
+		handler := &podNames{}
+		registration, err := f.Pods().AddTypedEventHandler(handler, HandlerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Start(ctx)
+		f.Start(ctx) // starts nothing new
+		f.Nodes()    // asked for too late for these starts
+		result := f.WaitForCacheSync(ctx)
+		podType := reflect.TypeOf(&corev1.Pod{})
+		if err := result.AsError(); err != nil || len(result.Synced) != 1 || !result.Synced[podType] {
+			t.Errorf("%v, %v", result, err)
+		}
+		if !WaitFor(ctx, registration.HasSyncedChecker()) || len(handler.names) != 2 {
+			t.Errorf("told of %v", handler.names)
+		}
+		pods, err := f.Pods().Lister().Namespace("default").List(labels.Everything())
+		if err != nil || len(pods) != 2 {
+			t.Errorf("listed %v, %v", pods, err)
+		}
+		f.Start(ctx)
+		if result := f.WaitForCacheSync(ctx); len(result.Synced) != 2 || result.AsError() != nil {
+			t.Errorf("after the second start: %v", result)
+		}
+		cancel()
+		f.Shutdown()
+		f.Events()
+		f.Start(ctx)
+		if result := f.WaitForCacheSync(ctx); len(result.Synced) != 2 {
+			t.Error("started after Shutdown")
+		}
+	})
+}
+
+func TestWaitForCacheSyncNamesWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, client := newFactory()
+		client.pods.listErr = errBroken
+		f.Pods()
+		f.Nodes()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		f.Start(ctx)
+		err := f.WaitForCacheSync(ctx).AsError()
+		if err == nil || !strings.Contains(err.Error(), "*v1.Pod:") || strings.Contains(err.Error(), "Node") {
+			t.Errorf("got %v", err)
+		}
+		f.Shutdown()
+	})
+}
