@@ -11,6 +11,7 @@ import (
 
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
+	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
@@ -40,7 +41,7 @@ func StripManagedFields(obj any) (any, error) {
 // SchedulerConfig describes a [Scheduler]. Client, Informer, Nodes and Clock are required.
 type SchedulerConfig struct {
 	Client   *listwatch.RESTClient
-	Informer *informer.SharedIndexInformer // of the pods that pass [SchedulerOptions]; whoever made it runs it
+	Informer *informer.SharedIndexInformer // of pods, best of those that pass [SchedulerOptions]; whoever made it runs it
 	Nodes    []string                      // the nodes there are
 	Strategy Strategy                      // default [LeastPods]
 	Clock    clock.WithTicker
@@ -54,40 +55,42 @@ type SchedulerConfig struct {
 // binds in the background while it decides about the next pod, and keeps pods that fit nowhere until something changes.
 type Scheduler struct {
 	// Set by NewScheduler, never changed.
-	config SchedulerConfig
-	cache  *schedulerCache
-	queue  *RateLimitingQueue
-	worker *worker
+	config       SchedulerConfig
+	cache        *schedulerCache
+	queue        *RateLimitingQueue
+	worker       *worker
+	registration processor.Registration // of the scheduler with its informer
 }
 
-// NewScheduler returns a scheduler that does nothing until [Scheduler.Run].
-func NewScheduler(config SchedulerConfig) *Scheduler {
+// NewScheduler adds the scheduler to the handlers of its informer, as upstream's constructor does, and returns it. From
+// then on it notes what it is told; it acts on nothing before [Scheduler.Run]. The error is the informer's, which may
+// have stopped.
+func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	s := &Scheduler{
 		config: config,
 		cache:  newSchedulerCache(config.Nodes, config.Strategy),
 		queue:  NewRateLimitingQueue(config.Clock, config.Probe),
 	}
 	s.worker = &worker{queue: s.queue, reconciler: s, probe: config.Probe}
-	return s
+	options := informer.HandlerOptions{Name: config.Probe.ID()}
+	registration, err := config.Informer.AddEventHandlerWithOptions(s, options)
+	if err != nil {
+		return nil, fmt.Errorf("make scheduler: %w", err)
+	}
+	s.registration = registration
+	return s, nil
 }
 
 // Run schedules pods until ctx is done and all its goroutines have ended. It does not begin before the informer has
-// shown it every pod there is: until then it would take full nodes for empty ones. If the informer has stopped before,
-// there is nothing to see, and Run returns at once.
+// shown it every pod there is: until then it would take full nodes for empty ones.
 func (s *Scheduler) Run(ctx context.Context) {
-	options := informer.HandlerOptions{Name: s.config.Probe.ID()}
-	registration, err := s.config.Informer.AddEventHandlerWithOptions(s, options)
-	if err != nil {
-		return
-	}
 	var g routine.Group
 	g.Go(ctx, "scheduler.waitingLoop", s.queue.Run)
-	if informer.WaitFor(ctx, registration.HasSyncedChecker()) {
+	if informer.WaitFor(ctx, s.registration.HasSyncedChecker()) {
 		g.Go(ctx, "scheduler.worker", s.worker.run)
 	}
 	<-ctx.Done()
-	// The handler may be called a few times more. It then adds keys to a queue that no longer takes any.
-	_ = s.config.Informer.RemoveEventHandler(registration) // fails only if it is not there, which is what we want
+	// The handler stays where it is: keys that it adds from now on are ignored.
 	s.queue.ShutDown()
 	g.Wait()
 }
@@ -106,6 +109,10 @@ func (s *Scheduler) see(obj any) {
 		return
 	}
 	key := podKey(pod)
+	if podIsTerminal(pod) { // an informer without the selector shows these too
+		s.cache.remove(key)
+		return
+	}
 	s.cache.update(key, pod.Spec.NodeName)
 	if s.responsible(pod) {
 		s.queue.Add(key)
@@ -127,7 +134,8 @@ func (s *Scheduler) OnDelete(obj any) {
 // responsible reports whether a pod waits for this scheduler.
 func (s *Scheduler) responsible(pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (name == "" || name == SchedulerName)
+	waits := pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !podIsTerminal(pod)
+	return waits && (name == "" || name == SchedulerName)
 }
 
 // reconcile gives one pod a node if it still needs one.
