@@ -75,6 +75,17 @@ func (s *fakeServer) delete(name string) {
 	s.cond.Broadcast()
 }
 
+func (s *fakeServer) deletedAfter(name string, rv int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, event := range s.history {
+		if event.Type == watch.Deleted && event.Object.(*corev1.Pod).Name == name && rvOf(event.Object) > rv {
+			return true
+		}
+	}
+	return false
+}
+
 // bookmark makes a bookmark of the current version.
 func (s *fakeServer) bookmark() {
 	s.mu.Lock()

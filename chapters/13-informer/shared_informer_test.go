@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
@@ -129,7 +130,7 @@ func (b *bench) stored() map[string]string {
 func wantCalls(t *testing.T, r *recorder, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	if diff := cmp.Diff(want, r.take()); diff != "" {
+	if diff := cmp.Diff(want, r.take(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("handler calls (-want +got):\n%s", diff)
 	}
 }
@@ -276,8 +277,11 @@ func TestStoreIsNeverBehindTheHandler(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		check := func(obj any, deleted bool) {
 			stored, exists, _ := b.GetStore().Get(obj)
-			if !deleted && (!exists || rvOf(stored) < rvOf(obj)) {
+			if !deleted && exists && rvOf(stored) < rvOf(obj) {
 				t.Errorf("told of %s@%d, stored %v", name(obj), rvOf(obj), stored)
+			}
+			if !deleted && !exists && !b.server.deletedAfter(name(obj), rvOf(obj)) {
+				t.Errorf("told of %s@%d, which was never deleted and is not stored", name(obj), rvOf(obj))
 			}
 			if deleted && exists && rvOf(stored) < rvOf(obj) {
 				t.Errorf("told that %s is gone, stored %v", name(obj), stored)
@@ -341,6 +345,19 @@ func TestResyncShowsEverythingAgainToThoseWhoAskedAndNeverAsksTheServer(t *testi
 		if l, w := b.server.counts(); l != lists || w != watches {
 			t.Errorf("the server was asked: %d lists, %d watches more", l-lists, w-watches)
 		}
+	}, func(cfg *Config) { cfg.ResyncPeriod = time.Hour })
+}
+
+func TestAnInformerWithoutResyncPeriodGivesNoneToItsHandlers(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		r := &recorder{}
+		second := time.Second
+		b.add(r, HandlerOptions{ResyncPeriod: &second})
+		b.run()
+		defer b.end()
+		r.take()
+		time.Sleep(time.Minute)
+		wantCalls(t, r)
 	})
 }
 
@@ -665,7 +682,7 @@ func TestMutationDetectorCatchesAWriter(t *testing.T) {
 		d := newMutationDetector("pods", clock.RealClock{})
 		inner := &recorder{}
 		h := detectingHandler{ResourceEventHandler: inner, detector: d}
-		p, q := pod("a", "1"), pod("b", "2")
+		p, q := pod("a", "1"), pod("a", "2")
 		h.OnAdd(p, false)
 		h.OnUpdate(p, q)
 		h.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: p})
@@ -694,6 +711,7 @@ func TestMutationDetectorRuns(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		b.run()
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if got := len(b.detector.watched); got != 2 {
 			t.Errorf("%d watched, want 2", got)
 		}
