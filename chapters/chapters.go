@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-//go:embed */*
+//go:embed */*.go */README.md
 var files embed.FS
 
 // FS returns the README.md and .go files of all chapters, tests included, by paths such as "06-cacher/dispatch.go".

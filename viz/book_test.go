@@ -18,7 +18,7 @@ func bookCourse() fstest.MapFS {
 	}
 }
 
-func get(handler http.Handler, method, path string) *httptest.ResponseRecorder {
+func bookGet(handler http.Handler, method, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	return w
@@ -49,7 +49,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
-			w := get(handler, test.method, test.path)
+			w := bookGet(handler, test.method, test.path)
 			if w.Code != test.status || w.Header().Get("Location") != test.location {
 				t.Errorf("got %d %q, want %d %q", w.Code, w.Header().Get("Location"), test.status, test.location)
 			}
@@ -67,7 +67,7 @@ func TestABookPageIsNotSentTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := get(handler, "GET", "/book/06-cacher")
+	first := bookGet(handler, "GET", "/book/06-cacher")
 	r := httptest.NewRequest("GET", "/book/06-cacher", nil)
 	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
 	w := httptest.NewRecorder()
@@ -86,7 +86,7 @@ func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/book/", "/book/04-ring", "/book/04-ring/ring.go", "/book/none"} {
-		body := get(handler, "GET", path).Body.String()
+		body := bookGet(handler, "GET", path).Body.String()
 		if found := inlineCode.FindString(body); found != "" {
 			t.Errorf("%s: %s", path, found)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Link is a doc link in a comment, such as [Cacher.Watch] or [*StorageError].
+// Link is a doc link in a comment: a name in brackets, a star before it allowed.
 type Link struct {
 	Text string // "Cacher.Watch": without brackets and star
 	File *File
