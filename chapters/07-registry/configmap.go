@@ -36,13 +36,8 @@ func ConfigMaps() *Resource {
 			configMap := obj.(*corev1.ConfigMap)
 			return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)), age(configMap.CreationTimestamp, now)}
 		},
+		Strategy: configMapStrategy{},
 	}
-}
-
-// NewConfigMapStorage returns the storage of configmaps; cfg.Resource and cfg.Strategy are set by it.
-func NewConfigMapStorage(cfg Config) *Store {
-	cfg.Resource, cfg.Strategy = ConfigMaps(), configMapStrategy{}
-	return New(cfg)
 }
 
 type configMapStrategy struct{}

@@ -41,19 +41,14 @@ func Events() *Resource {
 			column("Count", "string", "How often it happened.", 1),
 			withPriority(nameColumn(), 1),
 		},
-		Cells: eventCells,
+		Cells:    eventCells,
+		Strategy: eventStrategy{},
 	}
 }
 
 func withPriority(c metav1.TableColumnDefinition, priority int32) metav1.TableColumnDefinition {
 	c.Priority = priority
 	return c
-}
-
-// NewEventStorage returns the storage of events; cfg.Resource and cfg.Strategy are set by it.
-func NewEventStorage(cfg Config) *Store {
-	cfg.Resource, cfg.Strategy = Events(), eventStrategy{}
-	return New(cfg)
 }
 
 func eventAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {

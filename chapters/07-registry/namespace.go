@@ -14,6 +14,8 @@ import (
 )
 
 // Namespaces describes namespaces.
+// Differs: a namespace need not exist for something to be created in it, and nothing in it goes with it. Upstream has
+// an admission plugin for the one and a controller for the other.
 func Namespaces() *Resource {
 	return &Resource{
 		Name: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
@@ -31,16 +33,9 @@ func Namespaces() *Resource {
 			namespace := obj.(*corev1.Namespace)
 			return []any{namespace.Name, string(namespace.Status.Phase), age(namespace.CreationTimestamp, now)}
 		},
+		Strategy:            namespaceStrategy{},
 		ReturnDeletedObject: true,
 	}
-}
-
-// NewNamespaceStorage returns the storage of namespaces; cfg.Resource and cfg.Strategy are set by it.
-// Differs: a namespace need not exist for something to be created in it, and nothing in it goes with it. Upstream has
-// an admission plugin for the one and a controller for the other.
-func NewNamespaceStorage(cfg Config) *Store {
-	cfg.Resource, cfg.Strategy = Namespaces(), namespaceStrategy{}
-	return New(cfg)
 }
 
 func namespaceAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {

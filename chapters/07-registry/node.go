@@ -38,21 +38,10 @@ func Nodes() *Resource {
 			column("Kernel-Version", "string", "Version of its kernel.", 1),
 			column("Container-Runtime", "string", "Runtime that runs the containers, with its version.", 1),
 		},
-		Cells: nodeCells,
+		Cells:          nodeCells,
+		Strategy:       nodeStrategy{},
+		StatusStrategy: nodeStatusStrategy{},
 	}
-}
-
-// NodeStorage is the storage of nodes and of their status.
-type NodeStorage struct {
-	Node   *Store
-	Status *StatusREST
-}
-
-// NewNodeStorage returns the storages of nodes; cfg.Resource and cfg.Strategy are set by it.
-func NewNodeStorage(cfg Config) NodeStorage {
-	cfg.Resource, cfg.Strategy = Nodes(), nodeStrategy{}
-	store := New(cfg)
-	return NodeStorage{Node: store, Status: NewStatusREST(store, nodeStatusStrategy{})}
 }
 
 func nodeAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {

@@ -31,6 +31,8 @@ func Pods() *Resource {
 		ValidateName:        validation.NameIsDNSSubdomain,
 		Columns:             podColumns(),
 		Cells:               podCells,
+		Strategy:            podStrategy{},
+		StatusStrategy:      podStatusStrategy{},
 		ReturnDeletedObject: true,
 	}
 }
@@ -149,9 +151,11 @@ type PodStorage struct {
 	Binding *BindingREST
 }
 
-// NewPodStorage returns the storages of pods; cfg.Resource and cfg.Strategy are set by it.
+// NewPodStorage returns the storages of pods. cfg.Resource may be left out.
 func NewPodStorage(cfg Config) PodStorage {
-	cfg.Resource, cfg.Strategy = Pods(), podStrategy{}
+	if cfg.Resource == nil {
+		cfg.Resource = Pods()
+	}
 	store := New(cfg)
-	return PodStorage{Pod: store, Status: NewStatusREST(store, podStatusStrategy{}), Binding: &BindingREST{store: store}}
+	return PodStorage{Pod: store, Status: NewStatusREST(store), Binding: &BindingREST{store: store}}
 }

@@ -55,6 +55,10 @@ type Resource struct {
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
 
+	// Strategy says how objects are written, StatusStrategy how their status is, if that is a subresource.
+	Strategy       Strategy
+	StatusStrategy UpdateStrategy
+
 	// ReturnDeletedObject: a delete answers with the object's last state instead of a Status.
 	ReturnDeletedObject bool
 }
@@ -62,11 +66,6 @@ type Resource struct {
 // Resources returns every resource of the program, by name.
 func Resources() []*Resource {
 	return []*Resource{ConfigMaps(), Events(), Namespaces(), Nodes(), Pods()}
-}
-
-// GroupVersionResource returns the resource's full name.
-func (r *Resource) GroupVersionResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: r.Name}
 }
 
 // GroupResource returns the resource's name without its version, as errors want it.

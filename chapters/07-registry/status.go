@@ -13,10 +13,10 @@ type StatusREST struct {
 	store *Store // a copy of the resource's, with the strategy for statuses
 }
 
-// NewStatusREST returns the status subresource of store.
-func NewStatusREST(store *Store, strategy UpdateStrategy) *StatusREST {
+// NewStatusREST returns the status subresource of store, whose resource must have a StatusStrategy.
+func NewStatusREST(store *Store) *StatusREST {
 	status := *store
-	status.updateStrategy = strategy
+	status.updateStrategy = store.resource.StatusStrategy
 	return &StatusREST{store: &status}
 }
 

@@ -18,19 +18,12 @@ import (
 // Config is what a [Store] is made of.
 type Config struct {
 	Resource *Resource
-	Strategy Strategy
 	Storage  storage.Interface // etcd3 store or CacheDelegator
 	Clock    clock.PassiveClock
 	Probe    *probe.Probe // nil: off
 
 	// GenerateName appends something random to a generateName. nil: five random letters, as upstream.
 	GenerateName func(base string) string
-}
-
-// Strategy is what every kind has to say about writes.
-type Strategy interface {
-	CreateStrategy
-	UpdateStrategy
 }
 
 // Store gives one resource its meaning on top of one [storage.Interface]. It is safe for concurrent use.
@@ -56,8 +49,8 @@ func New(cfg Config) *Store {
 	}
 	return &Store{
 		resource:       cfg.Resource,
-		createStrategy: cfg.Strategy,
-		updateStrategy: cfg.Strategy,
+		createStrategy: cfg.Resource.Strategy,
+		updateStrategy: cfg.Resource.Strategy,
 		storage:        DryRunnableStorage{cfg.Storage},
 		clock:          cfg.Clock,
 		probe:          cfg.Probe,

@@ -34,6 +34,12 @@ type UpdateStrategy interface {
 	ValidateUpdate(obj, old runtime.Object) field.ErrorList
 }
 
+// Strategy is what every kind has to say about writes.
+type Strategy interface {
+	CreateStrategy
+	UpdateStrategy
+}
+
 // GracefulDeleteStrategy is implemented by the strategy of a kind whose objects are not simply erased.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/delete.go: RESTGracefulDeleteStrategy

@@ -1,0 +1,19 @@
+package handlers
+
+import registry "listwatch/chapters/07-registry"
+
+// Storages returns what stands behind the paths of cfg.Resource: the resource itself, its status if it has one, and the
+// binding of pods. The keys are those of [Config.Storage].
+func Storages(cfg registry.Config) map[string]Storage {
+	name := cfg.Resource.Name
+	if name == "pods" {
+		pods := registry.NewPodStorage(cfg)
+		return map[string]Storage{"pods": pods.Pod, "pods/status": pods.Status, "pods/binding": pods.Binding}
+	}
+	store := registry.New(cfg)
+	storages := map[string]Storage{name: store}
+	if cfg.Resource.StatusStrategy != nil {
+		storages[name+"/status"] = registry.NewStatusREST(store)
+	}
+	return storages
+}
