@@ -1,0 +1,93 @@
+package book
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"listwatch/internal/source"
+)
+
+// generatedNotice opens both appendices.
+const generatedNotice = "<!-- Written by `make generate` from the sources. Do not edit: change the comment it comes from. -->\n"
+
+// Map returns docs/MAP.md: our symbols and their upstream counterparts, from the Upstream lines of a tree that is rooted
+// at the repository.
+func Map(tree *source.Tree) []byte {
+	var out strings.Builder
+	out.WriteString("# Our symbols and upstream's\n\n" + generatedNotice)
+	fmt.Fprintf(&out, `
+Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and etcd %s.
+What each of ours leaves out or does in another way is in [DIFFERENCES.md](DIFFERENCES.md). The right column is checked against
+the real modules by the tests of internal/compat; the left one is read off the sources.
+`, source.KubernetesVersion, source.EtcdVersion)
+	eachPackage(tree, func(note source.Note) bool { return note.Differs == "" && note.Err == nil },
+		func(pkg *source.Package, notes []source.Note) {
+			fmt.Fprintf(&out, "\n## %s\n\n| ours | upstream | in |\n|---|---|---|\n", folderLink(pkg))
+			for _, note := range notes {
+				symbol := note.Upstream.Symbol()
+				if symbol == "" {
+					symbol = path.Base(note.Upstream.Path)
+				}
+				fmt.Fprintf(&out, "| %s | [`%s`](%s) | %s |\n", ours(note), symbol, note.Upstream.URL(), note.Upstream.Path)
+			}
+		})
+	return []byte(out.String())
+}
+
+// Differences returns docs/DIFFERENCES.md: what we left out or do in another way, from the Differs lines.
+func Differences(tree *source.Tree) []byte {
+	var out strings.Builder
+	out.WriteString("# What differs from upstream\n\n" + generatedNotice)
+	out.WriteString(`
+We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is declared, in a line
+that begins with "Differs:". This is all of them. What a whole chapter leaves out is in the last sections of its README.
+`)
+	eachPackage(tree, func(note source.Note) bool { return note.Differs != "" && note.Err == nil },
+		func(pkg *source.Package, notes []source.Note) {
+			fmt.Fprintf(&out, "\n## %s\n\n", folderLink(pkg))
+			for _, note := range notes {
+				fmt.Fprintf(&out, "- %s: %s\n", ours(note), markdown(note.Differs))
+			}
+		})
+	return []byte(out.String())
+}
+
+// eachPackage visits the packages that have wanted notes, chapters first.
+func eachPackage(tree *source.Tree, wanted func(source.Note) bool, visit func(*source.Package, []source.Note)) {
+	for _, pkg := range tree.Packages { // sorted by folder, and "chapters/" comes before all others that have any
+		var notes []source.Note
+		for _, note := range pkg.Notes() {
+			if wanted(note) {
+				notes = append(notes, note)
+			}
+		}
+		if len(notes) > 0 {
+			visit(pkg, notes)
+		}
+	}
+}
+
+func folderLink(pkg *source.Package) string {
+	return fmt.Sprintf("[%s](../%s)", strings.TrimPrefix(pkg.Dir, "chapters/"), pkg.Dir)
+}
+
+// ours names our side of a note and leads to its file.
+func ours(note source.Note) string {
+	symbol := note.Symbol
+	if symbol == "" {
+		symbol = "package " + note.Package.Name
+	}
+	return fmt.Sprintf("[`%s`](../%s)", symbol, note.File.Path)
+}
+
+var linkInComment = regexp.MustCompile(`\[\*?([A-Za-z_][\w.]*)\]`)
+
+// markdown turns the text of a comment into Markdown that shows the same words.
+func markdown(text string) string {
+	text = strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "|", `\|`).Replace(text)
+	return linkInComment.ReplaceAllStringFunc(text, func(link string) string {
+		return "`" + strings.NewReplacer(`\`, "", "[", "", "]", "", "*", "").Replace(link) + "`"
+	})
+}
