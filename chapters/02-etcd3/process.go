@@ -12,9 +12,9 @@ import (
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processEventConcurrency
 const processEventConcurrency = 10
 
-// Events are decoded at the same time and leave in the order in which they came. The trick is to queue the answers'
-// channels before the answers exist: the collector waits for the first channel in the queue, whichever decoder is
-// the quickest.
+// Events are decoded at the same time and leave in the order in which they came. The trick is that one goroutine queues
+// the answers' channels in that order, before the answers exist: the collector waits for the first channel in the queue,
+// whichever decoder is the quickest.
 
 // processingResult is what became of one event: a result, nothing because nobody wants it, or an error.
 //
@@ -46,8 +46,7 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		}
 		wc.received(e)
 		response := make(chan *processingResult, 1) // sent once by the decoder, never closed; 1: the decoder never waits
-		// The place first, then the decoder: the other way round a quick decoder's event could be queued before an
-		// earlier one.
+		// The place first, then the decoder: a full queue is what keeps the number of decoders down.
 		select {
 		case <-ctx.Done():
 			return
