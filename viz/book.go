@@ -13,14 +13,18 @@ import (
 
 	"github.com/a-h/templ"
 
+	"listwatch/chapters"
 	"listwatch/internal/book"
 )
 
-// NewBook renders the chapters of fsys, which is laid out as chapters.FS(), and returns the handler of /book/ and
-// everything below: the contents at /book/, a chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go.
-// Pages are rendered once, here, and need no script. Places where the prose asks for what is not there are shown as
-// gaps; the tests of the book fail on them.
-func NewBook(fsys fs.FS) (http.Handler, error) {
+// NewBook renders the chapters embedded in the program and returns the handler of /book/ and everything below: the
+// contents at /book/, a chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go. Pages are rendered
+// once, here, and need no script. Places where the prose asks for what is not there are shown as gaps; the tests of
+// the book fail on them.
+func NewBook() (http.Handler, error) { return newBook(chapters.FS()) }
+
+// newBook is [NewBook] of chapters that may lie elsewhere.
+func newBook(fsys fs.FS) (http.Handler, error) {
 	b, err := book.New(fsys)
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)

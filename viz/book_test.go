@@ -25,7 +25,7 @@ func bookGet(handler http.Handler, method, path string) *httptest.ResponseRecord
 }
 
 func TestTheBookAnswersItsPages(t *testing.T) {
-	handler, err := NewBook(bookCourse())
+	handler, err := newBook(bookCourse())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 }
 
 func TestABookPageIsNotSentTwice(t *testing.T) {
-	handler, err := NewBook(bookCourse())
+	handler, err := newBook(bookCourse())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestABookPageIsNotSentTwice(t *testing.T) {
 var inlineCode = regexp.MustCompile(`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)
 
 func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
-	handler, err := NewBook(bookCourse())
+	handler, err := newBook(bookCourse())
 	if err != nil {
 		t.Fatal(err)
 	}

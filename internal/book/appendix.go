@@ -24,16 +24,34 @@ the real modules by the tests of internal/compat; the left one is read off the s
 `, source.KubernetesVersion, source.EtcdVersion)
 	eachPackage(tree, func(note source.Note) bool { return note.Differs == "" && note.Err == nil },
 		func(pkg *source.Package, notes []source.Note) {
-			fmt.Fprintf(&out, "\n## %s\n\n| ours | upstream | in |\n|---|---|---|\n", folderLink(pkg))
-			for _, note := range notes {
-				symbol := note.Upstream.Symbol()
-				if symbol == "" {
-					symbol = path.Base(note.Upstream.Path)
-				}
-				fmt.Fprintf(&out, "| %s | [`%s`](%s) | %s |\n", ours(note), symbol, note.Upstream.URL(), note.Upstream.Path)
-			}
+			fmt.Fprintf(&out, "\n## %s\n", folderLink(pkg))
+			mapByFile(&out, notes)
 		})
 	return []byte(out.String())
+}
+
+// mapByFile writes one table for each upstream file, in the order in which our sources come to them.
+func mapByFile(out *strings.Builder, notes []source.Note) {
+	var paths []string
+	byPath := make(map[string][]source.Note)
+	for _, note := range notes {
+		where := note.Upstream.Path
+		if byPath[where] == nil {
+			paths = append(paths, where)
+		}
+		byPath[where] = append(byPath[where], note)
+	}
+	for _, where := range paths {
+		list := byPath[where]
+		fmt.Fprintf(out, "\n[%s](%s)\n\n| ours | upstream |\n|---|---|\n", where, list[0].Upstream.URL())
+		for _, note := range list {
+			symbol := note.Upstream.Symbol()
+			if symbol == "" {
+				symbol = path.Base(where)
+			}
+			fmt.Fprintf(out, "| %s | `%s` |\n", ours(note), symbol)
+		}
+	}
 }
 
 // Differences returns docs/DIFFERENCES.md: what we left out or do in another way, from the Differs lines.
