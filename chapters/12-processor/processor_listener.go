@@ -239,36 +239,3 @@ func (l *processorListener) finish() {
 	l.probe.At(probe.ListenerRemoved, "", 0)
 	close(l.runFinished)
 }
-
-// ID implements [Registration].
-func (l *processorListener) ID() string { return l.id }
-
-// HasSynced implements [Registration].
-func (l *processorListener) HasSynced() bool { return deltafifo.IsDone(l.syncTracker) }
-
-// HasSyncedChecker implements [Registration].
-func (l *processorListener) HasSyncedChecker() deltafifo.DoneChecker { return l.syncTracker }
-
-// ShutdownChan implements [Registration].
-func (l *processorListener) ShutdownChan() <-chan struct{} { return l.runFinished }
-
-// ListenerSnapshot is the state of one listener at one moment.
-type ListenerSnapshot struct {
-	ID         string `json:"id"`
-	Handler    string `json:"handler"` // its Go type
-	PendingLen int    `json:"pendingLen"`
-	PendingCap int    `json:"pendingCap"`
-	SlowCalls  int    `json:"slowCalls"` // over 100 ms, with more than 1024 notifications waiting
-	Synced     bool   `json:"synced"`
-}
-
-func (l *processorListener) snapshot() ListenerSnapshot {
-	return ListenerSnapshot{
-		ID:         l.id,
-		Handler:    fmt.Sprintf("%T", l.handler),
-		PendingLen: int(l.pendingLen.Load()),
-		PendingCap: int(l.pendingCap.Load()),
-		SlowCalls:  int(l.slowCalls.Load()),
-		Synced:     l.HasSynced(),
-	}
-}

@@ -112,20 +112,6 @@ type ListenerOptions struct {
 	Initial []any
 }
 
-// Registration is what a handler's owner holds. Its methods may be called from anywhere.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ResourceEventHandlerRegistration
-type Registration interface {
-	// ID returns the listener's name.
-	ID() string
-	// HasSynced says whether the handler has been told of every object of the initial list, and has returned.
-	HasSynced() bool
-	// HasSyncedChecker is HasSynced to wait for.
-	HasSyncedChecker() deltafifo.DoneChecker
-	// ShutdownChan returns a channel that is closed when the handler will not be called any more.
-	ShutdownChan() <-chan struct{}
-}
-
 // AddListener adds a handler. It will be told of everything in opts.Initial and of everything distributed after the
 // call. For nothing to be missing or double in between, the caller must see to it that the store does not change from
 // the moment opts.Initial was read until AddListener returns.
@@ -237,14 +223,4 @@ func (p *SharedProcessor) identified(n notification) *notification {
 		n.key, n.rv = deltafifo.Identify(n.obj)
 	}
 	return &n
-}
-
-// Snapshot returns the state of all listeners. It waits for nobody.
-func (p *SharedProcessor) Snapshot() []ListenerSnapshot {
-	listeners := *p.shown.Load()
-	snapshots := make([]ListenerSnapshot, 0, len(listeners))
-	for _, listener := range listeners {
-		snapshots = append(snapshots, listener.snapshot())
-	}
-	return snapshots
 }

@@ -8,53 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
-
-// The queues an informer can have.
-const (
-	FIFOReal  = "real"  // [deltafifo.RealFIFO], the default
-	FIFODelta = "delta" // [deltafifo.DeltaFIFO], as until Kubernetes 1.32
-)
-
-// Config describes a [SharedIndexInformer]. ListerWatcher and Clock are required.
-//
-// Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SharedIndexInformerOptions
-type Config struct {
-	Name          string // for errors, snapshots and waiting; default: the type of ExampleObject
-	ListerWatcher reflector.ListerWatcher
-	ExampleObject runtime.Object // what the server is expected to send; nil: anything
-	Indexers      indexer.Indexers
-	Clock         clock.WithTicker
-	Probe         *probe.Probe
-
-	// ResyncPeriod is the resync period of handlers that do not ask for another, and how often the reflector checks
-	// whether anyone's is over; handlers added before Run can shorten it. 0: no resyncs, even for those who ask.
-	ResyncPeriod time.Duration
-
-	FIFO              string // [FIFOReal] or [FIFODelta]; "": FIFOReal
-	UseWatchList      bool
-	WatchListPageSize int64
-
-	// Transform is applied to every object before it is queued, and twice to those of a streamed initial state: it must
-	// not mind being applied to its own result.
-	Transform reflector.TransformFunc
-	// WatchErrorHandler is told when a list failed or a watch could not be opened; see [reflector.Config].
-	WatchErrorHandler func(ctx context.Context, r *reflector.Reflector, err error)
-	// DetectMutations makes copies of all objects and panics when one that handlers share is written to. It costs
-	// memory, as long as the informer runs.
-	DetectMutations bool
-	// Jitter is for the reflector.
-	Jitter func() float64
-}
 
 // SharedIndexInformer keeps a local copy of the objects of one type and tells any number of handlers how it changes.
 // This is what it promises:
