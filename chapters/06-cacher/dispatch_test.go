@@ -1,0 +1,328 @@
+package cacher
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
+)
+
+// stuck begins a watch that nobody reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in input.
+func (f *fixture) stuck(rv string) watch.Interface {
+	w := f.watch("", everything(rv))
+	for range 21 {
+		f.update("default/a")
+		synctest.Wait()
+	}
+	return w
+}
+
+// reading keeps reading w and says when each event came, until the watch ends.
+func reading(w watch.Interface) *arrivals {
+	a := &arrivals{ended: make(chan struct{})}
+	go a.read(w)
+	return a
+}
+
+type arrivals struct {
+	ended chan struct{}
+
+	mu    sync.Mutex
+	times []time.Time
+}
+
+func (a *arrivals) read(w watch.Interface) {
+	defer close(a.ended)
+	for range w.ResultChan() {
+		a.mu.Lock()
+		a.times = append(a.times, time.Now())
+		a.mu.Unlock()
+	}
+}
+
+func (a *arrivals) last() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.times[len(a.times)-1]
+}
+
+func (a *arrivals) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.times)
+}
+
+func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		time.Sleep(time.Minute)
+		rv := f.create("default/a")
+		slow := f.stuck(rv)
+		fast := reading(f.watch("", everything(rv))) // registered after the slow one, and so offered later
+		synctest.Wait()
+
+		start := time.Now()
+		f.update("default/a")
+		synctest.Wait()
+		if wait := fast.last().Sub(start); wait != 0 {
+			t.Errorf("the fast watcher waited %v for the slow one", wait)
+		}
+		// The first bookmark tick passed long ago: the budget is full.
+		time.Sleep(maxBudget - time.Millisecond)
+		synctest.Wait()
+		if f.Snapshot().NTerminated != 0 {
+			t.Error("closed before the budget was used up")
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if f.Snapshot().NTerminated != 1 {
+			t.Error("not closed, though the budget is used up")
+		}
+		events := seen(slow)
+		f.is("the slow one's end", events[len(events)-1:], "closed")
+		if n := len(events) - 1; n < 10 || n > 11 {
+			t.Errorf("the slow one saw %d events: what was in result, and perhaps one more", n)
+		}
+		if f.Snapshot().Budget > time.Duration(5)*time.Millisecond {
+			t.Errorf("budget %v: it was used", f.Snapshot().Budget)
+		}
+	})
+}
+
+func TestASlowWatcherThatMakesRoomInTimeIsKeptAndTheRestOfTheBudgetReturned(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		time.Sleep(time.Minute)
+		slow := f.stuck(f.create("default/a"))
+		f.update("default/a")
+		time.Sleep(40 * time.Millisecond)
+		<-slow.ResultChan()
+		synctest.Wait()
+		s := f.Snapshot()
+		if s.NTerminated != 0 || s.Dispatching {
+			t.Errorf("%+v", s)
+		}
+		if s.Budget < 60*time.Millisecond || s.Budget > 63*time.Millisecond {
+			t.Errorf("budget %v, want what was not used", s.Budget)
+		}
+		slow.Stop()
+		seen(slow)
+	})
+}
+
+func TestSlowWatchersShareOneBudget(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		time.Sleep(time.Minute)
+		rv := f.create("default/a")
+		slow := []watch.Interface{f.watch("", everything(rv)), f.watch("", everything(rv)), f.watch("", everything(rv))}
+		for range 21 {
+			f.update("default/a")
+			synctest.Wait()
+		}
+		start := time.Now()
+		f.update("default/a")
+		time.Sleep(maxBudget)
+		synctest.Wait()
+		if n := f.Snapshot().NTerminated; n != 3 {
+			t.Errorf("after %v: %d closed, want 3", time.Since(start), n)
+		}
+		// The budget is spent, but for what a tenth of a second has brought: the next one has that.
+		next := f.stuck(f.create("default/b"))
+		if left := f.Snapshot().Budget; left != maxBudget/20 {
+			t.Fatalf("budget %v, want %v", left, maxBudget/20)
+		}
+		f.update("default/a")
+		time.Sleep(maxBudget/20 - time.Microsecond)
+		synctest.Wait()
+		if n := f.Snapshot().NTerminated; n != 3 {
+			t.Errorf("closed too early: %d", n)
+		}
+		time.Sleep(2 * time.Microsecond)
+		synctest.Wait()
+		if n := f.Snapshot().NTerminated; n != 4 {
+			t.Errorf("%d closed, want 4", n)
+		}
+		for _, w := range append(slow, next) {
+			w.Stop()
+			seen(w)
+		}
+	})
+}
+
+func TestDispatchingSequentiallyMakesTheNextWatcherWait(t *testing.T) {
+	sequential := func(c *Config) { c.Dispatch = Sequential }
+	run(t, sequential, func(f *fixture) {
+		time.Sleep(time.Minute)
+		rv := f.create("default/a")
+		slow := f.stuck(rv)
+		fast := reading(f.watch("", everything(rv)))
+		synctest.Wait()
+		start := time.Now()
+		f.update("default/a")
+		time.Sleep(time.Second)
+		if wait := fast.last().Sub(start); wait != maxBudget {
+			t.Errorf("the fast watcher waited %v, want the whole budget", wait)
+		}
+		slow.Stop()
+		seen(slow)
+	})
+}
+
+func TestAnEventGoesOnlyToTheWatchersOfItsScope(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		rv := f.create("default/z")
+		watches := map[string]watch.Interface{
+			"all":                f.watch("", everything(rv)),
+			"namespace":          f.watch("/default", everything(rv)),
+			"other":              f.watch("/kube-system", everything(rv)),
+			"name":               f.watch("", selecting(rv, "", "metadata.name=a")),
+			"other name":         f.watch("", selecting(rv, "", "metadata.name=b")),
+			"selected namespace": f.watch("", selecting(rv, "", "metadata.namespace=default")),
+			"object":             f.watch("/default/a", selecting(rv, "", "")),
+		}
+		single := everything(rv)
+		single.Recursive = false
+		watches["single"] = f.watch("/default/a", single)
+		f.create("default/a")
+		synctest.Wait()
+		f.is("recipients", f.recipients("default/a"), "6") // all but the other ones
+		for name, w := range watches {
+			want := "ADDED default/a 3"
+			if strings.Contains(name, "other") || name == "object" {
+				want = ""
+			}
+			f.is(name, seen(w), want)
+			w.Stop()
+		}
+	})
+}
+
+// recipients returns how many watchers the last event about the object was handed to.
+func (f *fixture) recipients(id string) []string {
+	records, _ := f.log.Since(nil, 0, probe.DefaultLogSize)
+	n := 0
+	for _, r := range records {
+		if r.Point == probe.DispatchStarted && r.Key == prefix+"/"+id {
+			n = r.Args[0]
+		}
+	}
+	return []string{fmt.Sprint(n)}
+}
+
+func TestAMoveReachesTheWatchersOfBothValuesAndNoOthers(t *testing.T) {
+	run(t, withTrigger, func(f *fixture) {
+		rv := f.create("default/a", "node=n1")
+		nodes := map[string]watch.Interface{}
+		for i := range 100 {
+			node := fmt.Sprintf("n%d", i)
+			nodes[node] = f.watch("", selecting(rv, "", "spec.nodeName="+node))
+		}
+		all := f.watch("", everything(rv))
+		f.update("default/a", "node=n2")
+		synctest.Wait()
+		f.is("recipients", f.recipients("default/a"), "3")
+		f.is("old node", seen(nodes["n1"]), "DELETED default/a 3")
+		f.is("new node", seen(nodes["n2"]), "ADDED default/a 3")
+		f.is("everything", seen(all), "MODIFIED default/a 3")
+		f.remove("default/a")
+		synctest.Wait()
+		f.is("recipients of the deletion", f.recipients("default/a"), "2")
+		f.is("new node", seen(nodes["n2"]), "DELETED default/a 4")
+		for _, w := range nodes {
+			w.Stop()
+		}
+		all.Stop()
+		synctest.Wait()
+		if s := f.Snapshot(); len(s.Watchers) != 0 || len(f.watchers.valueWatchers) != 0 || len(f.watchers.allWatchers) != 0 {
+			t.Error("watchers are left in the books")
+		}
+	})
+}
+
+func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		time.Sleep(time.Minute)
+		rv := f.create("default/a")
+		slow := f.stuck(rv)
+		other := f.watch("", everything(rv))
+		synctest.Wait()
+		f.update("default/a") // the dispatch waits for slow
+		synctest.Wait()
+		if !f.Snapshot().Dispatching {
+			t.Fatal("not dispatching")
+		}
+		other.Stop()
+		synctest.Wait()
+		if n := len(f.watchersToStop); n != 1 {
+			t.Errorf("%d stops wait for the end of the dispatch, want 1", n)
+		}
+		slow.Stop() // does not make the dispatch end sooner
+		time.Sleep(maxBudget)
+		synctest.Wait()
+		if s := f.Snapshot(); s.Dispatching || len(s.Watchers) != 0 {
+			t.Errorf("%+v", s)
+		}
+		seen(slow)
+		seen(other)
+	})
+}
+
+// A send on a closed input panics; this is where it would.
+func TestStoppingAndDispatchingAtTheSameTime(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			run(t, withTrigger, func(f *fixture) {
+				rv := f.create("default/a", "node=n1")
+				var clients sync.WaitGroup
+				for i := range 8 {
+					random := rand.New(rand.NewPCG(seed, uint64(i)))
+					clients.Go(func() { f.comeAndGo(random, rv) })
+				}
+				for i := range 150 {
+					f.update("default/a", fmt.Sprint("node=n", i%3))
+					if i%40 == 39 {
+						f.terminateAllWatchers()
+					}
+					time.Sleep(time.Duration(i%3) * 10 * time.Millisecond)
+				}
+				clients.Wait()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if s := f.Snapshot(); len(s.Watchers) != 0 {
+					t.Errorf("%d watchers are left", len(s.Watchers))
+				}
+			})
+		})
+	}
+}
+
+// comeAndGo begins watches, reads a little, and stops them at any moment.
+func (f *fixture) comeAndGo(random *rand.Rand, rv string) {
+	for range 30 {
+		opts := everything("0")
+		if random.IntN(2) == 0 {
+			opts = selecting("0", "", fmt.Sprint("spec.nodeName=n", random.IntN(3)))
+		}
+		if random.IntN(2) == 0 {
+			opts = watchList(opts)
+		}
+		w, err := f.store.Watch(f.ctx, prefix, opts)
+		if err != nil {
+			f.t.Error(err)
+			return
+		}
+		for range random.IntN(10) {
+			select {
+			case <-w.ResultChan():
+			case <-time.After(time.Duration(random.IntN(50)) * time.Millisecond):
+			}
+		}
+		go w.Stop()
+		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
+	}
+}
