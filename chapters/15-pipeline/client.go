@@ -1,0 +1,155 @@
+package pipeline
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	indexer "listwatch/chapters/11-indexer"
+	processor "listwatch/chapters/12-processor"
+	informer "listwatch/chapters/13-informer"
+	controllers "listwatch/chapters/14-controllers"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// The nodes of the toy cluster, and what the client half calls itself on the wire.
+var nodes = []string{"node-1", "node-2"}
+
+const userAgent = "listwatch"
+
+// ClientConfig says what the client half is made of. Base and Clock are required.
+type ClientConfig struct {
+	Base         *url.URL     // where the server half is served
+	HTTP         *http.Client // nil: http.DefaultClient
+	Clock        clock.WithTicker
+	Probe        *probe.Probe // nil: off
+	FIFO         string       // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
+	UseWatchList bool
+	Controllers  bool // run the toy scheduler and the toy kubelets
+	Demo         bool // make traffic
+}
+
+// clientFunc makes a REST client that calls itself name and reports to p.
+type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
+
+// Client is the client half: one shared informer on pods with its handlers, the toy controllers, and whoever else was
+// asked to watch.
+type Client struct {
+	// Set by NewClient, never changed.
+	Watchers  *Watchers
+	informer  *informer.SharedIndexInformer
+	scheduler *controllers.Scheduler // nil: no controllers
+	kubelets  []*controllers.Kubelet
+	demo      *Demo // nil: no traffic
+}
+
+// NewClient wires the client half. Nothing runs until [Client.Run].
+func NewClient(config ClientConfig) (*Client, error) {
+	newClient := func(name string, p *probe.Probe) *listwatch.RESTClient {
+		return listwatch.NewRESTClient(listwatch.Config{
+			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p,
+			QPS: -1, // one process, loopback: there is nobody to be protected from us
+		})
+	}
+	pods := config.Probe.Resource("pods")
+	c := &Client{
+		Watchers: newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
+	}
+	c.informer = informer.NewSharedIndexInformer(informer.Config{
+		Name:          "pods",
+		ListerWatcher: listwatch.NewListWatch(newClient(userAgent+"-informer", pods.Subject("informer")), "pods", metav1.NamespaceAll, nil),
+		ExampleObject: &corev1.Pod{},
+		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+		Clock:         config.Clock,
+		Probe:         pods.Subject("informer"),
+		FIFO:          config.FIFO,
+		UseWatchList:  config.UseWatchList,
+	})
+	if _, err := c.informer.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: "observer"}); err != nil {
+		return nil, err
+	}
+	if config.Controllers {
+		if err := c.addControllers(config, newClient, pods); err != nil {
+			return nil, err
+		}
+	}
+	if config.Demo {
+		c.demo = newDemo(newClient(userAgent+"-demo", nil), config.Clock)
+	}
+	return c, nil
+}
+
+// addControllers makes the toy scheduler, which listens to the shared informer, and a kubelet for each node, which
+// watches for itself: a kubelet is not interested in anybody else's pods, and its watch says so to the server.
+func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods *probe.Probe) error {
+	scheduler, err := controllers.NewScheduler(controllers.SchedulerConfig{
+		Client:   newClient(userAgent+"-scheduler", nil),
+		Informer: c.informer,
+		Nodes:    nodes,
+		Clock:    config.Clock,
+		Probe:    pods.Subject("scheduler"),
+	})
+	if err != nil {
+		return err
+	}
+	c.scheduler = scheduler
+	for _, node := range nodes {
+		name := "kubelet-" + node
+		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
+			NodeName: node, Client: newClient(name, nil), Clock: config.Clock,
+			Probe: pods.Subject(name), UseWatchList: config.UseWatchList,
+		}))
+	}
+	return nil
+}
+
+// Run runs the client half until ctx is done and everything it started has ended. It is called once.
+func (c *Client) Run(ctx context.Context) {
+	var group routine.Group
+	group.Go(ctx, "informer", c.informer.Run)
+	group.Go(ctx, "watchers", c.Watchers.Run)
+	if c.scheduler != nil {
+		group.Go(ctx, "scheduler", c.scheduler.Run)
+	}
+	for _, kubelet := range c.kubelets {
+		group.Go(ctx, "kubelet", kubelet.Run)
+	}
+	if c.demo != nil {
+		group.Go(ctx, "demo", c.demo.Run)
+	}
+	group.Wait()
+}
+
+// WaitReady returns when the informer's store holds its first state. The error is ctx's.
+func (c *Client) WaitReady(ctx context.Context) error {
+	if !informer.WaitFor(ctx, c.informer.HasSyncedChecker()) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// ClientSnapshot is the state of the client half.
+type ClientSnapshot struct {
+	Informer  informer.Snapshot              `json:"informer"`
+	Scheduler *controllers.SchedulerSnapshot `json:"scheduler,omitempty"`
+	Kubelets  []controllers.KubeletSnapshot  `json:"kubelets,omitempty"`
+}
+
+// Snapshot returns the state of the informer and the controllers.
+func (c *Client) Snapshot() ClientSnapshot {
+	snapshot := ClientSnapshot{Informer: c.informer.Snapshot()}
+	if c.scheduler != nil {
+		scheduler := c.scheduler.Snapshot()
+		snapshot.Scheduler = &scheduler
+	}
+	for _, kubelet := range c.kubelets {
+		snapshot.Kubelets = append(snapshot.Kubelets, kubelet.Snapshot())
+	}
+	return snapshot
+}

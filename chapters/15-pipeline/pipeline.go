@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"context"
+
+	"listwatch/internal/routine"
+)
+
+// Pipeline is both halves. They know of each other only by an address: whatever passes between them is HTTP.
+type Pipeline struct {
+	Server *Server
+	Client *Client
+}
+
+// Run runs the server half, then what serves it to the network, then the client half, until ctx is done. Then it stops
+// them in the opposite order, each when the one that depends on it has ended, and returns when nothing runs any more:
+//
+//	start   server half ──► front ──► client half
+//	stop    client half ──► front ──► server half
+//
+// front serves [Server.Handler] until its ctx is done; it must then end the streams that are open, and return when its
+// last handler has. The client half comes first to an end because it would otherwise take the end of every
+// stream for a fault, and begin to reconnect.
+func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context)) {
+	var server, middle, client routine.Group
+	// None of these two ends with ctx: each is told when its turn has come.
+	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
+	frontCtx, stopFront := context.WithCancel(serverCtx)
+	defer stopServer()
+	defer stopFront()
+
+	server.Go(serverCtx, "pipeline.server", p.Server.Run)
+	middle.Go(frontCtx, "pipeline.front", front)
+	client.Go(ctx, "pipeline.client", p.Client.Run)
+
+	client.Wait()
+	stopFront()
+	middle.Wait()
+	stopServer()
+	server.Wait()
+}
+
+// WaitReady returns when every cache of the server half and every store of the client half holds its first state.
+// The error is ctx's.
+func (p *Pipeline) WaitReady(ctx context.Context) error {
+	if err := p.Server.WaitReady(ctx); err != nil {
+		return err
+	}
+	return p.Client.WaitReady(ctx)
+}
+
+// Snapshot is what every station says of itself.
+type Snapshot struct {
+	Server ServerSnapshot `json:"server"`
+	Client ClientSnapshot `json:"client"`
+}
+
+// Snapshot asks every station for its state, one after the other. Each part is consistent in itself; the whole is only
+// if nothing happens meanwhile.
+func (p *Pipeline) Snapshot() Snapshot {
+	return Snapshot{Server: p.Server.Snapshot(), Client: p.Client.Snapshot()}
+}

@@ -1,0 +1,159 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	etcd3 "listwatch/chapters/02-etcd3"
+	cacher "listwatch/chapters/06-cacher"
+	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+	"listwatch/internal/scheme"
+)
+
+// ServerConfig says what the server half is made of. Client and Clock are required.
+type ServerConfig struct {
+	Client       etcd3.Client
+	Clock        clock.WithTicker
+	Probe        *probe.Probe // nil: off
+	MediaType    string       // in which objects are stored; "": protobuf
+	EtcdWatcher  string       // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
+	Dispatch     cacher.Mode
+	RingCapacity int  // of every cache; 0: dynamic
+	UseWatchList bool // caches get their first state as a stream
+}
+
+// Server is the server half: for each resource an etcd3 store, a Cacher in front of it and a registry store on top, and
+// before them all the handlers.
+type Server struct {
+	// Set by NewServer, never changed.
+	stores    []*etcd3.Store
+	cachers   []*cacher.Cacher
+	compactor *etcd3.Compactor
+	handler   http.Handler
+}
+
+// uncached are the resources that are served straight from etcd. Upstream keeps no cache of events either: they are
+// written all the time and hardly ever read.
+var uncached = map[string]bool{"events": true}
+
+// NewServer wires the server half. Nothing runs, and etcd hears nothing, until [Server.Run].
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).CompleteWithOptions
+func NewServer(config ServerConfig) (*Server, error) {
+	s := &Server{compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock})}
+	rest := map[string]handlers.Storage{}
+	for _, resource := range registry.Resources() {
+		stored, err := s.storageOf(resource, config)
+		if err != nil {
+			return nil, fmt.Errorf("wire %s: %w", resource.Name, err)
+		}
+		maps.Copy(rest, handlers.Storages(registry.Config{
+			Resource: resource,
+			Storage:  stored,
+			Clock:    config.Clock,
+			Probe:    config.Probe.Resource(resource.Name),
+		}))
+	}
+	s.handler = handlers.New(handlers.Config{
+		Storage: rest,
+		Clock:   config.Clock,
+		Probe:   config.Probe,
+		Ready:   s.Ready,
+	})
+	return s, nil
+}
+
+// storageOf returns what a resource is read from and written to: its etcd3 store, behind a cache unless it is to have none.
+//
+// Upstream: k8s.io/apiserver/pkg/server/options/etcd.go: (*StorageFactoryRestOptionsFactory).GetRESTOptions
+func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (storage.Interface, error) {
+	mediaType := config.MediaType
+	if mediaType == "" {
+		mediaType = etcd3.MediaTypeProtobuf
+	}
+	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := etcd3.New(etcd3.Config{
+		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc, NewListFunc: resource.NewListFunc,
+		ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(),
+		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name), Watcher: config.EtcdWatcher,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.stores = append(s.stores, raw)
+	if uncached[resource.Name] {
+		return raw, nil
+	}
+	cacherConfig := resource.CacherConfig()
+	cacherConfig.Clock, cacherConfig.Probe = config.Clock, config.Probe.Resource(resource.Name)
+	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
+	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
+	if err != nil {
+		return nil, err
+	}
+	s.cachers = append(s.cachers, cached)
+	return delegator, nil
+}
+
+// Handler returns the Kubernetes API, /metrics and the health endpoints.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Run keeps the caches filled until ctx is done, and returns when all their goroutines have ended. It is called once.
+func (s *Server) Run(ctx context.Context) {
+	var group routine.Group
+	group.Go(ctx, "compactor", s.compactor.Run)
+	for _, each := range s.cachers {
+		group.Go(ctx, "cacher", each.Run)
+	}
+	group.Wait()
+}
+
+// Ready returns nil once every cache holds its first state.
+func (s *Server) Ready() error {
+	for _, each := range s.cachers {
+		if !each.Ready() {
+			return fmt.Errorf("the watch cache of %s is not initialized", each.Snapshot().Resource)
+		}
+	}
+	return nil
+}
+
+// WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
+func (s *Server) WaitReady(ctx context.Context) error {
+	for _, each := range s.cachers {
+		if err := each.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ServerSnapshot is the state of the server half, by resource.
+type ServerSnapshot struct {
+	Cachers []cacher.Snapshot `json:"cachers"`
+	Stores  []etcd3.Snapshot  `json:"stores"`
+}
+
+// Snapshot returns the state of every store and cache.
+func (s *Server) Snapshot() ServerSnapshot {
+	var snapshot ServerSnapshot
+	for _, each := range s.cachers {
+		snapshot.Cachers = append(snapshot.Cachers, each.Snapshot())
+	}
+	for _, each := range s.stores {
+		snapshot.Stores = append(snapshot.Stores, each.Snapshot())
+	}
+	return snapshot
+}

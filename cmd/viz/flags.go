@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// options is the command line.
+type options struct {
+	listen        string
+	dataDir       string
+	etcdEndpoints string
+	demo          bool
+	controllers   bool
+	fifo          string
+	initial       string
+	etcdWatcher   string
+	dispatch      string
+	mediaType     string
+	ringCapacity  int
+	record        string
+	replay        string
+	clock         string
+	open          bool
+
+	recorded map[string]string // the switches of the recording that is replayed; nil: nothing is
+}
+
+// switches returns what the page says about how the program was started.
+func (o *options) switches() map[string]string {
+	if o.recorded != nil {
+		return o.recorded
+	}
+	ring := "dynamic"
+	if o.ringCapacity > 0 {
+		ring = strconv.Itoa(o.ringCapacity)
+	}
+	return map[string]string{
+		"fifo": o.fifo, "initial": o.initial, "etcd-watcher": o.etcdWatcher, "dispatch": o.dispatch,
+		"storage-media-type": o.mediaType, "ring-capacity": ring, "clock": o.clock,
+	}
+}
+
+// maxRingCapacity is the largest ring the program will hold on to: upstream's upper bound.
+const maxRingCapacity = 102400
+
+// parseOptions reads the command line. It returns flag.ErrHelp after printing the usage that was asked for, and an
+// error of one line for anything that cannot be meant.
+func parseOptions(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // errors are printed once, by main
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; port 0 picks a free one")
+	flags.StringVar(&o.dataDir, "data-dir", "", "`folder` of etcd's data; default: a temporary one, removed at exit")
+	flags.StringVar(&o.etcdEndpoints, "etcd-endpoints", "", "use this etcd, `A,B,C`, instead of the embedded one")
+	flags.BoolVar(&o.demo, "demo", true, "gentle built-in traffic, so that the first page moves")
+	flags.BoolVar(&o.controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
+	choice(flags, &o.fifo, "fifo", "the queue between reflector and handlers", "real", "delta")
+	choice(flags, &o.initial, "initial", "how reflectors get their first state", "watchlist", "list")
+	choice(flags, &o.etcdWatcher, "etcd-watcher", "the watcher between etcd and the cache", "etcd3", "etcd2")
+	choice(flags, &o.dispatch, "dispatch", "how the cacher treats a watcher that is full", "two-phase", "sequential")
+	choice(flags, &o.mediaType, "storage-media-type", "how objects are stored in etcd", "application/vnd.kubernetes.protobuf", "application/json")
+	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, "fix the history ring at `N` events; 0: dynamic, 100 to 102400")
+	flags.StringVar(&o.record, "record", "", "write the log to `file`")
+	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
+	choice(flags, &o.clock, "clock", "manual: time moves only from the page", "real", "manual")
+	flags.BoolVar(&o.open, "open", false, "open the browser")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stderr)
+			fmt.Fprintln(stderr, "usage: viz [flags]")
+			flags.PrintDefaults()
+		}
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return o, o.check()
+}
+
+// check refuses combinations and values that no flag type can refuse.
+func (o *options) check() error {
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
+		return fmt.Errorf("-listen %q: %w", o.listen, err)
+	}
+	if o.ringCapacity < 0 || o.ringCapacity > maxRingCapacity {
+		return fmt.Errorf("-ring-capacity %d: want 0 to %d", o.ringCapacity, maxRingCapacity)
+	}
+	if o.dataDir != "" && o.etcdEndpoints != "" {
+		return errors.New("-data-dir and -etcd-endpoints exclude each other: only the embedded etcd has a data folder")
+	}
+	if o.record != "" && o.replay != "" {
+		return errors.New("-record and -replay exclude each other")
+	}
+	return nil
+}
+
+// choice declares a flag that takes one of the values; the first is the default.
+func choice(flags *flag.FlagSet, target *string, name, usage string, values ...string) {
+	*target = values[0]
+	flags.Var(&choiceValue{target, values}, name, fmt.Sprintf("%s: `%s`", usage, strings.Join(values, "|")))
+}
+
+type choiceValue struct {
+	target *string
+	values []string
+}
+
+func (c *choiceValue) String() string {
+	if c.target == nil {
+		return ""
+	}
+	return *c.target
+}
+
+func (c *choiceValue) Set(value string) error {
+	if !slices.Contains(c.values, value) {
+		return fmt.Errorf("want %s", strings.Join(c.values, " or "))
+	}
+	*c.target = value
+	return nil
+}

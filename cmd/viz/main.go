@@ -1,0 +1,50 @@
+// Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book and
+// the page on which every event is seen, all on one port.
+//
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+func main() {
+	// Windows knows only os.Interrupt; asking for SIGTERM there is harmless.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// run is main with everything it touches handed in. It returns the exit status when nothing of the program runs any
+// more and nothing temporary is left on disk.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "viz: %v (viz -h lists the flags)\n", err)
+		return exitUsage
+	}
+	err = serve(ctx, o, stdout, stderr)
+	// To be interrupted while starting is no error either.
+	if err != nil && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
+		fmt.Fprintf(stderr, "viz: %v\n", err)
+		return exitError
+	}
+	return exitOK
+}
