@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -217,4 +218,10 @@ func resourceVersionOf(accessor metav1.Object) uint64 {
 		return 0
 	}
 	return number(accessor.GetResourceVersion())
+}
+
+// number returns a resource version as probes carry it: 0 if it is not a number.
+func number(resourceVersion string) uint64 {
+	rv, _ := strconv.ParseUint(resourceVersion, 10, 64)
+	return rv
 }

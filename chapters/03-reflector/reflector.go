@@ -4,11 +4,9 @@ import (
 	"context"
 	"math/rand/v2"
 	"reflect"
-	"strconv"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
@@ -237,19 +235,4 @@ func (r *Reflector) isUnavailable(err error) bool {
 	}
 	r.setIsLastSyncResourceVersionUnavailable(true)
 	return true
-}
-
-// initialEvents reports whether options ask for the current state as a beginning, either openly or, in the older
-// form, by the version they start from.
-func initialEvents(options metav1.ListOptions) bool {
-	if options.SendInitialEvents != nil {
-		return *options.SendInitialEvents
-	}
-	return options.ResourceVersion == "" || options.ResourceVersion == "0"
-}
-
-// number returns a resource version as probes carry it: 0 if it is not a number.
-func number(resourceVersion string) uint64 {
-	rv, _ := strconv.ParseUint(resourceVersion, 10, 64)
-	return rv
 }

@@ -103,3 +103,12 @@ func ignoreStop(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// initialEvents reports whether options ask for the current state as a beginning, either openly or, in the older
+// form, by the version they start from.
+func initialEvents(options metav1.ListOptions) bool {
+	if options.SendInitialEvents != nil {
+		return *options.SendInitialEvents
+	}
+	return options.ResourceVersion == "" || options.ResourceVersion == "0"
+}

@@ -33,30 +33,50 @@ type server struct {
 	asked   []string
 	serving int
 	nDials  int
+
+	listener   *pipenet.Listener
+	httpServer *http.Server
 }
 
 func serve(t *testing.T, handler http.HandlerFunc) *server {
 	t.Helper()
-	listener := pipenet.Listen()
-	s := &server{client: listener.Client(), start: time.Now()}
+	s := &server{start: time.Now()}
+	s.client = &http.Client{Transport: &http.Transport{DialContext: s.dial}}
+	s.run(handler)
+	t.Cleanup(func() { s.client.CloseIdleConnections(); s.stop() })
+	return s
+}
+
+// run begins to serve, again after stop.
+func (s *server) run(handler http.HandlerFunc) {
 	httpServer := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.note(r)
 		defer s.addServing(-1)
 		handler(w, r)
 	})}
-	s.client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		s.noteDial()
-		return listener.Dial(ctx, network, address)
-	}}
-	go httpServer.Serve(listener)
-	t.Cleanup(func() { s.client.CloseIdleConnections(); httpServer.Close() })
-	return s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listener, s.httpServer = pipenet.Listen(), httpServer
+	go httpServer.Serve(s.listener)
 }
 
-func (s *server) noteDial() {
+// stop breaks every connection and refuses new ones.
+func (s *server) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listener.Close()
+	s.httpServer.Close()
+}
+
+func (s *server) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.noteDial().Dial(ctx, network, address)
+}
+
+func (s *server) noteDial() *pipenet.Listener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nDials++
+	return s.listener
 }
 
 func (s *server) addServing(n int) {

@@ -249,10 +249,3 @@ func (r *Request) send(ctx context.Context) (*http.Response, error) {
 	}
 	return r.client.http.Do(request)
 }
-
-// discard lets go of an answer that will not be read; nil is no answer.
-func discard(response *http.Response) {
-	if response != nil {
-		drain(response.Body)
-	}
-}

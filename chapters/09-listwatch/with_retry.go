@@ -85,8 +85,12 @@ func isStreamEnd(err error) bool {
 
 func never(error) bool { return false }
 
-// drain closes a body after reading what little may be left, which lets the transport keep the connection.
-func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, maxDrain)
-	_ = body.Close()
+// discard lets go of an answer that will not be read; nil is no answer. What little may be left of it is read, which
+// lets the transport keep the connection.
+func discard(response *http.Response) {
+	if response == nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, response.Body, maxDrain)
+	_ = response.Body.Close()
 }
