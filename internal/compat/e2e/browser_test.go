@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -122,7 +124,7 @@ func loopback(request string) bool {
 	if err != nil {
 		return false
 	}
-	if u.Scheme == "data" || u.Scheme == "blob" {
+	if u.Scheme == "data" || u.Scheme == "blob" || u.Scheme == "about" {
 		return true
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
@@ -149,4 +151,13 @@ func evaluate[T any](t *testing.T, p *page, expression string) T {
 		t.Fatalf("evaluate %.200s: %v", expression, err)
 	}
 	return value
+}
+
+// colorScheme makes the browser say that its user prefers "light" or "dark".
+func colorScheme(name string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return chromedp.Void{}, err
+	}
 }

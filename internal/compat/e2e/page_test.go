@@ -1,0 +1,338 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// within is how long an event may take to where it is going: a second, and some more for a program that carries the
+// race detector.
+func within() time.Duration {
+	if raceEnabled {
+		return 5 * time.Second
+	}
+	return time.Second
+}
+
+// stage is what the page says of itself, in the names outside checks rely on.
+type stage struct {
+	Seq       string
+	Mode      string
+	Stations  []string
+	Queues    []stageQueue
+	Watchers  []string
+	Listeners []string
+	Ring      struct{ Start, End, Capacity, Oldest, Newest string }
+}
+
+// stageQueue is one drawn channel, and the watcher or listener it belongs to, if it does to one.
+type stageQueue struct {
+	Name, Len, Cap, Watcher, Listener string
+}
+
+const readStage = `(() => {
+	const all = (name) => [...document.querySelectorAll("[" + name + "]")];
+	const ring = document.querySelector("[data-station=ring]");
+	const owner = (el, name) => el.closest("[" + name + "]")?.getAttribute(name) ?? "";
+	return {
+		Seq: document.body.getAttribute("data-seq"), Mode: document.body.getAttribute("data-mode"),
+		Stations: all("data-station").map((el) => el.getAttribute("data-station")),
+		Queues: all("data-queue").map((el) => ({
+			Name: el.getAttribute("data-queue"), Len: el.getAttribute("data-len"), Cap: el.getAttribute("data-cap"),
+			Watcher: owner(el, "data-watcher"), Listener: owner(el, "data-listener"),
+		})),
+		Watchers: all("data-watcher").map((el) => el.getAttribute("data-watcher")),
+		Listeners: all("data-listener").map((el) => el.getAttribute("data-listener")),
+		Ring: {
+			Start: ring?.getAttribute("data-start"), End: ring?.getAttribute("data-end"),
+			Capacity: ring?.getAttribute("data-capacity"),
+			Oldest: ring?.getAttribute("data-oldest-rv"), Newest: ring?.getAttribute("data-newest-rv"),
+		},
+	};
+})()`
+
+func (p *page) stage(t *testing.T) stage { return evaluate[stage](t, p, readStage) }
+
+// live waits until the page shows the newest record there was when it was asked.
+func (p *page) live(t *testing.T, v *viz) {
+	t.Helper()
+	var snapshot struct{ Seq uint64 }
+	v.get(t, "/viz/snapshot", &snapshot)
+	eventually(t, endsWithin, func() (bool, string) {
+		seq := p.stage(t).Seq
+		shown, err := strconv.ParseUint(seq, 10, 64)
+		return err == nil && shown >= snapshot.Seq, fmt.Sprintf("the page shows seq %q, the log is at %d", seq, snapshot.Seq)
+	})
+}
+
+// observe makes the page note when each object first appears at each station, in its table of records.
+func (p *page) observe(t *testing.T) {
+	t.Helper()
+	evaluate[bool](t, p, `(() => {
+		const seen = window.seen = {};
+		const body = document.querySelector("#records");
+		const look = () => {
+			for (const tr of body.rows) {
+				const [station, key] = [tr.cells[2].textContent, tr.cells[5].textContent];
+				(seen[key] ??= {})[station] ??= Date.now();
+			}
+		};
+		new MutationObserver(look).observe(body, { subtree: true, childList: true, characterData: true });
+		look();
+		return true;
+	})()`)
+}
+
+// seen returns when the object was first seen at each station.
+func (p *page) seen(t *testing.T, key string) map[string]time.Time {
+	t.Helper()
+	seen := map[string]time.Time{}
+	for station, ms := range evaluate[map[string]float64](t, p, fmt.Sprintf("window.seen[%q] ?? {}", key)) {
+		seen[station] = time.UnixMilli(int64(ms))
+	}
+	return seen
+}
+
+func TestTheStageCarriesTheNamesOutsidersRelyOn(t *testing.T) {
+	v := startViz(t, "-demo=false")
+	k := kubectlFor(t, v)
+	watch := start(t, k.command("get", "pods", "-w"))
+	p := openPage(t, v.url)
+	k.create(t, podManifest("a"))
+	eventually(t, 30*time.Second, func() (bool, string) {
+		return strings.Contains(watch.stdout.String(), "Running"), watch.stdout.String()
+	})
+	p.live(t, v)
+	s := p.stage(t)
+
+	if s.Mode != "live" {
+		t.Errorf("data-mode is %q, want live", s.Mode)
+	}
+	for _, station := range []string{
+		"http", "etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire",
+		"reflector", "fifo", "indexer", "processor", "listener", "handler", "workqueue",
+	} {
+		if !slices.Contains(s.Stations, station) {
+			t.Errorf("no element has data-station=%q", station)
+		}
+	}
+	queues := map[string]bool{}
+	for _, q := range s.Queues {
+		queues[q.Name] = true
+		checkQueue(t, q)
+	}
+	for _, name := range []string{
+		"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "add", "pending", "next", "fifo", "workqueue",
+	} {
+		if !queues[name] {
+			t.Errorf("no element has data-queue=%q", name)
+		}
+	}
+	checkRing(t, s)
+	if slices.Sort(s.Watchers); len(slices.Compact(s.Watchers)) < 3 { // the informer, a kubelet, kubectl
+		t.Errorf("watchers %q, want three at least", s.Watchers)
+	}
+}
+
+// checkQueue expects numbers, and the capacities that are part of the machinery.
+func checkQueue(t *testing.T, q stageQueue) {
+	t.Helper()
+	length, lenErr := strconv.Atoi(q.Len)
+	capacity, capErr := strconv.Atoi(q.Cap)
+	if lenErr != nil || capErr != nil || length < 0 || capacity < 0 {
+		t.Errorf("queue %s has data-len=%q data-cap=%q, want numbers", q.Name, q.Len, q.Cap)
+	}
+	switch q.Name {
+	case "etcd3-incoming", "etcd3-result", "incoming":
+		if capacity != 100 {
+			t.Errorf("queue %s has capacity %d, want 100", q.Name, capacity)
+		}
+	case "input", "result":
+		if q.Watcher == "" || capacity < 10 || capacity > 1000 {
+			t.Errorf("queue %s of watcher %q has capacity %d, want 10 to 1000", q.Name, q.Watcher, capacity)
+		}
+	case "add", "next":
+		if q.Listener == "" || capacity != 0 {
+			t.Errorf("queue %s of listener %q has capacity %d, want 0", q.Name, q.Listener, capacity)
+		}
+	case "pending":
+		if q.Listener == "" {
+			t.Errorf("queue pending belongs to no listener")
+		}
+	}
+}
+
+// checkRing expects the ring's invariants.
+func checkRing(t *testing.T, s stage) {
+	t.Helper()
+	number := func(name, value string) uint64 {
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			t.Errorf("the ring's %s is %q, want a number", name, value)
+		}
+		return n
+	}
+	first, end, capacity := number("data-start", s.Ring.Start), number("data-end", s.Ring.End), number("data-capacity", s.Ring.Capacity)
+	oldest, newest := number("data-oldest-rv", s.Ring.Oldest), number("data-newest-rv", s.Ring.Newest)
+	if first > end || end-first > capacity || capacity < 100 {
+		t.Errorf("the ring holds [%d, %d) of %d", first, end, capacity)
+	}
+	if end == 0 {
+		t.Error("the ring is empty although a pod was created")
+	}
+	if oldest > newest || newest == 0 {
+		t.Errorf("the ring serves resource versions %d to %d", oldest, newest)
+	}
+}
+
+func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	k := kubectlFor(t, v)
+	k.create(t, podManifest("warm-up")) // kubectl's discovery is not what is measured
+	p := openPage(t, v.url)
+	p.live(t, v)
+	p.observe(t)
+	k.create(t, podManifest("a"))
+	created := time.Now()
+	eventually(t, 10*time.Second, func() (bool, string) {
+		seen := p.seen(t, "default/a")
+		return !seen["handler"].IsZero(), fmt.Sprint(seen)
+	})
+	seen := p.seen(t, "default/a")
+	if took := seen["handler"].Sub(created); took > within() {
+		t.Errorf("default/a is at the handler %v after kubectl had its answer, want %v at most", took, within())
+	}
+	for _, station := range []string{
+		"etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire",
+		"reflector", "fifo", "indexer", "processor", "listener",
+	} {
+		if seen[station].IsZero() {
+			t.Errorf("default/a was not seen at %s on its way: %v", station, seen)
+		}
+	}
+}
+
+func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
+	v := startViz(t, "-demo=false")
+	k := kubectlFor(t, v)
+	p := openPage(t, v.url)
+	var before []string
+	eventually(t, endsWithin, func() (bool, string) { // the informer's, and one per kubelet
+		before = p.stage(t).Watchers
+		return len(before) >= 3, fmt.Sprint(before)
+	})
+	p.live(t, v)
+	before = p.stage(t).Watchers
+
+	watch := start(t, k.command("get", "pods", "-w"))
+	var own string
+	eventually(t, endsWithin, func() (bool, string) {
+		now := p.stage(t).Watchers
+		for _, id := range now {
+			if !slices.Contains(before, id) {
+				own = id
+			}
+		}
+		return own != "", fmt.Sprintf("watchers were %v and are %v", before, now)
+	})
+	queues := p.stage(t).Queues
+	for _, name := range []string{"input", "result"} {
+		if !slices.ContainsFunc(queues, func(q stageQueue) bool { return q.Name == name && q.Watcher == own }) {
+			t.Errorf("watcher %s has no %s: %+v", own, name, queues)
+		}
+	}
+	watch.interrupt(t)
+	watch.exitCode(t, endsWithin)
+	eventually(t, endsWithin, func() (bool, string) {
+		now := p.stage(t).Watchers
+		return !slices.Contains(now, own), fmt.Sprintf("watchers are %v", now)
+	})
+	if now := p.stage(t).Watchers; !slices.Equal(now, before) {
+		t.Errorf("watchers are %v, want %v as before", now, before)
+	}
+}
+
+// TestWhatStrangersWriteIsShownAsText sends everything the page shows of strangers through it: a request line, a selector,
+// a client's name, a label.
+func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
+	const harm = `<img src=x onerror="document.body.dataset.harmed=1"><script>document.body.dataset.harmed=1</script>`
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.url)
+	p.live(t, v)
+	p.observe(t)
+	query := url.Values{"watch": {"true"}, "timeoutSeconds": {"1"}, "fieldSelector": {"metadata.name=" + harm}}
+	request, err := http.NewRequest(http.MethodGet, v.url+"/api/v1/pods?"+query.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", harm)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	kubectlFor(t, v).create(t, strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+"'}\n  labels:", 1))
+	eventually(t, endsWithin, func() (bool, string) {
+		seen := p.seen(t, "default/a")
+		return !seen["handler"].IsZero(), fmt.Sprint(seen)
+	})
+	if evaluate[bool](t, p, "document.body.dataset.harmed !== undefined || document.querySelector('img, main script') !== null") {
+		t.Error("what a stranger wrote became part of the page")
+	}
+	if !evaluate[bool](t, p, `document.body.textContent.includes("onerror")`) {
+		t.Error("what a stranger wrote is not shown at all: the test proves nothing")
+	}
+}
+
+func TestTheButtonsActOnTheCluster(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.url)
+	p.live(t, v)
+	k := kubectlFor(t, v)
+	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	var name string
+	eventually(t, endsWithin, func() (bool, string) {
+		name = strings.TrimSpace(k.run(t, "get", "pods", "-o", "name"))
+		return strings.HasPrefix(name, "pod/"), name
+	})
+	version := k.run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
+	p.live(t, v)
+	p.do(t, chromedp.Click(chromedp.CSS("#change-pod")))
+	eventually(t, endsWithin, func() (bool, string) {
+		now := k.run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
+		return now != version, "resourceVersion is still " + now
+	})
+	p.do(t, chromedp.Click(chromedp.CSS("#delete-pod")))
+	eventually(t, endsWithin, func() (bool, string) {
+		left := k.run(t, "get", "pods", "-o", "name")
+		return left == "", left
+	})
+}
+
+func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
+	v := startViz(t)
+	for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
+		for _, scheme := range []string{"light", "dark"} {
+			t.Run(scheme+path, func(t *testing.T) {
+				p := openPage(t, "about:blank")
+				p.do(t, colorScheme(scheme), chromedp.Navigate(v.url+path))
+				background := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
+				var r, g, b int
+				if _, err := fmt.Sscanf(background, "rgb(%d, %d, %d)", &r, &g, &b); err != nil {
+					t.Fatalf("background %q: %v", background, err)
+				}
+				if dark := r+g+b < 3*128; dark != (scheme == "dark") {
+					t.Errorf("background is %s in the %s scheme", background, scheme)
+				}
+			})
+		}
+	}
+}
