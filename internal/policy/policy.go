@@ -12,6 +12,7 @@
 //   - imports.go: who may import whom.
 //   - clock.go: no wall clock in chapters.
 //   - names.go: doc links, Upstream lines and excerpts resolve.
+//   - docs.go: what docs/ points at exists.
 //   - chapters.go: what every chapter consists of; what may stand at the top of the repository.
 //   - moments.go: a probe point is one source line.
 //   - honesty.go: no skipped tests, no open ends in chapters, no unguarded goroutines.
@@ -74,6 +75,7 @@ var Rules = []Rule{
 	{"doc links resolve", checkDocLinks},
 	{"upstream lines have the agreed form", checkNotes},
 	{"excerpts and links in prose resolve", checkBook},
+	{"documents point at what exists", checkDocs},
 	{"chapters are complete", checkChapters},
 	{"nothing else stands at the top", checkTop},
 	{"a moment is one line", checkMoments},
