@@ -16,7 +16,7 @@ const (
 	stageWidth  = 1280
 	stageHeight = 512
 
-	panelLeft, panelRight   = 40.0, 1204.0
+	panelLeft, panelRight   = 40.0, 1196.0
 	serverTop, serverBottom = 6.0, 256.0
 	clientTop, clientBottom = 276.0, 506.0
 
@@ -45,14 +45,14 @@ type box struct {
 var boxes = map[string]box{
 	"http":      {52, 62, 96, 184, "HTTP"},
 	"etcd":      {168, 62, 82, 184, "etcd"},
-	"etcd3":     {270, 62, 146, 184, "watchChan"},
+	"etcd3":     {268, 62, 156, 184, "watchChan"},
 	"ring":      {434, 62, 192, 184, "watchCache ring"},
 	"store":     {642, 62, 136, 184, "store"},
 	"incoming":  {794, 62, 92, 184, "incoming"},
 	"dispatch":  {896, 62, 88, 184, "dispatch"},
-	"watcher":   {1000, 62, 196, 184, "cacheWatchers"},
-	"wire":      {1208, 20, 66, 480, "wire"},
-	"reflector": {1050, 332, 146, 164, "reflector"},
+	"watcher":   {998, 62, 190, 184, "cacheWatchers"},
+	"wire":      {1202, 20, 76, 480, "wire"},
+	"reflector": {1050, 332, 136, 164, "reflector"},
 	"fifo":      {898, 332, 136, 164, "FIFO"},
 	"indexer":   {758, 332, 124, 164, "indexer"},
 	"processor": {668, 332, 74, 164, "processor"},
@@ -75,11 +75,11 @@ type pipe struct {
 
 // pipes by the name of the queue. Those of lanes are relative to the lane.
 var pipes = map[string]pipe{
-	"etcd3-incoming": {278, 94, 86, 16, 409, 107, "end"},
-	"etcd3-result":   {278, 196, 86, 16, 409, 209, "end"},
+	"etcd3-incoming": {276, 94, 90, 16, 418, 107, "end"},
+	"etcd3-result":   {276, 196, 90, 16, 418, 209, "end"},
 	"incoming":       {798, 122, 80, 16, 838, 158, "middle"},
-	"input":          {0, 18, 94, 16, 152, 12, "end"},
-	"result":         {102, 18, 94, 16, 196, 12, "end"},
+	"input":          {0, 18, 91, 16, 141, 12, "end"},
+	"result":         {99, 18, 91, 16, 190, 12, "end"},
 	"add":            {268, 17, 32, 18, 0, 0, ""},
 	"pending":        {54, 17, 194, 18, 248, 12, "end"},
 	"next":           {0, 17, 32, 18, 0, 0, ""},
@@ -92,10 +92,10 @@ var anchors = map[string][2]float64{
 	"loop":           {loopX, (serverAxis + clientAxis) / 2},
 	"http":           {100, serverAxis},
 	"etcd":           {209, serverAxis},
-	"etcd3-incoming": {278, 102},
-	"decode":         {343, 153},
-	"etcd3-result":   {278, 204},
-	"etcd3-out":      {364, 204},
+	"etcd3-incoming": {276, 102},
+	"decode":         {352, 153},
+	"etcd3-result":   {276, 204},
+	"etcd3-out":      {366, 204},
 	"ring":           {ringX, ringY},
 	"store":          {710, 152},
 	"incoming":       {798, serverAxis},
@@ -103,7 +103,7 @@ var anchors = map[string][2]float64{
 	"dispatch":       {940, serverAxis},
 	"wire":           {wireX, (serverBottom + clientTop) / 2},
 	"wire-client":    {wireX, clientAxis},
-	"reflector":      {1123, clientAxis},
+	"reflector":      {1118, clientAxis},
 	"fifo":           {1026, clientAxis},
 	"fifo-out":       {906, clientAxis},
 	"indexer":        {820, clientAxis},
@@ -131,16 +131,23 @@ func geometry() string {
 var rails = []string{
 	fmt.Sprintf("M52 %v H36 Q%v %v %v %v V%v Q%v %v 36 %v H52", clientAxis, loopX, clientAxis, loopX, clientAxis-14, serverAxis+14, loopX, serverAxis, serverAxis),
 	fmt.Sprintf("M148 %v H168", serverAxis),
-	fmt.Sprintf("M250 %v C262 %v 258 102 278 102", serverAxis, serverAxis),
-	"M364 102 C404 102 404 153 343 153 C270 153 250 204 278 204",
-	fmt.Sprintf("M364 204 H%v", ringX-ringOut+4),
+	fmt.Sprintf("M250 %v C262 %v 258 102 276 102", serverAxis, serverAxis),
+	"M366 102 C416 102 416 153 352 153 C276 153 248 204 276 204",
+	fmt.Sprintf("M366 204 H%v", ringX-ringOut+4),
 	fmt.Sprintf("M%v %v H642", ringX+ringOut, ringY),
 	fmt.Sprintf("M778 %v H798", serverAxis),
 	fmt.Sprintf("M878 %v H918", serverAxis),
-	fmt.Sprintf("M%v 70 V%v Q%v %v %v %v H1196", wireX, clientAxis-16, wireX, clientAxis, wireX-16, clientAxis),
+	fmt.Sprintf("M%v 70 V%v Q%v %v %v %v H1186", wireX, clientAxis-16, wireX, clientAxis, wireX-16, clientAxis),
 	fmt.Sprintf("M1050 %v H1026", clientAxis),
 	fmt.Sprintf("M906 %v H882", clientAxis),
 	fmt.Sprintf("M758 %v H742", clientAxis),
+}
+
+// chevrons say which way a rail runs: where, and by how many degrees it turns from rightward.
+var chevrons = [][3]float64{
+	{158, serverAxis, 0}, {259, 116, -35}, {433, 204, 0}, {628, ringY, 0}, {786, serverAxis, 0}, {898, serverAxis, 0},
+	{wireX, 200, 90}, {wireX, 330, 90}, {1214, clientAxis, 180}, {1038, clientAxis, 180}, {890, clientAxis, 180}, {750, clientAxis, 180},
+	{loopX, 330, -90}, {loopX, 200, -90},
 }
 
 // torn returns the outline of a half whose right edge is torn off.
@@ -150,9 +157,9 @@ func torn(top, bottom float64) string {
 	const tooth = 12.0
 	n := int(math.Round((bottom - top) / tooth))
 	for i := range n {
-		dx := 5.0
+		dx := 6.0 - float64(i*i%3)
 		if i%2 == 1 {
-			dx = -1
+			dx = -4 + float64(i*7%4)
 		}
 		fmt.Fprintf(&d, " L%v %.1f", panelRight+dx, top+(float64(i)+0.5)*(bottom-top)/float64(n))
 	}

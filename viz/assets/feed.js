@@ -1,0 +1,73 @@
+// The feed: a list, then a watch from there, and the list again when the watch says `gone`.
+//
+// One EventSource per tab at most, and none while the tab is hidden: a browser opens only six connections to an
+// origin, and nobody watches a hidden page.
+
+const silence = 4000; // the server sends a bookmark every second; after so long without a word it is not running
+
+// newFeed calls on.snapshot(answer), on.records(list) and on.state(word, title).
+export function newFeed(on) {
+  let source = null;
+  let heard = 0;
+  let retry = 0;
+  let listing = false;
+
+  async function begin() {
+    end();
+    if (document.hidden || listing) return;
+    listing = true;
+    try {
+      const response = await fetch("/viz/snapshot", { cache: "no-store" });
+      if (!response.ok) throw new Error(`snapshot: ${response.status}`);
+      const snapshot = await response.json();
+      on.snapshot(snapshot);
+      watch(snapshot.seq, snapshot.log);
+    } catch {
+      on.state("reconnecting", "The server does not answer; trying again.");
+      again();
+    } finally {
+      listing = false;
+    }
+  }
+
+  function watch(seq, log) {
+    source = new EventSource(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}`);
+    heard = performance.now();
+    source.addEventListener("frame", (message) => {
+      alive();
+      on.records(JSON.parse(message.data));
+    });
+    source.addEventListener("bookmark", alive);
+    source.addEventListener("gone", begin);
+    source.addEventListener("error", () => {
+      // The browser connects again by itself, with Last-Event-ID, unless the answer was no stream at all.
+      on.state("reconnecting", "The stream broke; resuming after the last record seen.");
+      if (source?.readyState === EventSource.CLOSED) again();
+    });
+  }
+
+  function alive() {
+    heard = performance.now();
+    on.state("live", "Every record as it is written.");
+  }
+
+  function again() {
+    clearTimeout(retry);
+    retry = setTimeout(begin, 1000);
+  }
+
+  function end() {
+    clearTimeout(retry);
+    source?.close();
+    source = null;
+  }
+
+  setInterval(() => {
+    if (source?.readyState === EventSource.OPEN && performance.now() - heard > silence) {
+      on.state("silent", "Connected, but not a word: the process is stopped, perhaps in a debugger.");
+    }
+  }, 1000);
+  document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()));
+  window.addEventListener("pagehide", end);
+  return { begin };
+}

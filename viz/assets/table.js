@@ -1,0 +1,56 @@
+// The table: everything that was reported, in words. Its rows are made once and written anew, newest first; while the
+// pointer or the keyboard is on it, it holds still.
+
+import { cut, mark, say } from "./dom.js";
+import { objectKey, sentence } from "./fold.js";
+
+const rows = 80;
+const period = 150; // ms
+
+export function newTable(infos) {
+  const body = document.querySelector("#records");
+  const section = body.closest("section");
+  let newest = [];
+  let dirty = false;
+  let written = 0;
+
+  function add(list) {
+    newest.push(...list.slice(-rows));
+    if (newest.length > rows) newest.splice(0, newest.length - rows);
+    dirty = true;
+  }
+
+  function draw(now) {
+    if (!dirty || now - written < period || section.matches(":hover, :focus-within, :focus")) return;
+    written = now;
+    dirty = false;
+    while (body.childElementCount < newest.length) body.append(row());
+    for (let i = 0; i < newest.length; i++) fill(body.children[i], newest[newest.length - 1 - i]);
+  }
+
+  function fill(tr, r) {
+    const info = infos.get(r.point);
+    const cells = tr.children;
+    say(cells[0], String(r.seq));
+    say(cells[1], (r.t / 1e6).toFixed(1));
+    say(cells[2], info.station);
+    say(cells[3], cut(r.subject ?? "", 24));
+    say(cells[4], cut(r.type ?? "", 12));
+    say(cells[5], cut(objectKey(r.key ?? ""), 40));
+    say(cells[6], r.rv ?? "");
+    say(cells[7], cut(sentence(info, r), 240));
+    mark(tr, "anomaly", Boolean(info.anomaly));
+  }
+
+  return { add, draw };
+}
+
+function row() {
+  const tr = document.createElement("tr");
+  for (let i = 0; i < 8; i++) {
+    const td = document.createElement("td");
+    if (i === 0 || i === 1 || i === 6) td.className = "n";
+    tr.append(td);
+  }
+  return tr;
+}
