@@ -26,7 +26,7 @@ const userAgent = "listwatch"
 // ClientConfig says what the client half is made of. Base and Clock are required.
 type ClientConfig struct {
 	Base         *url.URL     // where the server half is served
-	HTTP         *http.Client // nil: http.DefaultClient
+	HTTP         *http.Client // its idle connections are closed when Run ends; nil: http.DefaultClient
 	Clock        clock.WithTicker
 	Probe        *probe.Probe // nil: off
 	FIFO         string       // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
@@ -43,6 +43,7 @@ type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
 type Client struct {
 	// Set by NewClient, never changed.
 	Watchers  *Watchers
+	http      *http.Client
 	informer  *informer.SharedIndexInformer
 	scheduler *controllers.Scheduler // nil: no controllers
 	kubelets  []*controllers.Kubelet
@@ -51,6 +52,9 @@ type Client struct {
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
 func NewClient(config ClientConfig) (*Client, error) {
+	if config.HTTP == nil {
+		config.HTTP = http.DefaultClient
+	}
 	newClient := func(name string, p *probe.Probe) *listwatch.RESTClient {
 		return listwatch.NewRESTClient(listwatch.Config{
 			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p,
@@ -59,6 +63,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}
 	pods := config.Probe.Resource("pods")
 	c := &Client{
+		http:     config.HTTP,
 		Watchers: newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
 	}
 	c.informer = informer.NewSharedIndexInformer(informer.Config{
@@ -124,6 +129,9 @@ func (c *Client) Run(ctx context.Context) {
 		group.Go(ctx, "demo", c.demo.Run)
 	}
 	group.Wait()
+	// A connection that was dialled in advance and never used looks to the server as if a request were about to come,
+	// and would hold up its end.
+	c.http.CloseIdleConnections()
 }
 
 // WaitReady returns when the informer's store holds its first state. The error is ctx's.
