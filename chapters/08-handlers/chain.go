@@ -143,10 +143,24 @@ func (s *server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 }
 
 // withWatchDeadline is withDeadline for a watch, which has a timer of its own: what is left to bound is a write to a
-// client that does not read.
+// client that does not read. The context says when the watch will end, so that the cacher can send a last bookmark
+// shortly before.
 func (s *server) withWatchDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, done func()) {
-	return s.withDeadline(w, r, timeout+writeGrace)
+	end := s.clock.Now().Add(timeout)
+	ctx, done = s.withDeadline(w, r, timeout+writeGrace)
+	return deadlineContext{ctx, end}, done
 }
+
+// deadlineContext announces an end that it does not itself bring about, in the time of the injected clock.
+//
+// Differs: upstream's is context.WithTimeout, which knows only the wall clock.
+type deadlineContext struct {
+	context.Context
+	end time.Time
+}
+
+// Deadline returns when the watch will be ended.
+func (c deadlineContext) Deadline() (end time.Time, ok bool) { return c.end, true }
 
 // run waits for the end of the request or of its time.
 func (d *deadline) run(ctx context.Context) {

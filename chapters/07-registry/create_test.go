@@ -1,0 +1,213 @@
+package registry
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestCreateSetsWhatOnlyTheServerKnows(t *testing.T) {
+	w := newWorld(t)
+	got := w.create(pod("a", func(p *corev1.Pod) {
+		p.UID, p.Generation = "mine", 7
+		p.CreationTimestamp = metav1.NewTime(epoch.AddDate(-1, 0, 0))
+		p.DeletionTimestamp = &p.CreationTimestamp
+		p.Status.Phase = corev1.PodRunning
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	}))
+	if got.UID == "" || got.UID == "mine" {
+		t.Errorf("uid: got %q, want one of the server's", got.UID)
+	}
+	if !got.CreationTimestamp.Time.Equal(epoch) {
+		t.Errorf("creationTimestamp: got %v, want %v", got.CreationTimestamp, epoch)
+	}
+	if got.Generation != 1 || got.DeletionTimestamp != nil || got.ManagedFields != nil {
+		t.Errorf("metadata: got generation %d, deletionTimestamp %v, managedFields %v", got.Generation, got.DeletionTimestamp, got.ManagedFields)
+	}
+	if got.Status.Phase != corev1.PodPending || got.Namespace != "default" || got.ResourceVersion == "" {
+		t.Errorf("got phase %q namespace %q version %q", got.Status.Phase, got.Namespace, got.ResourceVersion)
+	}
+}
+
+func TestCreateFillsInDefaults(t *testing.T) {
+	w := newWorld(t)
+	got := w.create(pod("a", func(p *corev1.Pod) {
+		p.Spec.Containers[0].Image = "registry:5000/i"
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
+	}))
+	spec, c := got.Spec, got.Spec.Containers[0]
+	if spec.RestartPolicy != "Always" || spec.DNSPolicy != "ClusterFirst" || spec.SchedulerName != "default-scheduler" || *spec.TerminationGracePeriodSeconds != 30 {
+		t.Errorf("spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName, *spec.TerminationGracePeriodSeconds)
+	}
+	if c.ImagePullPolicy != "Always" || c.TerminationMessagePath != "/dev/termination-log" || c.Ports[0].Protocol != "TCP" {
+		t.Errorf("container: got %q %q %q", c.ImagePullPolicy, c.TerminationMessagePath, c.Ports[0].Protocol)
+	}
+}
+
+func TestPullPolicyFollowsFromTheTag(t *testing.T) {
+	for image, want := range map[string]corev1.PullPolicy{
+		"i": "Always", "i:latest": "Always", "i:1": "IfNotPresent", "r:5000/i": "Always", "r:5000/i:1": "IfNotPresent", "i@sha256:abc": "IfNotPresent",
+	} {
+		if got := defaultPullPolicy(image); got != want {
+			t.Errorf("%s: got %s, want %s", image, got, want)
+		}
+	}
+}
+
+func TestCreateGeneratesANameUntilOneIsFree(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("web-1"))
+	w.create(pod("web-2"))
+	n := 0
+	w.names = func(base string) string { n++; return base + string(rune('0'+n)) }
+	got := w.create(pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }))
+	if got.Name != "web-3" {
+		t.Errorf("name: got %q, want web-3", got.Name)
+	}
+}
+
+func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("web-x"))
+	_, err := w.pods.Pod.Create(t.Context(), "default", pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }), &metav1.CreateOptions{})
+	status := wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
+	if status.Details == nil || status.Details.RetryAfterSeconds != 1 {
+		t.Errorf("details: got %+v, want to be told to try again in a second", status.Details)
+	}
+}
+
+func TestGeneratedNamesFitALabel(t *testing.T) {
+	if got := SimpleName(strings.Repeat("a", 300)); len(got) != maxNameLength {
+		t.Errorf("length: got %d, want %d", len(got), maxNameLength)
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("taken"))
+	for name, c := range map[string]struct {
+		pod    *corev1.Pod
+		code   int
+		reason metav1.StatusReason
+	}{
+		"another namespace":  {pod("a", func(p *corev1.Pod) { p.Namespace = "other" }), 400, metav1.StatusReasonBadRequest},
+		"a resource version": {pod("a", func(p *corev1.Pod) { p.ResourceVersion = "5" }), 400, metav1.StatusReasonBadRequest},
+		"a taken name":       {pod("taken"), 409, metav1.StatusReasonAlreadyExists},
+		"no name":            {pod(""), 422, metav1.StatusReasonInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.pods.Pod.Create(t.Context(), "default", c.pod, &metav1.CreateOptions{})
+			wantStatus(t, err, c.code, c.reason)
+		})
+	}
+}
+
+func TestCreateSaysWhenWhatIsInTheWayIsGoing(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", finalized))
+	if _, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{})
+	status := wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
+	if !strings.HasPrefix(status.Message, "object is being deleted") {
+		t.Errorf("message: got %q", status.Message)
+	}
+}
+
+func TestInvalidPodsAreRefusedWithTheirFields(t *testing.T) {
+	container := func(edit func(*corev1.Container)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { edit(&p.Spec.Containers[0]) }
+	}
+	for name, c := range map[string]struct {
+		edit  func(*corev1.Pod)
+		field string
+		cause metav1.CauseType
+	}{
+		"name":             {func(p *corev1.Pod) { p.Name = "A" }, "metadata.name", metav1.CauseTypeFieldValueInvalid},
+		"label":            {func(p *corev1.Pod) { p.Labels = map[string]string{"a b": "c"} }, "metadata.labels", metav1.CauseTypeFieldValueInvalid},
+		"no containers":    {func(p *corev1.Pod) { p.Spec.Containers = nil }, "spec.containers", metav1.CauseTypeFieldValueRequired},
+		"container name":   {container(func(c *corev1.Container) { c.Name = "" }), "spec.containers[0].name", metav1.CauseTypeFieldValueRequired},
+		"same name twice":  {func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0]) }, "spec.containers[1].name", metav1.CauseTypeFieldValueDuplicate},
+		"no image":         {container(func(c *corev1.Container) { c.Image = "" }), "spec.containers[0].image", metav1.CauseTypeFieldValueRequired},
+		"restart policy":   {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Maybe" }, "spec.restartPolicy", metav1.CauseTypeFieldValueNotSupported},
+		"port":             {container(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{ContainerPort: 70000}} }), "spec.containers[0].ports[0].containerPort", metav1.CauseTypeFieldValueInvalid},
+		"grace period":     {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = seconds(-5) }, "spec.terminationGracePeriodSeconds", metav1.CauseTypeFieldValueInvalid},
+		"node name":        {func(p *corev1.Pod) { p.Spec.NodeName = "N 1" }, "spec.nodeName", metav1.CauseTypeFieldValueInvalid},
+		"unknown volume":   {container(func(c *corev1.Container) { c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/"}} }), "spec.containers[0].volumeMounts[0].name", metav1.CauseTypeFieldValueNotFound},
+		"request of limit": {container(tooMuch), "spec.containers[0].resources.requests[cpu]", metav1.CauseTypeFieldValueInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			_, err := w.pods.Pod.Create(t.Context(), "default", pod("a", c.edit), &metav1.CreateOptions{})
+			status := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+			for _, cause := range status.Details.Causes {
+				if cause.Field == c.field && cause.Type == c.cause {
+					return
+				}
+			}
+			t.Errorf("causes: got %+v, want %s at %s", status.Details.Causes, c.cause, c.field)
+		})
+	}
+}
+
+func tooMuch(c *corev1.Container) {
+	c.Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+	c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
+}
+
+func TestDryRunsChangeNothing(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	w.create(pod("b", onNode))
+	before := w.etcd.Revision()
+	all := []string{metav1.DryRunAll}
+	for name, run := range map[string]func(context.Context) error{
+		"create": func(ctx context.Context) error {
+			out, err := w.pods.Pod.Create(ctx, "default", pod("new"), &metav1.CreateOptions{DryRun: all})
+			if err == nil && out.(*corev1.Pod).Status.Phase != corev1.PodPending {
+				t.Errorf("create: got %+v, want what would have been stored", out)
+			}
+			return err
+		},
+		"update": func(ctx context.Context) error {
+			out, _, err := w.pods.Pod.Update(ctx, "default", "a", editing(func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), &metav1.UpdateOptions{DryRun: all})
+			if err == nil && out.(*corev1.Pod).Labels["x"] != "y" {
+				t.Errorf("update: got %+v, want what would have been stored", out)
+			}
+			return err
+		},
+		"delete at once": func(ctx context.Context) error {
+			_, _, err := w.pods.Pod.Delete(ctx, "default", "a", &metav1.DeleteOptions{DryRun: all})
+			return err
+		},
+		"delete gracefully": func(ctx context.Context) error {
+			_, _, err := w.pods.Pod.Delete(ctx, "default", "b", &metav1.DeleteOptions{DryRun: all})
+			return err
+		},
+		"bind": func(ctx context.Context) error {
+			_, err := w.pods.Binding.Create(ctx, "default", "a", binding("a", "n1"), &metav1.CreateOptions{DryRun: all})
+			return err
+		},
+	} {
+		if err := run(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := w.etcd.Revision(); after != before {
+			t.Errorf("%s: the revision went from %d to %d", name, before, after)
+		}
+	}
+}
+
+func TestDryRunsFailAsTheRealThing(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	_, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
+	_, _, err = w.pods.Pod.Delete(t.Context(), "default", "b", &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
+}

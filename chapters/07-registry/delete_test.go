@@ -1,0 +1,170 @@
+package registry
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func (w *world) delete(name string, options metav1.DeleteOptions) (*corev1.Pod, bool) {
+	w.t.Helper()
+	out, immediate, err := w.pods.Pod.Delete(w.t.Context(), "default", name, &options)
+	if err != nil {
+		w.t.Fatalf("delete %s: %v", name, err)
+	}
+	return out.(*corev1.Pod), immediate
+}
+
+func TestAPodThatNoKubeletKnowsIsDeletedAtOnce(t *testing.T) {
+	for name, edit := range map[string]func(*corev1.Pod){
+		"unscheduled": func(*corev1.Pod) {},
+		"finished":    onNode,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(pod("a", edit))
+			if name == "finished" {
+				if _, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, immediate := w.delete("a", metav1.DeleteOptions{})
+			if !immediate || w.get("a") != nil {
+				t.Errorf("got immediate %v, stored %v; want the pod gone", immediate, w.get("a"))
+			}
+			if got.ResourceVersion == "" || *got.DeletionGracePeriodSeconds != 0 {
+				t.Errorf("got version %q, grace period %v", got.ResourceVersion, got.DeletionGracePeriodSeconds)
+			}
+		})
+	}
+}
+
+func TestARunningPodIsFirstOnlyMarked(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", onNode))
+	got, immediate := w.delete("a", metav1.DeleteOptions{})
+	if immediate {
+		t.Fatal("the pod was deleted at once")
+	}
+	if want := epoch.Add(30 * time.Second); !got.DeletionTimestamp.Time.Equal(want) || *got.DeletionGracePeriodSeconds != 30 || got.Generation != 2 {
+		t.Errorf("got deletionTimestamp %v, grace period %d, generation %d; want %v, 30, 2", got.DeletionTimestamp, *got.DeletionGracePeriodSeconds, got.Generation, want)
+	}
+	w.clock.SetTime(epoch.Add(2 * time.Second))
+	if _, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: seconds(0)}); !immediate || w.get("a") != nil {
+		t.Error("the kubelet's final delete left the pod there")
+	}
+}
+
+func TestAGracePeriodCanOnlyBeShortened(t *testing.T) {
+	for name, c := range map[string]struct {
+		again       *int64
+		after       time.Duration
+		wantPeriod  int64
+		wantSeconds int // of the deletion timestamp, from the first delete
+	}{
+		"not said":             {nil, 0, 30, 30},
+		"longer":               {seconds(60), 0, 30, 30},
+		"shorter":              {seconds(10), 2 * time.Second, 10, 10},
+		"shorter than is over": {seconds(5), 20 * time.Second, 1, 20},
+		"negative":             {seconds(-1), 0, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(pod("a", onNode))
+			w.delete("a", metav1.DeleteOptions{})
+			w.clock.SetTime(epoch.Add(c.after))
+			got, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: c.again})
+			if immediate {
+				t.Fatal("the pod was deleted at once")
+			}
+			want := epoch.Add(time.Duration(c.wantSeconds) * time.Second)
+			if *got.DeletionGracePeriodSeconds != c.wantPeriod || !got.DeletionTimestamp.Time.Equal(want) {
+				t.Errorf("got %d, %v; want %d, %v", *got.DeletionGracePeriodSeconds, got.DeletionTimestamp, c.wantPeriod, want)
+			}
+		})
+	}
+}
+
+func TestFinalizersHoldAnObjectBackUntilTheLastIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", finalized))
+	got, immediate := w.delete("a", metav1.DeleteOptions{})
+	if immediate || got.DeletionTimestamp == nil || w.get("a") == nil {
+		t.Fatalf("got immediate %v, %+v", immediate, got.ObjectMeta)
+	}
+	if _, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil }); err != nil {
+		t.Fatal(err)
+	}
+	if w.get("a").DeletionTimestamp == nil {
+		t.Error("an update took the deletion back")
+	}
+	if _, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil }); err != nil {
+		t.Fatal(err)
+	}
+	if w.get("a") != nil {
+		t.Error("the pod is still there without finalizers")
+	}
+}
+
+func TestAddingAFinalizerToADeletedObjectIsInvalid(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", finalized))
+	w.delete("a", metav1.DeleteOptions{})
+	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, "example.com/late") })
+	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+}
+
+func TestDeletePreconditionsMustHold(t *testing.T) {
+	w := newWorld(t)
+	created := w.create(pod("a"))
+	other, version := types.UID("other"), "1"
+	for name, p := range map[string]*metav1.Preconditions{"uid": {UID: &other}, "resourceVersion": {ResourceVersion: &version}} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{Preconditions: p})
+			wantStatus(t, err, 409, metav1.StatusReasonConflict)
+		})
+	}
+	right := &metav1.Preconditions{UID: &created.UID, ResourceVersion: &created.ResourceVersion}
+	if _, immediate := w.delete("a", metav1.DeleteOptions{Preconditions: right}); !immediate {
+		t.Error("fulfilled preconditions: not deleted")
+	}
+}
+
+func TestDeleteOfAMissingPodIsNotFound(t *testing.T) {
+	w := newWorld(t)
+	_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
+	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
+}
+
+func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
+	w := newWorld(t)
+	configMaps := New(w.config(ConfigMaps()))
+	created, err := configMaps.Create(t.Context(), "default", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, immediate, err := configMaps.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
+	status, ok := out.(*metav1.Status)
+	if err != nil || !immediate || !ok || status.Details.UID != created.(*corev1.ConfigMap).UID {
+		t.Errorf("got %v, %v, %v; want a Status with the uid", out, immediate, err)
+	}
+}
+
+func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))
+	w.create(pod("b"))
+	options := &metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})}
+	list, err := w.pods.Pod.DeleteCollection(t.Context(), "default", &metav1.DeleteOptions{}, options)
+	if err != nil || len(list.(*corev1.PodList).Items) != 1 {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	if w.get("a") != nil || w.get("b") == nil {
+		t.Errorf("left: a %v, b %v; want only b", w.get("a"), w.get("b"))
+	}
+}

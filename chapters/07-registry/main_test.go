@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/scheme"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a registry over an etcd in memory, at a time that stands still.
+type world struct {
+	t     *testing.T
+	etcd  *mvcc.Store
+	clock *clocktesting.FakePassiveClock
+	pods  PodStorage
+	names func(string) string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, etcd: mvcc.New(clock.RealClock{}), clock: clocktesting.NewFakePassiveClock(epoch)}
+	w.names = func(base string) string { return base + "x" }
+	w.pods = NewPodStorage(w.config(Pods()))
+	return w
+}
+
+func (w *world) config(r *Resource) Config {
+	w.t.Helper()
+	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	store, err := etcd3.New(etcd3.Config{
+		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc, NewListFunc: r.NewListFunc,
+		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return Config{Resource: r, Storage: store, Clock: w.clock, GenerateName: func(base string) string { return w.names(base) }}
+}
+
+// pod returns a valid pod named name, changed by edits.
+func pod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i:1"}}},
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func onNode(p *corev1.Pod)    { p.Spec.NodeName = "n1" }
+func finalized(p *corev1.Pod) { p.Finalizers = []string{"example.com/f"} }
+
+// create stores a pod and fails the test if that fails.
+func (w *world) create(p *corev1.Pod) *corev1.Pod {
+	w.t.Helper()
+	out, err := w.pods.Pod.Create(w.t.Context(), "default", p, &metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatalf("create %s: %v", p.Name, err)
+	}
+	return out.(*corev1.Pod)
+}
+
+// get returns the stored pod, or nil.
+func (w *world) get(name string) *corev1.Pod {
+	w.t.Helper()
+	out, err := w.pods.Pod.Get(w.t.Context(), "default", name, &metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.t.Fatalf("get %s: %v", name, err)
+	}
+	return out.(*corev1.Pod)
+}
+
+// update changes a pod by an edit of the stored one.
+func (w *world) update(store interface {
+	Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (runtime.Object, bool, error)
+}, name string, edit func(*corev1.Pod)) (*corev1.Pod, error) {
+	w.t.Helper()
+	out, _, err := store.Update(w.t.Context(), "default", name, editing(edit), &metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return out.(*corev1.Pod), nil
+}
+
+// editing is an UpdatedObjectInfo that edits the stored pod.
+type editing func(*corev1.Pod)
+
+func (e editing) Preconditions() *metav1.Preconditions { return nil }
+
+func (e editing) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
+	p := old.(*corev1.Pod).DeepCopy()
+	e(p)
+	return p, nil
+}
+
+// wantStatus fails the test unless err has the code and the reason.
+func wantStatus(t *testing.T, err error, code int, reason metav1.StatusReason) metav1.Status {
+	t.Helper()
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		t.Fatalf("error: got %T %v, want a status %d %s", err, err, code, reason)
+	}
+	got := status.Status()
+	if int(got.Code) != code || got.Reason != reason {
+		t.Errorf("status: got %d %s (%s), want %d %s", got.Code, got.Reason, got.Message, code, reason)
+	}
+	return got
+}
+
+func seconds(n int64) *int64 { return &n }

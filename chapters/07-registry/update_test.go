@@ -1,0 +1,173 @@
+package registry
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
+	w := newWorld(t)
+	old := w.create(pod("a"))
+	if _, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.ResourceVersion = old.ResourceVersion })
+	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
+	if !strings.Contains(status.Message, optimisticLockErrorMsg) {
+		t.Errorf("message: got %q", status.Message)
+	}
+}
+
+func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.ResourceVersion = ""; p.Labels = map[string]string{"x": "1"} })
+	if err != nil || got.Labels["x"] != "1" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestUpdateOfAnotherObjectOfTheSameNameConflicts(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.UID = "other" })
+	wantStatus(t, err, 409, metav1.StatusReasonConflict)
+}
+
+func TestUpdateOfAMissingPodIsNotFound(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.update(w.pods.Pod, "a", func(*corev1.Pod) {})
+	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
+}
+
+func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
+	w := newWorld(t)
+	events := New(w.config(Events()))
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
+	_, created, err := events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
+	if err != nil || !created {
+		t.Fatalf("first: got created %v, %v", created, err)
+	}
+	event.Message = "again"
+	_, created, err = events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
+	if err != nil || created {
+		t.Errorf("second: got created %v, %v", created, err)
+	}
+}
+
+func TestUpdateLeavesTheStatusAlone(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
+	if err != nil || got.Status.Phase != corev1.PodPending {
+		t.Errorf("got phase %q, %v", got.Status.Phase, err)
+	}
+}
+
+func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning; p.Spec.NodeName = "n2" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Status.Phase != corev1.PodRunning || got.Spec.NodeName != "" || got.Generation != 1 {
+		t.Errorf("got phase %q, node %q, generation %d", got.Status.Phase, got.Spec.NodeName, got.Generation)
+	}
+}
+
+func TestUpdateCountsGenerationsOfTheSpecOnly(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"}; p.Generation = 9 })
+	if err != nil || got.Generation != 1 {
+		t.Fatalf("labels: got generation %v, %v, want 1", got, err)
+	}
+	got, err = w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:2" })
+	if err != nil || got.Generation != 2 {
+		t.Errorf("image: got generation %v, %v, want 2", got, err)
+	}
+}
+
+func TestWhatAPodRunsCannotBeChangedOtherwise(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(60) }))
+	for name, c := range map[string]struct {
+		edit  func(*corev1.Pod)
+		legal bool
+	}{
+		"image":            {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:3" }, true},
+		"deadline":         {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(30) }, true},
+		"added toleration": {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }, true},
+		"node":             {func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, false},
+		"container": {func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "d", Image: "i"})
+		}, false},
+		"restart policy": {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Never" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.update(w.pods.Pod, "a", c.edit)
+			if c.legal && err != nil {
+				t.Errorf("got %v, want it to be allowed", err)
+			}
+			if !c.legal {
+				wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+			}
+		})
+	}
+}
+
+func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	if _, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got := w.get("a")
+	if got.Spec.NodeName != "n1" {
+		t.Errorf("node: got %q", got.Spec.NodeName)
+	}
+	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled || got.Status.Conditions[0].Status != corev1.ConditionTrue {
+		t.Errorf("conditions: got %+v", got.Status.Conditions)
+	}
+	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
+	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
+	if !strings.Contains(status.Message, `already assigned to node "n1"`) {
+		t.Errorf("message: got %q", status.Message)
+	}
+}
+
+func TestBindingRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a"))
+	w.create(pod("going", finalized))
+	if _, _, err := w.pods.Pod.Delete(t.Context(), "default", "going", &metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stranger := binding("a", "n1")
+	stranger.UID = "other"
+	for name, c := range map[string]struct {
+		pod     string
+		binding *corev1.Binding
+		code    int
+		reason  metav1.StatusReason
+	}{
+		"another name":        {"a", binding("b", "n1"), 400, metav1.StatusReasonBadRequest},
+		"no node":             {"a", binding("a", ""), 422, metav1.StatusReasonInvalid},
+		"a missing pod":       {"b", binding("b", "n1"), 404, metav1.StatusReasonNotFound},
+		"a pod being deleted": {"going", binding("going", "n1"), 409, metav1.StatusReasonConflict},
+		"another uid":         {"a", stranger, 409, metav1.StatusReasonConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.pods.Binding.Create(t.Context(), "default", c.pod, c.binding, &metav1.CreateOptions{})
+			wantStatus(t, err, c.code, c.reason)
+		})
+	}
+}
+
+func binding(pod, node string) *corev1.Binding {
+	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+}

@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// replacing is an UpdatedObjectInfo that ignores what is stored.
+type replacing struct{ obj runtime.Object }
+
+func (r replacing) Preconditions() *metav1.Preconditions { return nil }
+
+func (r replacing) UpdatedObject(context.Context, runtime.Object) (runtime.Object, error) {
+	return r.obj.DeepCopyObject(), nil
+}
+
+func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		resource  *Resource
+		namespace string
+		field     string
+		key       string
+		recursive bool
+	}{
+		"everything":                     {Pods(), "", "", "/registry/pods", true},
+		"one namespace":                  {Pods(), "default", "", "/registry/pods/default", true},
+		"a name in a namespace":          {Pods(), "default", "metadata.name=a", "/registry/pods/default/a", false},
+		"a name in any namespace":        {Pods(), "", "metadata.name=a", "/registry/pods", true},
+		"a selected namespace":           {Pods(), "", "metadata.namespace=x", "/registry/pods/x", true},
+		"a selected namespace and name":  {Pods(), "", "metadata.namespace=x,metadata.name=a", "/registry/pods/x/a", false},
+		"what cannot be a namespace":     {Pods(), "", "metadata.namespace=..", "/registry/pods", true},
+		"another selected namespace":     {Pods(), "default", "metadata.namespace=x", "/registry/pods/default", true},
+		"a node, which has no namespace": {Nodes(), "", "metadata.name=n1", "/registry/minions/n1", false},
+		"a field that pins nothing":      {Pods(), "default", "spec.nodeName=n1", "/registry/pods/default", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := New(Config{Resource: c.resource})
+			selector, err := fields.ParseSelector(c.field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := store.predicate(&metainternalversion.ListOptions{FieldSelector: selector})
+			key, recursive := store.keyFor(c.namespace, &p)
+			if key != c.key || recursive != c.recursive {
+				t.Errorf("got %s, recursive %v; want %s, %v", key, recursive, c.key, c.recursive)
+			}
+		})
+	}
+}
+
+func TestListSelects(t *testing.T) {
+	w := newWorld(t)
+	w.create(pod("a", onNode))
+	w.create(pod("b", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))
+	for name, c := range map[string]struct {
+		options metainternalversion.ListOptions
+		want    []string
+	}{
+		"all":       {metainternalversion.ListOptions{}, []string{"a", "b"}},
+		"by label":  {metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})}, []string{"b"}},
+		"by node":   {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", "n1")}, []string{"a"}},
+		"by name":   {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "b")}, []string{"b"}},
+		"by status": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase", "Running")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := w.pods.Pod.List(t.Context(), "default", &c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, item := range list.(*corev1.PodList).Items {
+				got = append(got, item.Name)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnInvalidVersionIsABadRequest(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.pods.Pod.List(t.Context(), "default", &metainternalversion.ListOptions{ResourceVersion: "x"})
+	wantStatus(t, err, 400, metav1.StatusReasonBadRequest)
+}
+
+func TestAGracefulDeletionIsSeenAsTwoEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create(pod("a"))
+		watching, err := w.pods.Pod.Watch(t.Context(), "default", &metainternalversion.ListOptions{ResourceVersion: "0", SendInitialEvents: new(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer synctest.Wait()
+		defer watching.Stop()
+		synctest.Wait() // the state has been read
+		w.delete("a", metav1.DeleteOptions{})
+		for _, want := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
+			if event := <-watching.ResultChan(); event.Type != want {
+				t.Fatalf("got %s, want %s", event.Type, want)
+			}
+		}
+	})
+}
+
+func TestDecoratedWatcherChangesAllButErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := watch.NewFakeWithChanSize(4, false)
+		shared := pod("a")
+		decorated := NewDecoratedWatcher(t.Context(), inner, func(obj runtime.Object) {
+			obj.(*corev1.Pod).Annotations = map[string]string{"seen": "yes"}
+		})
+		inner.Add(shared)
+		inner.Action(watch.Bookmark, shared)
+		inner.Error(&metav1.Status{Message: "no"})
+		inner.Stop()
+		for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
+			event := <-decorated.ResultChan()
+			if event.Type != want || event.Object.(*corev1.Pod).Annotations["seen"] != "yes" {
+				t.Errorf("got %s %v, want a decorated %s", event.Type, event.Object, want)
+			}
+		}
+		if event := <-decorated.ResultChan(); event.Object.(*metav1.Status).Message != "no" {
+			t.Errorf("got %v, want the error untouched", event)
+		}
+		if _, ok := <-decorated.ResultChan(); ok {
+			t.Error("an event after the inner watch's end")
+		}
+		if shared.Annotations != nil {
+			t.Error("the shared object was changed")
+		}
+	})
+}
+
+func TestDecoratedWatcherStopsWhenNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := watch.NewFakeWithChanSize(4, false)
+		decorated := NewDecoratedWatcher(t.Context(), inner, func(runtime.Object) {})
+		inner.Add(pod("a"))
+		synctest.Wait() // run has the event and cannot send it
+		decorated.Stop()
+		synctest.Wait()
+		if !inner.IsStopped() {
+			t.Error("the inner watch goes on")
+		}
+	})
+}
