@@ -15,8 +15,8 @@ var (
 	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
 )
 
-// checkDocs looks at docs/ and the README at the top: files they link to exist, and so do the methods they name for a
-// debugger.
+// checkDocs looks at docs/ and the README at the top: files they link to exist, so do the methods they name for a
+// debugger, and every goroutine is listed.
 func checkDocs(repo *Repo) []Fault {
 	names, err := fs.Glob(repo.FS, "docs/*.md")
 	if err != nil {
@@ -33,6 +33,24 @@ func checkDocs(repo *Repo) []Fault {
 			for _, what := range docFaults(repo, name, line) {
 				faults = append(faults, fault(name, i+1, "%s", what))
 			}
+		}
+	}
+	return append(faults, unnamedRoutines(repo)...)
+}
+
+// castList is where every goroutine is listed.
+const castList = "docs/ARCHITECTURE.md"
+
+// unnamedRoutines returns the goroutines that the cast list does not know.
+func unnamedRoutines(repo *Repo) []Fault {
+	text, err := fs.ReadFile(repo.FS, castList)
+	if err != nil {
+		return []Fault{fault(castList, 0, "%v", err)}
+	}
+	var faults []Fault
+	for _, name := range repo.Tree.Routines() {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			faults = append(faults, fault(castList, 0, "the goroutine %s is not listed", name))
 		}
 	}
 	return faults

@@ -92,6 +92,7 @@ func sound() map[string]string {
 		"chapters/01-storage/store_test.go": "package storage\n\nimport (\n\t\"time\"\n\t\"go.uber.org/goleak\"\n)\n\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n\nfunc TestStore(t *testing.T) { time.Sleep(1) }\n",
 		"chapters/01-storage/routine.go":    "package storage\n\nfunc (s *Store) run() {\n\ts.group.Go(ctx, \"store.loop\", s.loop)\n}\n",
 		"README.md":                         "See [the store](chapters/01-storage/store.go) and [upstream](https://example.com/x).\n",
+		"docs/ARCHITECTURE.md":              "| `store.loop` | loops |\n",
 		"docs/DEBUGGING.md":                 "break storage.(*Store).Get, not sync.(*Mutex).Lock, and [back](../README.md#top).\n",
 		"cmd/viz/main.go":                   "package main\n\nimport _ \"listwatch/viz\"\n",
 	}
@@ -149,6 +150,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"excerpt", "excerpts and links in prose resolve", prose("Words.", "[Gone](store.go \"code\")"), "chapters/01-storage/README.md:5: Gone is not declared in 01-storage"},
 		{"dead link", "documents point at what exists", map[string]string{"docs/STYLE.md": "\n[x](../gone.md#y)\n"}, "docs/STYLE.md:2: ../gone.md#y does not exist"},
 		{"dead breakpoint", "documents point at what exists", map[string]string{"docs/DEBUGGING.md": "break storage.(*Store).Gone\n"}, "docs/DEBUGGING.md:1: storage.(*Store).Gone does not exist"},
+		{"goroutine without a line", "documents point at what exists", map[string]string{"docs/ARCHITECTURE.md": "None.\n"}, "docs/ARCHITECTURE.md: the goroutine store.loop is not listed"},
 		{"section", "chapters are complete", prose("## Try it", "## Try"), "chapters/01-storage/README.md: the section \"Try it\" is missing"},
 		{"order", "chapters are complete", prose("## The question", "## The walk\n\n## The question"), "chapters/01-storage/README.md: the section \"The walk\" is out of order"},
 		{"title", "chapters are complete", prose("# 01 · Storage", "# Storage"), "chapters/01-storage/README.md:1: begins with \"# 01 · Title\""},
