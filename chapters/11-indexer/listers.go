@@ -37,7 +37,7 @@ func (l Lister[T]) Namespace(namespace string) Lister[T] {
 
 // List returns the objects that match selector, in any order.
 //
-// Upstream: k8s.io/client-go/listers/generic_helpers.go: (ResourceIndexer[T]).List
+// Upstream: k8s.io/client-go/listers/generic_helpers.go: ResourceIndexer.List
 func (l Lister[T]) List(selector labels.Selector) ([]T, error) {
 	var list []T
 	err := ListAllByNamespace(l.indexer, l.namespace, selector, func(obj any) { list = append(list, obj.(T)) })
@@ -46,7 +46,7 @@ func (l Lister[T]) List(selector labels.Selector) ([]T, error) {
 
 // Get returns one object, or a NotFound error (404). Without a namespace, name is the name of an object that has none.
 //
-// Upstream: k8s.io/client-go/listers/generic_helpers.go: (ResourceIndexer[T]).Get
+// Upstream: k8s.io/client-go/listers/generic_helpers.go: ResourceIndexer.Get
 func (l Lister[T]) Get(name string) (T, error) {
 	var none T
 	key := name

@@ -203,18 +203,24 @@ func sameVersion(old, obj any) bool {
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).distribute
 func (p *SharedProcessor) distribute(n notification, sync bool) {
+	shared := p.identified(n)
+	handed := p.handAround(shared, sync)
+	p.probe.Event(probe.Distributed, shared.typ, shared.key, shared.rv, handed)
+}
+
+// handAround returns how many listeners it has handed n to. It takes and releases mu: while somebody is sending, no
+// listener's addCh is closed.
+func (p *SharedProcessor) handAround(n *notification, sync bool) (handed int) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	shared := p.identified(n)
-	handed := 0
 	for _, listener := range p.listeners {
 		if sync && !listener.syncing {
 			continue
 		}
-		listener.add(shared)
+		listener.add(n)
 		handed++
 	}
-	p.probe.Event(probe.Distributed, shared.typ, shared.key, shared.rv, handed)
+	return handed
 }
 
 // identified returns n for all listeners to share, with what the probes will say about it.

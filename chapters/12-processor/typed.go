@@ -37,7 +37,7 @@ type DeletedObject[T Object] struct {
 
 // GetKey returns the key of what was deleted, which is always known.
 //
-// Upstream: k8s.io/client-go/tools/cache/controller.go: (DeletedObject[T]).GetKey
+// Upstream: k8s.io/client-go/tools/cache/controller.go: DeletedObject.GetKey
 func (d DeletedObject[T]) GetKey() string {
 	var none T
 	switch {
