@@ -22,7 +22,7 @@ import (
 // it does not have, a MODIFIED or DELETED for what it has, versions that grow. Whatever happens, the store must
 // follow, and once the faults are over it must hold what the server holds.
 func TestStoreFollowsTheServerWhateverHappens(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) { followFaultyServer(t, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
