@@ -30,13 +30,23 @@ func interpretError(err error, key string) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), codeOf(err) == codes.DeadlineExceeded:
 		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
-	case errors.Is(err, rpctypes.ErrRequestTooLarge), codeOf(err) == codes.ResourceExhausted && !errors.Is(err, rpctypes.ErrNoSpace):
+	case isTooLarge(err):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case codeOf(err) == codes.Unavailable:
 		return storage.NewUnreachableError(key, err.Error())
 	default:
 		return fmt.Errorf("etcd: %s: %w", key, err)
 	}
+}
+
+// isTooLarge reports whether a request is more than etcd takes, or more than its client sends. The latter is gRPC's
+// error; etcd's own errors with that code mean something else.
+func isTooLarge(err error) bool {
+	var e rpctypes.EtcdError
+	if errors.As(err, &e) {
+		return errors.Is(err, rpctypes.ErrRequestTooLarge)
+	}
+	return status.Code(err) == codes.ResourceExhausted
 }
 
 // interpretListError turns an error of a range read into what the caller is to see. continueKey is where the read was
