@@ -205,9 +205,9 @@ func bookSidebar(b *book.Book, open *book.Chapter) templ.Component {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var11 templ.SafeURL
-							templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("#" + heading.ID))
+							templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(chapter.Path + "#" + heading.ID))
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/book.templ`, Line: 56, Col: 55}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/book.templ`, Line: 56, Col: 70}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 							if templ_7745c5c3_Err != nil {
@@ -220,7 +220,7 @@ func bookSidebar(b *book.Book, open *book.Chapter) templ.Component {
 							var templ_7745c5c3_Var12 string
 							templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(heading.Text)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/book.templ`, Line: 56, Col: 72}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/book.templ`, Line: 56, Col: 87}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 							if templ_7745c5c3_Err != nil {

@@ -50,6 +50,7 @@ func highlight(src string) []string {
 	out := &painter{}
 	done := 0 // src[:done] has been painted
 	before := token.ILLEGAL
+	method := false // between the func at the beginning of a line and the name it declares
 	for {
 		pos, tok, literal := s.Scan()
 		if tok == token.EOF {
@@ -65,7 +66,14 @@ func highlight(src string) []string {
 		}
 		end := min(at+len(text), len(src)) // carriage returns are missing from literals: the rest comes uncoloured
 		out.paint("", src[done:at])
-		out.paint(classOf(tok, literal, before), src[at:end])
+		class := classOf(tok, literal, before)
+		if tok == token.FUNC {
+			method = at == 0 || src[at-1] == '\n'
+		} else if method && tok == token.IDENT && before == token.RPAREN {
+			class = "d"
+		}
+		method = method && class != "d" && tok != token.LBRACE
+		out.paint(class, src[at:end])
 		done, before = end, tok
 	}
 	out.paint("", src[done:])
