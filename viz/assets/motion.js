@@ -13,14 +13,15 @@ const pace = 2.3; // units a millisecond
 const shortest = 45; // ms of one hop
 const longest = 260;
 const farBehind = 3500; // ms: what would be drawn so late is not drawn
-const alive = 160; // tokens at most
+const alive = 400; // tokens at most, those counted that wait for their turn
 const forgotten = 8000; // ms after which nobody continues from where an event was
 
-export function newMotion(canvas, scene) {
+export function newMotion(canvas, scene, infos) {
   const ctx = canvas.getContext("2d");
   const g = scene.geometry;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const reduced = () => still.matches;
+  const anomalies = new Set([...infos.values()].filter((info) => info.anomaly).map((info) => info.name));
   const chains = new Map(); // where an event was seen last, and until when it is on its way there
   let hops = [];
   let flashes = [];
@@ -29,6 +30,7 @@ export function newMotion(canvas, scene) {
   let every = 1;
   let painted = false;
   let swept = 0;
+  let seen = 0; // records without a resource version, for sampling
 
   function restyle() {
     const style = getComputedStyle(document.documentElement);
@@ -53,7 +55,7 @@ export function newMotion(canvas, scene) {
     const known = chain && now - chain.free < forgotten;
     const begin = known ? [chain.x, chain.y] : from;
     const t0 = known ? Math.max(now, chain.free) : now;
-    if (t0 - now > farBehind / (1 + level * 2)) {
+    if (t0 - now > farBehind / (1 + level)) {
       chains.set(chainId, { x: to[0], y: to[1], free: t0 });
       return;
     }
@@ -68,6 +70,7 @@ export function newMotion(canvas, scene) {
   }
 
   function flash(now, chainId, at, colour, radius = 14) {
+    if (level > 1 && colour !== "anomaly") return;
     const free = chains.get(chainId)?.free ?? now;
     if (flashes.length < 80) flashes.push({ at, colour, radius, t0: Math.max(now, Math.min(free, now + farBehind)), ms: 620 });
   }
@@ -77,7 +80,7 @@ export function newMotion(canvas, scene) {
     every = level < 2 ? 1 : Math.ceil(rate / 100);
     for (const r of list) {
       if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
-      if (every > 1 && r.rv && Number(r.rv) % every !== 0) continue;
+      if (every > 1 && !anomalies.has(r.point) && (r.rv ? Number(r.rv) : seen++) % every !== 0) continue;
       const step = steps[r.point];
       if (step) step(r, now);
     }

@@ -9,19 +9,21 @@ import { newMotion } from "./motion.js";
 import { newScene } from "./scene.js";
 import { newTable } from "./table.js";
 
+const showPeriods = [0, 66, 100]; // ms between two drawings of the scene, by how much is going on
 const sentencePeriod = 1100; // ms that a sentence stays at least
 
 const points = await (await fetch("/viz/points")).json();
 const geometry = JSON.parse(document.body.dataset.geometry);
 const fold = newFold(points);
 const scene = newScene(geometry);
-const motion = newMotion(document.querySelector("#tokens"), scene);
+const motion = newMotion(document.querySelector("#tokens"), scene, fold.infos);
 const table = newTable(fold.infos);
 newControls(scene);
 
 let state = newState();
 let resource = document.body.dataset.resource;
 let dirty = false;
+let shownAt = 0;
 let waiting = []; // records that came since the last frame
 let history = []; // [time, events, records] of the last second
 let told = null; // the record the sentence is about
@@ -49,14 +51,17 @@ function frame(now) {
     waiting = [];
     take(list, now);
   }
-  if (dirty || scene.stale) {
-    dirty = scene.stale = false;
-    scene.show(state, resource);
-  }
+  if (scene.stale || (dirty && now - shownAt >= showPeriods[motion.level])) show(now);
   motion.draw(now);
   table.draw(now);
   tellSentence(now);
   showRate(now);
+}
+
+function show(now) {
+  dirty = scene.stale = false;
+  shownAt = now;
+  scene.show(state, resource);
 }
 
 function take(list, now) {
@@ -65,12 +70,12 @@ function take(list, now) {
   dirty = true;
   const events = list.filter((r) => r.point === "RingAppend").length;
   history.push([now, events, list.length]);
-  const before = scene.lanes.watchers.size;
-  scene.show(state, resource); // lanes first: tokens travel to where they are
+  const comesOrGoes = list.some((r) => ["open", "close"].includes(fold.infos.get(r.point).op));
+  if (comesOrGoes) show(now); // lanes first: tokens travel to where they are
   motion.records(list, resource, now, rates(now).events);
   table.add(list);
   consider(list);
-  if (Object.keys(state.resources).length !== known || before < 0) pickResources();
+  if (Object.keys(state.resources).length !== known) pickResources();
 }
 
 function rates(now) {

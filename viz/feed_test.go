@@ -1,0 +1,276 @@
+package viz
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/pipenet"
+	"listwatch/internal/probe"
+)
+
+// stand is a page on a network of pipes, in a bubble.
+type stand struct {
+	log    *probe.Log
+	pods   *probe.Probe
+	ui     *UI
+	client *http.Client
+	stop   context.CancelFunc // ends Run
+}
+
+func newStand(t *testing.T, logSize int, config Config) *stand {
+	config.Log = probe.NewLog(clock.RealClock{}, logSize)
+	s := &stand{log: config.Log, pods: probe.New(config.Log).Resource("pods"), ui: New(config)}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.stop = cancel
+	ended := make(chan struct{}) // closed when Run has returned
+	go func() { s.ui.Run(ctx); close(ended) }()
+	listener := pipenet.Listen()
+	server := &http.Server{Handler: s.ui}
+	go server.Serve(listener)
+	s.client = listener.Client()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		s.client.CloseIdleConnections()
+		server.Close()
+		listener.Close()
+	})
+	return s
+}
+
+// append writes n records.
+func (s *stand) append(n int) {
+	for range n {
+		s.pods.At(probe.TxnCommitted, "/registry/pods/default/a", s.log.Last()+1)
+	}
+}
+
+func (s *stand) get(t *testing.T, path, lastEventID string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lastEventID != "" {
+		request.Header.Set("Last-Event-ID", lastEventID)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// message is one server-sent event.
+type message struct{ id, event, data string }
+
+// next reads one message; ok is false at the end of the stream.
+func next(t *testing.T, in *bufio.Reader) (m message, ok bool) {
+	t.Helper()
+	for {
+		line, err := in.ReadString('\n')
+		if err == io.EOF {
+			return m, false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "":
+			return m, true
+		case "id":
+			m.id = value
+		case "event":
+			m.event = value
+		case "data":
+			m.data = value
+		}
+	}
+}
+
+// seqs returns the sequence numbers of a frame's records.
+func (m message) seqs(t *testing.T) (seqs []uint64) {
+	t.Helper()
+	var records []json.RawMessage
+	if err := json.Unmarshal([]byte(m.data), &records); err != nil {
+		t.Fatalf("frame %q: %v", m.data, err)
+	}
+	for _, written := range records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs = append(seqs, r.Seq)
+	}
+	return seqs
+}
+
+func want(t *testing.T, got message, event, id string) {
+	t.Helper()
+	if got.event != event || got.id != id {
+		t.Fatalf("message: got %s with id %s (%.80s), want %s with id %s", got.event, got.id, got.data, event, id)
+	}
+}
+
+func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		s.append(3)
+		response := s.get(t, "/viz/events?since=1", "")
+		if got := response.Header.Get("Content-Type"); got != "text/event-stream" {
+			t.Errorf("Content-Type: got %q", got)
+		}
+		in := bufio.NewReader(response.Body)
+		m, _ := next(t, in)
+		want(t, m, "bookmark", "1") // connected
+		m, _ = next(t, in)
+		want(t, m, "frame", "3")
+		if got := fmt.Sprint(m.seqs(t)); got != "[2 3]" {
+			t.Errorf("first frame: got records %s, want [2 3]", got)
+		}
+		start := time.Now()
+		m, _ = next(t, in)
+		want(t, m, "bookmark", "3")
+		if silent := time.Since(start); silent < bookmarkPeriod || silent > bookmarkPeriod+2*framePeriod {
+			t.Errorf("bookmark after %v of silence, want about %v", silent, bookmarkPeriod)
+		}
+		s.append(5)
+		start = time.Now()
+		m, _ = next(t, in)
+		want(t, m, "frame", "8")
+		if late := time.Since(start); late > framePeriod {
+			t.Errorf("frame after %v, want within %v", late, framePeriod)
+		}
+	})
+}
+
+func TestAFeedBeginsNowIfNobodySaysOtherwise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		s.append(7)
+		m, _ := next(t, bufio.NewReader(s.get(t, "/viz/events", "").Body))
+		want(t, m, "bookmark", "7")
+	})
+}
+
+func TestAFeedResumesAfterTheLastEventIDWhateverItsURLSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		s.append(9)
+		in := bufio.NewReader(s.get(t, "/viz/events?since=2&log="+s.ui.id, "6").Body)
+		m, _ := next(t, in)
+		want(t, m, "bookmark", "6")
+		m, _ = next(t, in)
+		if got := fmt.Sprint(m.seqs(t)); got != "[7 8 9]" {
+			t.Errorf("records: got %s, want [7 8 9]", got)
+		}
+	})
+}
+
+func TestAFeedThatTheLogHasOverrunIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 8, Config{})
+		s.append(20)
+		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
+		next(t, in) // connected
+		m, _ := next(t, in)
+		want(t, m, "gone", "3")
+		if m.data != `{"oldest":13,"last":20}` {
+			t.Errorf("gone: got %s", m.data)
+		}
+		if m, ok := next(t, in); ok {
+			t.Errorf("after gone: got %v, want the end", m)
+		}
+	})
+}
+
+func TestAnotherProcessesLogIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		s.append(20)
+		m, _ := next(t, bufio.NewReader(s.get(t, "/viz/events?since=3&log=ANOTHER", "").Body))
+		want(t, m, "gone", "3")
+	})
+}
+
+func TestASequenceNumberOfTheFutureIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		s.append(2)
+		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
+		next(t, in)
+		m, _ := next(t, in)
+		want(t, m, "gone", "3")
+	})
+}
+
+func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		for _, path := range []string{"/viz/events?since=-1", "/viz/events?since=x", "/viz/events?since=99999999999999999999"} {
+			if got := s.get(t, path, "").StatusCode; got != http.StatusBadRequest {
+				t.Errorf("%s: got %d, want 400", path, got)
+			}
+		}
+	})
+}
+
+func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 64, Config{})
+		s.append(1)
+		slow := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
+		m, _ := next(t, slow)
+		want(t, m, "bookmark", "0")
+		for range 100 { // nobody reads: the feed's goroutine is stuck in its write, and nobody else is
+			s.append(10)
+			time.Sleep(framePeriod)
+		}
+		synctest.Wait()
+		if seq, _ := s.ui.folder.snapshot(); seq != 1001 {
+			t.Errorf("folded up to %d, want 1001", seq)
+		}
+		last := message{}
+		for m, ok := next(t, slow); ok; m, ok = next(t, slow) {
+			last = m
+		}
+		if last.event != "gone" {
+			t.Errorf("last message to the slow page: got %v, want gone", last)
+		}
+	})
+}
+
+func TestAFeedEndsWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
+		next(t, in)
+		s.stop()
+		if m, ok := next(t, in); ok {
+			t.Errorf("after the end: got %v", m)
+		}
+	})
+}
+
+func TestAFeedEndsWhenItsClientGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 0, Config{})
+		response := s.get(t, "/viz/events", "")
+		next(t, bufio.NewReader(response.Body))
+		response.Body.Close()
+		time.Sleep(2 * bookmarkPeriod) // goleak sees what is left
+	})
+}

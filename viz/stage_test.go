@@ -1,0 +1,117 @@
+package viz
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"listwatch/internal/probe"
+)
+
+// lively returns a page on which everything there can be is there.
+func lively(texts string) *UI {
+	log, pods := newLog()
+	ui := New(Config{Log: log})
+	reports := []func(){
+		func() { pods.Subject("etcd3-1").Text(probe.WatchChanOpened, texts, "/registry/pods/", 5) },
+		func() { pods.Subject("cacher").Event(probe.RingAppend, "ADDED", texts, 6, 3, 7, 100, 4) },
+		func() { pods.Subject("w1").Text(probe.WatcherAdded, texts, texts, 5, 10) },
+		func() { pods.Subject("w1").Text(probe.WireOpened, texts, "", 0) },
+		func() { pods.Subject("w1").Event(probe.InputSent, "ADDED", texts, 6, 1, 10) },
+		func() { pods.Subject("l1").At(probe.ListenerAdded, texts, 0) },
+		func() { pods.Subject("l1").Event(probe.PendingPushed, "ADDED", texts, 6, 2, 1024) },
+		func() { pods.Subject("scheduler").At(probe.WorkAdded, texts, 0, 1, 0) },
+	}
+	for _, report := range reports {
+		report()
+	}
+	return ui
+}
+
+func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
+	page := ask(lively("default/a"), "GET", "/", "").Body.String()
+	for _, station := range probe.Stations {
+		if n := strings.Count(page, fmt.Sprintf(`data-station="%s"`, station)); n != 1 {
+			t.Errorf("station %s: found %d times, want once", station, n)
+		}
+	}
+	queues := map[string]string{
+		"etcd3-incoming": `data-len="0" data-cap="0"`, "etcd3-result": `data-len="0" data-cap="0"`, "incoming": `data-len="0" data-cap="0"`,
+		"input": `data-len="1" data-cap="10"`, "result": `data-len="0" data-cap="10"`, "add": `data-len="0" data-cap="0"`,
+		"pending": `data-len="2" data-cap="1024"`, "next": `data-len="0" data-cap="0"`, "fifo": `data-len="0" data-cap="0"`,
+		"workqueue": `data-len="1" data-cap="0"`,
+	}
+	for queue, numbers := range queues {
+		if want := fmt.Sprintf(`data-queue="%s" %s`, queue, numbers); !strings.Contains(page, want) {
+			t.Errorf("queue %s: no %s", queue, want)
+		}
+	}
+	for _, want := range []string{
+		`data-watcher="w1"`, `data-listener="l1"`, `data-start="3"`, `data-end="7"`, `data-capacity="100"`, `data-oldest-rv="4"`,
+		`data-newest-rv="6"`, `data-seq="8"`, `data-mode="live"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	watchers, rest, _ := strings.Cut(page[strings.Index(page, `data-watcher="w1"`):], `data-listener="l1"`)
+	for _, queue := range []string{"input", "result"} {
+		if !strings.Contains(watchers, `data-queue="`+queue+`"`) {
+			t.Errorf("queue %s does not stand inside its watcher", queue)
+		}
+	}
+	for _, queue := range []string{"add", "pending", "next"} {
+		if !strings.Contains(rest, `data-queue="`+queue+`"`) {
+			t.Errorf("queue %s does not stand inside its listener", queue)
+		}
+	}
+}
+
+func TestWhatOthersWroteIsTextOnThePage(t *testing.T) {
+	hostile := `"><script>alert(1)</script><img src=x onerror=alert(2)>'`
+	page := ask(lively(hostile), "GET", "/", "").Body.String()
+	for _, bad := range []string{"<script>alert", "<img", `"><script`} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page contains %q unescaped", bad)
+		}
+	}
+	if !strings.Contains(page, "&lt;script&gt;") {
+		t.Errorf("the hostile text is not on the page at all: this test sees nothing")
+	}
+}
+
+func TestThePageHoldsNoScriptAndNoStyleOfItsOwn(t *testing.T) {
+	page := ask(lively("default/a"), "GET", "/", "").Body.String()
+	if found := regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page); found != "" {
+		t.Errorf("inline script: %.60s", found)
+	}
+	if found := regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page); found != "" {
+		t.Errorf("inline style or handler: %s", found)
+	}
+	if found := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page); found != "" {
+		t.Errorf("something is fetched from elsewhere: %s", found)
+	}
+}
+
+func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
+	ui := lively("default/a")
+	page := ask(ui, "GET", "/", "").Body.String()
+	asked := regexp.MustCompile(`"(/viz/assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(asked) < 4 {
+		t.Fatalf("the page asks for %d assets, want its style, its scripts and its icon", len(asked))
+	}
+	for _, match := range asked {
+		if got := ask(ui, "GET", match[1], "").Code; got != 200 {
+			t.Errorf("%s: got %d", match[1], got)
+		}
+	}
+	imports := regexp.MustCompile(`from "\./([^"]+)"`)
+	for name, file := range ui.assets.files {
+		for _, match := range imports.FindAllSubmatch(file.body, -1) {
+			if _, ok := ui.assets.files[string(match[1])]; !ok {
+				t.Errorf("%s imports %s, which is not there", name, match[1])
+			}
+		}
+	}
+}

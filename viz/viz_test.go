@@ -1,0 +1,236 @@
+package viz
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+// ask sends one request straight to the handler.
+func ask(handler http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(method, "http://localhost:8080"+path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	return recorder
+}
+
+func newLog() (*probe.Log, *probe.Probe) {
+	log := probe.NewLog(clock.RealClock{}, 16)
+	return log, probe.New(log).Resource("pods")
+}
+
+func snapshotOf(t *testing.T, ui *UI) (seq uint64, state *fold.State) {
+	t.Helper()
+	var answer struct {
+		Seq   uint64
+		State json.RawMessage
+	}
+	if err := json.Unmarshal(ask(ui, "GET", "/viz/snapshot", "").Body.Bytes(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	state, err := fold.Read(answer.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Seq, state
+}
+
+func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
+	log, pods := newLog()
+	ui := New(Config{Log: log})
+	pods.Subject("w1").Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
+	pods.Subject("w1").Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 6, 1, 10)
+	seq, state := snapshotOf(t, ui)
+	records, _ := log.Since(nil, 0, 10)
+	want := fold.New()
+	want.Apply(records)
+	if seq != 2 || state.Hash() != want.Hash() {
+		t.Errorf("snapshot: got seq %d, hash %s, want 2, %s", seq, state.Hash(), want.Hash())
+	}
+}
+
+func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
+	log, pods := newLog()
+	ui := New(Config{Log: log})
+	pods.At(probe.TxnCommitted, "a", 1)
+	snapshotOf(t, ui)
+	for range 40 {
+		pods.At(probe.TxnCommitted, "a", 2)
+	}
+	seq, state := snapshotOf(t, ui)
+	if seq != 41 || state.Lost != 24 {
+		t.Errorf("got seq %d with %d lost, want 41 with 24", seq, state.Lost)
+	}
+}
+
+func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, pods := newLog()
+		ui := New(Config{Log: log})
+		ctx, cancel := context.WithCancel(t.Context())
+		go ui.Run(ctx)
+		for range 100 { // far more than the log holds, but never within one period
+			pods.At(probe.TxnCommitted, "a", 1)
+			time.Sleep(framePeriod / 4)
+		}
+		synctest.Wait()
+		if _, state := snapshotOf(t, ui); state.Lost != 0 || state.Seq != 100 {
+			t.Errorf("got seq %d with %d lost, want 100 with none", state.Seq, state.Lost)
+		}
+		cancel()
+	})
+}
+
+func TestThePointsAreTheTable(t *testing.T) {
+	log, _ := newLog()
+	var table []pointInfo
+	if err := json.Unmarshal(ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes(), &table); err != nil {
+		t.Fatal(err)
+	}
+	if len(table) != len(probe.Points()) {
+		t.Fatalf("got %d points, want %d", len(table), len(probe.Points()))
+	}
+	for i, p := range probe.Points() {
+		if table[i].Name != p.String() || table[i].Args == nil || table[i].Says == "" {
+			t.Errorf("point %d: got %+v, want %s with args and a sentence", i, table[i], p)
+		}
+	}
+}
+
+func TestStateIsPulledFromTheComponents(t *testing.T) {
+	log, _ := newLog()
+	ui := New(Config{Log: log, Snapshot: func() any { return map[string]int{"fifo": 3} }})
+	if got := ask(ui, "GET", "/viz/state", "").Body.String(); got != `{"fifo":3}` {
+		t.Errorf("state: got %s", got)
+	}
+	if got := ask(New(Config{Log: log}), "GET", "/viz/state", "").Code; got != http.StatusNotFound {
+		t.Errorf("without components: got %d, want 404", got)
+	}
+}
+
+func TestEveryOtherPathIsTheAPIs(t *testing.T) {
+	log, _ := newLog()
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Method + " " + r.URL.Path)) })
+	ui := New(Config{Log: log, API: api, Book: http.NotFoundHandler()})
+	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics", "/no/such"} {
+		if got := ask(ui, "DELETE", path, "").Body.String(); got != "DELETE "+path {
+			t.Errorf("%s: got %q, want it answered by the API", path, got)
+		}
+	}
+	if got := ask(ui, "GET", "/book/06-cacher", "").Code; got != http.StatusNotFound {
+		t.Errorf("the book: got %d from the API, want the book's own answer", got)
+	}
+	if got := ask(ui, "POST", "/viz/snapshot", "").Code; got != http.StatusMethodNotAllowed {
+		t.Errorf("POST /viz/snapshot: got %d, want 405", got)
+	}
+	if got := ask(ui, "HEAD", "/", "").Code; got != http.StatusOK {
+		t.Errorf("HEAD /: got %d, want 200", got)
+	}
+}
+
+func TestAssetsHaveATypeAndAnETag(t *testing.T) {
+	log, _ := newLog()
+	ui := New(Config{Log: log})
+	for name := range ui.assets.files {
+		first := ask(ui, "GET", "/viz/assets/"+name, "")
+		etag := first.Header().Get("ETag")
+		if first.Code != http.StatusOK || first.Header().Get("Content-Type") == "" || etag == "" {
+			t.Errorf("%s: got %d, %q, ETag %q", name, first.Code, first.Header().Get("Content-Type"), etag)
+		}
+		if again := ask(ui, "GET", "/viz/assets/"+name, "", "If-None-Match", etag); again.Code != http.StatusNotModified {
+			t.Errorf("%s, unchanged: got %d, want 304", name, again.Code)
+		}
+	}
+	for _, name := range []string{"none.js", "../viz.go", ""} {
+		if got := ask(ui, "GET", "/viz/assets/"+name, "").Code; got != http.StatusNotFound {
+			t.Errorf("%q: got %d, want 404", name, got)
+		}
+	}
+}
+
+// fakeWorld is a world of two watchers at most.
+type fakeWorld struct{ added []WatcherOptions }
+
+func (w *fakeWorld) AddWatcher(_ context.Context, options WatcherOptions) (string, error) {
+	if options.ResourceVersion == "1" {
+		return "", apierrors.NewResourceExpired("too old resource version: 1 (7)")
+	}
+	w.added = append(w.added, options)
+	return "page-1", nil
+}
+
+func (w *fakeWorld) RemoveWatcher(id string) error {
+	if id != "page-1" {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "watchers"}, id)
+	}
+	return nil
+}
+
+func (w *fakeWorld) Watchers() []WatcherInfo {
+	return []WatcherInfo{{ID: "page-1", UserAgent: "listwatch-page-1", Options: WatcherOptions{Resource: "pods"}}}
+}
+
+func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
+	log, _ := newLog()
+	world := &fakeWorld{}
+	ui := New(Config{Log: log, World: world})
+	tests := []struct {
+		name, method, path, mediaType, body string
+		code                                int
+	}{
+		{"good", "POST", "/viz/watchers", "application/json", `{"labelSelector":"app=web","fieldSelector":"spec.nodeName=","bookmarks":true}`, 201},
+		{"empty", "POST", "/viz/watchers", "application/json; charset=utf-8", `{}`, 201},
+		{"no JSON", "POST", "/viz/watchers", "application/json", `{`, 400},
+		{"two values", "POST", "/viz/watchers", "application/json", `{}{}`, 400},
+		{"unknown field", "POST", "/viz/watchers", "application/json", `{"selector":"a"}`, 400},
+		{"wrong type", "POST", "/viz/watchers", "application/json", `{"bookmarks":"yes"}`, 400},
+		{"bad label selector", "POST", "/viz/watchers", "application/json", `{"labelSelector":"a in"}`, 400},
+		{"bad field selector", "POST", "/viz/watchers", "application/json", `{"fieldSelector":"a"}`, 400},
+		{"a form", "POST", "/viz/watchers", "application/x-www-form-urlencoded", `a=b`, 415},
+		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a", maxBody) + `"}`, 413},
+		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
+		{"remove", "DELETE", "/viz/watchers/page-1", "", "", 204},
+		{"remove what is not there", "DELETE", "/viz/watchers/page-9", "", "", 404},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := ask(ui, test.method, test.path, test.body, "Content-Type", test.mediaType)
+			if got.Code != test.code {
+				t.Errorf("got %d %s, want %d", got.Code, got.Body, test.code)
+			}
+			if got.Code < 400 {
+				return
+			}
+			var status metav1.Status
+			if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || status.Kind != "Status" || int(status.Code) != test.code {
+				t.Errorf("body: got %s, want a Status of %d", got.Body, test.code)
+			}
+		})
+	}
+	want := WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true}
+	if len(world.added) != 2 || world.added[0] != want {
+		t.Errorf("added: got %+v, want %+v first of two", world.added, want)
+	}
+	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got, `"userAgent":"listwatch-page-1"`) {
+		t.Errorf("watchers: got %s", got)
+	}
+	if got := ask(New(Config{Log: log}), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").Code; got != 503 {
+		t.Errorf("without a world: got %d, want 503", got)
+	}
+}
