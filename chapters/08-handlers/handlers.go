@@ -60,7 +60,7 @@ func New(cfg Config) http.Handler {
 		ready:             cfg.Ready,
 		shutdown:          cfg.Shutdown,
 		metrics:           newMetrics(cfg.Registry),
-		openapi:           newOpenAPI(),
+		openapi:           loadOpenAPI(),
 	}
 	if s.minRequestTimeout == 0 {
 		s.minRequestTimeout = DefaultMinRequestTimeout

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // coreV1OpenAPI is the OpenAPI v3 document of core/v1, cut down to the resources there are, gzipped. It is data made
@@ -24,6 +25,9 @@ type openAPI struct {
 	plain []byte
 	hash  string // of plain; part of the document's URL, so that the URL's answer never changes
 }
+
+// loadOpenAPI unpacks the document, once for all servers of the process.
+var loadOpenAPI = sync.OnceValue(newOpenAPI)
 
 func newOpenAPI() *openAPI {
 	reader, err := gzip.NewReader(bytes.NewReader(coreV1OpenAPI))

@@ -1,0 +1,243 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	a := newAPI(t)
+	for name, c := range map[string]struct {
+		path   string
+		code   int
+		reason metav1.StatusReason
+		field  string // of a cause
+	}{
+		"list, match without version":          {podsPath + "?resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
+		"list, unknown match":                  {podsPath + "?resourceVersion=1&resourceVersionMatch=About", 422, "Invalid", "resourceVersionMatch"},
+		"list, exactly 0":                      {podsPath + "?resourceVersion=0&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
+		"list, match and continue":             {podsPath + "?resourceVersion=1&resourceVersionMatch=Exact&continue=x", 422, "Invalid", "resourceVersionMatch"},
+		"list, sendInitialEvents":              {podsPath + "?sendInitialEvents=true", 422, "Invalid", "sendInitialEvents"},
+		"list, negative timeout":               {podsPath + "?timeoutSeconds=-1", 422, "Invalid", "timeoutSeconds"},
+		"watch, match alone":                   {podsPath + "?watch=1&resourceVersionMatch=NotOlderThan", 422, "Invalid", "resourceVersionMatch"},
+		"watch, sendInitialEvents alone":       {podsPath + "?watch=1&sendInitialEvents=true", 422, "Invalid", "resourceVersionMatch"},
+		"watch, sendInitialEvents=false alone": {podsPath + "?watch=1&sendInitialEvents=false", 422, "Invalid", "resourceVersionMatch"},
+		"watch, exact":                         {podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
+		"watch, match and continue":            {podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", 422, "Invalid", "resourceVersionMatch"},
+		"deprecated watch, checked as a list":  {"/api/v1/watch/pods?sendInitialEvents=true", 422, "Invalid", "sendInitialEvents"},
+		"list, version":                        {podsPath + "?resourceVersion=x", 400, "BadRequest", ""},
+		"list, continue":                       {podsPath + "?continue=x", 400, "BadRequest", ""},
+		"limit":                                {podsPath + "?limit=x", 400, "BadRequest", ""},
+		"label selector":                       {podsPath + "?labelSelector=a,,b", 400, "BadRequest", ""},
+		"field selector":                       {podsPath + "?fieldSelector=a", 400, "BadRequest", ""},
+		"unknown field":                        {podsPath + "?fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
+		"unknown field of a watch":             {podsPath + "?watch=1&fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
+		"field of another kind":                {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", 400, "BadRequest", ""},
+		"name and another name":                {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=metadata.name%3Da", 400, "BadRequest", ""},
+		"name and another field":               {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=spec.nodeName%3Da", 400, "BadRequest", ""},
+		"timeout":                              {podsPath + "?timeout=x", 400, "BadRequest", ""},
+		"get, version":                         {podsPath + "/a?resourceVersion=x", 400, "BadRequest", ""},
+		"get of nothing":                       {podsPath + "/a", 404, "NotFound", ""},
+		"table of the wrong kind":              {podsPath + "?includeObject=Everything", 400, "BadRequest", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			accept := "application/json"
+			if strings.Contains(c.path, "includeObject") {
+				accept = tableV1
+			}
+			status := wantStatus(t, a.do("GET", c.path, "", "Accept", accept), c.code, c.reason)
+			if c.field == "" {
+				return
+			}
+			if status.Details == nil || len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != c.field {
+				t.Errorf("details: got %+v, want a cause at %s", status.Details, c.field)
+			}
+			if status.Details.Kind != "ListOptions" || status.Details.Group != "meta.k8s.io" {
+				t.Errorf("details: got kind %s of %s, want ListOptions of meta.k8s.io", status.Details.Kind, status.Details.Group)
+			}
+		})
+	}
+}
+
+func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
+	s := podScope(t)
+	for query, want := range map[string]bool{"watch=1": true, "watch=1&resourceVersion=0": true, "watch=1&resourceVersion=5": false, "": false, "resourceVersion=0": false} {
+		opts, err := s.listOpts(request(t, podsPath+"?"+query))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := opts.SendInitialEvents != nil && *opts.SendInitialEvents; got != want {
+			t.Errorf("%s: got sendInitialEvents %v, want %v", query, got, want)
+		}
+	}
+}
+
+func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
+	s := podScope(t)
+	s.server.minRequestTimeout = DefaultMinRequestTimeout
+	seen := map[time.Duration]bool{}
+	for range 10 {
+		timeout := s.watchTimeout(&metainternalversion.ListOptions{})
+		if timeout < 30*time.Minute || timeout >= time.Hour {
+			t.Errorf("got %v, want [30m, 60m)", timeout)
+		}
+		seen[timeout] = true
+	}
+	if len(seen) == 1 {
+		t.Error("ten timeouts are all the same")
+	}
+	for given, want := range map[int64]time.Duration{5: 5 * time.Second, 1 << 62: 9223372036 * time.Second} {
+		if got := s.watchTimeout(&metainternalversion.ListOptions{TimeoutSeconds: &given}); got != want {
+			t.Errorf("timeoutSeconds=%d: got %v, want %v", given, got, want)
+		}
+	}
+}
+
+const tableV1 = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+
+func TestAListCanBeATable(t *testing.T) {
+	a := newAPI(t)
+	a.create(podA)
+	for name, c := range map[string]struct {
+		query    string
+		rowKind  string
+		withSpec bool
+	}{
+		"metadata":   {"", "PartialObjectMetadata", false},
+		"none":       {"?includeObject=None", "", false},
+		"the object": {"?includeObject=Object", "Pod", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := into[struct {
+				metav1.TypeMeta   `json:",inline"`
+				metav1.ListMeta   `json:"metadata"`
+				ColumnDefinitions []metav1.TableColumnDefinition
+				Rows              []struct {
+					Cells  []any
+					Object *corev1.Pod
+				}
+			}](t, a.do("GET", podsPath+c.query, "", "Accept", tableV1).Body)
+			if table.Kind != "Table" || table.APIVersion != "meta.k8s.io/v1" || table.ResourceVersion == "" {
+				t.Errorf("got %s of %s at %q", table.Kind, table.APIVersion, table.ResourceVersion)
+			}
+			if len(table.ColumnDefinitions) != 9 || len(table.Rows) != 1 || table.Rows[0].Cells[0] != "a" {
+				t.Fatalf("got %d columns and rows %v", len(table.ColumnDefinitions), table.Rows)
+			}
+			row := table.Rows[0].Object
+			if c.rowKind == "" {
+				if row != nil {
+					t.Errorf("row: got an object %v", row)
+				}
+				return
+			}
+			if row.Kind != c.rowKind || row.APIVersion == "" || row.Name != "a" || (len(row.Spec.Containers) > 0) != c.withSpec {
+				t.Errorf("row: got %+v", row)
+			}
+		})
+	}
+}
+
+func TestAListCanBeMetadataOnly(t *testing.T) {
+	a := newAPI(t)
+	a.create(podA)
+	list := into[metav1.PartialObjectMetadataList](t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
+	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" || len(list.Items) != 1 || list.Items[0].Kind != "PartialObjectMetadata" || list.Items[0].Labels["app"] != "web" {
+		t.Errorf("got %+v", list)
+	}
+	one := into[metav1.PartialObjectMetadata](t, a.do("GET", podsPath+"/a", "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Body)
+	if one.Kind != "PartialObjectMetadata" || one.Name != "a" {
+		t.Errorf("one: got %+v", one)
+	}
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), 406, metav1.StatusReasonNotAcceptable)
+}
+
+func TestAnEmptyListHasItems(t *testing.T) {
+	body := newAPI(t).do("GET", podsPath, "").Body.String()
+	if !strings.Contains(body, `"items":[]`) {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestAnswersCanBeYAML(t *testing.T) {
+	a := newAPI(t)
+	a.create(podA)
+	w := a.do("GET", podsPath+"/a", "", "Accept", "application/yaml")
+	if w.Header().Get("Content-Type") != "application/yaml" || !strings.Contains(w.Body.String(), "\nkind: Pod\n") {
+		t.Errorf("got %s\n%s", w.Header().Get("Content-Type"), w.Body)
+	}
+}
+
+func TestPeopleGetIndentedJSON(t *testing.T) {
+	a := newAPI(t)
+	a.create(podA)
+	for agent, want := range map[string]bool{"curl/8": true, "kubectl/v1.37": false} {
+		got := strings.Contains(a.do("GET", podsPath+"/a", "", "User-Agent", agent).Body.String(), "\n  \"kind\"")
+		if got != want {
+			t.Errorf("%s: got indented %v, want %v", agent, got, want)
+		}
+	}
+}
+
+func TestLargeAnswersAreCompressedForThoseWhoAsk(t *testing.T) {
+	a := newAPI(t)
+	big := strings.Replace(podA, `"labels"`, `"annotations":{"k":"`+strings.Repeat("x", 200<<10)+`"},"labels"`, 1)
+	a.create(big)
+	plain := a.do("GET", podsPath, "")
+	small := a.do("GET", podsPath, "", "Accept-Encoding", "gzip, deflate")
+	if plain.Header().Get("Content-Encoding") != "" || small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/10 {
+		t.Errorf("got %q %d bytes and %q %d bytes", plain.Header(), plain.Body.Len(), small.Header(), small.Body.Len())
+	}
+	if refused := a.do("GET", podsPath, "", "Accept-Encoding", "gzip;q=0"); refused.Header().Get("Content-Encoding") != "" {
+		t.Error("compressed although refused")
+	}
+}
+
+func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
+	a := newAPI(t)
+	for _, path := range []string{"/api/v1/foo", "/api/v2", "/apis/apps/v1/deployments", "/api/v1/namespaces/default/nodes", podsPath + "/a/log"} {
+		wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
+	}
+	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath}, {"POST", podsPath + "/a"}, {"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
+		wantStatus(t, a.do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)
+	}
+	if w := a.do("GET", podsPath+"/", ""); w.Code != http.StatusOK {
+		t.Errorf("a slash at the end: got %d", w.Code)
+	}
+}
+
+func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
+	a := newAPI(t)
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf"), 406, metav1.StatusReasonNotAcceptable)
+	if w := a.do("GET", podsPath+"?watch=1", "", "Accept", "application/yaml"); w.Code != http.StatusNotAcceptable || !strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n") {
+		t.Errorf("a watch in YAML: got %d %s", w.Code, w.Body)
+	}
+	wantStatus(t, a.do("POST", podsPath, podA, "Content-Type", "text/csv"), 415, metav1.StatusReasonUnsupportedMediaType)
+	for _, accept := range []string{"", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json", "application/cbor, application/json;q=0.1"} {
+		if w := a.do("GET", podsPath, "", "Accept", accept); w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%q: got %d %s", accept, w.Code, w.Header().Get("Content-Type"))
+		}
+	}
+}
+
+// podScope returns the scope of pods.
+func podScope(t *testing.T) *scope {
+	t.Helper()
+	r := registryPods()
+	return &scope{server: &server{}, resource: r, storage: stuck{resource: r}}
+}
+
+func request(t *testing.T, target string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(contextWithRoute(t.Context(), chiContext()), "GET", target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

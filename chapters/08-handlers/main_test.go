@@ -1,0 +1,169 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	etcd3 "listwatch/chapters/02-etcd3"
+	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/pipenet"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+	"listwatch/internal/scheme"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// api is a whole server half over an etcd in memory. Its clock is the real one, which in a bubble is the bubble's.
+type api struct {
+	t       *testing.T
+	handler http.Handler
+	log     *probe.Log
+	etcd    *mvcc.Store
+}
+
+// newAPI returns an API straight on the store, without a cache.
+func newAPI(t *testing.T) *api {
+	return buildAPI(t, func(r *registry.Resource, raw storage.Interface, _ *probe.Probe) storage.Interface { return raw })
+}
+
+// newCachedAPI returns an API with a cache for every resource. It must be called in a bubble; the caches are filled
+// when it returns, and stopped when the test ends.
+func newCachedAPI(t *testing.T) *api {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group routine.Group
+	a := buildAPI(t, func(r *registry.Resource, raw storage.Interface, p *probe.Probe) storage.Interface {
+		config := r.CacherConfig()
+		config.Clock, config.Probe, config.UseWatchList = clock.RealClock{}, p, true
+		c, cached, err := registry.StorageWithCacher(raw, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(ctx, "cacher", c.Run)
+		return cached
+	})
+	t.Cleanup(func() { cancel(); group.Wait() })
+	synctest.Wait()
+	return a
+}
+
+func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *probe.Probe) storage.Interface) *api {
+	t.Helper()
+	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096)}
+	root := probe.New(a.log)
+	storages := map[string]Storage{}
+	for _, r := range registry.Resources() {
+		p := root.Resource(r.Name)
+		raw, err := etcd3.New(etcd3.Config{
+			Client: a.etcd, Codec: codec, NewFunc: r.NewFunc, NewListFunc: r.NewListFunc,
+			ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{}, Probe: p}))
+	}
+	a.handler = New(Config{Storage: storages, Clock: clock.RealClock{}, Probe: root})
+	return a
+}
+
+// do serves one request. headers come in pairs.
+func (a *api) do(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	a.t.Helper()
+	r := httptest.NewRequestWithContext(a.t.Context(), method, target, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	a.handler.ServeHTTP(w, r)
+	return w
+}
+
+// serve starts a real HTTP server over pipes, in a bubble.
+func (a *api) serve() *http.Client {
+	a.t.Helper()
+	listener := pipenet.Listen()
+	server := &http.Server{Handler: a.handler}
+	var group routine.Group
+	group.Go(a.t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
+	client := listener.Client()
+	a.t.Cleanup(func() {
+		client.CloseIdleConnections()
+		_ = server.Close()
+		group.Wait()
+		synctest.Wait()
+	})
+	return client
+}
+
+const podsPath = "/api/v1/namespaces/default/pods"
+
+const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
+
+// create posts a pod and fails the test unless it is created.
+func (a *api) create(pod string) {
+	a.t.Helper()
+	if w := a.do("POST", podsPath, pod); w.Code != http.StatusCreated {
+		a.t.Fatalf("create: got %d %s", w.Code, w.Body)
+	}
+}
+
+// into decodes the answer's JSON.
+func into[T any](t *testing.T, body io.Reader) T {
+	t.Helper()
+	var value T
+	if err := json.NewDecoder(body).Decode(&value); err != nil {
+		t.Fatalf("decode %T: %v", value, err)
+	}
+	return value
+}
+
+// wantStatus fails the test unless the answer is a Status with code and reason.
+func wantStatus(t *testing.T, w *httptest.ResponseRecorder, code int, reason metav1.StatusReason) metav1.Status {
+	t.Helper()
+	text := w.Body.String()
+	status := into[metav1.Status](t, w.Body)
+	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" || status.Status != metav1.StatusFailure {
+		t.Errorf("got %d %s, want %d %s", w.Code, text, code, reason)
+	}
+	return status
+}
+
+// frame is one line of a watch.
+type frame struct {
+	Type   watch.EventType `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// recorded returns what the log holds of the wanted points: their names, with text, or with type and key.
+func (a *api) recorded(wanted ...probe.Point) []string {
+	var lines []string
+	records, _ := a.log.Since(nil, 1, 4096)
+	for _, r := range records {
+		for _, point := range wanted {
+			if r.Point == point {
+				lines = append(lines, strings.Join(strings.Fields(strings.Join([]string{point.String(), r.Text, r.Type, probe.ObjectKey(r.Key)}, " ")), " "))
+			}
+		}
+	}
+	return lines
+}
