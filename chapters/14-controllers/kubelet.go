@@ -74,7 +74,8 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 	setKubeletDefaults(&config)
 	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: config.PodCIDR.Masked().Addr(), done: map[podStep]int{}}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
-	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Probe: config.Probe}), queue: k.queue}
+	// This store reports nothing: the indexer on the picture is the informer's.
+	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: k.queue}
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
 		Name:          "kubelet " + config.NodeName,
