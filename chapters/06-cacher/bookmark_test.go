@@ -1,0 +1,144 @@
+package cacher
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+func withBookmarks(opts storage.ListOptions) storage.ListOptions {
+	opts.Predicate.AllowWatchBookmarks = true
+	return opts
+}
+
+func TestAQuietWatcherIsSentABookmarkEveryMinute(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		rv := f.create("default/a")
+		quiet := f.watch("/kube-system", withBookmarks(everything(rv)))
+		without := f.watch("/kube-system", everything(rv))
+		time.Sleep(57 * time.Second)
+		f.is("after 57 s", seen(quiet), "")
+		f.create("default/b")
+		time.Sleep(5 * time.Second)
+		f.is("after 62 s", seen(quiet), "BOOKMARK 3")
+		f.update("default/b")
+		time.Sleep(time.Minute + 2*time.Second)
+		f.is("a minute later", seen(quiet), "BOOKMARK 4")
+		f.is("a watcher that did not ask", seen(without), "")
+		quiet.Stop()
+		without.Stop()
+	})
+}
+
+// The bookmark makes the difference between resuming and beginning from nothing.
+func TestABookmarkKeepsAFilteredWatchAlive(t *testing.T) {
+	small := func(c *Config) { c.RingCapacity = 4 }
+	run(t, small, func(f *fixture) {
+		rv := f.create("default/a")
+		w := f.watch("", withBookmarks(selecting(rv, "app=none", "")))
+		for range 20 {
+			f.update("default/a")
+		}
+		time.Sleep(62 * time.Second)
+		bookmark := seen(w)
+		w.Stop()
+		f.is("all it ever saw", bookmark, "BOOKMARK 22")
+		f.is("without it", seen(f.watch("", selecting(rv, "app=none", ""))), "ERROR 410 Expired, closed")
+		again := f.watch("", selecting(strings.TrimPrefix(bookmark[0], "BOOKMARK "), "app=none", ""))
+		f.is("with it", seen(again), "")
+		again.Stop()
+	})
+}
+
+// deadlineContext tells of a deadline without enforcing it: time belongs to the server's clock.
+type deadlineContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func TestAWatcherIsSentABookmarkShortlyBeforeItsDeadline(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		rv := f.create("default/a")
+		ctx := deadlineContext{f.ctx, time.Now().Add(10 * time.Second)}
+		w, err := f.store.Watch(ctx, prefix, withBookmarks(everything(rv)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.create("default/b")
+		time.Sleep(7 * time.Second)
+		f.is("early", seen(w), "ADDED default/b 3")
+		time.Sleep(3 * time.Second)
+		f.is("two seconds before the end, give or take one", seen(w), "BOOKMARK 3")
+		w.Stop()
+	})
+}
+
+func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		time.Sleep(time.Minute)
+		rv := f.create("default/a")
+		slow := f.stuck(rv)
+		w := f.watch("", withBookmarks(watchList(everything(""))))
+		f.is("initial", seen(w), "ADDED default/a 23, END 23")
+		f.update("default/a") // 24: the dispatch waits for slow
+		f.update("default/a") // 25 waits in incoming
+		synctest.Wait()
+		f.is("before 25 is dispatched", seen(w), "MODIFIED default/a 24")
+		last := uint64(0)
+		for range 200 {
+			time.Sleep(time.Second)
+			for _, event := range seen(w) {
+				var typ, rest string
+				var at uint64
+				if strings.HasPrefix(event, "BOOKMARK") {
+					fmt.Sscanf(event, "BOOKMARK %d", &at)
+				} else {
+					fmt.Sscanf(event, "%s %s %d", &typ, &rest, &at)
+				}
+				if at < last {
+					t.Errorf("%s after %d", event, last)
+				}
+				last = at
+			}
+		}
+		if last != 25 {
+			t.Errorf("last %d", last)
+		}
+		slow.Stop()
+		seen(slow)
+		w.Stop()
+	})
+}
+
+func TestABookmarkThatSaysNothingNewIsNotSent(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		w := f.watch("", withBookmarks(everything("0")))
+		time.Sleep(10 * time.Minute)
+		f.is("nothing has happened", seen(w), "")
+		f.etcd.Put("/registry/nodes/n1", []byte("{}"))
+		time.Sleep(20 * time.Minute) // etcd tells an idle watch where it is, every ten minutes
+		f.is("something has, elsewhere", seen(w)[:1], "BOOKMARK 2")
+		w.Stop()
+	})
+}
+
+func TestBookmarkBucketsForgetStoppedWatchers(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		for range 50 {
+			w := f.watch("", withBookmarks(everything("0")))
+			w.Stop()
+			seen(w)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := len(f.bookmarkWatchers.buckets); n != 0 {
+			t.Errorf("%d buckets are left", n)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package cacher
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// expire ends the cacher's watch on the storage in the way that calls for a new list.
+func (f *fixture) expire() {
+	f.etcd.FailWatches(rpctypes.ErrGRPCCompacted.Error())
+	synctest.Wait()
+}
+
+func TestAColdCacheRefusesWatchesWithARetryAfterThatGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		for _, c := range []struct {
+			at   time.Duration
+			want int
+		}{{0, 1}, {20 * time.Second, 3}, {time.Minute, 30}} {
+			time.Sleep(c.at)
+			_, err := f.store.Watch(t.Context(), prefix, everything("0"))
+			seconds, _ := apierrors.SuggestsClientDelay(err)
+			if !apierrors.IsTooManyRequests(err) || seconds != c.want {
+				t.Errorf("after %v: got %v, retry after %d, want %d", c.at, err, seconds, c.want)
+			}
+		}
+		if f.store.ReadinessCheck() == nil {
+			t.Error("ready")
+		}
+	})
+}
+
+func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		rv := f.create("default/a")
+		w := f.watch("", everything(rv))
+		f.raw.listErr = errors.New("etcd is away")
+		f.raw.watchErr = f.raw.listErr
+		f.expire()
+		if _, err := f.store.Watch(f.ctx, prefix, everything(rv)); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("while away: got %v, want 429", err)
+		}
+		time.Sleep(5 * time.Second)
+		f.is("the watch", seen(w), "closed")
+		f.create("default/b")
+		f.raw.listErr, f.raw.watchErr = nil, nil
+		time.Sleep(2 * time.Second)
+		s := f.Snapshot()
+		if !s.Ready || s.Generation != 2 || s.Cache.ListResourceVersion != 3 {
+			t.Errorf("%+v", s)
+		}
+		f.is("resuming from before", seen(f.watch("", everything(rv))), "ERROR 410 Expired, closed")
+		again := f.watch("", everything("3"))
+		f.create("default/c")
+		f.is("resuming from the list", seen(again), "ADDED default/c 4")
+		again.Stop()
+	})
+}
+
+func TestAShortLossOfTheLeaderEndsNoWatch(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		w := f.watch("", everything(f.create("default/a")))
+		f.etcd.FailWatches(rpctypes.ErrGRPCNoLeader.Error())
+		f.create("default/b")
+		time.Sleep(10 * time.Second)
+		f.is("watch", seen(w), "ADDED default/b 3")
+		if g := f.Snapshot().Generation; g != 1 {
+			t.Errorf("generation %d", g)
+		}
+		w.Stop()
+	})
+}
+
+// A watch that was accepted in one generation and is about to be registered in the next would miss what happened in
+// between.
+func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
+	for name, interrupt := range map[string]func(f *fixture){
+		"not ready":       func(f *fixture) { f.ready.setError(nil) },
+		"next generation": func(f *fixture) { f.ready.setError(nil); f.ready.setReady() },
+		"stopped":         func(f *fixture) { f.ready.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, func(f *fixture) {
+				req, err := f.newWatchRequest(prefix, everything("0"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.watcher = f.newWatcher(f.ctx, req)
+				interrupt(f)
+				f.is("watch", seen(f.startWatch(f.ctx, req)), "closed")
+				if n := len(f.Snapshot().Watchers); n != 0 {
+					t.Errorf("%d watchers registered", n)
+				}
+			})
+		})
+	}
+}
+
+func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.Run(ctx)
+		}()
+		f.ctx = t.Context()
+		if err := f.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		blocked := f.stuck(f.create("default/a"))
+		waiting := make(chan error, 1)
+		go func() {
+			waiting <- f.store.GetList(t.Context(), prefix, everything("999"), newPodList())
+		}()
+		synctest.Wait()
+		start := time.Now()
+		cancel()
+		<-ended
+		if took := time.Since(start); took > maxBudget {
+			t.Errorf("took %v", took)
+		}
+		if err := <-waiting; !apierrors.IsServiceUnavailable(err) {
+			t.Errorf("a waiting list: got %v", err)
+		}
+		events := seen(blocked)
+		f.is("watch", events[len(events)-1:], "closed")
+		if _, err := f.store.Watch(f.ctx, prefix, everything("0")); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("afterwards: got %v, want 429", err)
+		}
+		if err := f.Wait(t.Context()); err == nil {
+			t.Error("waited for a stopped cacher in vain, and was not told")
+		}
+	})
+}
+
+func TestEveryEventIsFollowedByABookmarkInIncoming(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		before := f.Snapshot().NDispatched
+		f.create("default/a")
+		f.update("default/a")
+		synctest.Wait()
+		if n := f.Snapshot().NDispatched - before; n != 4 {
+			t.Errorf("%d items for two events, want 4", n)
+		}
+	})
+}
+
+func TestTheCacheMayBeFilledByAListInsteadOfAStream(t *testing.T) {
+	list := func(c *Config) { c.UseWatchList = false }
+	run(t, list, func(f *fixture) {
+		w := f.watch("", everything(f.create("default/a")))
+		f.create("default/b")
+		f.is("watch", seen(w), "ADDED default/b 3")
+		w.Stop()
+	})
+}
+
+func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no prefix":    func(c *Config) { c.ResourcePrefix = "" },
+		"slash":        func(c *Config) { c.ResourcePrefix = "/" },
+		"no slash":     func(c *Config) { c.ResourcePrefix = "registry/pods" },
+		"two triggers": func(c *Config) { withTrigger(c); c.Indexers["metadata.name"] = c.Indexers["spec.nodeName"] },
+	} {
+		config := Config{ResourcePrefix: prefix, Storage: &gatedStorage{}, Clock: nil}
+		change(&config)
+		if _, err := New(config); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// list lists through the delegator and returns "default/a 5" for each item, and the list's version.
+func (f *fixture) list(key string, opts storage.ListOptions) (items []string, rv string) {
+	f.t.Helper()
+	out := &corev1.PodList{}
+	if err := f.store.GetList(f.ctx, prefix+key, opts, out); err != nil {
+		f.t.Fatalf("list %s: %v", key, err)
+	}
+	for _, p := range out.Items {
+		items = append(items, p.Namespace+"/"+p.Name+" "+p.ResourceVersion)
+	}
+	return items, out.ResourceVersion
+}
