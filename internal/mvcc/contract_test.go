@@ -104,6 +104,9 @@ func (s *session) progress(key string) {
 	defer cancel()
 	responses := s.client.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithRev(1))
 	for response := range responses {
+		if ctx.Err() != nil {
+			continue // an answer to a second request: there is one for each response that was not progress
+		}
 		if response.IsProgressNotify() {
 			s.say("progress %s: %d", key, response.Header.Revision)
 			cancel()
