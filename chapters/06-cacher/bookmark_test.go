@@ -43,6 +43,7 @@ func TestABookmarkKeepsAFilteredWatchAlive(t *testing.T) {
 		w := f.watch("", withBookmarks(selecting(rv, "app=none", "")))
 		for range 20 {
 			f.update("default/a")
+			synctest.Wait()
 		}
 		time.Sleep(62 * time.Second)
 		bookmark := seen(w)

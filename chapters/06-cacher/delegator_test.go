@@ -1,0 +1,341 @@
+package cacher
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
+)
+
+func exactly(rv string) storage.ListOptions {
+	opts := everything(rv)
+	opts.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	return opts
+}
+
+func paged(opts storage.ListOptions, limit int64, token string) storage.ListOptions {
+	opts.Predicate.Limit, opts.Predicate.Continue = limit, token
+	return opts
+}
+
+func TestWhoAnswersAList(t *testing.T) {
+	small := func(c *Config) { c.RingCapacity = 2 }
+	run(t, small, func(f *fixture) {
+		f.create("default/a") // 2
+		f.create("default/b") // 3
+		f.create("default/c") // 4: the snapshots are 3 and 4
+		synctest.Wait()
+		token := func(rv int64) string { return must(storage.EncodeContinue(prefix+"/default/b", prefix+"/", rv)) }
+		single := everything("")
+		single.Recursive = false
+		for _, c := range []struct {
+			name      string
+			key       string
+			opts      storage.ListOptions
+			want      string
+			byStorage bool
+		}{
+			{"newest", "", everything(""), "a b c @4", false},
+			{"any", "", everything("0"), "a b c @4", false},
+			{"any, the limit is ignored", "", paged(everything("0"), 1, ""), "a b c @4", false},
+			{"at least", "", everything("2"), "a b c @4", false},
+			{"exact", "", exactly("3"), "a b @3", false},
+			{"exact, gone from the cache", "", exactly("2"), "a @2", true},
+			{"legacy exact", "", paged(everything("3"), 1, ""), "a @3 more 1", false},
+			{"legacy exact, gone", "", paged(everything("2"), 5, ""), "a @2", true},
+			{"a page of the newest", "", paged(everything(""), 2, ""), "a b @4 more 1", false},
+			{"continued", "", paged(everything(""), 1, token(3)), "b @3", false},
+			{"continued, gone", "", paged(everything(""), 5, token(2)), " @2", true},
+			{"continued at the newest", "", paged(everything(""), 5, token(-1)), "b c @4", false},
+			{"namespace", "/default", everything("0"), "a b c @4", false},
+			{"no such namespace", "/nowhere", everything("0"), " @4", false},
+			{"selector", "", selecting("0", "", "metadata.name=b"), "b @4", false},
+			{"one", "/default/b", single, "b @4", false},
+		} {
+			before := f.raw.lists
+			out := &corev1.PodList{}
+			if err := f.store.GetList(f.ctx, prefix+c.key, c.opts, out); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				continue
+			}
+			f.is(c.name, []string{summary(out)}, c.want)
+			if byStorage := f.raw.lists > before; byStorage != c.byStorage {
+				t.Errorf("%s: answered by the storage: %v", c.name, byStorage)
+			}
+			if out.Items == nil {
+				t.Errorf("%s: items are nil", c.name)
+			}
+		}
+	})
+}
+
+// summary returns "a b @4 more 1".
+func summary(list *corev1.PodList) string {
+	var all []string
+	for _, p := range list.Items {
+		all = append(all, p.Name)
+	}
+	text := strings.Join(all, " ") + " @" + list.ResourceVersion
+	if list.Continue != "" {
+		text += " more"
+	}
+	if list.RemainingItemCount != nil {
+		text += fmt.Sprint(" ", *list.RemainingItemCount)
+	}
+	return text
+}
+
+func TestPagesAreOneListWhateverIsWrittenInBetween(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		for i := range 25 {
+			f.create(fmt.Sprintf("default/p%02d", i), fmt.Sprint("odd=", i%2))
+		}
+		for name, opts := range map[string]storage.ListOptions{"all": everything(""), "selected": selecting("", "odd=1", "")} {
+			opts.Predicate.Limit = 5
+			opts.Predicate.Continue = ""
+			var items []string
+			var version string
+			for {
+				page := &corev1.PodList{}
+				if err := f.store.GetList(f.ctx, prefix, opts, page); err != nil {
+					t.Fatal(err)
+				}
+				if version == "" {
+					version = page.ResourceVersion
+				}
+				if page.ResourceVersion != version || len(page.Items) > 5 {
+					t.Errorf("%s: a page of %d at %s, want %s", name, len(page.Items), page.ResourceVersion, version)
+				}
+				for _, p := range page.Items {
+					items = append(items, p.Name+" "+p.ResourceVersion)
+				}
+				if page.Continue == "" {
+					break
+				}
+				opts.Predicate.Continue = page.Continue
+				f.update("default/p20")
+				f.remove("default/p24")
+				f.create("default/p24")
+			}
+			want := map[string]int{"all": 25, "selected": 12}[name]
+			if len(items) != want {
+				t.Errorf("%s: %d items, want %d: %v", name, len(items), want, items)
+			}
+		}
+	})
+}
+
+func TestAListAtAVersionIsTheStateOfThatVersion(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		then := map[string]string{}
+		for i := range 40 {
+			id := fmt.Sprintf("default/%c", 'a'+i%5)
+			switch {
+			case i < 5:
+				f.create(id)
+			case i%7 == 0:
+				f.remove(id)
+				f.create(id)
+			default:
+				f.update(id)
+			}
+			synctest.Wait()
+			items, rv := f.list("", everything("0"))
+			then[rv] = strings.Join(items, ", ")
+		}
+		for rv, want := range then {
+			items, at := f.list("", exactly(rv))
+			if at != rv {
+				t.Errorf("labelled %s, want %s", at, rv)
+			}
+			f.is("at "+rv, items, want)
+		}
+	})
+}
+
+func TestAQuietResourceIsReadConsistentlyAfterOneProgressRequest(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a")
+		for range 10 {
+			f.etcd.Put("/registry/nodes/n1", []byte("{}"))
+		}
+		start := time.Now()
+		_, rv := f.list("", everything(""))
+		if waited := time.Since(start); waited > 100*time.Millisecond {
+			t.Errorf("waited %v", waited)
+		}
+		f.is("version", []string{rv}, "12")
+	})
+}
+
+func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a")
+		synctest.Wait()
+		f.raw.noProgress = true
+		f.etcd.Put("/registry/nodes/n1", []byte("{}"))
+		start, before := time.Now(), f.raw.lists
+		items, rv := f.list("", everything(""))
+		f.is("items", items, "default/a 2")
+		if rv != "3" || f.raw.lists != before+1 || time.Since(start) != 3*time.Second {
+			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.lists-before)
+		}
+	})
+}
+
+func TestAListOfTheFutureIsTooLarge(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		atLeast := everything("100")
+		atLeast.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+		for name, opts := range map[string]storage.ListOptions{"at least": everything("100"), "said so": atLeast, "exact": exactly("100")} {
+			err := f.store.GetList(f.ctx, prefix, opts, newPodList())
+			if !apierrors.IsTimeout(err) || !isTooLargeResourceVersion(err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+	})
+}
+
+func TestBadListsAreRefused(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		unknown := everything("1")
+		unknown.ResourceVersionMatch = "Nearly"
+		foreign := must(storage.EncodeContinue("/registry/pods/default/a", "/registry/", 3))
+		for name, c := range map[string]struct {
+			key  string
+			opts storage.ListOptions
+		}{
+			"version":           {prefix, everything("x")},
+			"match":             {prefix, unknown},
+			"token":             {prefix, paged(everything(""), 1, "garbage")},
+			"token and version": {prefix, paged(everything("5"), 1, foreign)},
+			"key":               {"/registry/nodes", everything("")},
+		} {
+			err := f.store.GetList(f.ctx, c.key, c.opts, newPodList())
+			if !apierrors.IsBadRequest(err) {
+				t.Errorf("%s: got %v, want 400", name, err)
+			}
+		}
+	})
+}
+
+func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		f.ctx = t.Context()
+		f.create("default/a")
+		if items, _ := f.list("", paged(everything(""), 10, "")); len(items) != 1 {
+			t.Errorf("a page: got %v", items)
+		}
+		for name, opts := range map[string]storage.ListOptions{
+			"unlimited": everything(""), "selector": paged(selecting("", "app=x", ""), 10, ""),
+		} {
+			if err := f.store.GetList(f.ctx, prefix, opts, newPodList()); !apierrors.IsTooManyRequests(err) {
+				t.Errorf("%s: got %v, want 429", name, err)
+			}
+		}
+		out := &corev1.Pod{}
+		if err := f.store.Get(f.ctx, prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, out); err != nil || out.Name != "a" {
+			t.Errorf("get: %v, %v", out.Name, err)
+		}
+	})
+}
+
+func TestWhoAnswersAGet(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a", "app=x")
+		synctest.Wait()
+		get := func(id, rv string, ignore bool) (*corev1.Pod, bool, error) {
+			before := f.raw.gets
+			out := &corev1.Pod{}
+			out.Name = "was here before"
+			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore}, out)
+			return out, f.raw.gets > before, err
+		}
+		if p, byStorage, err := get("default/a", "", false); err != nil || !byStorage || p.Name != "a" {
+			t.Errorf("newest: %v, %v, %v", p.Name, byStorage, err)
+		}
+		p, byStorage, err := get("default/a", "0", false)
+		if err != nil || byStorage || p.Name != "a" {
+			t.Errorf("any: %v, %v, %v", p.Name, byStorage, err)
+		}
+		p.Labels["mine"] = "yes" // belongs to the caller
+		if p, _, _ := get("default/a", "0", false); p.Labels["mine"] != "" {
+			t.Error("the cached object was changed by its reader")
+		}
+		if _, _, err := get("default/z", "0", false); !storage.IsNotFound(err) {
+			t.Errorf("missing: %v", err)
+		}
+		if p, _, err := get("default/z", "0", true); err != nil || p.Name != "" {
+			t.Errorf("missing, ignored: %q, %v", p.Name, err)
+		}
+		if _, _, err := get("default/a", "100", false); !apierrors.IsTimeout(err) {
+			t.Errorf("future: %v", err)
+		}
+		if _, _, err := get("default/a", "x", false); err == nil {
+			t.Error("garbage: accepted")
+		}
+	})
+}
+
+func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a", "app=x")
+		synctest.Wait()
+		f.update("default/a", "app=y") // the update function changes what it is given
+		if p, ok := f.raw.suggested[0].(*corev1.Pod); !ok || p.Name != "a" {
+			t.Errorf("suggested %v", f.raw.suggested)
+		}
+		synctest.Wait()
+		items, _ := f.list("", exactly("2"))
+		f.is("the state before", items, "default/a 2")
+		before := &corev1.PodList{}
+		if err := f.store.GetList(f.ctx, prefix, exactly("2"), before); err != nil || before.Items[0].Labels["app"] != "x" {
+			t.Errorf("the state before has label %v, %v", before.Items[0].Labels, err)
+		}
+		f.raw.suggested = nil
+		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
+		if f.raw.suggested[0] != nil {
+			t.Error("a suggestion out of nowhere")
+		}
+	})
+}
+
+func TestEveryReadOfTheCacheIsReported(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a")
+		f.list("", everything(""))
+		records, _ := f.log.Since(nil, 0, probe.DefaultLogSize)
+		last := records[len(records)-1]
+		if last.Point != probe.ListServed || last.RV != 2 || last.Args[0] != 1 || last.Subject != "cacher" {
+			t.Errorf("last record: %s %+v", last.Point, last)
+		}
+	})
+}
+
+func TestErrorsOfTheStorageArePassedOn(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		f.create("default/a")
+		err := f.store.Create(f.ctx, prefix+"/default/a", pod("default/a"), &corev1.Pod{})
+		if !storage.IsExist(err) {
+			t.Errorf("create: %v", err)
+		}
+		away := errors.New("away")
+		f.raw.listErr = away
+		if err := f.store.GetList(f.ctx, prefix, exactly("1"), newPodList()); err != nil && !errors.Is(err, away) {
+			t.Errorf("list: %v", err)
+		}
+		if err := f.store.ReadinessCheck(); err != nil {
+			t.Error(err)
+		}
+	})
+}
