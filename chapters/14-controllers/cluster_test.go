@@ -1,0 +1,398 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	etcd3 "listwatch/chapters/02-etcd3"
+	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
+	listwatch "listwatch/chapters/09-listwatch"
+	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/pipenet"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+	"listwatch/internal/scheme"
+)
+
+// cluster is a server half with pods and nothing else, over an etcd in memory, served over pipes in a bubble; and
+// whatever a test runs against it.
+type cluster struct {
+	t       *testing.T
+	ctx     context.Context // done when the test ends
+	running *routine.Group
+	http    *http.Client
+	client  *listwatch.RESTClient
+	log     *probe.Log
+}
+
+func inCluster(t *testing.T, body func(t *testing.T, c *cluster)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &cluster{t: t, ctx: ctx, running: &routine.Group{}, log: probe.NewLog(clock.RealClock{}, 0)}
+		server, listener := &http.Server{Handler: c.serverHalf()}, pipenet.Listen()
+		c.running.Go(ctx, "test.server", func(context.Context) { _ = server.Serve(listener) })
+		c.http = listener.Client()
+		c.client = c.newClient("test")
+		synctest.Wait() // the cache is filled
+		body(t, c)
+		cancel()
+		c.http.CloseIdleConnections()
+		_ = listener.Close()
+		_ = server.Close()
+		c.running.Wait()
+	})
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) serverHalf() http.Handler {
+	pods := registry.Pods()
+	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
+	c.must(err)
+	raw, err := etcd3.New(etcd3.Config{
+		Client: mvcc.New(clock.RealClock{}), Codec: codec, NewFunc: pods.NewFunc, NewListFunc: pods.NewListFunc,
+		ResourcePrefix: pods.Prefix, Resource: pods.GroupResource(), Clock: clock.RealClock{},
+	})
+	c.must(err)
+	config := pods.CacherConfig()
+	config.Clock, config.UseWatchList = clock.RealClock{}, true
+	cacher, cached, err := registry.StorageWithCacher(raw, config)
+	c.must(err)
+	c.running.Go(c.ctx, "cacher", cacher.Run)
+	storages := handlers.Storages(registry.Config{Resource: pods, Storage: cached, Clock: clock.RealClock{}})
+	return handlers.New(handlers.Config{Storage: storages, Clock: clock.RealClock{}})
+}
+
+func (c *cluster) newClient(name string) *listwatch.RESTClient {
+	return listwatch.NewRESTClient(listwatch.Config{
+		Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: c.http, UserAgent: name, QPS: -1, Clock: clock.RealClock{},
+	})
+}
+
+// schedule runs a scheduler with an informer of its own.
+func (c *cluster) schedule(change func(*SchedulerConfig)) *Scheduler {
+	c.t.Helper()
+	client := c.newClient("scheduler")
+	pods := informer.NewSharedIndexInformer(informer.Config{
+		ListerWatcher: listwatch.NewListWatch(client, "pods", metav1.NamespaceAll, SchedulerOptions),
+		ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, UseWatchList: true, Transform: StripManagedFields,
+	})
+	config := SchedulerConfig{
+		Client: client, Informer: pods, Nodes: []string{"node1", "node2"}, Clock: clock.RealClock{},
+		Probe: probe.New(c.log).Subject("scheduler"),
+	}
+	if change != nil {
+		change(&config)
+	}
+	scheduler, err := NewScheduler(config)
+	c.must(err)
+	c.running.Go(c.ctx, "scheduler", scheduler.Run)
+	c.running.Go(c.ctx, "informer", pods.Run)
+	return scheduler
+}
+
+// node runs a kubelet.
+func (c *cluster) node(name string, change func(*KubeletConfig)) *Kubelet {
+	config := KubeletConfig{
+		NodeName: name, Client: c.newClient("kubelet-" + name), Clock: clock.RealClock{}, UseWatchList: true,
+		Probe: probe.New(c.log).Subject("kubelet-" + name), PodCIDR: netip.MustParsePrefix("10.244.1.0/24"),
+	}
+	if change != nil {
+		change(&config)
+	}
+	kubelet := NewKubelet(config)
+	c.running.Go(c.ctx, "kubelet", kubelet.Run)
+	return kubelet
+}
+
+// create creates a pod and returns it as the server answered.
+func (c *cluster) create(name string, change func(*corev1.Pod)) *corev1.Pod {
+	c.t.Helper()
+	pod := testPod(name, change)
+	pod.ResourceVersion, pod.UID, pod.Spec.NodeName = "", "", ""
+	created := &corev1.Pod{}
+	c.must(c.client.Post().Namespace("default").Resource("pods").Body(pod).Do(c.ctx).Into(created))
+	return created
+}
+
+func (c *cluster) get(name string) *corev1.Pod {
+	c.t.Helper()
+	pod := &corev1.Pod{}
+	c.must(c.client.Get().Namespace("default").Resource("pods").Name(name).Do(c.ctx).Into(pod))
+	return pod
+}
+
+func (c *cluster) delete(name string, options *metav1.DeleteOptions) {
+	c.t.Helper()
+	c.must(c.client.Delete().Namespace("default").Resource("pods").Name(name).Body(options).Do(c.ctx).Error())
+}
+
+// observer is one more client that watches, and keeps what it sees.
+type observer struct {
+	mu   sync.Mutex // guards seen
+	seen []string   // "ADDED a 3"
+}
+
+// observe watches pods from now on.
+func (c *cluster) observe(options func(*metav1.ListOptions)) *observer {
+	c.t.Helper()
+	lw := listwatch.NewListWatch(c.newClient("observer"), "pods", metav1.NamespaceAll, options)
+	w, err := lw.Watch(c.ctx, metav1.ListOptions{ResourceVersion: "0"})
+	c.must(err)
+	o := &observer{}
+	c.running.Go(c.ctx, "observer", func(ctx context.Context) {
+		defer w.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case event, ok := <-w.ResultChan():
+				if !ok {
+					return
+				}
+				o.see(event)
+			}
+		}
+	})
+	return o
+}
+
+func (o *observer) see(event watch.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	object, err := meta.Accessor(event.Object)
+	if err != nil {
+		o.seen = append(o.seen, fmt.Sprintf("%s %v", event.Type, event.Object))
+		return
+	}
+	o.seen = append(o.seen, fmt.Sprintf("%s %s %s", event.Type, object.GetName(), object.GetResourceVersion()))
+}
+
+// expect compares what was seen so far.
+func (o *observer) expect(t *testing.T, who string, want ...string) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Equal(o.seen, want) {
+		t.Errorf("%s saw\n%q, want\n%q", who, o.seen, want)
+	}
+}
+
+func onNode(name string) func(*metav1.ListOptions) {
+	return func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName=" + name }
+}
+
+// settle lets the cluster run for d and come to rest.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// TestTheLifeOfOnePodIsKnownInAdvance is the story of the map: a pod that runs to its end. Who sees what, and as which
+// type, follows from the selectors alone.
+func TestTheLifeOfOnePodIsKnownInAdvance(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		all := c.observe(nil)
+		scheduler := c.observe(SchedulerOptions)
+		node1, node2 := c.observe(onNode("node1")), c.observe(onNode("node2"))
+		c.schedule(nil)
+		c.node("node1", nil)
+		c.node("node2", nil)
+		synctest.Wait()
+
+		created := c.create("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever })
+		settle(20 * time.Second)
+		first := 0
+		_, err := fmt.Sscan(created.ResourceVersion, &first)
+		c.must(err)
+		// r1 created, r2 bound, r3 arrived, r4 running, r5 succeeded
+		rv := func(typ string, n int) string { return fmt.Sprintf("%s a %d", typ, first+n-1) }
+		pod := c.get("a")
+		if pod.Status.Phase != corev1.PodSucceeded || pod.ResourceVersion != fmt.Sprint(first+4) {
+			t.Fatalf("a is %s at %s, want Succeeded at %d", pod.Status.Phase, pod.ResourceVersion, first+4)
+		}
+		// Nothing runs any more, so there is nothing to wait for. Still a deletion is two writes: r6 sets deletionTimestamp,
+		// with a grace period of 0, and r7 is the end.
+		c.delete("a", metav1.NewDeleteOptions(30))
+		settle(time.Second)
+
+		all.expect(t, "who watches all pods", rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5), rv("MODIFIED", 6), rv("DELETED", 7))
+		// To the scheduler's selector the pod is gone when it has succeeded, with the version of that change.
+		scheduler.expect(t, "the scheduler", rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("DELETED", 5))
+		// To its node it is new when it is bound.
+		node1.expect(t, "node1", rv("ADDED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5), rv("MODIFIED", 6), rv("DELETED", 7))
+		node2.expect(t, "node2")
+	})
+}
+
+func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		node1 := c.observe(onNode("node1"))
+		c.schedule(nil)
+		c.node("node1", func(k *KubeletConfig) { k.StopAfter = 5 * time.Second })
+		synctest.Wait()
+		c.create("a", nil)
+		settle(2 * time.Second)
+		if pod := c.get("a"); pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.244.1.1" {
+			t.Fatalf("a is %s at %q, want Running at 10.244.1.1", pod.Status.Phase, pod.Status.PodIP)
+		}
+		c.delete("a", &metav1.DeleteOptions{})
+		settle(5*time.Second - 1)
+		if pod := c.get("a"); pod.DeletionTimestamp == nil {
+			t.Error("a has no deletionTimestamp while it stops")
+		}
+		settle(1)
+		node1.mu.Lock()
+		defer node1.mu.Unlock()
+		var types []string
+		for _, seen := range node1.seen {
+			var typ string
+			fmt.Sscan(seen, &typ)
+			types = append(types, typ)
+		}
+		// bound, arrived, running, to be deleted, no grace left, gone
+		if want := []string{"ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"}; !slices.Equal(types, want) {
+			t.Errorf("node1 saw %v, want %v", types, want)
+		}
+	})
+}
+
+func TestABurstOfPodsIsSpreadOverTheNodes(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		scheduler := c.schedule(func(s *SchedulerConfig) { s.Nodes = []string{"node1", "node2", "node3"} })
+		synctest.Wait()
+		for i := range 30 {
+			c.create(fmt.Sprint("p", i), nil)
+		}
+		settle(time.Second)
+		want := map[string]int{"node1": 10, "node2": 10, "node3": 10}
+		if got := scheduler.Snapshot(); !maps.Equal(got.Nodes, want) || got.Queue.Len+got.Queue.Waiting+len(got.Queue.Processing) != 0 {
+			t.Errorf("after a burst: %+v, want nodes %v and an empty queue", got, want)
+		}
+	})
+}
+
+func TestAPodForAnotherSchedulerIsLeftAlone(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.schedule(nil)
+		synctest.Wait()
+		c.create("a", func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" })
+		settle(time.Minute)
+		if pod := c.get("a"); pod.Spec.NodeName != "" {
+			t.Errorf("a was bound to %q", pod.Spec.NodeName)
+		}
+	})
+}
+
+// TestTwoSchedulersBindAPodOnce lets two of them race for every pod. The loser is refused, tries again, and then sees.
+func TestTwoSchedulersBindAPodOnce(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		one := c.schedule(func(s *SchedulerConfig) { s.Nodes = []string{"node1"} })
+		two := c.schedule(func(s *SchedulerConfig) { s.Nodes, s.Probe = []string{"node2"}, nil })
+		all := c.observe(nil)
+		synctest.Wait()
+		const n = 20
+		for i := range n {
+			c.create(fmt.Sprint("p", i), nil)
+		}
+		settle(time.Minute)
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if len(all.seen) != 2*n { // created and bound, once each
+			t.Errorf("%d events for %d pods, want two each:\n%q", len(all.seen), n, all.seen)
+		}
+		// However the races went, both know where every pod is.
+		if got, same := one.Snapshot().Nodes, two.Snapshot().Nodes; got["node1"]+got["node2"] != n || !maps.Equal(got, same) {
+			t.Errorf("one counts %v, the other %v, want the same %d pods", got, same, n)
+		}
+	})
+}
+
+// TestAKubeletThatLooksAtAnOldStateIsRefused changes the pod while the kubelet waits to start it, in a way that its cache
+// cannot know yet, and expects that no change is lost.
+func TestAKubeletThatLooksAtAnOldStateIsRefused(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.schedule(nil)
+		kubelet := c.node("node1", nil)
+		synctest.Wait()
+		c.create("a", nil)
+		settle(500 * time.Millisecond) // arrived; the kubelet will start it at 1 s
+		old := c.get("a")
+		stale := old.DeepCopy()
+		stale.Labels = map[string]string{"new": "label"}
+		c.must(c.client.Put().Namespace("default").Resource("pods").Name("a").Body(stale).Do(c.ctx).Error())
+		setRunning(&old.Status, old, "10.9.9.9", time.Now())
+		if err := kubelet.updateStatus(c.ctx, old); err == nil {
+			t.Error("a status decided about an old state was accepted")
+		}
+		settle(2 * time.Second)
+		pod := c.get("a")
+		if pod.Status.Phase != corev1.PodRunning || pod.Labels["new"] != "label" || pod.Status.PodIP == "10.9.9.9" {
+			t.Errorf("a is %s with labels %v at %s", pod.Status.Phase, pod.Labels, pod.Status.PodIP)
+		}
+	})
+}
+
+func TestAKubeletThatStartsAnewTakesUpWhatItFinds(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.schedule(nil)
+		synctest.Wait()
+		c.create("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever })
+		c.create("b", nil)
+		settle(time.Hour) // bound, but nobody is there
+		c.node("node1", nil)
+		c.node("node2", nil)
+		settle(30 * time.Second)
+		if a, b := c.get("a"), c.get("b"); a.Status.Phase != corev1.PodSucceeded || b.Status.Phase != corev1.PodRunning {
+			t.Errorf("a is %s and b is %s, want Succeeded and Running", a.Status.Phase, b.Status.Phase)
+		}
+	})
+}
+
+func TestProbesTellWhatAControllerDid(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.schedule(nil)
+		c.node("node1", nil)
+		synctest.Wait()
+		c.create("a", nil)
+		settle(5 * time.Second)
+		records, _ := c.log.Since(nil, 0, 1000)
+		var told []string
+		for _, r := range records {
+			if r.Point == probe.Reconciled || r.Point == probe.WorkRetry {
+				told = append(told, r.Subject+": "+r.Text)
+			}
+		}
+		for _, want := range []string{
+			"scheduler: default/a is bound to node1", "kubelet-node1: default/a: admit is done",
+			"kubelet-node1: it will start then", "kubelet-node1: default/a: start is done",
+			"kubelet-node1: default/a is Running: nothing to do",
+		} {
+			if !slices.Contains(told, want) {
+				t.Errorf("nobody said %q; said was %q", want, told)
+			}
+		}
+	})
+}
