@@ -5,7 +5,8 @@
 //
 //   - An object's resource version is the etcd revision that last wrote it, a list's the one it was read at. It is
 //     never stored, but known from where the bytes were found.
-//   - A watch delivers events in revision order, each once, until it ends; it ends when its context does, or after one
+//   - A watch delivers changes in revision order, each once, until it ends. An initial state comes before them, all of
+//     one revision, in key order. A watch ends when its context does, or after one
 //     ERROR event. Its channel is closed exactly once, after every goroutine of the watch has ended.
 //   - Calls last as long as their context. This package sets no deadline and reads no clock, but for the [Compactor],
 //     which is given one.
