@@ -483,7 +483,11 @@ func TestTransformation(t *testing.T) {
 			if err := q.Replace([]any{pod("c", 5)}, "5"); err != nil {
 				t.Fatal(err)
 			}
-			q.Resync()
+			drain(q, c, true)
+			q.Resync() // c was transformed before it was stored
+			if got := q.Snapshot().Len; got == 0 {
+				t.Error("nothing is synced")
+			}
 			if diff := cmp.Diff(tc.want, seen); diff != "" {
 				t.Errorf("transformed (-want +got):\n%s", diff)
 			}

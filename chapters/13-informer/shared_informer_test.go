@@ -660,6 +660,20 @@ func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 	})
 }
 
+func TestNothingIsKeptAliveByTheLastBatch(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		b.server.set("a")
+		synctest.Wait()
+		b.end()
+		for i, txn := range b.deltas.txns[:cap(b.deltas.txns)] {
+			if txn.Object != nil || txn.Old != nil {
+				t.Errorf("slot %d: %v", i, txn)
+			}
+		}
+	})
+}
+
 func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer("a")
