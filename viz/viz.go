@@ -34,6 +34,10 @@ type Config struct {
 	Hosts []string
 	// Clock paces the feed and the fold; nil: the real one. Never the world's clock: a page shows a held world, too.
 	Clock clock.WithTicker
+	// Replay says that the log is a recording: nothing runs that could be acted on.
+	Replay bool
+	// AdvanceClock moves the pipeline's clock, if that moves only from the page; nil: it runs by itself.
+	AdvanceClock func(d time.Duration)
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -88,6 +92,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/watchers", u.listWatchers)
 	router.Post("/viz/watchers", u.addWatcher)
 	router.Delete("/viz/watchers/{id}", u.removeWatcher)
+	router.Post("/viz/clock", u.advanceClock)
 	router.Get("/viz/assets/*", u.assets.serve)
 	if book := u.config.Book; book != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))

@@ -202,9 +202,14 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	q.transfer(false, Token{}, q.Cap)
 }
 
-// update puts an object on the shelf, or takes it off.
+// update puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it was
+// replaced, and nothing is known of the rows.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
+	if r.Key == "" {
+		sh.Rows = []Row{}
+		return
+	}
 	key := bound(r.Key)
 	rows := sh.Rows[:0]
 	for _, row := range sh.Rows {

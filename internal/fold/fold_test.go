@@ -125,12 +125,14 @@ func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
 
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 	s := folded(in(
+		rec(probe.IndexerUpdated, "informer", "Added", "default/z", 1, 1),
+		rec(probe.IndexerUpdated, "informer", "Replaced", "", 1, 0), // the whole store
 		rec(probe.IndexerUpdated, "informer", "Added", "default/a", 1, 1),
 		rec(probe.IndexerUpdated, "informer", "Added", "default/b", 2, 2),
 		rec(probe.IndexerUpdated, "informer", "Updated", "default/a", 3, 2),
 		rec(probe.IndexerUpdated, "informer", "Deleted", "default/b", 4, 1),
 	))
-	want := &Shelf{N: 1, Rows: []Row{{Key: "default/a", Type: "Updated", RV: 3, Seq: 3}}}
+	want := &Shelf{N: 1, Rows: []Row{{Key: "default/a", Type: "Updated", RV: 3, Seq: 5}}}
 	if diff := cmp.Diff(want, s.Resources["pods"].Shelves["indexer"]); diff != "" {
 		t.Errorf("indexer (-want +got):\n%s", diff)
 	}

@@ -263,9 +263,13 @@ function takeResult(res, r) {
   transfer(q, false, null, q.cap);
 }
 
-// updateShelf puts an object on the shelf, or takes it off.
+// updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store.
 function updateShelf(shelf, r, n) {
   shelf.n = n;
+  if (!r.key) {
+    shelf.rows = [];
+    return;
+  }
   const key = bound(r.key);
   shelf.rows = shelf.rows.filter((row) => row.key !== key);
   if (!(r.type ?? "").toUpperCase().startsWith("DELETE")) {

@@ -21,6 +21,7 @@ export function newMotion(canvas, scene, infos) {
   const g = scene.geometry;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const reduced = () => still.matches;
+  const orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
   const anomalies = new Set([...infos.values()].filter((info) => info.anomaly).map((info) => info.name));
   const chains = new Map(); // where an event was seen last, and until when it is on its way there
   let hops = [];
@@ -48,20 +49,24 @@ export function newMotion(canvas, scene, infos) {
     canvas.height = Math.round(box.height * scale);
   }
 
-  // hop sends a token from where its chain (or its parent's) left it to `to`.
+  // hop sends a token from where its chain (or its parent's) left it to `to`. The two sides of a channel write down
+  // their moments in either order; on the path there is only one, so a hop to before where the event is, is none.
   function hop(now, chainId, parents, from, to, r, look = {}) {
     let chain = look.fresh ? undefined : chains.get(chainId);
+    const order = orders.get(look.as ?? r.point) ?? 0;
+    if (chain && order < chain.order) return;
     for (const id of parents) chain ??= chains.get(id);
     const known = chain && now - chain.free < forgotten;
     const begin = known ? [chain.x, chain.y] : from;
     const t0 = known ? Math.max(now, chain.free) : now;
     if (t0 - now > farBehind / (1 + level)) {
-      chains.set(chainId, { x: to[0], y: to[1], free: t0 });
+      chains.set(chainId, { x: to[0], y: to[1], free: t0, order });
       return;
     }
     const distance = Math.hypot(to[0] - begin[0], to[1] - begin[1]);
+    if (distance < 1) return;
     const ms = Math.min(longest, Math.max(shortest, distance / pace)) / (1 + level * 0.6);
-    chains.set(chainId, { x: to[0], y: to[1], free: t0 + ms });
+    chains.set(chainId, { x: to[0], y: to[1], free: t0 + ms, order });
     if (hops.length >= alive && !look.always) return;
     hops.push({
       a: begin, b: to, bend: look.bend ?? "across", t0, t1: t0 + ms, shape: shapeOf(r.type),
@@ -111,6 +116,7 @@ export function newMotion(canvas, scene, infos) {
       hop(now, `request|${r.seq}`, [], [g.loopX - 22, g.serverAxis], a.http, { type: "" });
     },
     TxnCommitted(r, now) {
+      if (!chains.has(id(r))) hop(now, id(r), [], a.http, [a.http[0] + 1, a.http[1]], r, { as: "RequestReceived" });
       hop(now, id(r), [], a.http, a.etcd, r, { label: label(r) });
       flash(now, id(r), a.etcd, "stored");
     },
@@ -122,11 +128,13 @@ export function newMotion(canvas, scene, infos) {
     Etcd3ResultSent: (r, now) => hop(now, id(r), [], a.decode, a["etcd3-result"], r),
     ReflectorReceived(r, now) {
       if (r.subject === "cacher") {
-        hop(now, id(r), [], a["etcd3-result"], a["etcd3-out"], r, { bend: "straight" });
-        hop(now, id(r), [], a["etcd3-out"], [g.ring.x - g.ring.out - 8, a["etcd3-out"][1]], r, { bend: "straight" });
+        const look = { bend: "straight", as: "Etcd3ResultSent" };
+        hop(now, id(r), [], a["etcd3-result"], a["etcd3-out"], r, look);
+        hop(now, id(r), [], a["etcd3-out"], [g.ring.x - g.ring.out - 8, a["etcd3-out"][1]], r, look);
         return;
       }
-      hop(now, id(r, "informer"), [id(r, "wire")], a["wire-client"], a.reflector, r, { label: label(r), bend: "straight" });
+      if (r.subject !== scene.informer) return;
+      hop(now, id(r, "informer"), [], a["wire-client"], a.reflector, r, { label: label(r), bend: "straight" });
     },
     RingAppend(r, now) {
       const spot = scene.slotSpot((r.args?.[1] ?? 1) - 1);
@@ -140,27 +148,28 @@ export function newMotion(canvas, scene, infos) {
       hop(now, id(r), [], a["incoming-out"], a.dispatch, r, { bend: "straight", label: label(r) });
     },
     InputSent: (r, now) => hop(now, id(r, r.subject), [id(r)], a.dispatch, spotOf("watchers", r.subject, "input", 0), r),
-    InputReceived: (r, now) => hop(now, id(r, r.subject), [], a.dispatch, spotOf("watchers", r.subject, "input", 1), r, { bend: "straight" }),
+    InputReceived: (r, now) => hop(now, id(r, r.subject), [id(r)], a.dispatch, spotOf("watchers", r.subject, "input", 1), r, { bend: "straight" }),
     WatcherFiltered(r, now) {
       const [x, y] = spotOf("watchers", r.subject, "input", 1);
       hop(now, id(r, r.subject), [], [x, y], [x + 4, y + 22], r, { bend: "straight", fades: true });
     },
     ResultSent: (r, now) =>
-      hop(now, id(r, r.subject), [], spotOf("watchers", r.subject, "input", 1), spotOf("watchers", r.subject, "result", 0), r, { bend: "straight" }),
+      hop(now, id(r, r.subject), [id(r)], spotOf("watchers", r.subject, "input", 1), spotOf("watchers", r.subject, "result", 0), r, { bend: "straight" }),
     ResultReceived: (r, now) =>
       hop(now, id(r, r.subject), [], spotOf("watchers", r.subject, "result", 0), spotOf("watchers", r.subject, "result", 1), r, { bend: "straight" }),
     FrameWritten(r, now) {
+      if (ours(r)) return; // drawn when the client has it: one token, one crossing
       const from = spotOf("watchers", r.subject, "result", 1);
-      if (!ours(r)) {
-        hop(now, id(r, r.subject), [], from, [g.width + 4, from[1]], r, { bend: "straight", fades: true });
-        return;
-      }
-      hop(now, id(r, r.subject), [], from, [g.wireX, from[1]], r, { bend: "straight" });
-      hop(now, id(r, r.subject), [], from, a.wire, r, { bend: "straight", label: label(r) });
-      chains.set(id(r, "wire"), chains.get(id(r, r.subject)));
+      hop(now, id(r, r.subject), [], from, [g.width + 4, from[1]], r, { bend: "straight", fades: true });
     },
     FrameDecoded(r, now) {
-      hop(now, id(r, "informer"), [id(r, "wire")], a.wire, [g.wireX, g.clientAxis], r, { bend: "straight", label: label(r) });
+      if (r.subject !== scene.informer) return; // another client's: it left the picture at the edge
+      const watcher = [...scene.lanes.watchers.keys()].find((subject) => ours({ subject })) ?? "";
+      const from = spotOf("watchers", watcher, "result", 1);
+      const parents = [id(r, watcher)];
+      hop(now, id(r, "informer"), parents, from, [g.wireX, from[1]], r, { bend: "straight" });
+      hop(now, id(r, "informer"), parents, a.wire, a.wire, r, { bend: "straight", label: label(r) });
+      hop(now, id(r, "informer"), parents, a.wire, [g.wireX, g.clientAxis], r, { bend: "straight", label: label(r) });
     },
     FIFOAdded: (r, now) => hop(now, id(r, "informer"), [], a.reflector, a.fifo, r, { bend: "straight" }),
     FIFOPopped: (r, now) => hop(now, id(r, "informer"), [], a.fifo, a["fifo-out"], r, { bend: "straight", label: label(r) }),
@@ -168,24 +177,32 @@ export function newMotion(canvas, scene, infos) {
       hop(now, id(r, "informer"), [], a["fifo-out"], a.indexer, r, { bend: "straight", label: label(r) });
       flash(now, id(r, "informer"), a.indexer, "stored");
     },
-    Distributed: (r, now) => hop(now, id(r, "informer"), [], a.indexer, a.processor, r, { bend: "straight" }),
-    AddSent: (r, now) => hop(now, id(r, r.subject), [id(r, "informer")], a.processor, spotOf("listeners", r.subject, "add", 0.5), r),
+    AddSent(r, now) {
+      // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
+      hop(now, id(r, "informer"), [], a.indexer, a.processor, r, { bend: "straight", as: "Distributed" });
+      hop(now, id(r, r.subject), [id(r, "informer")], a.processor, spotOf("listeners", r.subject, "add", 0.5), r);
+    },
     PendingPushed: (r, now) =>
-      hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "pending", 0.2), r, { bend: "straight" }),
+      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "pending", 0.2), r, { bend: "straight" }),
     PendingPopped: (r, now) =>
       hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "pending", 0.5), spotOf("listeners", r.subject, "pending", 1), r, { bend: "straight" }),
     NextSent: (r, now) =>
-      hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "next", 0.5), r, { bend: "straight" }),
+      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "next", 0.5), r, { bend: "straight" }),
     HandlerCalled(r, now) {
       const y = spotOf("listeners", r.subject, "next", 1)[1];
       const spot = [g.boxes.handler.X + g.boxes.handler.W / 2, y];
-      hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "next", 1), spot, r, { bend: "straight", colour: "delivered", label: label(r) });
+      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "next", 1), spot, r, { bend: "straight", colour: "delivered", label: label(r) });
       flash(now, id(r, r.subject), spot, "delivered", 20);
       chains.set(`called|${objectKey(r.key ?? "")}`, chains.get(id(r, r.subject)));
     },
     WorkAdded(r, now) {
       const key = objectKey(r.key ?? "");
       const to = spotOf("workqueues", r.subject, "workqueue", 0);
+      if (scene.lanes.workqueues.get(r.subject)?.lane?.subject.counts.ReflectorWatching) {
+        chains.delete(`work|${key}|${r.subject}`);
+        flash(now, "", to, "moving", 12); // its owner watches by itself: the key did not come through these handlers
+        return;
+      }
       hop(now, `work|${key}|${r.subject}`, [`called|${key}`], [g.boxes.handler.X, to[1]], to, { ...r, type: "Sync" }, { fresh: true });
     },
     WorkGot: (r, now) => {
@@ -195,9 +212,9 @@ export function newMotion(canvas, scene, infos) {
     Reconciled(r, now) {
       if (!/bound|done|created|deleted/.test(r.text ?? "")) return; // nothing was written: nothing goes up the loop
       const chain = `work|${objectKey(r.key ?? "")}|${r.subject}`;
-      hop(now, chain, [], [g.boxes.workqueue.X, g.clientAxis], [g.loopX, g.clientAxis - 14], { type: "Sync" }, { bend: "straight" });
-      hop(now, chain, [], a.loop, [g.loopX, g.serverAxis + 10], { type: "Sync" }, { bend: "straight" });
-      hop(now, chain, [], a.loop, a.http, { type: "Sync" }, { bend: "straight" });
+      hop(now, chain, [], [g.boxes.workqueue.X, g.clientAxis], [g.loopX, g.clientAxis - 14], { ...r, type: "Sync" }, { bend: "straight" });
+      hop(now, chain, [], a.loop, [g.loopX, g.serverAxis + 10], { ...r, type: "Sync" }, { bend: "straight" });
+      hop(now, chain, [], a.loop, a.http, { ...r, type: "Sync" }, { bend: "straight" });
       chains.delete(chain);
     },
     WatcherForced(r, now) {

@@ -74,7 +74,7 @@ function showServer(scene, res, general) {
   mark(scene.stations.get("dispatch"), "blocked", blocked);
   const budget = blocked ? dispatch.vars.budget : 100;
   text(scene, "dispatch.budget", blocked ? `${budget} ms left` : "up to 100 ms");
-  put(scene.root.querySelector("#battery"), "width", Math.round(1.76 * Math.min(100, Math.max(0, budget))));
+  put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, Math.max(0, budget))));
   const wire = res.stations.wire;
   text(scene, "wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
 }
@@ -294,7 +294,7 @@ function wayIn(el, kind, i, size, g) {
   const path = el.querySelector(".way-in");
   if (!path) return;
   const box = kind === "watchers" ? g.boxes.watcher : g.boxes.listener;
-  const [from, to] = kind === "watchers" ? [961 - box.X, 0] : [g.boxes.processor.X - box.X, 302];
+  const [from, to] = kind === "watchers" ? [929 - box.X, 0] : [g.boxes.processor.X - box.X, 302];
   const y = (kind === "watchers" ? g.serverAxis : g.clientAxis) - box.Y - i * size.height;
   const middle = (from + to) / 2;
   put(path, "d", `M${from} ${y}C${middle} ${y} ${middle} 26 ${to} 26`);
@@ -316,6 +316,14 @@ export function agentOf(subject) {
   return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
 }
 
+// squeeze shortens a name to n characters from its middle: names differ at their ends.
+function squeeze(name, n) {
+  const all = Array.from(name);
+  if (all.length <= n) return name;
+  const tail = Math.ceil((n - 1) * 0.6);
+  return all.slice(0, n - 1 - tail).join("") + "…" + all.slice(-tail).join("");
+}
+
 function showWatchers(scene, res) {
   const list = opened(res, "watcher");
   const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
@@ -324,10 +332,12 @@ function showWatchers(scene, res) {
   text(scene, "wire.streams", list.length === 1 ? "1 stream" : `${list.length} streams`);
   for (const [id, subject] of list) {
     const el = scene.lanes.watchers.get(id);
-    say(el.querySelector(".name"), cut(`${id} ${agentOf(subject).replace(/^listwatch-/, "")}`, 13));
-    put(el, "aria-label", cut(`${id}: ${subject.texts.WireOpened ?? subject.texts.WatcherAdded ?? ""}`, 200));
+    say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
+    const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
+    put(el, "aria-label", words);
+    say(el.querySelector("title"), words);
     const end = agentOf(subject).includes("informer") ? scene.geometry.wireX : scene.geometry.width + 6;
-    put(el.querySelector(".way-out"), "d", `M190 26H${end - scene.geometry.boxes.watcher.X}`);
+    put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
     const capacity = subject.vars.capacity ?? 0;
     showPipe(scene, el.querySelector('[data-queue="input"]'), subject.queues.input, capacity);
     showPipe(scene, el.querySelector('[data-queue="result"]'), subject.queues.result, capacity);
@@ -335,21 +345,16 @@ function showWatchers(scene, res) {
 }
 
 function showClient(scene, res) {
-  const reflector = Object.entries(res.subjects).find(([id, s]) => s.kind === "" && id !== "cacher" && id !== "" && reads(s))?.[1];
+  scene.informer = Object.entries(res.subjects).find(([, s]) => s.queues.fifo)?.[0] ?? "informer";
+  const reflector = res.subjects[scene.informer];
   text(scene, "reflector.state", reflector ? stateOf(reflector) : "–");
   text(scene, "reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
-  let fifo = null;
-  for (const subject of Object.values(res.subjects)) fifo = subject.queues.fifo ?? fifo;
+  const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
   text(scene, "fifo.high", fifo?.high ? `most: ${fifo.high}` : "");
   showShelf(scene, "indexer", res.shelves.indexer);
   const n = res.stations.processor?.vars.listeners;
   text(scene, "processor.listeners", n === undefined ? "" : `${n} of them`);
-}
-
-function reads(subject) {
-  const c = subject.counts;
-  return Boolean(c.ReflectorReceived || c.ReflectorListed || c.ReflectorWatching || c.ReflectorBackoff);
 }
 
 function stateOf(subject) {
@@ -362,7 +367,7 @@ function stateOf(subject) {
     case "ReflectorListed":
       return "listed";
     default:
-      return "watching";
+      return subject.counts.ReflectorWatching ? "watching" : "starting";
   }
 }
 
@@ -389,8 +394,10 @@ function showWorkqueues(scene, res) {
   text(scene, "workqueue.more", more(hidden));
   for (const [id, subject] of list) {
     const el = scene.lanes.workqueues.get(id);
-    say(el.querySelector(".name"), cut(id, 20));
-    put(el, "aria-label", cut(subject.texts.Reconciled ?? id, 200));
+    say(el.querySelector(".name"), cut(id, 18));
+    const words = cut(subject.texts.Reconciled ?? id, 200);
+    put(el, "aria-label", words);
+    say(el.querySelector("title"), words);
     showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0);
   }
 }

@@ -127,7 +127,7 @@ function showMode(word, title) {
   const mode = document.querySelector("#mode");
   put(mode, "data-state", word);
   put(mode, "title", title);
-  const words = { live: "live", reconnecting: "reconnecting", silent: "process stopped?" };
+  const words = { live: document.body.dataset.mode, reconnecting: "reconnecting", silent: "process stopped?" };
   const lost = state.lost > 0 ? `, ${state.lost} records lost` : "";
   say(document.querySelector("#mode-text"), (words[word] ?? word) + lost);
 }
