@@ -47,7 +47,7 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	}
 	log := probe.NewLog(clock.RealClock{}, max(len(records), probe.DefaultLogSize))
 	o.recorded = header.Switches
-	ui, err := newUI(o, listener, viz.Config{Log: log})
+	ui, err := newUI(o, listener, viz.Config{Log: log, Replay: true})
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,8 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 		Snapshot: func() any { return p.Snapshot() },
 		World:    world{p.Client.Watchers},
 		API:      p.Server.Handler(),
+
+		AdvanceClock: clk.advance(),
 	})
 	if err != nil {
 		return err

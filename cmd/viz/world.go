@@ -76,11 +76,10 @@ func (c *worldClock) runUntilReady() (stop func()) {
 	}
 }
 
-// advance moves a manual clock. It returns false if the clock is real.
-func (c *worldClock) advance(d time.Duration) bool {
+// advance returns what moves the clock, nil if it runs by itself.
+func (c *worldClock) advance() func(time.Duration) {
 	if c.manual == nil {
-		return false
+		return nil
 	}
-	c.manual.Step(d)
-	return true
+	return c.manual.Step
 }

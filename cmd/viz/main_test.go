@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait for a fact of the running program.
+const patience = 30 * time.Second
+
+// program is a running run.
+type program struct {
+	url    string
+	stop   context.CancelFunc
+	status chan int // sent once, when run has returned
+	stderr *strings.Builder
+}
+
+// start runs the program with args on a free port, and returns when it has printed its line.
+func start(t *testing.T, args ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	p := &program{stop: cancel, status: make(chan int, 1), stderr: &strings.Builder{}}
+	go func() {
+		status := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), in, p.stderr)
+		in.Close()
+		p.status <- status
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !ok {
+		cancel()
+		t.Fatalf("first line: got %q, %v; status %d, stderr %q", line, err, <-p.status, p.stderr)
+	}
+	p.url = url
+	return p
+}
+
+// end stops the program as an interrupt would and returns its status.
+func (p *program) end(t *testing.T) int {
+	t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	p.stop()
+	select {
+	case status := <-p.status:
+		return status
+	case <-time.After(patience):
+		t.Fatal("the program does not end")
+		return -1
+	}
+}
+
+func (p *program) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	response, err := http.Get(p.url + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp) // Unix
+	t.Setenv("TMP", temp)    // Windows
+	p := start(t)
+	for path, want := range map[string]string{
+		"/":                   "data-station",
+		"/book/":              "listwatch",
+		"/book/06-cacher":     "Cacher",
+		"/viz/snapshot":       `"seq":`,
+		"/viz/state":          `"cachers"`,
+		"/api/v1/pods":        `"PodList"`,
+		"/version":            `"gitVersion"`,
+		"/readyz":             "ok",
+		"/metrics":            "# HELP",
+		"/api/v1/nodes":       `"NodeList"`,
+		"/viz/points":         "RingAppend",
+		"/viz/assets/fold.js": "",
+	} {
+		if code, body := p.get(t, path); code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("GET %s: got %d without %q", path, code, want)
+		}
+	}
+	if entries, _ := os.ReadDir(temp); len(entries) != 1 {
+		t.Errorf("while running: got %d temporary folders, want 1", len(entries))
+	}
+	if status := p.end(t); status != exitOK {
+		t.Errorf("status: got %d, want 0; stderr %q", status, p.stderr)
+	}
+	if entries, _ := os.ReadDir(temp); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestEverySwitchRuns(t *testing.T) {
+	for _, switches := range [][]string{
+		{"-fifo=delta"}, {"-initial=list"}, {"-dispatch=sequential"}, {"-etcd-watcher=etcd2"},
+		{"-storage-media-type=application/json"}, {"-ring-capacity=4"}, {"-clock=manual"}, {"-controllers=false", "-demo=false"},
+	} {
+		t.Run(strings.Join(switches, " "), func(t *testing.T) {
+			p := start(t, switches...)
+			name := strings.TrimLeft(strings.SplitN(switches[0], "=", 2)[0], "-")
+			value := strings.SplitN(switches[0], "=", 2)[1]
+			_, body := p.get(t, "/viz/snapshot")
+			var snapshot struct{ Switches map[string]string }
+			if err := json.Unmarshal([]byte(body), &snapshot); err != nil {
+				t.Fatal(err)
+			}
+			if got, shown := snapshot.Switches[name]; shown && got != value {
+				t.Errorf("the page says %s=%s, want %s", name, got, value)
+			}
+			p.createPod(t, "a")
+			if code, _ := p.get(t, "/api/v1/namespaces/default/pods/a"); code != http.StatusOK {
+				t.Errorf("get the pod: %d", code)
+			}
+			if status := p.end(t); status != exitOK {
+				t.Errorf("status: got %d; stderr %q", status, p.stderr)
+			}
+		})
+	}
+}
+
+func (p *program) createPod(t *testing.T, name string) {
+	t.Helper()
+	pod := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, name)
+	response, err := http.Post(p.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(pod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusCreated {
+		t.Fatalf("create %s: %d %s", name, response.StatusCode, body)
+	}
+}
+
+func TestDataInAFolderSurvives(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
+	p.createPod(t, "a")
+	if status := p.end(t); status != exitOK {
+		t.Fatalf("status: got %d; stderr %q", status, p.stderr)
+	}
+	p = start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
+	if code, _ := p.get(t, "/api/v1/namespaces/default/pods/a"); code != http.StatusOK {
+		t.Errorf("after a restart: %d", code)
+	}
+	// The folder is in use now, and a second program has to say so.
+	var stderr strings.Builder
+	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, io.Discard, &stderr)
+	if status != exitError || !strings.Contains(stderr.String(), "use") || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("second program: status %d, stderr %q", status, stderr.String())
+	}
+	if status := p.end(t); status != exitOK {
+		t.Errorf("status: got %d; stderr %q", status, p.stderr)
+	}
+}
+
+func TestARecordingIsReplayed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.gz")
+	p := start(t, "-record", file, "-demo=false", "-fifo=delta")
+	p.createPod(t, "recorded")
+	if status := p.end(t); status != exitOK {
+		t.Fatalf("status: got %d; stderr %q", status, p.stderr)
+	}
+	p = start(t, "-replay", file)
+	deadline := time.Now().Add(patience)
+	for {
+		_, body := p.get(t, "/viz/snapshot")
+		if strings.Contains(body, "default/recorded") && strings.Contains(body, `"fifo":"delta"`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the pod does not appear in the replay: %s", body)
+		}
+	}
+	if _, body := p.get(t, "/"); !strings.Contains(body, `data-mode="replay"`) {
+		t.Error("the page does not say that this is a replay")
+	}
+	if code, _ := p.get(t, "/api/v1/pods"); code != http.StatusNotFound {
+		t.Errorf("the API of a replay: got %d, want 404", code)
+	}
+	if status := p.end(t); status != exitOK {
+		t.Errorf("status: got %d; stderr %q", status, p.stderr)
+	}
+}
+
+func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free := []string{"-listen", "127.0.0.1:0"}
+	tests := []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"taken port", []string{"-listen", taken.Addr().String()}, exitError, "cannot listen on " + taken.Addr().String()},
+		{"no such flag", []string{"-no-such-flag"}, exitUsage, "-no-such-flag"},
+		{"argument", []string{"here"}, exitUsage, `unexpected argument "here"`},
+		{"address without port", []string{"-listen", "localhost"}, exitUsage, "missing port"},
+		{"unknown queue", []string{"-fifo=lifo"}, exitUsage, "want real or delta"},
+		{"negative ring", []string{"-ring-capacity=-1"}, exitUsage, "want 0 to 102400"},
+		{"two etcds", []string{"-data-dir=x", "-etcd-endpoints=y"}, exitUsage, "exclude each other"},
+		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
+		{"data dir is a file", append(free, "-data-dir", file), exitError, file},
+		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
+		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
+		{"no recording at all", append(free, "-replay", file), exitError, "not a recording"},
+		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			status := run(t.Context(), test.args, &stdout, &stderr)
+			if status != test.status || !strings.Contains(stderr.String(), test.want) {
+				t.Errorf("got status %d and %q, want %d and %q", status, stderr.String(), test.status, test.want)
+			}
+			if strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
+				t.Errorf("want one line on stderr and none on stdout, got %q and %q", stderr.String(), stdout.String())
+			}
+		})
+	}
+}
+
+func TestHelpListsEveryFlag(t *testing.T) {
+	var stderr strings.Builder
+	if status := run(t.Context(), []string{"-h"}, io.Discard, &stderr); status != exitOK {
+		t.Errorf("status: got %d, want 0", status)
+	}
+	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial", "dispatch", "etcd-watcher",
+		"storage-media-type", "ring-capacity", "record", "replay", "clock", "open"} {
+		if !strings.Contains(stderr.String(), "  -"+name) {
+			t.Errorf("-%s is not listed", name)
+		}
+	}
+}
+
+func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var stderr strings.Builder
+	warnIfOpen(listener, &stderr)
+	if stderr.Len() != 0 {
+		t.Errorf("loopback: got %q", stderr.String())
+	}
+	warnIfOpen(openListener{listener}, &stderr)
+	if !strings.Contains(stderr.String(), "warning: 192.0.2.1:80") {
+		t.Errorf("beyond loopback: got %q", stderr.String())
+	}
+}
+
+// openListener pretends to listen beyond loopback, which a test must not do.
+type openListener struct{ net.Listener }
+
+func (openListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} }
