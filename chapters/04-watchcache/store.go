@@ -17,7 +17,7 @@ type IndexFunc func(e *Element) string
 // store holds the current elements, ordered by key, and the indices over them.
 //
 // The order makes a list of one namespace a walk over neighbours, and paging a walk that begins in the middle. The
-// tree makes a copy of itself in constant time ([store.snapshot]) by sharing its nodes with the copy; whoever writes
+// tree makes a copy of itself in constant time ([store.snapshotLocked]) by sharing its nodes with the copy; whoever writes
 // next copies the few nodes on its way down.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer

@@ -87,7 +87,7 @@ func New(config Config) (*Cacher, error) {
 		GetAttrs:                  config.GetAttrs,
 		Indexers:                  c.trigger.listIndexers(),
 		EventHandler:              c.processEvent,
-		OnReplace:                 c.onReplace,
+		OnReplace:                 c.onReplaceLocked,
 		RequestWatchProgress:      config.Storage.RequestWatchProgress,
 		GetCurrentResourceVersion: config.Storage.GetCurrentResourceVersion,
 		Clock:                     config.Clock,
@@ -159,8 +159,8 @@ func (c *Cacher) startCaching(ctx context.Context) {
 	c.probe.Text(probe.CacherNotReady, reason, "", 0, generation)
 }
 
-// onReplace is called by the watchCache, under its lock, when the first state of a generation is in it.
-func (c *Cacher) onReplace(rv uint64) {
+// onReplaceLocked is called by the watchCache, under that one's lock, when the first state of a generation is in it.
+func (c *Cacher) onReplaceLocked(rv uint64) {
 	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
 	c.probe.At(probe.CacherReady, "", rv, generation)
 }
