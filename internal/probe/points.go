@@ -108,7 +108,7 @@ var points = [...]Info{
 		Says: "An etcd3 watch begins: {text}.",
 	},
 	WatchChanClosed: {
-		Name: "WatchChanClosed", Station: Etcd3, Op: Close, Lane: "watchChan.run",
+		Name: "WatchChanClosed", Station: Etcd3, Op: Close,
 		Fact: "all goroutines of the watchChan have ended and resultChan is closed",
 		Says: "The etcd3 watch has ended.",
 	},
@@ -118,17 +118,17 @@ var points = [...]Info{
 		Says: "The etcd3 watch fails: {text}.",
 	},
 	Etcd3IncomingSent: {
-		Name: "Etcd3IncomingSent", Station: Etcd3, Op: Send, Queue: "etcd3-incoming", Args: "len cap", Lane: "watchChan.startWatching",
+		Name: "Etcd3IncomingSent", Station: Etcd3, Op: Send, Queue: "etcd3-incoming", Args: "len cap",
 		Fact: "an etcd event has been parsed and queued for decoding",
 		Says: "Revision {rv} of {key} enters incomingEventChan.",
 	},
 	Etcd3IncomingReceived: {
-		Name: "Etcd3IncomingReceived", Station: Etcd3, Op: Recv, Queue: "etcd3-incoming", Args: "len cap", Lane: "watchChan.scheduleEventProcessing",
+		Name: "Etcd3IncomingReceived", Station: Etcd3, Op: Recv, Queue: "etcd3-incoming", Args: "len cap",
 		Fact: "the scheduler took the event and is about to start its decoder",
 		Says: "Revision {rv} of {key} leaves incomingEventChan to be decoded.",
 	},
 	Etcd3ResultSent: {
-		Name: "Etcd3ResultSent", Station: Etcd3, Op: Send, Queue: "etcd3-result", Args: "len cap", Lane: "watchChan.collectEventProcessing",
+		Name: "Etcd3ResultSent", Station: Etcd3, Op: Send, Queue: "etcd3-result", Args: "len cap",
 		Fact: "the event was decoded and stands in resultChan, in revision order",
 		Says: "{type} {key} at {rv} is decoded and enters resultChan.",
 	},
