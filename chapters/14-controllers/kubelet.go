@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +29,8 @@ type KubeletConfig struct {
 	Probe        *probe.Probe // bound to the subject as which the kubelet appears: "kubelet-node1"
 	UseWatchList bool         // as in [reflector.Config]
 
-	HostIP  string       // the node's address; default 192.168.0.1
-	PodCIDR netip.Prefix // where pods get their addresses from; default 10.244.0.0/16
+	HostIP  string       // the node's address; default 192.168.0.N, where N is the number at the end of NodeName
+	PodCIDR netip.Prefix // where pods get their addresses from; default 10.N.0.0/16
 
 	StartAfter  time.Duration // from the pod's arrival until its containers run; default 1 s
 	FinishAfter time.Duration // from then until they end, unless they are to run for ever; default 10 s
@@ -40,8 +42,6 @@ const (
 	defaultStartAfter  = time.Second
 	defaultFinishAfter = 10 * time.Second
 	defaultStopAfter   = time.Second
-	defaultHostIP      = "192.168.0.1"
-	defaultPodCIDR     = "10.244.0.0/16"
 )
 
 // Kubelet brings the pods of one node to life and to their end. There are no containers: it waits a little and says
@@ -90,11 +90,12 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 }
 
 func setKubeletDefaults(config *KubeletConfig) {
+	n := nodeNumber(config.NodeName)
 	if config.HostIP == "" {
-		config.HostIP = defaultHostIP
+		config.HostIP = netip.AddrFrom4([4]byte{192, 168, 0, n}).String()
 	}
 	if !config.PodCIDR.IsValid() {
-		config.PodCIDR = netip.MustParsePrefix(defaultPodCIDR)
+		config.PodCIDR = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, n, 0, 0}), 16)
 	}
 	if config.StartAfter == 0 {
 		config.StartAfter = defaultStartAfter
@@ -105,6 +106,17 @@ func setKubeletDefaults(config *KubeletConfig) {
 	if config.StopAfter == 0 {
 		config.StopAfter = defaultStopAfter
 	}
+}
+
+// nodeNumber returns the number at the end of a node's name, so that nodes with different numbers give out different
+// addresses; 0 if there is none that fits a byte.
+func nodeNumber(name string) byte {
+	digits := name[len(strings.TrimRight(name, "0123456789")):]
+	n, err := strconv.ParseUint(digits, 10, 8)
+	if err != nil {
+		return 0
+	}
+	return byte(n)
 }
 
 // onThisNode is what a kubelet asks for. A pod begins to match when it is bound, long after it was created, and so

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -136,4 +137,40 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	looks("default/b")
 	must(u.Replace([]any{testPod("d", nil)}, "2"))
 	looks("default/a", "default/c", "default/d") // a and c are gone, and that is news
+}
+
+func TestNodesGiveOutDifferentAddresses(t *testing.T) {
+	for _, c := range []struct{ node, hostIP, podCIDR string }{
+		{"node-1", "192.168.0.1", "10.1.0.0/16"},
+		{"node12", "192.168.0.12", "10.12.0.0/16"},
+		{"alone", "192.168.0.0", "10.0.0.0/16"},
+		{"node-999", "192.168.0.0", "10.0.0.0/16"},
+	} {
+		config := KubeletConfig{NodeName: c.node}
+		setKubeletDefaults(&config)
+		if config.HostIP != c.hostIP || config.PodCIDR.String() != c.podCIDR {
+			t.Errorf("%s is %s with pods in %s, want %s and %s", c.node, config.HostIP, config.PodCIDR, c.hostIP, c.podCIDR)
+		}
+	}
+}
+
+func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
+	config := KubeletConfig{PodCIDR: netip.MustParsePrefix("10.1.0.0/29")} // .1 to .7
+	k := &Kubelet{config: config, nextIP: config.PodCIDR.Addr(), store: &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{})}}
+	taken := map[string]bool{"10.1.0.2": true, "10.1.0.4": true}
+	for ip := range taken {
+		if err := k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		ip := k.allocateIP()
+		if taken[ip] || ip == "10.1.0.0" {
+			t.Errorf("%s was given out although it is taken", ip)
+		}
+		taken[ip] = true
+	}
+	if ip := k.allocateIP(); ip != "10.1.0.1" {
+		t.Errorf("after the range went around comes %s, want 10.1.0.1", ip)
+	}
 }
