@@ -3,7 +3,7 @@
 // What a page shows, live or replayed, is one function of what stands in the log: [State.Apply] over the records,
 // from the beginning or from a state that was kept as JSON. The function knows the stations only through the table
 // of points in package probe: a point's Op, Queue, Args and Opens say everything that a record does to the picture.
-// The few facts that the table cannot say are in one place, [State.applySpecial].
+// The few facts that the table cannot say are in one place, [Resource.applySpecial].
 //
 // The page has the same function a second time, in viz/assets/fold.js. The two are written to be read side by side,
 // function by function, and are held together by [State.Hash]: the same records must give the same hash.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ const root = "../.."
 var open = sync.OnceValues(func() (*Repo, error) {
 	repo, err := Open(os.DirFS(root))
 	if err == nil {
-		repo.Outside = sync.OnceValue(newOutside)().find
+		repo.Outside = newOutside(repo).find
 	}
 	return repo, err
 })
@@ -41,24 +42,53 @@ func TestTheHouseRulesAreKept(t *testing.T) {
 }
 
 // outside finds packages of other modules with the go command.
-type outside struct{ found map[string]*source.Package }
+type outside struct {
+	folders map[string]string          // import path → folder, asked for beforehand
+	parsed  map[string]*source.Package // nil: there is none
+}
 
-func newOutside() *outside { return &outside{found: make(map[string]*source.Package)} }
-
-func (o *outside) find(importPath string) *source.Package {
-	if pkg, ok := o.found[importPath]; ok {
-		return pkg
+// newOutside asks the go command once for everything that the repository imports. Others are asked for one by one.
+func newOutside(repo *Repo) *outside {
+	imports := make(map[string]bool)
+	for _, pkg := range repo.Tree.Packages {
+		for _, file := range pkg.Files {
+			for _, imported := range file.Imports() {
+				imports[imported] = imported != "C"
+			}
+		}
 	}
-	o.found[importPath] = nil
-	list := exec.Command("go", "list", "-f", "{{.Dir}}", importPath)
+	return &outside{folders: goList(slices.Sorted(maps.Keys(imports))...), parsed: make(map[string]*source.Package)}
+}
+
+// goList returns the folders of packages; those that do not exist are left out.
+func goList(importPaths ...string) map[string]string {
+	list := exec.Command("go", append([]string{"list", "-e", "-find", "-f", "{{.ImportPath}}\t{{.Dir}}"}, importPaths...)...)
 	list.Dir = root
-	dir, err := list.Output()
+	out, err := list.Output()
 	if err != nil {
 		return nil
 	}
-	files := fstest.MapFS{} // the package alone, without the folders below it
-	names, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "*.go"))
-	if err != nil {
+	folders := make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		importPath, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		folders[importPath] = dir
+	}
+	return folders
+}
+
+// find returns the package at an import path: it alone, without the folders below it.
+func (o *outside) find(importPath string) *source.Package {
+	if pkg, ok := o.parsed[importPath]; ok {
+		return pkg
+	}
+	o.parsed[importPath] = nil
+	dir := o.folders[importPath]
+	if dir == "" {
+		dir = goList(importPath)[importPath]
+	}
+	files := fstest.MapFS{}
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || dir == "" {
 		return nil
 	}
 	for _, name := range names {
@@ -67,9 +97,9 @@ func (o *outside) find(importPath string) *source.Package {
 		}
 	}
 	if tree, err := source.Parse(files); err == nil {
-		o.found[importPath] = tree.In(".")
+		o.parsed[importPath] = tree.In(".")
 	}
-	return o.found[importPath]
+	return o.parsed[importPath]
 }
 
 // sound is a small repository that keeps all rules that look at files one by one.
@@ -243,7 +273,7 @@ func TestAMomentThatIsNotOneLineIsFound(t *testing.T) {
 
 func TestALinkOutOfTheModuleIsFollowed(t *testing.T) {
 	repo := seeded(t, map[string]string{"viz/x.go": "package viz\n\nimport \"net/http\"\n\n// See [http.Client], [http.Header.Get], [sync.Mutex], [http.Gone42] and [http.Client.Nothing].\nvar _ http.Client\n"})
-	repo.Outside = newOutside().find
+	repo.Outside = newOutside(repo).find
 	var got []string
 	for _, fault := range checkDocLinks(repo) {
 		if strings.HasPrefix(fault.Where, "viz/") {
