@@ -34,15 +34,20 @@ func (s *server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 		if watching {
 			verb = "watch"
 		}
-		done := s.metrics.begin(s.clock, to.scope, verb, watching)
+		count := s.metrics.begin(s.clock, to.scope, verb, watching)
+		// Deferred, because cutting a connection is done by a panic.
+		defer s.answered(recorder, line, count)
 		if watching {
 			s.recovering(recorder, r, handler)
 		} else {
 			s.limited(recorder, r, handler)
 		}
-		done(recorder.status)
-		s.probe.Text(probe.RequestAnswered, line, "", 0, recorder.status)
 	}
+}
+
+func (s *server) answered(recorder *statusRecorder, line string, count func(code int)) {
+	count(recorder.status)
+	s.probe.Text(probe.RequestAnswered, line, "", 0, recorder.status)
 }
 
 // isWatch reports whether a request will go on for long, judged by its URL alone: if its options turn out to be

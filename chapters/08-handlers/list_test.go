@@ -32,6 +32,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"watch, match and continue":            {podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", 422, "Invalid", "resourceVersionMatch"},
 		"deprecated watch, checked as a list":  {"/api/v1/watch/pods?sendInitialEvents=true", 422, "Invalid", "sendInitialEvents"},
 		"list, version":                        {podsPath + "?resourceVersion=x", 400, "BadRequest", ""},
+		"watch, version":                       {podsPath + "?watch=1&resourceVersion=x", 400, "BadRequest", ""},
 		"list, continue":                       {podsPath + "?continue=x", 400, "BadRequest", ""},
 		"limit":                                {podsPath + "?limit=x", 400, "BadRequest", ""},
 		"label selector":                       {podsPath + "?labelSelector=a,,b", 400, "BadRequest", ""},

@@ -69,6 +69,9 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 		t.Fatal(err)
 	}
 	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096)}
+	for range firstVersion {
+		a.etcd.Put("/elsewhere", nil)
+	}
 	root := probe.New(a.log)
 	storages := map[string]Storage{}
 	for _, r := range registry.Resources() {
@@ -114,6 +117,9 @@ func (a *api) serve() *http.Client {
 	})
 	return client
 }
+
+// firstVersion is how many revisions there are before the API is.
+const firstVersion = 5
 
 const podsPath = "/api/v1/namespaces/default/pods"
 

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 // next returns the next frame of a stream.
@@ -142,6 +144,60 @@ func TestAWatchOnACacheThatIsNotReadyIsToldToComeBack(t *testing.T) {
 		status := wantStatus(t, w, 429, metav1.StatusReasonTooManyRequests)
 		if w.Header().Get("Retry-After") == "" || status.Details.RetryAfterSeconds < 1 {
 			t.Errorf("got Retry-After %q, details %+v", w.Header().Get("Retry-After"), status.Details)
+		}
+	})
+}
+
+func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newCachedAPI(t)
+		for _, accept := range []string{"application/json", tableV1} {
+			w := a.do("GET", podsPath+"?watch=1&resourceVersion=1", "", "Accept", accept)
+			f := next(t, bufio.NewScanner(w.Body))
+			status := into[metav1.Status](t, strings.NewReader(string(f.Object)))
+			if w.Code != 200 || f.Type != watch.Error || status.Code != 410 || status.Reason != metav1.StatusReasonExpired {
+				t.Errorf("%s: got %d, %s %+v", accept, w.Code, f.Type, status)
+			}
+		}
+	})
+}
+
+func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const watchers, events = 20, 100
+		a := newCachedAPI(t)
+		client := a.serve()
+		streams := make(chan string, watchers) // sent by the readers, never closed; room for all
+		var group routine.Group
+		for range watchers {
+			group.Go(t.Context(), "test.reader", func(context.Context) {
+				response, err := client.Get("http://api" + podsPath + "?watch=1&timeoutSeconds=60")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer response.Body.Close()
+				body, err := io.ReadAll(response.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				streams <- string(body)
+			})
+		}
+		synctest.Wait()
+		for i := range events {
+			a.create(strings.Replace(podA, `"a"`, fmt.Sprintf("%q", fmt.Sprint("p", i)), 1))
+			synctest.Wait() // in a bubble no time passes, so nobody has any to catch up
+		}
+		group.Wait()
+		first := <-streams
+		if got := strings.Count(first, "\n"); got != events {
+			t.Errorf("got %d events, want %d", got, events)
+		}
+		for range watchers - 1 {
+			if other := <-streams; other != first {
+				t.Error("two watchers saw different streams")
+			}
 		}
 	})
 }

@@ -1,0 +1,58 @@
+package handlers
+
+import (
+	"net/url"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
+
+func FuzzListOptions(f *testing.F) {
+	f.Add("1", "Exact", "a=b", "metadata.name=a", "c", "1", "1", "true")
+	f.Add("-1", "", "a in (b,c),!d", "spec.nodeName!=x", "", "-5", "99999999999999999999", "")
+	f.Add("18446744073709551616", "NotOlderThan", "=", "a\\,b=c", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", "", "x")
+	f.Fuzz(func(t *testing.T, version, match, labels, fields, token, limit, timeout, initial string) {
+		a := newAPI(t)
+		query := url.Values{}
+		for name, value := range map[string]string{
+			"resourceVersion": version, "resourceVersionMatch": match, "labelSelector": labels, "fieldSelector": fields,
+			"continue": token, "limit": limit, "timeoutSeconds": timeout, "sendInitialEvents": initial,
+		} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		if w := a.do("GET", podsPath+"?"+query.Encode(), ""); w.Code >= 500 && w.Code != 504 {
+			t.Errorf("?%s: got %d %s", query.Encode(), w.Code, w.Body)
+		}
+	})
+}
+
+func FuzzBodies(f *testing.F) {
+	f.Add("application/json", []byte(podA))
+	f.Add("application/yaml", []byte("kind: Pod\nmetadata: {name: a}\n"))
+	f.Add("application/vnd.kubernetes.protobuf", []byte("k8s\x00\n\x06\n\x02v1\x12\x00"))
+	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
+		a := newAPI(t)
+		if w := a.do("POST", podsPath, string(body), "Content-Type", contentType); w.Code >= 500 {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func FuzzPatches(f *testing.F) {
+	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, `{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`} {
+		f.Add(i, []byte(patch))
+	}
+	f.Fuzz(func(t *testing.T, kind int, patch []byte) {
+		a := newAPI(t)
+		a.create(podA)
+		contentType := patchTypes[uint(kind)%uint(len(patchTypes))]
+		w := a.do("PATCH", podsPath+"/a", string(patch), "Content-Type", contentType)
+		if w.Code >= 500 {
+			t.Errorf("%s %s: got %d %s", contentType, patch, w.Code, into[metav1.Status](t, w.Body).Message)
+		}
+	})
+}
