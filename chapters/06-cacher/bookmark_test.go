@@ -138,6 +138,9 @@ func TestBookmarkBucketsForgetStoppedWatchers(t *testing.T) {
 			seen(w)
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		f.mu.RLock()
+		defer f.mu.RUnlock()
 		if n := len(f.bookmarkWatchers.buckets); n != 0 {
 			t.Errorf("%d buckets are left", n)
 		}

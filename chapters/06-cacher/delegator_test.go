@@ -61,14 +61,14 @@ func TestWhoAnswersAList(t *testing.T) {
 			{"selector", "", selecting("0", "", "metadata.name=b"), "b @4", false},
 			{"one", "/default/b", single, "b @4", false},
 		} {
-			before := f.raw.lists
+			before := f.raw.lists()
 			out := &corev1.PodList{}
 			if err := f.store.GetList(f.ctx, prefix+c.key, c.opts, out); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
 			}
 			f.is(c.name, []string{summary(out)}, c.want)
-			if byStorage := f.raw.lists > before; byStorage != c.byStorage {
+			if byStorage := f.raw.lists() > before; byStorage != c.byStorage {
 				t.Errorf("%s: answered by the storage: %v", c.name, byStorage)
 			}
 			if out.Items == nil {
@@ -181,13 +181,13 @@ func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T
 	run(t, nil, func(f *fixture) {
 		f.create("default/a")
 		synctest.Wait()
-		f.raw.noProgress = true
+		f.raw.dropProgress()
 		f.etcd.Put("/registry/nodes/n1", []byte("{}"))
-		start, before := time.Now(), f.raw.lists
+		start, before := time.Now(), f.raw.lists()
 		items, rv := f.list("", everything(""))
 		f.is("items", items, "default/a 2")
-		if rv != "3" || f.raw.lists != before+1 || time.Since(start) != 3*time.Second {
-			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.lists-before)
+		if rv != "3" || f.raw.lists() != before+1 || time.Since(start) != 3*time.Second {
+			t.Errorf("at %s after %v, %d lists", rv, time.Since(start), f.raw.lists()-before)
 		}
 	})
 }
@@ -255,11 +255,11 @@ func TestWhoAnswersAGet(t *testing.T) {
 		f.create("default/a", "app=x")
 		synctest.Wait()
 		get := func(id, rv string, ignore bool) (*corev1.Pod, bool, error) {
-			before := f.raw.gets
+			before := f.raw.gets()
 			out := &corev1.Pod{}
 			out.Name = "was here before"
 			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore}, out)
-			return out, f.raw.gets > before, err
+			return out, f.raw.gets() > before, err
 		}
 		if p, byStorage, err := get("default/a", "", false); err != nil || !byStorage || p.Name != "a" {
 			t.Errorf("newest: %v, %v, %v", p.Name, byStorage, err)
@@ -330,7 +330,7 @@ func TestErrorsOfTheStorageArePassedOn(t *testing.T) {
 			t.Errorf("create: %v", err)
 		}
 		away := errors.New("away")
-		f.raw.listErr = away
+		f.raw.fail(away)
 		if err := f.store.GetList(f.ctx, prefix, exactly("1"), newPodList()); err != nil && !errors.Is(err, away) {
 			t.Errorf("list: %v", err)
 		}

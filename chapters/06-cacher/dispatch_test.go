@@ -238,7 +238,9 @@ func TestAMoveReachesTheWatchersOfBothValuesAndNoOthers(t *testing.T) {
 		}
 		all.Stop()
 		synctest.Wait()
-		if s := f.Snapshot(); len(s.Watchers) != 0 || len(f.watchers.valueWatchers) != 0 || len(f.watchers.allWatchers) != 0 {
+		f.mu.RLock()
+		defer f.mu.RUnlock()
+		if len(f.watchers.valueWatchers) != 0 || len(f.watchers.allWatchers) != 0 {
 			t.Error("watchers are left in the books")
 		}
 	})
@@ -258,7 +260,7 @@ func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
 		}
 		other.Stop()
 		synctest.Wait()
-		if n := len(f.watchersToStop); n != 1 {
+		if n := f.deferredStops(); n != 1 {
 			t.Errorf("%d stops wait for the end of the dispatch, want 1", n)
 		}
 		slow.Stop() // does not make the dispatch end sooner
@@ -270,6 +272,12 @@ func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
 		seen(slow)
 		seen(other)
 	})
+}
+
+func (f *fixture) deferredStops() int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.watchersToStop)
 }
 
 // A send on a closed input panics; this is where it would.

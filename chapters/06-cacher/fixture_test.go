@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -95,47 +96,88 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	return fix
 }
 
-// gatedStorage is a storage that a test can break.
+// gatedStorage is a storage that a test can break, and that counts.
 type gatedStorage struct {
 	storage.Interface
-	noProgress   bool  // progress requests are lost
-	listErr      error // every list fails
-	watchErr     error // every watch fails
-	lists, gets  int
-	currentCalls int
-	suggested    []runtime.Object
+
+	mu         sync.Mutex // guards the fields below
+	noProgress bool       // progress requests are lost
+	err        error      // every list and every watch fails
+	nLists     int
+	nGets      int
+	suggested  []runtime.Object
+}
+
+// fail makes every list and every watch fail with err; nil heals.
+func (g *gatedStorage) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = err
+}
+
+func (g *gatedStorage) dropProgress() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.noProgress = true
+}
+
+func (g *gatedStorage) lists() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.nLists
+}
+
+func (g *gatedStorage) gets() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.nGets
+}
+
+func (g *gatedStorage) count(n *int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	*n++
+	return g.err
 }
 
 func (g *gatedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
-	g.lists++
-	if g.listErr != nil {
-		return g.listErr
+	if err := g.count(&g.nLists); err != nil {
+		return err
 	}
 	return g.Interface.GetList(ctx, key, opts, out)
 }
 
 func (g *gatedStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	g.gets++
+	g.count(&g.nGets)
 	return g.Interface.Get(ctx, key, opts, out)
 }
 
 func (g *gatedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	if g.watchErr != nil {
-		return nil, g.watchErr
+	if err := g.count(new(int)); err != nil {
+		return nil, err
 	}
 	return g.Interface.Watch(ctx, key, opts)
 }
 
 func (g *gatedStorage) RequestWatchProgress(ctx context.Context) error {
-	if g.noProgress {
+	g.mu.Lock()
+	lost := g.noProgress
+	g.mu.Unlock()
+	if lost {
 		return nil
 	}
 	return g.Interface.RequestWatchProgress(ctx)
 }
 
 func (g *gatedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
-	g.suggested = append(g.suggested, cached)
+	g.suggest(cached)
 	return g.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached)
+}
+
+func (g *gatedStorage) suggest(cached runtime.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.suggested = append(g.suggested, cached)
 }
 
 func newPod() runtime.Object     { return &corev1.Pod{} }

@@ -45,8 +45,7 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 	run(t, nil, func(f *fixture) {
 		rv := f.create("default/a")
 		w := f.watch("", everything(rv))
-		f.raw.listErr = errors.New("etcd is away")
-		f.raw.watchErr = f.raw.listErr
+		f.raw.fail(errors.New("etcd is away"))
 		f.expire()
 		if _, err := f.store.Watch(f.ctx, prefix, everything(rv)); !apierrors.IsTooManyRequests(err) {
 			t.Errorf("while away: got %v, want 429", err)
@@ -54,7 +53,7 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 		time.Sleep(5 * time.Second)
 		f.is("the watch", seen(w), "closed")
 		f.create("default/b")
-		f.raw.listErr, f.raw.watchErr = nil, nil
+		f.raw.fail(nil)
 		time.Sleep(2 * time.Second)
 		s := f.Snapshot()
 		if !s.Ready || s.Generation != 2 || s.Cache.ListResourceVersion != 3 {
