@@ -29,12 +29,8 @@ func (s *server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 		recorder := &statusRecorder{ResponseWriter: w}
 		line := r.Method + " " + r.URL.RequestURI()
 		s.probe.Text(probe.RequestReceived, line, "", 0)
-		verb := to.verb
 		watching := isWatch(to, r)
-		if watching {
-			verb = "watch"
-		}
-		count := s.metrics.begin(s.clock, to.scope, verb, watching)
+		count := s.metrics.begin(s.clock, to, r, watching)
 		// Deferred, because cutting a connection is done by a panic.
 		defer s.answered(recorder, line, count)
 		if watching {

@@ -140,10 +140,14 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	a.do("GET", podsPath+"/b", "")
+	a.do("GET", podsPath, "")
+	a.do("GET", "/api/v1/pods", "")
 	body := a.do("GET", "/metrics", "").Body.String()
 	for _, want := range []string{
 		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="POST",version="v1"} 1`,
 		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
 		`apiserver_request_duration_seconds_count{`,
 	} {
 		if !strings.Contains(body, want) {

@@ -65,30 +65,36 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// labels returns the values that every request's metrics begin with.
-func requestLabels(s *scope, verb string) []string {
+// requestLabels returns the values that every request's metrics begin with.
+func requestLabels(s *scope, r *http.Request, verb string) []string {
 	if s == nil {
-		return []string{verb, "", "", "", "", "", "apiserver"}
+		return []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
 	}
-	return []string{verb, "", "v1", s.resource.Name, s.subresource, scopeOf(s, verb), "apiserver"}
+	return []string{upstreamVerbs[verb], "", "v1", s.resource.Name, s.subresource, scopeOf(s, r, verb), "apiserver"}
 }
 
-// scopeOf says what a request is about: one object, or the collection it is in.
-func scopeOf(s *scope, verb string) string {
-	switch verb {
-	case "list", "watch", "deletecollection":
-		if s.resource.Namespaced {
-			return "namespace"
-		}
-		return "cluster"
-	default:
+// scopeOf says what a request is about: one object, one namespace, or everything.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: CleanScope
+func scopeOf(s *scope, r *http.Request, verb string) string {
+	namespace, name := s.namespaceAndName(r)
+	switch {
+	case name != "" || verb == "create":
 		return "resource"
+	case namespace != "":
+		return "namespace"
+	default:
+		return "cluster"
 	}
 }
 
 // begin counts a request in. The function it returns counts it out.
-func (m *metrics) begin(clock clock.PassiveClock, s *scope, verb string, watching bool) func(code int) {
-	labels := requestLabels(s, upstreamVerbs[verb])
+func (m *metrics) begin(clock clock.PassiveClock, to route, r *http.Request, watching bool) func(code int) {
+	verb := to.verb
+	if watching {
+		verb = "watch"
+	}
+	labels := requestLabels(to.scope, r, verb)
 	started := clock.Now()
 	if watching {
 		m.longRunning.WithLabelValues(labels...).Inc()
@@ -114,6 +120,6 @@ func (m *metrics) watchEvent(s *scope, bytes int) {
 	m.watchSizes.WithLabelValues("", "v1", s.resource.Name).Observe(float64(bytes))
 }
 
-func (m *metrics) watchListDone(s *scope, took time.Duration) {
-	m.watchListTime.WithLabelValues("", "v1", s.resource.Name, scopeOf(s, "watch")).Observe(took.Seconds())
+func (m *metrics) watchListDone(s *scope, where string, took time.Duration) {
+	m.watchListTime.WithLabelValues("", "v1", s.resource.Name, where).Observe(took.Seconds())
 }

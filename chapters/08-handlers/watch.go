@@ -25,6 +25,7 @@ type WatchServer struct {
 	watchList bool // the client waits for the bookmark that ends the initial events
 	media     mediaType
 	probe     *probe.Probe // of the watcher
+	where     string       // what the watch is about, for the metrics
 
 	// Owned by HandleHTTP.
 	encoder *watchEncoder
@@ -50,6 +51,7 @@ func (s *scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		watchList: watchList,
 		media:     media,
 		probe:     probe.Of(watching),
+		where:     scopeOf(s, r, "watch"),
 		encoder:   newWatchEncoder(r.Context(), s, media, options),
 		started:   s.server.clock.Now(),
 	}, nil
@@ -130,7 +132,7 @@ func (s *WatchServer) observeWatchList(obj runtime.Object) {
 		return
 	}
 	s.watchList = false
-	s.scope.server.metrics.watchListDone(s.scope, s.scope.server.clock.Since(s.started))
+	s.scope.server.metrics.watchListDone(s.scope, s.where, s.scope.server.clock.Since(s.started))
 }
 
 // identify returns the storage key and the resource version of an event's object, for the probes; nothing if they are

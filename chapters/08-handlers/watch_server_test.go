@@ -1,0 +1,170 @@
+package handlers
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+)
+
+// counting is a response that counts its writes and flushes.
+type counting struct {
+	httptest.ResponseRecorder
+	trace []string
+}
+
+func (c *counting) WriteHeader(int) { c.trace = append(c.trace, "headers") }
+func (c *counting) Flush()          { c.trace = append(c.trace, "flush") }
+func (c *counting) Write(p []byte) (int, error) {
+	c.trace = append(c.trace, "write")
+	return c.ResponseRecorder.Body.Write(p)
+}
+
+// serveWatch serves what is queued in a fake watch, and its end.
+func serveWatch(t *testing.T, s *scope, accept string, watching *watch.FakeWatcher, w http.ResponseWriter) *WatchServer {
+	t.Helper()
+	r := request(t, podsPath+"?watch=1")
+	r.Header.Set("Accept", accept)
+	output, err := negotiateOutput(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := s.newWatchServer(r, watching, time.Hour, output, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.HandleHTTP(w, r); err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+func watchScope(t *testing.T) *scope {
+	s := podScope(t)
+	s.server = &server{clock: clock.RealClock{}, metrics: newMetrics(nil)}
+	return s
+}
+
+func TestABacklogIsFlushedOnce(t *testing.T) {
+	watching := watch.NewFakeWithChanSize(3, false)
+	for _, name := range []string{"a", "b", "c"} {
+		watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	watching.Stop()
+	w := &counting{ResponseRecorder: *httptest.NewRecorder()}
+	serveWatch(t, watchScope(t), "application/json", watching, w)
+	if want := []string{"headers", "flush", "write", "write", "write", "flush"}; !slices.Equal(w.trace, want) {
+		t.Errorf("got %v, want %v", w.trace, want)
+	}
+}
+
+func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
+	watching := watch.NewFakeWithChanSize(5, false)
+	watching.Error(&metav1.Status{Status: "Failure", Code: 410, Reason: metav1.StatusReasonExpired})
+	watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})
+	watching.Modify(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"}})
+	watching.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "3", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+	watching.Stop()
+	w := httptest.NewRecorder()
+	s := watchScope(t)
+	s.storage = tables(t)
+	serveWatch(t, s, tableV1, watching, w)
+	lines := bufio.NewScanner(w.Body)
+	if status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object))); status.Kind != "Status" || status.Code != 410 {
+		t.Errorf("error: got %+v", status)
+	}
+	for i, wantColumns := range []bool{true, false, false} {
+		table := into[metav1.Table](t, strings.NewReader(string(next(t, lines).Object)))
+		if table.Kind != "Table" || (len(table.ColumnDefinitions) > 0) != wantColumns || len(table.Rows) != 1 {
+			t.Errorf("table %d: got %+v", i, table)
+		}
+		var row metav1.PartialObjectMetadata
+		if err := json.Unmarshal(table.Rows[0].Object.Raw, &row); err != nil || row.Kind != "PartialObjectMetadata" || row.APIVersion != "meta.k8s.io/v1" {
+			t.Errorf("row %d: got %+v, %v", i, row, err)
+		}
+	}
+}
+
+// cached is an object that keeps its encodings and counts how often it is encoded.
+type cached struct {
+	runtime.Object
+	frames  map[runtime.Identifier]string
+	encoded int
+}
+
+func (c *cached) GetObject() runtime.Object { return c.Object }
+
+func (c *cached) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+	if _, ok := c.frames[id]; !ok {
+		var b strings.Builder
+		c.encoded++
+		if err := encode(c.Object, &b); err != nil {
+			return err
+		}
+		c.frames[id] = b.String()
+	}
+	_, err := io.WriteString(w, c.frames[id])
+	return err
+}
+
+func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
+	object := &cached{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, frames: map[runtime.Identifier]string{}}
+	bodies := map[string]bool{}
+	s := watchScope(t)
+	s.storage = tables(t)
+	for range 5 {
+		watching := watch.NewFakeWithChanSize(1, false)
+		watching.Add(object)
+		watching.Stop()
+		w := httptest.NewRecorder()
+		serveWatch(t, s, "application/json", watching, w)
+		bodies[w.Body.String()] = true
+	}
+	if object.encoded != 1 || len(bodies) != 1 {
+		t.Errorf("got %d encodings and %d different streams", object.encoded, len(bodies))
+	}
+	watching := watch.NewFakeWithChanSize(2, false)
+	watching.Add(object)
+	watching.Add(object)
+	watching.Stop()
+	serveWatch(t, s, tableV1, watching, httptest.NewRecorder())
+	if object.encoded != 3 {
+		t.Errorf("a table with headers and one without: got %d encodings in all, want 3", object.encoded)
+	}
+}
+
+func TestSharedObjectsAreNotTouched(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	watching := watch.NewFakeWithChanSize(1, false)
+	watching.Add(pod)
+	watching.Stop()
+	serveWatch(t, watchScope(t), "application/json", watching, httptest.NewRecorder())
+	if pod.Kind != "" {
+		t.Errorf("the object was given the kind %q", pod.Kind)
+	}
+}
+
+func TestAWriterThatCannotFlushIsAnError(t *testing.T) {
+	s := watchScope(t)
+	r := request(t, podsPath)
+	output, _ := negotiateOutput(r)
+	server, err := s.newWatchServer(r, watch.NewFake(), time.Hour, output, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w struct{ http.ResponseWriter }
+	if err := server.HandleHTTP(w, r); err == nil {
+		t.Error("got no error")
+	}
+}
