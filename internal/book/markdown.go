@@ -108,22 +108,20 @@ func (d *document) paragraph(node *ast.Paragraph) {
 
 // text returns the words of a node without their markup.
 func (d *document) text(node ast.Node) string {
+	switch node := node.(type) {
+	case *ast.Text:
+		words := string(node.Value(d.src))
+		if node.SoftLineBreak() {
+			words += " "
+		}
+		return words
+	case *ast.String:
+		return string(node.Value)
+	}
 	var out strings.Builder
-	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch node := node.(type) {
-		case *ast.Text:
-			out.Write(node.Value(d.src))
-			if node.SoftLineBreak() {
-				out.WriteByte(' ')
-			}
-		case *ast.String:
-			out.Write(node.Value)
-		}
-		return ast.WalkContinue, nil
-	})
+	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
+		out.WriteString(d.text(child))
+	}
 	return out.String()
 }
 

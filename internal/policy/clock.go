@@ -33,16 +33,15 @@ func checkClock(repo *Repo) []Fault {
 func wallClockIn(repo *Repo, file *source.File) []Fault {
 	var faults []Fault
 	imports := file.Imports()
-	ast.Inspect(file.AST, func(node ast.Node) bool {
+	for node := range ast.Preorder(file.AST) {
 		selector, ok := node.(*ast.SelectorExpr)
 		if !ok {
-			return true
+			continue
 		}
 		pkg, ok := selector.X.(*ast.Ident)
 		if ok && slices.Contains(wallClock[imports[pkg.Name]], selector.Sel.Name) {
 			faults = append(faults, fault(file.Path, repo.Tree.Line(node.Pos()), "%s.%s: take the time from the injected clock", pkg.Name, selector.Sel.Name))
 		}
-		return true
-	})
+	}
 	return faults
 }

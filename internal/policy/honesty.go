@@ -3,7 +3,6 @@ package policy
 import (
 	"go/ast"
 	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,16 +19,15 @@ func checkSkips(repo *Repo) []Fault {
 			if !file.Test {
 				continue
 			}
-			ast.Inspect(file.AST, func(node ast.Node) bool {
+			for node := range ast.Preorder(file.AST) {
 				call, ok := node.(*ast.CallExpr)
 				if !ok {
-					return true
+					continue
 				}
 				if method, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(skips, method.Sel.Name) {
 					faults = append(faults, fault(file.Path, repo.Tree.Line(node.Pos()), "%s: every test runs everywhere", method.Sel.Name))
 				}
-				return true
-			})
+			}
 		}
 	}
 	return faults
@@ -41,27 +39,31 @@ var openEnd = regexp.MustCompile(`\b(TODO|FIXME|XXX|HACK)\b`)
 // checkOpenEnds refuses them in chapters: a reader cannot tell what is meant to be missing. Open ends go to the
 // README's section on what upstream does more.
 func checkOpenEnds(repo *Repo) []Fault {
+	var names []string
+	for _, pattern := range []string{"chapters/*.go", "chapters/*/*.go", "chapters/*/*.md"} {
+		found, err := fs.Glob(repo.FS, pattern)
+		if err != nil {
+			return []Fault{fault(pattern, 0, "%v", err)}
+		}
+		names = append(names, found...)
+	}
 	var faults []Fault
-	err := fs.WalkDir(repo.FS, "chapters", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if ext := path.Ext(name); entry.IsDir() || ext != ".go" && ext != ".md" {
-			return nil
-		}
-		text, err := fs.ReadFile(repo.FS, name)
-		if err != nil {
-			return err
-		}
-		for i, line := range strings.Split(string(text), "\n") {
-			if word := openEnd.FindString(line); word != "" {
-				faults = append(faults, fault(name, i+1, "%s in a chapter", word))
-			}
-		}
-		return nil
-	})
+	for _, name := range names {
+		faults = append(faults, openEndsIn(repo, name)...)
+	}
+	return faults
+}
+
+func openEndsIn(repo *Repo, name string) []Fault {
+	text, err := fs.ReadFile(repo.FS, name)
 	if err != nil {
-		faults = append(faults, fault("chapters", 0, "%v", err))
+		return []Fault{fault(name, 0, "%v", err)}
+	}
+	var faults []Fault
+	for i, line := range strings.Split(string(text), "\n") {
+		if word := openEnd.FindString(line); word != "" {
+			faults = append(faults, fault(name, i+1, "%s in a chapter", word))
+		}
 	}
 	return faults
 }
@@ -92,33 +94,30 @@ func checkLeaks(repo *Repo) []Fault {
 
 // goroutineLine returns a line on which the file starts a goroutine: a go statement, or a method Go of a group. 0: none.
 func goroutineLine(repo *Repo, file *source.File) int {
-	line := 0
-	ast.Inspect(file.AST, func(node ast.Node) bool {
+	for node := range ast.Preorder(file.AST) {
 		switch node := node.(type) {
 		case *ast.GoStmt:
-			line = repo.Tree.Line(node.Pos())
+			return repo.Tree.Line(node.Pos())
 		case *ast.CallExpr:
 			if method, ok := node.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Go" {
-				line = repo.Tree.Line(node.Pos())
+				return repo.Tree.Line(node.Pos())
 			}
 		}
-		return line == 0
-	})
-	return line
+	}
+	return 0
 }
 
 // mentions reports whether a file uses a name of an imported package.
 func mentions(file *source.File, importPath, name string) bool {
 	imports := file.Imports()
-	found := false
-	ast.Inspect(file.AST, func(node ast.Node) bool {
+	for node := range ast.Preorder(file.AST) {
 		selector, ok := node.(*ast.SelectorExpr)
-		if !ok {
+		if !ok || selector.Sel.Name != name {
+			continue
+		}
+		if pkg, ok := selector.X.(*ast.Ident); ok && imports[pkg.Name] == importPath {
 			return true
 		}
-		pkg, ok := selector.X.(*ast.Ident)
-		found = found || ok && imports[pkg.Name] == importPath && selector.Sel.Name == name
-		return true
-	})
-	return found
+	}
+	return false
 }

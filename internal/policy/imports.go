@@ -46,15 +46,15 @@ var originals = []string{"k8s.io/client-go", "k8s.io/apiserver", "k8s.io/kuberne
 // read chapter 6.
 func checkChapterImports(repo *Repo) []Fault {
 	var faults []Fault
-	eachImport(repo, func(pkg *source.Package, file *source.File, line int, imported string) {
-		number := chapterNumber(pkg.Dir)
+	for _, each := range importsOf(repo) {
+		number := chapterNumber(each.pkg.Dir)
 		if number == 0 {
-			return
+			continue
 		}
-		if reason := refuse(repo, number, file.Test, imported); reason != "" {
-			faults = append(faults, fault(file.Path, line, "imports %s: %s", imported, reason))
+		if reason := refuse(repo, number, each.file.Test, each.path); reason != "" {
+			faults = append(faults, each.fault(reason))
 		}
-	})
+	}
 	return faults
 }
 
@@ -107,17 +107,17 @@ func leaf(repo *Repo, dir string) bool {
 // imports viz; the originals stay outside.
 func checkLayers(repo *Repo) []Fault {
 	var faults []Fault
-	eachImport(repo, func(pkg *source.Package, file *source.File, line int, imported string) {
-		ours := strings.TrimPrefix(imported, Module+"/")
+	for _, each := range importsOf(repo) {
+		ours := strings.TrimPrefix(each.path, Module+"/")
 		switch {
-		case slices.ContainsFunc(originals, func(original string) bool { return within(original, imported) }):
-			faults = append(faults, fault(file.Path, line, "imports %s: the original is compared with only in internal/compat", imported))
-		case pkg.Dir == "viz" && !file.Test && chapterNumber(ours) > 0:
-			faults = append(faults, fault(file.Path, line, "imports %s: the page reads the log and Snapshots, nothing else", imported))
-		case strings.HasPrefix(pkg.Dir, "internal/") && (ours == "viz" || strings.HasPrefix(ours, "cmd/")):
-			faults = append(faults, fault(file.Path, line, "imports %s: nothing below knows the page", imported))
+		case slices.ContainsFunc(originals, func(original string) bool { return within(original, each.path) }):
+			faults = append(faults, each.fault("the original is compared with only in internal/compat"))
+		case each.pkg.Dir == "viz" && !each.file.Test && chapterNumber(ours) > 0:
+			faults = append(faults, each.fault("the page reads the log and Snapshots, nothing else"))
+		case strings.HasPrefix(each.pkg.Dir, "internal/") && (ours == "viz" || strings.HasPrefix(ours, "cmd/")):
+			faults = append(faults, each.fault("nothing below knows the page"))
 		}
-	})
+	}
 	return faults
 }
 
@@ -133,14 +133,28 @@ func checkPackageNames(repo *Repo) []Fault {
 	return faults
 }
 
-func eachImport(repo *Repo, visit func(pkg *source.Package, file *source.File, line int, imported string)) {
+// importing is one import.
+type importing struct {
+	pkg  *source.Package
+	file *source.File
+	line int
+	path string
+}
+
+func (i importing) fault(reason string) Fault {
+	return fault(i.file.Path, i.line, "imports %s: %s", i.path, reason)
+}
+
+func importsOf(repo *Repo) []importing {
+	var all []importing
 	for _, pkg := range repo.Tree.Packages {
 		for _, file := range pkg.Files {
 			for _, spec := range file.AST.Imports {
-				visit(pkg, file, repo.Tree.Line(spec.Pos()), strings.Trim(spec.Path.Value, `"`))
+				all = append(all, importing{pkg, file, repo.Tree.Line(spec.Pos()), strings.Trim(spec.Path.Value, `"`)})
 			}
 		}
 	}
+	return all
 }
 
 func inModule(modules map[string]string, imported string) bool {

@@ -19,28 +19,40 @@ func holdsLock(fn *ast.FuncDecl, pos token.Pos) bool {
 	if fn.Body == nil {
 		return false
 	}
-	held := false
-	ast.Inspect(fn.Body, func(node ast.Node) bool {
-		switch node := node.(type) {
-		case *ast.DeferStmt:
-			return false
-		case *ast.FuncLit:
-			return node.Pos() <= pos && pos < node.End() // another function's locks are not ours
-		case *ast.BlockStmt:
-			return node.Pos() <= pos && pos < node.End() || !leaves(node.List)
-		case *ast.CommClause:
-			return node.Pos() <= pos && pos < node.End() || !leaves(node.Body)
-		case *ast.CaseClause:
-			return node.Pos() <= pos && pos < node.End() || !leaves(node.Body)
-		case *ast.CallExpr:
-			if node.Pos() < pos {
-				held = afterCall(node, held)
-			}
-		}
-		return true
-	})
-	return held
+	walk := &lockWalk{pos: pos}
+	ast.Inspect(fn.Body, walk.visit)
+	return walk.held
 }
+
+// lockWalk goes through a function in the order of its text, up to pos.
+type lockWalk struct {
+	pos  token.Pos
+	held bool // by the calls so far
+}
+
+// visit reports whether to go into node: not into what happens at another time, nor into branches that leave, unless
+// pos lies in them.
+func (w *lockWalk) visit(node ast.Node) bool {
+	switch node := node.(type) {
+	case *ast.DeferStmt:
+		return false
+	case *ast.FuncLit:
+		return w.inside(node) // another function's locks are not ours
+	case *ast.BlockStmt:
+		return w.inside(node) || !leaves(node.List)
+	case *ast.CommClause:
+		return w.inside(node) || !leaves(node.Body)
+	case *ast.CaseClause:
+		return w.inside(node) || !leaves(node.Body)
+	case *ast.CallExpr:
+		if node.Pos() < w.pos {
+			w.held = afterCall(node, w.held)
+		}
+	}
+	return true
+}
+
+func (w *lockWalk) inside(node ast.Node) bool { return node.Pos() <= w.pos && w.pos < node.End() }
 
 // leaves reports whether control never runs past the end of the statements.
 func leaves(list []ast.Stmt) bool {

@@ -62,10 +62,10 @@ func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []
 	imports := file.Imports()
 	for _, decl := range file.AST.Decls {
 		fn, _ := decl.(*ast.FuncDecl)
-		ast.Inspect(decl, func(node ast.Node) bool {
+		for node := range ast.Preorder(decl) {
 			moment, selector := t.moment(node, imports, isPoint)
 			if selector == nil || slices.Contains(seen, selector) {
-				return true
+				continue
 			}
 			seen = append(seen, selector)
 			moment.Package, moment.File, moment.Line = pkg, file, t.Line(node.Pos())
@@ -75,8 +75,7 @@ func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []
 			}
 			moment.OwnLine = t.ownLine(file, node)
 			all = append(all, moment)
-			return true
-		})
+		}
 	}
 	return all
 }
@@ -146,12 +145,11 @@ func (t *Tree) Routines() []string {
 			if file.Test {
 				continue
 			}
-			ast.Inspect(file.AST, func(node ast.Node) bool {
+			for node := range ast.Preorder(file.AST) {
 				if name := routineName(node); name != "" {
 					names = append(names, name)
 				}
-				return true
-			})
+			}
 		}
 	}
 	slices.Sort(names)

@@ -53,19 +53,8 @@ type File struct {
 // underscore, and those in nested modules. A file that does not parse is an error.
 func Parse(fsys fs.FS) (*Tree, error) {
 	tree := &Tree{fset: token.NewFileSet()}
-	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			return skipFolder(fsys, name)
-		}
-		if path.Ext(name) != ".go" {
-			return nil
-		}
-		return tree.add(fsys, name)
-	})
-	if err != nil {
+	reader := &treeReader{fsys, tree}
+	if err := fs.WalkDir(fsys, ".", reader.visit); err != nil {
 		return nil, fmt.Errorf("parse sources: %w", err)
 	}
 	for _, pkg := range tree.Packages {
@@ -75,6 +64,25 @@ func Parse(fsys fs.FS) (*Tree, error) {
 		return strings.Compare(a.Dir+" "+a.Name, b.Dir+" "+b.Name)
 	})
 	return tree, nil
+}
+
+// treeReader fills a tree.
+type treeReader struct {
+	fsys fs.FS
+	tree *Tree
+}
+
+func (r *treeReader) visit(name string, entry fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if entry.IsDir() {
+		return skipFolder(r.fsys, name)
+	}
+	if path.Ext(name) != ".go" {
+		return nil
+	}
+	return r.tree.add(r.fsys, name)
 }
 
 // skipFolder returns fs.SkipDir for folders that the go tool would not take as part of this module either.
