@@ -2,6 +2,7 @@ package etcd3
 
 import (
 	"context"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -42,4 +43,13 @@ func (c etcdClient) CompactHistory(ctx context.Context, rev int64) error {
 // behind a network partition. A progress request must carry the same metadata, or it goes to another stream.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).watchContext
-func watchContext(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }
+func watchContext(ctx context.Context) context.Context {
+	return clientv3.WithRequireLeader(undated{ctx})
+}
+
+// undated hides a context's deadline, but not its end. The context of a watch says when the watch will be over on the
+// injected clock; etcd's client would take that for a time on the wall clock, which may long be past it.
+type undated struct{ context.Context }
+
+// Deadline returns none.
+func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -116,7 +116,7 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GetCurrentResourceVersion
 func (s *Store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	response, err := s.client.Get(ctx, s.resourcePrefix, kubernetes.GetOptions{})
+	response, err := s.client.Get(undated{ctx}, s.resourcePrefix, kubernetes.GetOptions{})
 	if err != nil {
 		return 0, interpretError(err, s.resourcePrefix)
 	}
