@@ -101,7 +101,7 @@ export function newMotion(canvas, scene, infos) {
     const el = scene.lanes[kind].get(subject);
     const box = g.boxes[{ watchers: "watcher", listeners: "listener", handlers: "handler", workqueues: "workqueue" }[kind]];
     const size = kind === "watchers" ? g.lane : g.listen;
-    const index = el?.lane ? Math.min(el.lane.index, size.room - 0.6) : 0;
+    const index = el?.lane ? Math.min(el.lane.index, size.room - 1) : 0; // those without a place share the last
     const p = pipe(name);
     const left = kind !== "watchers";
     const x = left ? p.X + p.W * (1 - along) : p.X + p.W * along;
@@ -336,8 +336,15 @@ export function newMotion(canvas, scene, infos) {
     chains.clear();
   }
 
+  // behind is how many ms after its record the last token will have arrived.
+  function behind(now) {
+    let latest = now;
+    for (const h of hops) latest = Math.max(latest, h.t1);
+    return latest - now;
+  }
+
   new ResizeObserver(resize).observe(canvas);
   resize();
   restyle();
-  return { records, draw, clear, restyle, get alive() { return hops.length; }, get level() { return level; }, get every() { return every; } };
+  return { records, draw, clear, restyle, behind, get alive() { return hops.length; }, get level() { return level; }, get every() { return every; } };
 }

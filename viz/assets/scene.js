@@ -221,7 +221,7 @@ function showPipe(scene, el, queue, expected) {
   put(el, "aria-label", cap > 0 ? `${name}: ${len} of ${cap}` : `${name}: ${len}`);
   mark(el, "full", cap > 0 && len >= cap);
   const number = el.querySelector(".num");
-  if (number) say(number, cap > 0 ? `${len}/${cap}` : String(len));
+  if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));
   const slotted = cap > 0 && cap <= scene.geometry.maxSlots;
   showSlots(el, g, slotted ? cap : 0);
   const fit = slotted ? cap : Math.floor(g.W / 15);
@@ -329,6 +329,7 @@ function showWatchers(scene, res) {
   const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
   text(scene, "watcher.n", list.length);
   text(scene, "watcher.more", more(hidden));
+  put(scene.root.querySelector("#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
   text(scene, "wire.streams", list.length === 1 ? "1 stream" : `${list.length} streams`);
   for (const [id, subject] of list) {
     const el = scene.lanes.watchers.get(id);
@@ -378,9 +379,10 @@ function showListeners(scene, res) {
   text(scene, "listener.more", more(hidden));
   for (const [id, subject] of list) {
     const el = scene.lanes.listeners.get(id);
-    const named = subject.texts.ListenerAdded;
-    say(el.querySelector(".name"), cut(named ? `${id} ${named}` : `${id} pending`, 18));
+    say(el.querySelector(".name"), squeeze(id, 10));
     for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0);
+    const pending = subject.queues.pending;
+    say(el.querySelector('[data-queue="pending"] .num'), pending ? `pending ${pending.len}/${pending.cap}` : "pending 0");
     const handler = scene.lanes.handlers.get(id);
     const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
     mark(handler, "running", running);

@@ -10,7 +10,7 @@ import { newScene } from "./scene.js";
 import { newTable } from "./table.js";
 
 const showPeriods = [0, 66, 100]; // ms between two drawings of the scene, by how much is going on
-const sentencePeriod = 1100; // ms that a sentence stays at least
+const sentencePeriod = 1500; // ms that a sentence stays at least
 
 const points = await (await fetch("/viz/points")).json();
 const geometry = JSON.parse(document.body.dataset.geometry);
@@ -26,14 +26,15 @@ let dirty = false;
 let shownAt = 0;
 let waiting = []; // records that came since the last frame
 let history = []; // [time, events, records] of the last second
-let told = null; // the record the sentence is about
 let toldAt = 0;
-let next = null; // the record it will be about
+const lastTold = new Map(); // by point: when there was a sentence about it
+const candidates = new Map(); // by point: the newest record since the last sentence
 
 const feed = newFeed({
   snapshot(answer) {
     state = answer.state;
     waiting = [];
+    candidates.clear();
     dirty = true;
     motion.clear();
     pickResources();
@@ -99,20 +100,31 @@ function showRate(now) {
   say(document.querySelector("#level"), words);
 }
 
-// consider picks, of what has happened, what is worth a sentence: an anomaly before anything else, then the newest.
 function consider(list) {
   for (const r of list) {
-    const info = fold.infos.get(r.point);
-    if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
-    if (next && fold.infos.get(next.point).anomaly && !info.anomaly) continue;
-    next = r;
+    if ((r.resource ?? "") === resource || (r.resource ?? "") === "") candidates.set(r.point, r);
   }
 }
 
+// choose picks, of what has happened, what is worth a sentence: an anomaly before anything else, then what has not been
+// told for the longest time, so that whoever keeps reading is led through every station.
+function choose() {
+  let best = null;
+  let rank = Infinity;
+  for (const point of fold.infos.keys()) {
+    const r = candidates.get(point);
+    if (!r) continue;
+    const age = fold.infos.get(point).anomaly ? -Infinity : (lastTold.get(point) ?? -1);
+    if (best === null || age < rank) [best, rank] = [r, age];
+  }
+  return best;
+}
+
 function tellSentence(now) {
-  if (!next || now - toldAt < sentencePeriod) return;
-  told = next;
-  next = null;
+  if (candidates.size === 0 || now - toldAt < sentencePeriod) return;
+  const told = choose();
+  candidates.clear();
+  lastTold.set(told.point, now);
   toldAt = now;
   const info = fold.infos.get(told.point);
   const bar = document.querySelector("#sentence");
