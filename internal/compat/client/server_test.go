@@ -1,0 +1,301 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// server is a small API server for pods of namespace default: what a reflector can tell from a real one, with every
+// fault on order. It notes what it is asked for.
+type server struct {
+	mu       sync.Mutex
+	cond     sync.Cond // on mu: something happened
+	rv       int
+	oldest   int // watches from before it get 410
+	pods     map[string]*corev1.Pod
+	history  []watch.Event
+	epoch    int            // watches of an older epoch have ended
+	lastWord *metav1.Status // what they send before they end; nil: nothing
+	refuse   []error        // what the next requests get
+	requests []string       // since the last call of asked
+	holding  bool           // watches send nothing for now
+}
+
+func newServer() *server {
+	s := &server{pods: map[string]*corev1.Pod{}}
+	s.cond.L = &s.mu
+	return s
+}
+
+func podAt(name string, rv int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv), Annotations: map[string]string{"written": strconv.Itoa(rv)},
+	}}
+}
+
+// write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is somebody else's write.
+func (s *server) write(word string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(word)
+	s.cond.Broadcast()
+}
+
+func (s *server) writeLocked(word string) {
+	name := word[1:]
+	switch word[0] {
+	case '!':
+		s.rv++
+	case '*':
+		mark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.rv)}}
+		s.history = append(s.history, watch.Event{Type: watch.Bookmark, Object: mark})
+	case '+', '~':
+		s.rv++
+		typ := watch.Modified
+		if s.pods[name] == nil {
+			typ = watch.Added
+		}
+		s.pods[name] = podAt(name, s.rv)
+		s.history = append(s.history, watch.Event{Type: typ, Object: s.pods[name]})
+	case '-':
+		if s.pods[name] == nil {
+			return
+		}
+		s.rv++
+		gone := podAt(name, s.rv)
+		delete(s.pods, name)
+		s.history = append(s.history, watch.Event{Type: watch.Deleted, Object: gone})
+	default:
+		panic("no such word: " + word)
+	}
+}
+
+// cut ends all watches with a last word, and writes words while nobody watches. With compact, what was written is not
+// to be had by a watch any more.
+func (s *server) cut(compact bool, lastWord *metav1.Status, words []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch++
+	s.lastWord = lastWord
+	for _, word := range words {
+		s.writeLocked(word)
+	}
+	if compact {
+		s.rv++
+		s.oldest = s.rv
+	}
+	s.cond.Broadcast()
+}
+
+// hold makes watches keep back what happens until the next call with false.
+func (s *server) hold(holding bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holding = holding
+	s.cond.Broadcast()
+}
+
+// fail makes the next n requests fail.
+func (s *server) fail(n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.refuse = append(s.refuse, err)
+	}
+}
+
+// failures are what a story can order by name.
+func failure(name string) error {
+	switch name {
+	case "refused":
+		return syscall.ECONNREFUSED
+	case "429":
+		return apierrors.NewTooManyRequests("slow down", 1)
+	case "410":
+		return apierrors.NewResourceExpired("too old resource version")
+	case "500":
+		return apierrors.NewInternalError(fmt.Errorf("no leader"))
+	case "504":
+		return apierrors.NewTimeoutError("Too large resource version", 1)
+	case "403":
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", fmt.Errorf("no"))
+	}
+	panic("no such failure: " + name)
+}
+
+func (s *server) state() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var state []string
+	for name, pod := range s.pods {
+		state = append(state, "default/"+name+"@"+pod.ResourceVersion)
+	}
+	slices.Sort(state)
+	return state
+}
+
+// asked returns the requests since the last call.
+func (s *server) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+// admitLocked notes a request and returns the failure that was ordered for it.
+func (s *server) admitLocked(verb string, opts metav1.ListOptions) error {
+	s.requests = append(s.requests, fmt.Sprintf("%s rv=%q match=%q limit=%d initial=%v bookmarks=%v",
+		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil && *opts.SendInitialEvents, opts.AllowWatchBookmarks))
+	if len(s.refuse) == 0 {
+		return nil
+	}
+	err := s.refuse[0]
+	s.refuse = s.refuse[1:]
+	return err
+}
+
+func (s *server) List(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.admitLocked("list", opts); err != nil {
+		return nil, err
+	}
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.rv)}}
+	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
+		list.Items = append(list.Items, *s.pods[name])
+	}
+	return list, nil
+}
+
+func (s *server) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.admitLocked("watch", opts); err != nil {
+		return nil, err
+	}
+	w := &stream{server: s, result: make(chan watch.Event), epoch: s.epoch, position: len(s.history)}
+	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+		w.initial = s.initialLocked()
+	} else if from, _ := strconv.Atoi(opts.ResourceVersion); from < s.oldest {
+		status := apierrors.NewResourceExpired("too old resource version").Status()
+		w.initial, w.epoch = []watch.Event{{Type: watch.Error, Object: &status}}, -1
+	} else {
+		w.position = s.after(from)
+	}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.stopWaking = context.AfterFunc(w.ctx, s.wake)
+	go w.run()
+	return w, nil
+}
+
+func (s *server) initialLocked() []watch.Event {
+	var initial []watch.Event
+	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
+		initial = append(initial, watch.Event{Type: watch.Added, Object: s.pods[name]})
+	}
+	return append(initial, watch.Event{Type: watch.Bookmark, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: strconv.Itoa(s.rv), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}})
+}
+
+func (s *server) after(rv int) int {
+	for i, event := range s.history {
+		if event.Type != watch.Bookmark && versionOf(event.Object) > rv {
+			return i
+		}
+	}
+	return len(s.history)
+}
+
+func (s *server) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cond.Broadcast()
+}
+
+// stream is one watch of a server.
+type stream struct {
+	server     *server
+	ctx        context.Context
+	cancel     context.CancelFunc
+	stopWaking func() bool
+	result     chan watch.Event // sent and closed by run; unbuffered, as on the wire
+	initial    []watch.Event
+	epoch      int // -1: ends after initial
+	position   int
+}
+
+func (w *stream) ResultChan() <-chan watch.Event { return w.result }
+func (w *stream) Stop()                          { w.cancel() }
+
+func (w *stream) run() {
+	defer close(w.result)
+	defer w.cancel()
+	for _, event := range w.initial {
+		if !w.send(event) {
+			return
+		}
+	}
+	for {
+		event, ok := w.next()
+		if !ok || !w.send(event) || event.Type == watch.Error {
+			return
+		}
+	}
+}
+
+func (w *stream) send(event watch.Event) bool {
+	event.Object = event.Object.DeepCopyObject() // as if decoded
+	select {
+	case w.result <- event:
+		return true
+	case <-w.ctx.Done():
+		return false
+	}
+}
+
+func (w *stream) next() (watch.Event, bool) {
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w.epoch == s.epoch && w.ctx.Err() == nil && (s.holding || w.position == len(s.history)) {
+		s.cond.Wait()
+	}
+	switch {
+	case w.ctx.Err() != nil || w.epoch < 0:
+		return watch.Event{}, false
+	case w.epoch != s.epoch && s.lastWord == nil:
+		return watch.Event{}, false
+	case w.epoch != s.epoch:
+		return watch.Event{Type: watch.Error, Object: s.lastWord}, true
+	}
+	w.position++
+	return s.history[w.position-1], true
+}
+
+func versionOf(obj any) int {
+	rv, _ := strconv.Atoi(obj.(metav1.Object).GetResourceVersion())
+	return rv
+}
+
+func statusOf(name string) *metav1.Status {
+	err, ok := failure(name).(apierrors.APIStatus)
+	if !ok {
+		return nil
+	}
+	status := err.Status()
+	return &status
+}
