@@ -190,9 +190,12 @@ func (w *CacheWatcher) isDue(event *watchcache.Event) bool {
 // event, which is shared.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).sendWatchCacheEvent
+// Differs: a stopped watcher ends here; upstream's goes through the rest of its input, and sends none of it.
 func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
-	// Looking at done alone, first, makes what is delivered a prefix: a select picks at random between two open
-	// cases, and could drop this event and still send a later one. After this look at most one more event passes.
+	// Looking at done alone, first: a select picks at random between two open cases, so with the second look only, a
+	// stopped watcher whose client still reads would go on until the coin falls the other way. After this look at
+	// most one more event passes. That what is delivered is a prefix follows from ending at the first sight of done:
+	// no later event can be sent when an earlier one was dropped.
 	if w.isDone() {
 		return false
 	}

@@ -291,9 +291,13 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		f.create("default/a", "app=x")
 		synctest.Wait()
+		element, _, _ := f.watchCache.Get(f.ctx, prefix+"/default/a", 0)
 		f.update("default/a", "app=y") // the update function changes what it is given
 		if p, ok := f.raw.suggested[0].(*corev1.Pod); !ok || p.Name != "a" {
 			t.Errorf("suggested %v", f.raw.suggested)
+		}
+		if f.raw.suggested[0] == element.Object {
+			t.Error("suggested the cached object itself")
 		}
 		synctest.Wait()
 		items, _ := f.list("", exactly("2"))

@@ -55,8 +55,8 @@ func (c *Cacher) receive(event *watchcache.Event) {
 	if event.Type != watch.Bookmark {
 		c.dispatchEvent(event)
 	}
-	// After the dispatch, not before: a bookmark carries this version, and promises that everything up to it has
-	// been handed over.
+	// After the dispatch, not before: the next bookmark carries this version, and promises that everything up to it
+	// has been handed over. Bookmarks are made by this goroutine too, so none can come in between.
 	c.lastProcessedResourceVersion.Store(event.ResourceVersion)
 	c.nDispatched.Add(1)
 }
