@@ -20,7 +20,7 @@ type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
 
 // ProcessBatchFunc is given consecutive deltas of different keys. deltas is valid only until the function returns.
 //
-// Upstream: k8s.io/client-go/tools/cache/fifo.go: ProcessBatchFunc
+// Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
 type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
 
 // Queue is a store to the reflector on one side and a queue to the controller on the other.
