@@ -175,6 +175,12 @@ func rect(x, y, w, h, r float64) templ.Attributes {
 	return templ.Attributes{"x": num(x), "y": num(y), "width": num(w), "height": num(h), "rx": num(r)}
 }
 
+// slot places the i-th of n slots of a pipe.
+func slot(p pipe, i, n int64) templ.Attributes {
+	width := p.W / float64(n)
+	return templ.Attributes{"x": num(p.X + float64(i)*width), "y": num(p.Y), "width": num(width), "height": num(p.H)}
+}
+
 func moved(x, y float64) templ.Attributes {
 	return templ.Attributes{"transform": fmt.Sprintf("translate(%v %v)", num(x), num(y))}
 }

@@ -55,6 +55,9 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
+	if n := strings.Count(page, `class="slot"`); n != 20 {
+		t.Errorf("slots: got %d, want 10 for each of the two pipes of w1", n)
+	}
 	watchers, rest, _ := strings.Cut(page[strings.Index(page, `data-watcher="w1"`):], `data-listener="l1"`)
 	for _, queue := range []string{"input", "result"} {
 		if !strings.Contains(watchers, `data-queue="`+queue+`"`) {

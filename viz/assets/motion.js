@@ -13,7 +13,8 @@ const pace = 2.3; // units a millisecond
 const shortest = 45; // ms of one hop
 const longest = 260;
 const farBehind = 3500; // ms: what would be drawn so late is not drawn
-const alive = 400; // tokens at most, those counted that wait for their turn
+const alive = 400; // tokens drawn at once, at most
+const planned = 3000; // hops that may wait for their turn
 const forgotten = 8000; // ms after which nobody continues from where an event was
 
 export function newMotion(canvas, scene, infos) {
@@ -67,7 +68,7 @@ export function newMotion(canvas, scene, infos) {
     if (distance < 1) return;
     const ms = Math.min(longest, Math.max(shortest, distance / pace)) / (1 + level * 0.6);
     chains.set(chainId, { x: to[0], y: to[1], free: t0 + ms, order });
-    if (hops.length >= alive && !look.always) return;
+    if (hops.length >= planned && !look.always) return;
     hops.push({
       a: begin, b: to, bend: look.bend ?? "across", t0, t1: t0 + ms, shape: shapeOf(r.type),
       colour: look.colour ?? "moving", label: look.label ?? "", fades: look.fades ?? false,
@@ -251,7 +252,9 @@ export function newMotion(canvas, scene, infos) {
     ctx.clearRect(0, 0, canvas.width, canvas.height);
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
-    for (const h of hops) if (now >= h.t0) (reduced() ? drawStill : drawHop)(h, now);
+    const one = reduced() ? drawStill : drawHop;
+    let left = alive;
+    for (const h of hops) if (now >= h.t0 && left-- > 0) one(h, now);
   }
 
   function drawFlash(f, t) {

@@ -236,11 +236,11 @@ function showPipe(scene, el, queue, expected) {
 
 function showSlots(el, g, n) {
   const slots = el.querySelector(".slots");
-  if (slots.childElementCount === Math.max(0, n - 1)) return;
+  if (slots.childElementCount === n) return;
   slots.replaceChildren();
-  for (let i = 1; i < n; i++) {
-    const x = g.X + (i * g.W) / n;
-    slots.append(svg("path", { d: `M${x.toFixed(2)} ${g.Y + 2}V${g.Y + g.H - 2}` }));
+  const width = g.W / n;
+  for (let i = 0; i < n; i++) {
+    slots.append(svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H }));
   }
 }
 
