@@ -193,20 +193,23 @@ func (f *RealFIFO) transformAll(list []any) ([]any, error) {
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: reconcileReplacement
 func (f *RealFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalStateUnknown {
-	last := map[string]int{} // key → position of its last delta in items
-	for i := range f.items {
-		last[f.items[i].Key] = i
-	}
-	var deletions []DeletedFinalStateUnknown
-	queued := make(map[string]struct{}, len(last))
+	queued := keySet(f.items)
+	last := make(map[string]*Delta, len(queued))
+	var keys []string // of items, in order of first appearance
 	for i := range f.items {
 		delta := &f.items[i]
-		queued[delta.Key] = struct{}{}
-		_, isListed := listed[delta.Key]
-		if isListed || last[delta.Key] != i || delta.Type == Deleted {
+		if last[delta.Key] == nil {
+			keys = append(keys, delta.Key)
+		}
+		last[delta.Key] = delta
+	}
+	var deletions []DeletedFinalStateUnknown
+	for _, key := range keys {
+		_, isListed := listed[key]
+		if isListed || last[key].Type == Deleted {
 			continue
 		}
-		deletions = append(deletions, DeletedFinalStateUnknown{Key: delta.Key, Obj: delta.Object})
+		deletions = append(deletions, DeletedFinalStateUnknown{Key: key, Obj: last[key].Object})
 	}
 	return append(deletions, gone(f.knownObjects, listed, queued)...)
 }
