@@ -25,6 +25,7 @@ export function newMotion(canvas, scene, infos) {
   const orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
   const anomalies = new Set([...infos.values()].filter((info) => info.anomaly).map((info) => info.name));
   const chains = new Map(); // where an event was seen last, and until when it is on its way there
+  const sprites = new Map();
   let hops = [];
   let flashes = [];
   let colours = {};
@@ -35,6 +36,7 @@ export function newMotion(canvas, scene, infos) {
   let seen = 0; // records without a resource version, for sampling
 
   function restyle() {
+    sprites.clear();
     const style = getComputedStyle(document.documentElement);
     const of = (name) => style.getPropertyValue(name).trim();
     colours = {
@@ -48,6 +50,7 @@ export function newMotion(canvas, scene, infos) {
     const scale = window.devicePixelRatio || 1;
     canvas.width = Math.round(box.width * scale);
     canvas.height = Math.round(box.height * scale);
+    sprites.clear();
   }
 
   // hop sends a token from where its chain (or its parent's) left it to `to`. The two sides of a channel write down
@@ -270,7 +273,7 @@ export function newMotion(canvas, scene, infos) {
   function drawHop(h, now) {
     const t = (now - h.t0) / (h.t1 - h.t0);
     if (level < 2) {
-      for (let i = 4; i > 0; i--) {
+      for (let i = level === 0 ? 4 : 2; i > 0; i--) {
         const [x, y] = place(h, Math.max(0, t - i * 0.07));
         ctx.globalAlpha = 0.09 * (5 - i);
         ctx.fillStyle = colours[h.colour];
@@ -292,40 +295,49 @@ export function newMotion(canvas, scene, infos) {
   }
 
   function stamp(h, [x, y]) {
-    ctx.save();
-    ctx.translate(x, y);
-    outline(ctx, h.shape);
-    ctx.lineWidth = 2.5;
+    const half = 11;
+    ctx.drawImage(spriteOf(h.shape, h.colour), x - half, y - half, 2 * half, 2 * half);
+    if (!h.label) return;
+    ctx.font = "600 14px system-ui, sans-serif";
+    ctx.textAlign = x > g.width - 90 ? "right" : "center";
+    ctx.lineWidth = 4;
+    ctx.lineJoin = "round";
     ctx.strokeStyle = colours.halo;
-    ctx.stroke();
-    if (h.shape === "synthetic") {
-      ctx.fillStyle = colours.halo;
-      ctx.fill();
-      ctx.setLineDash([3.2, 2.6]);
-      ctx.strokeStyle = colours[h.colour];
-      ctx.lineWidth = 2.4;
-      ctx.stroke();
-      ctx.setLineDash([]);
+    ctx.strokeText(h.label, x, y - 14);
+    ctx.fillStyle = colours.ink;
+    ctx.fillText(h.label, x, y - 14);
+  }
+
+  // spriteOf returns a token as an image, drawn once for a theme and a size.
+  function spriteOf(shape, colour) {
+    const name = `${shape} ${colour}`;
+    const known = sprites.get(name);
+    if (known) return known;
+    const scale = Math.max(1, canvas.width / g.width) * 2;
+    const sprite = document.createElement("canvas");
+    sprite.width = sprite.height = Math.ceil(22 * scale);
+    const c = sprite.getContext("2d");
+    c.setTransform(scale, 0, 0, scale, sprite.width / 2, sprite.height / 2);
+    outline(c, shape);
+    c.lineWidth = 2.5;
+    c.strokeStyle = colours.halo;
+    c.stroke();
+    c.fillStyle = shape === "synthetic" ? colours.halo : colours[colour];
+    c.fill();
+    if (shape === "synthetic") {
+      c.setLineDash([3.2, 2.6]);
+      c.lineWidth = 2.4;
+      c.strokeStyle = colours[colour];
+      c.stroke();
     } else {
-      ctx.fillStyle = colours[h.colour];
-      ctx.fill();
-      sign(ctx, h.shape);
-      ctx.strokeStyle = colours.paper;
-      ctx.lineWidth = 2.2;
-      ctx.lineCap = "round";
-      ctx.stroke();
+      sign(c, shape);
+      c.lineWidth = 2.2;
+      c.lineCap = "round";
+      c.strokeStyle = colours.paper;
+      c.stroke();
     }
-    if (h.label) {
-      ctx.font = "600 14px system-ui, sans-serif";
-      ctx.textAlign = x > g.width - 90 ? "right" : "center";
-      ctx.lineWidth = 4;
-      ctx.lineJoin = "round";
-      ctx.strokeStyle = colours.halo;
-      ctx.strokeText(h.label, 0, -14);
-      ctx.fillStyle = colours.ink;
-      ctx.fillText(h.label, 0, -14);
-    }
-    ctx.restore();
+    sprites.set(name, sprite);
+    return sprite;
   }
 
   function sweep(now) {

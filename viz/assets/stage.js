@@ -9,7 +9,7 @@ import { newMotion } from "./motion.js";
 import { newScene } from "./scene.js";
 import { newTable } from "./table.js";
 
-const showPeriods = [0, 66, 100]; // ms between two drawings of the scene, by how much is going on
+const showPeriods = [0, 100, 125]; // ms between two drawings of the scene, by how much is going on
 const sentencePeriod = 1500; // ms that a sentence stays at least
 
 const points = await (await fetch("/viz/points")).json();
