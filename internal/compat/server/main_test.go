@@ -1,0 +1,30 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
+
+	"listwatch/internal/compat/ratios"
+)
+
+func TestMain(m *testing.M) {
+	// What the real cacher says about watchers that come and go is not about our program.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	printTable, err := ratios.Watch()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	// A read that has waited for a version leaves this behind for three seconds.
+	waiting := goleak.IgnoreAnyFunction("k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2")
+	goleak.VerifyTestMain(m, waiting, goleak.IgnoreAnyFunction("listwatch/internal/compat/ratios.Watch.func1"), goleak.Cleanup(func(code int) {
+		printTable()
+		os.Exit(code)
+	}))
+}
