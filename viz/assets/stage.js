@@ -10,7 +10,7 @@ import { newScene } from "./scene.js";
 import { newTable } from "./table.js";
 
 const showPeriods = [0, 100, 125]; // ms between two drawings of the scene, by how much is going on
-const sentencePeriod = 1500; // ms that a sentence stays at least
+const sentencePeriod = 2000; // ms that a sentence stays at least
 
 const points = await (await fetch("/viz/points")).json();
 const geometry = JSON.parse(document.body.dataset.geometry);
