@@ -191,13 +191,14 @@ function showShelf(scene, name, shelf) {
   const newest = shown.at(-1)?.key;
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
-  const room = Math.floor((scene.geometry.boxes[name].W - 62) / 7.6);
+  const width = scene.geometry.boxes[name].W;
   rows.forEach((row, i) => {
     const object = shown[i];
     mark(row, "empty", !object);
     mark(row, "newest", Boolean(object) && object.key === newest);
     mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
     put(row, "data-key", object ? objectKey(object.key) : "");
+    const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 8.2);
     say(row.querySelector(".key"), object ? cut(shortKey(object.key), room) : "");
     say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
   });
