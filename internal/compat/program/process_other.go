@@ -1,0 +1,20 @@
+//go:build !unix
+
+package program
+
+import (
+	"os"
+	"os/exec"
+)
+
+// Without process groups only the process itself is known.
+
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+	}
+}
+
+func groupIsEmpty(int) bool { return true }

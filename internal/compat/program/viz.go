@@ -1,0 +1,79 @@
+package program
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	ReadyWithin = 30 * time.Second // a race build on a busy machine of two cores
+	EndsWithin  = 10 * time.Second
+)
+
+// Viz is the running program.
+type Viz struct {
+	*Process
+	URL string // http://127.0.0.1:PORT
+	Tmp string // where it makes its temporary files
+}
+
+// VizCommand returns the program with flags, and the folder it will take for temporary files.
+func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
+	tb.Helper()
+	tmp := tb.TempDir()
+	cmd := exec.Command(built(tb, vizBinary), flags...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "TMP="+tmp, "TEMP="+tmp)
+	return cmd, tmp
+}
+
+// StartViz starts the program on a free port of loopback and returns when it has said that it is ready.
+func StartViz(tb testing.TB, flags ...string) *Viz {
+	tb.Helper()
+	cmd, tmp := VizCommand(tb, append([]string{"-listen", "127.0.0.1:0"}, flags...)...)
+	v := &Viz{Process: Start(tb, cmd), Tmp: tmp}
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("viz wrote to stderr:\n%s", v.Stderr.String())
+		}
+	})
+	Eventually(tb, ReadyWithin, func() (bool, string) { return v.ready(tb) })
+	return v
+}
+
+// ready reports whether the ready line stands on stdout, and takes the URL from it.
+func (v *Viz) ready(tb testing.TB) (bool, string) {
+	tb.Helper()
+	select {
+	case <-v.Done:
+		tb.Fatalf("the program ended before it was ready: %v\n%s", v.Cmd.ProcessState, v.Stderr.String())
+	default:
+	}
+	for _, line := range v.Stdout.Lines() {
+		if url, ok := strings.CutPrefix(line, "listening on "); ok {
+			v.URL = url
+			return true, line
+		}
+	}
+	return false, "stdout:\n" + v.Stdout.String() + "stderr:\n" + v.Stderr.String()
+}
+
+// Get decodes the JSON at a path of the program.
+func (v *Viz) Get(tb testing.TB, path string, into any) {
+	tb.Helper()
+	response, err := http.Get(v.URL + path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		tb.Fatalf("GET %s: %s", path, response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		tb.Fatalf("GET %s: %v", path, err)
+	}
+}
