@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -34,15 +33,18 @@ type mode struct {
 	transform bool
 }
 
-func (m mode) String() string {
-	words := []string{"real", "list"}
+func (m mode) queue() string {
 	if m.delta {
-		words[0] = "delta"
+		return "DeltaFIFO"
 	}
+	return "RealFIFO"
+}
+
+func (m mode) String() string {
 	if m.watchList {
-		words[1] = "watch-list"
+		return m.queue() + ",watch-list"
 	}
-	return strings.Join(words, ",")
+	return m.queue() + ",list"
 }
 
 // side is one of the two informers that are compared.
@@ -190,6 +192,8 @@ func (g gates) Enabled(key features.Feature) bool {
 	return g.Gates.Enabled(key)
 }
 
+func useGates(m mode) { features.ReplaceFeatureGates(gates{Gates: defaultGates, mode: m}) }
+
 // listerWatcher is a server as client-go wants it.
 type listerWatcher struct{ *server }
 
@@ -202,7 +206,7 @@ func (l listerWatcher) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 }
 
 func newUpstream(s *server, m mode, errs *diary) side {
-	features.ReplaceFeatureGates(gates{Gates: defaultGates, mode: m})
+	useGates(m)
 	i := cache.NewSharedIndexInformerWithOptions(listerWatcher{s}, &corev1.Pod{}, cache.SharedIndexInformerOptions{
 		ResyncPeriod: m.resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})

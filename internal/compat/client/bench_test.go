@@ -1,0 +1,534 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	indexer "listwatch/chapters/11-indexer"
+	informer "listwatch/chapters/13-informer"
+	controllers "listwatch/chapters/14-controllers"
+)
+
+// bothSides runs two benchmarks side by side.
+func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
+	b.Run("ours", func(b *testing.B) {
+		b.ReportAllocs()
+		ours(b)
+	})
+	b.Run("upstream", func(b *testing.B) {
+		b.ReportAllocs()
+		upstream(b)
+	})
+}
+
+// benchPods returns n pods in ten namespaces, on a hundred nodes.
+func benchPods(n, rv int) []*corev1.Pod {
+	pods := make([]*corev1.Pod, n)
+	for i := range pods {
+		pods[i] = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("pod-%06d", i),
+				ResourceVersion: fmt.Sprint(rv + i), Labels: map[string]string{"app": fmt.Sprint(i % 7)},
+			},
+			Spec: corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i%100)},
+		}
+	}
+	return pods
+}
+
+func anys(pods []*corev1.Pod) []any {
+	objs := make([]any, len(pods))
+	for i, pod := range pods {
+		objs[i] = pod
+	}
+	return objs
+}
+
+// BenchmarkQueueAddPop is the steady state of a queue: one in, one out.
+func BenchmarkQueueAddPop(b *testing.B) {
+	pod := podAt("a", 1)
+	for _, v := range []variant{{name: "RealFIFO", atomic: true, unlocked: true, bookmarks: true}, {name: "DeltaFIFO", delta: true}} {
+		b.Run(v.name, func(b *testing.B) {
+			bothSides(b, func(b *testing.B) {
+				q := ourQueue(v)
+				process := func(deltafifo.Deltas, bool) error { return nil }
+				for b.Loop() {
+					q.Add(pod)
+					q.Pop(process)
+				}
+			}, func(b *testing.B) {
+				q := upstreamQueue(v)
+				process := func(any, bool) error { return nil }
+				for b.Loop() {
+					q.Add(pod)
+					q.Pop(process)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkQueueBurst is a thousand objects in, and then out, in batches where there are batches.
+func BenchmarkQueueBurst(b *testing.B) {
+	pods := benchPods(1000, 1)
+	b.Run("RealFIFO", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			q := ourQueue(variant{atomic: true, unlocked: true, bookmarks: true}).(*deltafifo.RealFIFO)
+			popped := 0
+			process := func(deltas deltafifo.Deltas, _ bool) error { popped += len(deltas); return nil }
+			processBatch := func(deltas []deltafifo.Delta, _ bool) error { popped += len(deltas); return nil }
+			for b.Loop() {
+				for _, pod := range pods {
+					q.Add(pod)
+				}
+				for popped = 0; popped < len(pods); {
+					q.PopBatch(processBatch, process)
+				}
+			}
+		}, func(b *testing.B) {
+			q := upstreamQueue(variant{atomic: true, unlocked: true, bookmarks: true}).(*cache.RealFIFO)
+			popped := 0
+			process := func(deltas any, _ bool) error { popped += len(deltas.(cache.Deltas)); return nil }
+			processBatch := func(deltas []cache.Delta, _ bool) error { popped += len(deltas); return nil }
+			for b.Loop() {
+				for _, pod := range pods {
+					q.Add(pod)
+				}
+				for popped = 0; popped < len(pods); {
+					q.PopBatch(processBatch, process)
+				}
+			}
+		})
+	})
+	b.Run("DeltaFIFO", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			q := ourQueue(variant{delta: true})
+			process := func(deltafifo.Deltas, bool) error { return nil }
+			for b.Loop() {
+				for _, pod := range pods {
+					q.Add(pod)
+				}
+				for range pods {
+					q.Pop(process)
+				}
+			}
+		}, func(b *testing.B) {
+			q := upstreamQueue(variant{delta: true})
+			process := func(any, bool) error { return nil }
+			for b.Loop() {
+				for _, pod := range pods {
+					q.Add(pod)
+				}
+				for range pods {
+					q.Pop(process)
+				}
+			}
+		})
+	})
+}
+
+func ourQueue(v variant) deltafifo.Queue {
+	if v.delta {
+		return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KnownObjects: known{}, EmitDeltaTypeReplaced: true})
+	}
+	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{AtomicEvents: v.atomic, UnlockWhileProcessing: v.unlocked, EmitDeltaTypeBookmark: v.bookmarks})
+}
+
+func upstreamQueue(v variant) cache.Queue {
+	if v.delta {
+		return cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known{}, EmitDeltaTypeReplaced: true})
+	}
+	return cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: v.atomic, UnlockWhileProcessing: v.unlocked, EmitDeltaTypeBookmark: v.bookmarks})
+}
+
+// feed is a ListerWatcher that costs nothing: it lists one list, and its only watch is a channel.
+type feed struct {
+	list    *corev1.PodList
+	initial []watch.Event // what a watch-list begins with
+	events  chan watch.Event
+}
+
+func newFeed(pods []*corev1.Pod) *feed {
+	f := &feed{list: &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, events: make(chan watch.Event, 1000)}
+	for _, pod := range pods {
+		f.list.Items = append(f.list.Items, *pod)
+		f.initial = append(f.initial, watch.Event{Type: watch.Added, Object: pod})
+	}
+	f.initial = append(f.initial, watch.Event{Type: watch.Bookmark, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: "1", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}})
+	return f
+}
+
+func (f *feed) List(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+	return f.list, nil
+}
+
+func (f *feed) Watch(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	w := &feedWatch{events: f.events}
+	w.stopped, w.stop = context.WithCancel(context.Background())
+	if opts.SendInitialEvents != nil {
+		go w.begin(f.initial)
+	}
+	return w, nil
+}
+
+type feedWatch struct {
+	events  chan watch.Event
+	stopped context.Context
+	stop    context.CancelFunc
+}
+
+func (w *feedWatch) ResultChan() <-chan watch.Event { return w.events }
+func (w *feedWatch) Stop()                          { w.stop() }
+
+func (w *feedWatch) begin(initial []watch.Event) {
+	for _, event := range initial {
+		select {
+		case w.events <- event:
+		case <-w.stopped.Done():
+			return
+		}
+	}
+}
+
+// upstreamFeed is a feed as client-go wants it.
+type upstreamFeed struct{ *feed }
+
+func (f upstreamFeed) List(opts metav1.ListOptions) (apiruntime.Object, error) {
+	return f.feed.List(context.Background(), opts)
+}
+
+func (f upstreamFeed) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return f.feed.Watch(context.Background(), opts)
+}
+
+// counting is a handler that counts.
+type counting struct {
+	told atomic.Int64
+	want int64
+	done chan struct{} // closed when want calls have been told
+}
+
+func (c *counting) count() {
+	if c.told.Add(1) == c.want {
+		close(c.done)
+	}
+}
+
+func (c *counting) OnAdd(any, bool)   { c.count() }
+func (c *counting) OnUpdate(_, _ any) { c.count() }
+func (c *counting) OnDelete(any)      { c.count() }
+
+// running starts an informer over f with n handlers that each wait to be told `want` times, and returns how to stop it.
+func running(ours bool, m mode, f *feed, n int, want int64) (handlers []*counting, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{}) // closed when the informer has ended
+	add, run := buildInformer(ours, m, f)
+	for range n {
+		handlers = append(handlers, &counting{want: want, done: make(chan struct{})})
+		add(handlers[len(handlers)-1])
+	}
+	go func() {
+		defer close(ended)
+		run(ctx)
+	}()
+	return handlers, func() {
+		cancel()
+		<-ended
+	}
+}
+
+func buildInformer(ours bool, m mode, f *feed) (add func(*counting), run func(context.Context)) {
+	if ours {
+		cfg := informer.Config{
+			ListerWatcher: f, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, UseWatchList: m.watchList,
+			Indexers: indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+		}
+		if m.delta {
+			cfg.FIFO = informer.FIFODelta
+		}
+		i := informer.NewSharedIndexInformer(cfg)
+		return func(c *counting) { i.AddEventHandler(c) }, i.Run
+	}
+	useGates(m)
+	i := cache.NewSharedIndexInformer(upstreamFeed{f}, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	return func(c *counting) { i.AddEventHandler(c) }, i.RunWithContext
+}
+
+// BenchmarkInformerEvents is one event from the watch to all handlers, an informer's daily bread.
+func BenchmarkInformerEvents(b *testing.B) {
+	pods, again := benchPods(1000, 1), benchPods(1000, 1001)
+	for _, m := range []mode{{}, {delta: true}} {
+		for _, n := range []int{1, 10} {
+			b.Run(fmt.Sprintf("%s/%d-handlers", m.queue(), n), func(b *testing.B) {
+				events := func(ours bool) func(b *testing.B) {
+					return func(b *testing.B) {
+						f := newFeed(pods)
+						handlers, stop := running(ours, m, f, n, int64(len(pods)+b.N))
+						for handlers[n-1].told.Load() < int64(len(pods)) {
+							time.Sleep(time.Millisecond)
+						}
+						b.ResetTimer()
+						for i := range b.N {
+							version := again
+							if i/len(pods)%2 == 1 {
+								version = pods
+							}
+							f.events <- watch.Event{Type: watch.Modified, Object: version[i%len(pods)]}
+						}
+						for _, h := range handlers {
+							<-h.done
+						}
+						b.StopTimer()
+						stop()
+					}
+				}
+				bothSides(b, events(true), events(false))
+			})
+		}
+	}
+}
+
+const manyPods = 100_000
+
+// BenchmarkInitialSync is the start of an informer on a hundred thousand pods, until its handler has been told of all
+// of them. The pods are made beforehand, so what is measured is the machinery alone; peak-MB is how far the heap grew
+// above what it was before, and held-MB is what is left of that after a garbage collection.
+func BenchmarkInitialSync(b *testing.B) {
+	pods := benchPods(manyPods, 1)
+	for _, m := range []mode{{}, {watchList: true}, {delta: true}} {
+		b.Run(m.String(), func(b *testing.B) {
+			sync := func(ours bool) func(b *testing.B) {
+				return func(b *testing.B) {
+					f := newFeed(pods)
+					b.ResetTimer()
+					var peak, held float64
+					for range b.N {
+						b.StopTimer()
+						before := heap(true)
+						meter := startMeter()
+						b.StartTimer()
+						handlers, stop := running(ours, m, f, 1, manyPods)
+						<-handlers[0].done
+						b.StopTimer()
+						peak += megabytes(meter.stop() - before)
+						held += megabytes(heap(true) - before)
+						stop()
+						runtime.KeepAlive(handlers)
+						b.StartTimer()
+					}
+					b.ReportMetric(peak/float64(b.N), "peak-MB")
+					b.ReportMetric(held/float64(b.N), "held-MB")
+				}
+			}
+			bothSides(b, sync(true), sync(false))
+		})
+	}
+}
+
+func heap(collect bool) int64 {
+	if collect {
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func megabytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// meter looks at the heap every few milliseconds.
+type meter struct {
+	quit, ended chan struct{}
+	peak        int64
+}
+
+func startMeter() *meter {
+	m := &meter{quit: make(chan struct{}), ended: make(chan struct{})}
+	go m.run()
+	return m
+}
+
+func (m *meter) run() {
+	defer close(m.ended)
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		m.peak = max(m.peak, heap(false))
+		select {
+		case <-ticker.C:
+		case <-m.quit:
+			return
+		}
+	}
+}
+
+// stop returns the peak.
+func (m *meter) stop() int64 {
+	close(m.quit)
+	<-m.ended
+	return max(m.peak, heap(false))
+}
+
+func nodeName(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
+
+func ourStore() *indexer.Cache {
+	return indexer.NewIndexer(indexer.Config{Indexers: indexer.Indexers{"node": nodeName, indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc}})
+}
+
+func upstreamStore() cache.Indexer {
+	return cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{"node": nodeName, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+}
+
+// BenchmarkStore measures reads and writes of a store with 10,000 pods, 1,000 in each namespace and 100 on each node.
+func BenchmarkStore(b *testing.B) {
+	pods, again := benchPods(10_000, 1), benchPods(10_000, 10_001)
+	objs := anys(pods)
+	ours, upstream := ourStore(), upstreamStore()
+	ours.Replace(objs, "1")
+	upstream.Replace(objs, "1")
+	b.Run("ByIndex", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			for b.Loop() {
+				ours.ByIndex("node", "node-7")
+			}
+		}, func(b *testing.B) {
+			for b.Loop() {
+				upstream.ByIndex("node", "node-7")
+			}
+		})
+	})
+	b.Run("ListNamespace", func(b *testing.B) {
+		resource := schema.GroupResource{Resource: "pods"}
+		ourLister, theirLister := indexer.NewLister[*corev1.Pod](ours, resource), listers.NewPodLister(upstream)
+		bothSides(b, func(b *testing.B) {
+			for b.Loop() {
+				ourLister.Namespace("namespace-3").List(labels.Everything())
+			}
+		}, func(b *testing.B) {
+			for b.Loop() {
+				theirLister.Pods("namespace-3").List(labels.Everything())
+			}
+		})
+	})
+	b.Run("GetByKey", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			for b.Loop() {
+				ours.GetByKey("namespace-7/pod-004567")
+			}
+		}, func(b *testing.B) {
+			for b.Loop() {
+				upstream.GetByKey("namespace-7/pod-004567")
+			}
+		})
+	})
+	b.Run("List", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			for b.Loop() {
+				ours.List()
+			}
+		}, func(b *testing.B) {
+			for b.Loop() {
+				upstream.List()
+			}
+		})
+	})
+	b.Run("Update", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				ours.Update(again[i%len(again)])
+			}
+		}, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				upstream.Update(again[i%len(again)])
+			}
+		})
+	})
+	b.Run("AddDelete", func(b *testing.B) {
+		pod := podAt("new", 1)
+		bothSides(b, func(b *testing.B) {
+			for b.Loop() {
+				ours.Add(pod)
+				ours.Delete(pod)
+			}
+		}, func(b *testing.B) {
+			for b.Loop() {
+				upstream.Add(pod)
+				upstream.Delete(pod)
+			}
+		})
+	})
+	b.Run("Replace", func(b *testing.B) {
+		bothSides(b, func(b *testing.B) {
+			for b.Loop() {
+				ours.Replace(objs, "1")
+			}
+		}, func(b *testing.B) {
+			for b.Loop() {
+				upstream.Replace(objs, "1")
+			}
+		})
+	})
+}
+
+// BenchmarkWorkqueue is the way of a key through a workqueue: alone, and in a burst in which every key is wanted twice.
+func BenchmarkWorkqueue(b *testing.B) {
+	type queue interface {
+		Add(key string)
+		Get() (string, bool)
+		Done(key string)
+		ShutDown()
+	}
+	var keys []string
+	for _, pod := range benchPods(1000, 1) {
+		keys = append(keys, pod.Namespace+"/"+pod.Name)
+	}
+	one := func(make func() queue) func(*testing.B) {
+		return func(b *testing.B) {
+			q := make()
+			defer q.ShutDown()
+			for b.Loop() {
+				q.Add("default/a")
+				key, _ := q.Get()
+				q.Done(key)
+			}
+		}
+	}
+	burst := func(make func() queue) func(*testing.B) {
+		return func(b *testing.B) {
+			q := make()
+			defer q.ShutDown()
+			for b.Loop() {
+				for _, key := range keys {
+					q.Add(key)
+					q.Add(key)
+				}
+				for range keys {
+					key, _ := q.Get()
+					q.Done(key)
+				}
+			}
+		}
+	}
+	ours := func() queue { return controllers.NewQueue(nil) }
+	upstream := func() queue { return workqueue.NewTyped[string]() }
+	b.Run("AddGetDone", func(b *testing.B) { bothSides(b, one(ours), one(upstream)) })
+	b.Run("Burst", func(b *testing.B) { bothSides(b, burst(ours), burst(upstream)) })
+}
