@@ -54,7 +54,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 		RecordTime:      w.config.Clock.Now(),
 	}
 	// Without the lock: only this goroutine ever changes the store, so nobody writes while it reads.
-	previous := w.store.get(element.Key)
+	previous := w.store.previous(element)
 	if previous == nil {
 		return event, nil
 	}

@@ -21,7 +21,7 @@ type IndexFunc func(e *Element) string
 // next copies the few nodes on its way down.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer
-// Differs: no lock of its own. Everything but [store.get] on behalf of the single writer runs under WatchCache.mu.
+// Differs: no lock of its own. Everything but [store.previous] on behalf of the single writer runs under WatchCache.mu.
 // An index files an element under one value, not several.
 type store struct {
 	// Set by newStore, never changed.
@@ -55,14 +55,16 @@ func (s *store) replaceLocked(elements []*Element) {
 // setLocked adds e, or puts it in the place of the element with the same key.
 func (s *store) setLocked(e *Element) {
 	old, existed := s.tree.ReplaceOrInsert(e)
-	if existed {
-		s.unindexLocked(old)
-	}
 	for name, value := range s.indexers {
-		set := s.indices[name][value(e)]
+		index := s.indices[name]
+		// Most updates leave the value alone: then e takes the old one's place, and no set comes or goes.
+		if existed && value(old) != value(e) {
+			unindexLocked(index, value(old), old.Key)
+		}
+		set := index[value(e)]
 		if set == nil {
 			set = map[string]*Element{}
-			s.indices[name][value(e)] = set
+			index[value(e)] = set
 		}
 		set[e.Key] = e
 	}
@@ -70,26 +72,31 @@ func (s *store) setLocked(e *Element) {
 
 // deleteLocked removes the element with e's key, if there is one.
 func (s *store) deleteLocked(e *Element) {
-	if old, existed := s.tree.Delete(e); existed {
-		s.unindexLocked(old)
+	old, existed := s.tree.Delete(e)
+	if !existed {
+		return
+	}
+	for name, value := range s.indexers {
+		unindexLocked(s.indices[name], value(old), old.Key)
 	}
 }
 
-func (s *store) unindexLocked(e *Element) {
-	for name, value := range s.indexers {
-		index := s.indices[name]
-		set := index[value(e)]
-		delete(set, e.Key)
-		if len(set) == 0 {
-			delete(index, value(e)) // or values that never come back would pile up
-		}
+func unindexLocked(index map[string]map[string]*Element, value, key string) {
+	set := index[value]
+	delete(set, key)
+	if len(set) == 0 {
+		delete(index, value) // or values that never come back would pile up
 	}
 }
 
 // get returns the element at key, nil if there is none. The caller holds WatchCache.mu, or is the single writer.
-func (s *store) get(key string) *Element {
-	e, _ := s.tree.Get(&Element{Key: key})
-	return e
+func (s *store) get(key string) *Element { return s.previous(&Element{Key: key}) }
+
+// previous returns the element whose place e would take, nil if there is none. The caller holds WatchCache.mu, or is the
+// single writer.
+func (s *store) previous(e *Element) *Element {
+	old, _ := s.tree.Get(e)
+	return old
 }
 
 // byIndexLocked returns the elements filed under value, in no order, and whether there is such an index.
