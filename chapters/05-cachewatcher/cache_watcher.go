@@ -204,14 +204,28 @@ func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 		w.probe.At(probe.WatcherFiltered, event.Key, event.ResourceVersion)
 		return true
 	}
-	select {
-	case <-w.done:
+	if !w.sendResult(out) {
 		return false
-	case w.result <- out:
 	}
 	w.probe.Event(probe.ResultSent, string(out.Type), event.Key, event.ResourceVersion, len(w.result), cap(w.result))
 	w.markBookmarkSent(event)
 	return true
+}
+
+// sendResult sends out, or returns false when the watcher is stopped before there is room. A client that keeps up has
+// room, and a try at one channel costs half of a wait for two.
+func (w *CacheWatcher) sendResult(out watch.Event) bool {
+	select {
+	case w.result <- out:
+		return true
+	default:
+	}
+	select {
+	case <-w.done:
+		return false
+	case w.result <- out:
+		return true
+	}
 }
 
 func (w *CacheWatcher) isDone() bool {
