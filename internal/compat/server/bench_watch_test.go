@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -146,20 +147,23 @@ func (c *crowd) measure(f *feed) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.StopTimer()
-	allocs := uint64(0)
+	allocs, cpu := uint64(0), time.Duration(0)
 	for sent := 0; sent < b.N; sent += burst {
 		n := min(burst, b.N-sent)
 		f.make(n)
 		c.due.Add(int64(n * c.perEvent))
 		runtime.ReadMemStats(&before)
+		start := cpuTime()
 		b.StartTimer()
 		f.send(f.made)
 		<-c.arrived
 		b.StopTimer()
+		cpu += cpuTime() - start
 		runtime.ReadMemStats(&after)
 		allocs += after.Mallocs - before.Mallocs
 	}
 	deliveries := float64(b.N) * float64(c.perEvent)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
+	b.ReportMetric(float64(cpu.Nanoseconds())/deliveries, "cpu-ns/delivery")
 	b.ReportMetric(float64(allocs)/deliveries, "allocs/delivery")
 }
