@@ -142,7 +142,7 @@ func (s *scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	if err != nil {
 		return err
 	}
-	return server.HandleHTTP(w, r)
+	return server.handle(w, r)
 }
 
 // isWatchList reports whether the client waits for the bookmark that ends the initial events.

@@ -1,13 +1,10 @@
 package handlers
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
 	"reflect"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,9 +16,6 @@ import (
 
 	"listwatch/internal/scheme"
 )
-
-// gzipThreshold is the size from which compressing costs less than sending, as upstream's defaultGzipThresholdBytes.
-const gzipThreshold = 128 * 1024
 
 // transformResponseObject turns obj into what was negotiated and writes the whole answer.
 //
@@ -179,50 +173,35 @@ func withKind(obj runtime.Object) (runtime.Object, error) {
 	return out, nil
 }
 
-// writeObject encodes obj and writes the whole answer, compressed if that pays and the client can undo it.
+// writeObject encodes obj and writes the whole answer, compressed if that pays and the client can undo it. A list is
+// written item by item, so that a large one is never in memory twice. An object that cannot be encoded is a 500, as
+// long as nothing of it has left; after that the connection is cut.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: SerializeObject
-// Differs: the answer is encoded before anything is written, so that an object that cannot be is a clean 500. Upstream
-// streams lists item by item.
 func writeObject(w http.ResponseWriter, r *http.Request, code int, output mediaType, obj runtime.Object) {
-	var body bytes.Buffer
-	out, err := withKind(obj)
-	if err == nil {
-		err = output.encoder.Encode(out, &body)
-	}
-	if err != nil {
-		status := toStatus(r.Context(), apierrors.NewInternalError(err))
-		code, output.name = int(status.Code), mediaTypeJSON
-		body.Reset()
-		// A Status of three strings always encodes.
-		_ = encoderFor(mediaTypeJSON, false).Encode(status, &body)
-	}
 	w.Header().Set("Content-Type", output.name)
 	w.Header().Set("Cache-Control", "no-cache, private")
-	writeBody(w, r, code, body.Bytes())
+	answer := &deferredWriter{response: w, code: code, compressed: acceptsGzip(r)}
+	out, err := withKind(obj)
+	if err == nil {
+		err = output.encoder.Encode(out, answer)
+	}
+	switch {
+	case err == nil:
+		_ = answer.close() // a client that has gone away is no error of ours
+	case answer.started:
+		panic(http.ErrAbortHandler)
+	default:
+		status := toStatus(r.Context(), apierrors.NewInternalError(err))
+		w.Header().Set("Content-Type", mediaTypeJSON)
+		w.WriteHeader(int(status.Code))
+		_ = encoderFor(mediaTypeJSON, false).Encode(status, w) // a Status of three strings always encodes
+	}
 }
 
-// writeBody writes a finished answer. A client that has gone away is no error of ours.
+// writeBody writes a finished answer.
 func writeBody(w http.ResponseWriter, r *http.Request, code int, body []byte) {
-	if len(body) < gzipThreshold || !acceptsGzip(r) {
-		w.WriteHeader(code)
-		_, _ = w.Write(body)
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	w.Header().Add("Vary", "Accept-Encoding")
-	w.WriteHeader(code)
-	compressor, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the only error is a bad level
-	_, _ = compressor.Write(body)
-	_ = compressor.Close()
-}
-
-func acceptsGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.TrimSpace(name) == "gzip" && strings.ReplaceAll(params, " ", "") != "q=0" {
-			return true
-		}
-	}
-	return false
+	answer := &deferredWriter{response: w, code: code, compressed: acceptsGzip(r)}
+	_, _ = answer.Write(body)
+	_ = answer.close()
 }

@@ -1,11 +1,14 @@
 package handlers
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -16,7 +19,7 @@ import (
 // WatchServer drains one watch into one response. It is used once, by one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: WatchServer
-// Differs: no gzip; it always runs in the goroutine of the request.
+// Differs: it always runs in the goroutine of the request.
 type WatchServer struct {
 	// Set by newWatchServer, never changed.
 	scope     *scope
@@ -27,9 +30,10 @@ type WatchServer struct {
 	probe     *probe.Probe // of the watcher
 	where     string       // what the watch is about, for the metrics
 
-	// Owned by HandleHTTP.
+	// Owned by the goroutine of the request.
 	encoder *watchEncoder
 	started time.Time
+	awaited bool // the end of the initial events has yet to come
 }
 
 // newWatchServer settles how events are written. Errors: 400, 406.
@@ -49,12 +53,31 @@ func (s *scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		watching:  watching,
 		timeout:   timeout,
 		watchList: watchList,
+		awaited:   watchList,
 		media:     media,
 		probe:     probe.Of(watching),
 		where:     scopeOf(s, r, "watch"),
 		encoder:   newWatchEncoder(r.Context(), s, media, options),
 		started:   s.server.clock.Now(),
 	}, nil
+}
+
+// handle serves the watch in the way the client asked for. Its error is one that came before the first byte.
+func (s *WatchServer) handle(w http.ResponseWriter, r *http.Request) error {
+	if websocket.IsWebSocketUpgrade(r) {
+		s.HandleWS(w, r)
+		return nil
+	}
+	return s.HandleHTTP(w, r)
+}
+
+// stream is where a [WatchServer] writes to. Each frame is one Write.
+type stream interface {
+	io.Writer
+	// flush sends what was written on its way.
+	flush() error
+	// close ends the stream. The reason is for whoever can be told.
+	close(reason string)
 }
 
 // HandleHTTP streams events until the watch ends, the time is over, the client goes away, or the server shuts down. An
@@ -66,29 +89,28 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return errors.New("unable to start watch - can't get http.Flusher: " + r.Proto)
 	}
-	timer := s.scope.server.clock.NewTimer(s.timeout)
-	defer timer.Stop()
-	s.beginStream(w, flusher)
-	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+r.URL.RequestURI(), "", 0)
-	reason := s.serve(w, r, flusher, timer.C())
-	s.probe.Text(probe.WireClosed, reason, "", 0)
+	writer := newWatchWriter(w, flusher, s.watchList && acceptsGzip(r))
+	writer.beginStream(s.media.name)
+	s.run(r.Context(), r, writer)
 	return nil
 }
 
-// beginStream sends the headers at once: the client learns that it is watching before anything happens.
-func (s *WatchServer) beginStream(w http.ResponseWriter, flusher http.Flusher) {
-	w.Header().Set("Content-Type", s.media.name)
-	w.Header().Set("Cache-Control", "no-cache, private")
-	w.WriteHeader(http.StatusOK)
-	flusher.Flush()
+// run serves an open stream to its end. ctx ends when the client is gone.
+func (s *WatchServer) run(ctx context.Context, r *http.Request, to stream) {
+	timer := s.scope.server.clock.NewTimer(s.timeout)
+	defer timer.Stop()
+	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+r.URL.RequestURI(), "", 0)
+	reason := s.serve(ctx, to, timer.C())
+	to.close(reason)
+	s.probe.Text(probe.WireClosed, reason, "", 0)
 }
 
 // serve is the loop. It returns why it ended.
-func (s *WatchServer) serve(w http.ResponseWriter, r *http.Request, flusher http.Flusher, timeout <-chan time.Time) string {
+func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.Time) string {
 	events := s.watching.ResultChan()
 	for {
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return "the client is gone"
 		case <-s.scope.server.shutdown:
 			return "the server shuts down"
@@ -98,31 +120,31 @@ func (s *WatchServer) serve(w http.ResponseWriter, r *http.Request, flusher http
 			if !ok {
 				return "the watch has ended"
 			}
-			if err := s.handle(w, flusher, event, events); err != nil {
+			if err := s.send(to, event, events); err != nil {
 				return err.Error()
 			}
 		}
 	}
 }
 
-// handle writes one event, and flushes unless more are waiting: while there is a backlog the client gets it in as few
+// send writes one event, and flushes unless more are waiting: while there is a backlog the client gets it in as few
 // packets as possible, and once there is none it gets every event at once.
-func (s *WatchServer) handle(w http.ResponseWriter, flusher http.Flusher, event watch.Event, events <-chan watch.Event) error {
+func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Event) error {
 	key, rv := s.identify(event.Object)
 	s.probe.Event(probe.ResultReceived, string(event.Type), key, rv, len(events), cap(events))
-	n, err := s.encoder.Encode(event, w)
+	n, err := s.encoder.Encode(event, to)
 	if err != nil {
 		return err
 	}
 	s.probe.Event(probe.FrameWritten, string(event.Type), key, rv, n, len(events))
 	s.scope.server.metrics.watchEvent(s.scope, n)
-	if len(events) == 0 {
-		flusher.Flush()
-	}
-	if s.watchList && event.Type == watch.Bookmark {
+	if s.awaited && event.Type == watch.Bookmark {
 		s.observeWatchList(event.Object)
 	}
-	return nil
+	if len(events) > 0 {
+		return nil
+	}
+	return to.flush()
 }
 
 // observeWatchList measures, once, how long the initial state took.
@@ -131,7 +153,7 @@ func (s *WatchServer) observeWatchList(obj runtime.Object) {
 	if err != nil || !endsInitialEvents(accessor) {
 		return
 	}
-	s.watchList = false
+	s.awaited = false
 	s.scope.server.metrics.watchListDone(s.scope, s.where, s.scope.server.clock.Since(s.started))
 }
 

@@ -13,8 +13,8 @@ import (
 var (
 	// Scheme maps core/v1 kinds to Go types and back.
 	Scheme = runtime.NewScheme()
-	// Codecs reads and writes them as JSON, YAML and protobuf.
-	Codecs = serializer.NewCodecFactory(Scheme)
+	// Codecs reads and writes them as JSON, YAML and protobuf. It writes lists item by item.
+	Codecs = serializer.NewCodecFactory(Scheme, serializer.WithStreamingCollectionEncodingToJSON())
 	// ParameterCodec reads and writes metav1 options as URL queries.
 	ParameterCodec = runtime.NewParameterCodec(Scheme)
 )

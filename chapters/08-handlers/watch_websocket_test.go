@@ -1,0 +1,205 @@
+package handlers
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
+)
+
+// dial opens a websocket to the API, over a pipe.
+func dial(t *testing.T, client *http.Client, path string, header http.Header) (*websocket.Conn, *http.Response, error) {
+	t.Helper()
+	dialer := websocket.Dialer{NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return client.Transport.(*http.Transport).DialContext(ctx, network, address)
+	}}
+	return dialer.DialContext(t.Context(), "ws://api"+path, header)
+}
+
+func mustDial(t *testing.T, client *http.Client, path string) *websocket.Conn {
+	t.Helper()
+	conn, _, err := dial(t, client, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newCachedAPI(t)
+		conn := mustDial(t, a.serve(), podsPath+"?watch=1&timeoutSeconds=60")
+		a.create(podA)
+		if err := conn.WriteMessage(websocket.TextMessage, []byte("what a client says is ignored")); err != nil {
+			t.Fatal(err)
+		}
+		a.do("DELETE", podsPath+"/a", "")
+		var got []watch.EventType
+		for {
+			kind, message, err := conn.ReadMessage()
+			if err != nil {
+				if !websocket.IsCloseError(err, websocket.CloseNormalClosure) || !strings.Contains(err.Error(), "timeoutSeconds is over") {
+					t.Errorf("the end: got %v", err)
+				}
+				break
+			}
+			if kind != websocket.TextMessage || strings.Count(string(message), "\n") != 1 {
+				t.Errorf("got message of type %d: %q", kind, message)
+			}
+			f := into[frame](t, strings.NewReader(string(message)))
+			got = append(got, f.Type)
+		}
+		if want := []watch.EventType{watch.Added, watch.Modified, watch.Deleted}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		synctest.Wait()
+		if got := a.recorded(probe.WireOpened, probe.WireClosed); len(got) != 2 {
+			t.Errorf("probes: got %v", got)
+		}
+	})
+}
+
+func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
+	for name, end := range map[string]func(h *hangingSocket){
+		"the client goes": func(h *hangingSocket) { h.conn.Close() },
+		"the client says so": func(h *hangingSocket) {
+			_ = h.conn.WriteMessage(websocket.CloseMessage, nil)
+			time.Sleep(3 * goodbyeTime)
+		},
+		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(goodbyeTime) },
+		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + goodbyeTime) },
+		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(goodbyeTime) },
+		"nobody reads": func(h *hangingSocket) {
+			h.watching.Add(&corev1.Pod{})
+			time.Sleep(time.Hour + 2*writeGrace + goodbyeTime)
+		},
+		"nobody reads, and the server shuts down": func(h *hangingSocket) {
+			close(h.shutdown)
+			time.Sleep(goodbyeTime)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := hangSocket(t)
+				end(h)
+				synctest.Wait()
+				if !h.watching.IsStopped() {
+					t.Error("the watch goes on")
+				}
+			})
+		})
+	}
+}
+
+type hangingSocket struct {
+	watching *watch.FakeWatcher
+	shutdown chan struct{}
+	conn     *websocket.Conn
+}
+
+func hangSocket(t *testing.T) *hangingSocket {
+	t.Helper()
+	h := &hangingSocket{watching: watch.NewFakeWithChanSize(10, false), shutdown: make(chan struct{})}
+	client := stuckAPI(t, stuck{watching: h.watching}, h.shutdown).serve()
+	h.conn = mustDial(t, client, podsPath+"?watch=1&timeoutSeconds=3600")
+	return h
+}
+
+func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newCachedAPI(t).serve()
+		_, response, err := dial(t, client, podsPath+"?watch=1", http.Header{"Origin": {"https://elsewhere.test"}})
+		if err == nil || response.StatusCode != http.StatusForbidden {
+			t.Fatalf("got %v, %v", response, err)
+		}
+		if status := into[metav1.Status](t, response.Body); status.Code != 403 || status.Reason != metav1.StatusReasonForbidden {
+			t.Errorf("got %+v", status)
+		}
+	})
+}
+
+func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newCachedAPI(t)
+		client := a.serve()
+		a.create(podA)
+		const watchList = "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60"
+		for query, want := range map[string]string{watchList: "gzip", "?watch=1&resourceVersion=6&timeoutSeconds=60": ""} {
+			request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://api"+podsPath+query, nil)
+			request.Header.Set("Accept-Encoding", "gzip") // set by hand, it is not undone by the client
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if got := response.Header.Get("Content-Encoding"); got != want {
+				t.Errorf("%s: got encoding %q, want %q", query, got, want)
+			}
+			if want == "" {
+				continue
+			}
+			plain, err := gzip.NewReader(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(plain)
+			for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
+				if f := next(t, lines); f.Type != want {
+					t.Errorf("got %s, want %s", f.Type, want)
+				}
+			}
+			started := time.Now()
+			a.create(strings.Replace(podA, `"a"`, `"b"`, 1))
+			if f := next(t, lines); f.Type != watch.Added || time.Since(started) != 0 {
+				t.Errorf("got %s after %v", f.Type, time.Since(started))
+			}
+		}
+	})
+}
+
+func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
+	a := newAPI(t)
+	pod := strings.Replace(podA, `"web"`, fmt.Sprintf(`"web"},"annotations":{"k":%q`, strings.Repeat("x", 10<<10)), 1)
+	for i := range 20 {
+		a.create(strings.Replace(pod, `"a"`, fmt.Sprintf(`"p%d"`, i), 1))
+	}
+	for _, c := range []struct{ query, accept, want string }{
+		{"", "gzip", "gzip"}, {"", "br, gzip;q=0.5", "gzip"}, {"", "", ""}, {"", "gzip;q=0", ""}, {"?limit=2", "gzip", ""},
+	} {
+		w := a.do("GET", podsPath+c.query, "", "Accept-Encoding", c.accept)
+		if got := w.Header().Get("Content-Encoding"); got != c.want {
+			t.Errorf("%q, %q: got %q, want %q", c.query, c.accept, got, c.want)
+		}
+		var body io.Reader = w.Body
+		if c.want == "gzip" {
+			plain, err := gzip.NewReader(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = plain
+		}
+		want := 20
+		if c.query != "" {
+			want = 2
+		}
+		if list := into[corev1.PodList](t, body); len(list.Items) != want || list.Kind != "PodList" {
+			t.Errorf("%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items), list.Kind)
+		}
+	}
+}
