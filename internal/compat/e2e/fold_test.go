@@ -34,6 +34,13 @@ func newTwin(t *testing.T, v *viz) *twin {
 	return &twin{page: p, ours: fold.New()}
 }
 
+// reset begins again on both sides.
+func (w *twin) reset(t *testing.T) {
+	t.Helper()
+	evaluate[bool](t, w.page, `(window.twin.state = window.twin.module.newState(), true)`)
+	w.ours = fold.New()
+}
+
 // apply folds records on both sides, ours straight and the page's as they arrive on its feed, and compares.
 func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
@@ -110,10 +117,10 @@ func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
 // TestThePageFoldsAnythingAsTheProgramDoes feeds both with what no run would produce soon: receives before sends,
 // queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
 func TestThePageFoldsAnythingAsTheProgramDoes(t *testing.T) {
-	v := startViz(t, "-demo=false", "-controllers=false")
-	for seed := range uint64(5) {
+	w := newTwin(t, startViz(t, "-demo=false", "-controllers=false"))
+	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			w := newTwin(t, v)
+			w.reset(t)
 			g := &generator{rand: rand.New(rand.NewPCG(seed, 0))}
 			for range 40 {
 				w.apply(t, g.records(50))

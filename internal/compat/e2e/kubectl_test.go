@@ -127,6 +127,10 @@ func TestKubectlAPIResources(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	out := kubectlFor(t, v).run(t, "api-resources")
 	for _, want := range [][]string{
+		{"configmaps", "cm", "v1", "true", "ConfigMap"},
+		{"events", "ev", "v1", "true", "Event"},
+		{"namespaces", "ns", "v1", "false", "Namespace"},
+		{"nodes", "no", "v1", "false", "Node"},
 		{"pods", "po", "v1", "true", "Pod"},
 	} {
 		if got := row(out, want[0]); !slices.Equal(got, want) {

@@ -61,28 +61,34 @@ const readStage = `(() => {
 
 func (p *page) stage(t *testing.T) stage { return evaluate[stage](t, p, readStage) }
 
-// live waits until the page shows the newest record there was when it was asked.
+// live waits until the page's feed is open, and the page shows the newest record there was when it was asked. The
+// server draws the first picture, so the attributes alone do not prove that the page is awake.
 func (p *page) live(t *testing.T, v *viz) {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
 	v.get(t, "/viz/snapshot", &snapshot)
 	eventually(t, endsWithin, func() (bool, string) {
+		feed := evaluate[string](t, p, `document.querySelector("#mode").dataset.state`)
 		seq := p.stage(t).Seq
 		shown, err := strconv.ParseUint(seq, 10, 64)
-		return err == nil && shown >= snapshot.Seq, fmt.Sprintf("the page shows seq %q, the log is at %d", seq, snapshot.Seq)
+		holds := feed == "live" && err == nil && shown >= snapshot.Seq
+		return holds, fmt.Sprintf("the feed is %s, the page shows seq %q, the log is at %d", feed, seq, snapshot.Seq)
 	})
 }
 
-// observe makes the page note when each object first appears at each station, in its table of records.
+// observe makes the page note when each object first appears at each station, in its table of records, and everything
+// that is said there.
 func (p *page) observe(t *testing.T) {
 	t.Helper()
 	evaluate[bool](t, p, `(() => {
 		const seen = window.seen = {};
+		const said = window.said = new Set();
 		const body = document.querySelector("#records");
 		const look = () => {
 			for (const tr of body.rows) {
 				const [station, key] = [tr.cells[2].textContent, tr.cells[5].textContent];
 				(seen[key] ??= {})[station] ??= Date.now();
+				said.add(tr.textContent);
 			}
 		};
 		new MutationObserver(look).observe(body, { subtree: true, childList: true, characterData: true });
@@ -207,7 +213,9 @@ func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
 		return !seen["handler"].IsZero(), fmt.Sprint(seen)
 	})
 	seen := p.seen(t, "default/a")
-	if took := seen["handler"].Sub(created); took > within() {
+	took := seen["handler"].Sub(created)
+	t.Logf("kubectl's answer to handler, on screen: %v", took)
+	if took > within() {
 		t.Errorf("default/a is at the handler %v after kubectl had its answer, want %v at most", took, within())
 	}
 	for _, station := range []string{
@@ -279,6 +287,10 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
+	eventually(t, endsWithin, func() (bool, string) { // otherwise the test proves nothing
+		shown := evaluate[bool](t, p, `[...window.said].some((text) => text.includes("onerror"))`)
+		return shown, "what a stranger wrote is not shown at all"
+	})
 	kubectlFor(t, v).create(t, strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+"'}\n  labels:", 1))
 	eventually(t, endsWithin, func() (bool, string) {
 		seen := p.seen(t, "default/a")
@@ -286,9 +298,6 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 	})
 	if evaluate[bool](t, p, "document.body.dataset.harmed !== undefined || document.querySelector('img, main script') !== null") {
 		t.Error("what a stranger wrote became part of the page")
-	}
-	if !evaluate[bool](t, p, `document.body.textContent.includes("onerror")`) {
-		t.Error("what a stranger wrote is not shown at all: the test proves nothing")
 	}
 }
 
@@ -319,20 +328,18 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 
 func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
 	v := startViz(t)
-	for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
-		for _, scheme := range []string{"light", "dark"} {
-			t.Run(scheme+path, func(t *testing.T) {
-				p := openPage(t, "about:blank")
-				p.do(t, colorScheme(scheme), chromedp.Navigate(v.url+path))
-				background := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
-				var r, g, b int
-				if _, err := fmt.Sscanf(background, "rgb(%d, %d, %d)", &r, &g, &b); err != nil {
-					t.Fatalf("background %q: %v", background, err)
-				}
-				if dark := r+g+b < 3*128; dark != (scheme == "dark") {
-					t.Errorf("background is %s in the %s scheme", background, scheme)
-				}
-			})
+	p := openPage(t, "about:blank")
+	for _, scheme := range []string{"light", "dark"} {
+		for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
+			p.do(t, colorScheme(scheme), chromedp.Navigate(v.url+path))
+			background := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
+			var r, g, b int
+			if _, err := fmt.Sscanf(background, "rgb(%d, %d, %d)", &r, &g, &b); err != nil {
+				t.Fatalf("%s: background %q: %v", path, background, err)
+			}
+			if dark := r+g+b < 3*128; dark != (scheme == "dark") {
+				t.Errorf("%s has background %s in the %s scheme", path, background, scheme)
+			}
 		}
 	}
 }
