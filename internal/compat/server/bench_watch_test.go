@@ -54,6 +54,7 @@ func BenchmarkReplay(b *testing.B) {
 		from := fmt.Sprint(f.rv.Load())
 		fill(b, f, cache)
 		b.ReportAllocs()
+		defer reportCPU(b)()
 		for b.Loop() {
 			w := must(cache.watch(b.Context(), query{rv: from}))
 			for range ringEvents {
@@ -71,6 +72,8 @@ func BenchmarkInitialEvents(b *testing.B) {
 	compareSides(b, 10000, 1000, func(b *testing.B, f *feed, cache side) {
 		yes := true
 		b.ReportAllocs()
+		defer reportCPU(b)()
+		defer reportCPU(b)()
 		for b.Loop() {
 			w := must(cache.watch(b.Context(), query{initial: &yes, bookmarks: true}))
 			for event := range w.ResultChan() {
@@ -81,6 +84,12 @@ func BenchmarkInitialEvents(b *testing.B) {
 			w.Stop()
 		}
 	})
+}
+
+// reportCPU begins to count processor time. The returned function reports it.
+func reportCPU(b *testing.B) func() {
+	start := cpuTime()
+	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
 // fill sends events until the ring is as large as it will be, and returns when the cache has all of them.

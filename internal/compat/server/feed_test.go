@@ -14,8 +14,6 @@ import (
 	realfeature "k8s.io/apiserver/pkg/storage/feature"
 
 	storage "listwatch/chapters/01-storage"
-	etcd3 "listwatch/chapters/02-etcd3"
-	"listwatch/internal/scheme"
 )
 
 // feed is the storage below a cache that is measured: some pods, and then the events that a benchmark makes. Both sides
@@ -110,13 +108,12 @@ func (f theirFeed) Versioner() realstorage.Versioner                        { re
 func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *feed, cache side)) {
 	b.Run("ours", func(b *testing.B) {
 		f := newFeed(pods, nodes)
-		bench(b, f, ours{newOurCache(b, ourFeed{feed: f})})
+		bench(b, f, ours{newOurCache(b, ourFeed{feed: f}, nil)})
 	})
 	b.Run("upstream", func(b *testing.B) {
 		f := newFeed(pods, nodes)
-		codec := must(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))
 		supportProgress(b)
-		bench(b, f, theirs{newTheirCache(b, theirFeed{feed: f}, codec)})
+		bench(b, f, theirs{newTheirCache(b, theirFeed{feed: f})})
 	})
 }
 

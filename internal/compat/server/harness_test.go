@@ -30,6 +30,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	cacher "listwatch/chapters/06-cacher"
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/probe"
 	"listwatch/internal/scheme"
 )
 
@@ -152,6 +153,19 @@ type pair struct {
 // newPair starts etcd and fills it with prepare, and then starts both caches, which list what is there.
 func newPair(tb testing.TB, prepare func(*pair)) *pair {
 	tb.Helper()
+	p := &pair{tb: tb, client: newEtcd(tb)}
+	ourStore := newOurStore(tb, p.client, nil)
+	theirStore := newTheirStore(tb, p.client)
+	p.ourStore, p.theirStore, p.writer = ours{ourStore}, theirs{theirStore}, theirStore
+	prepare(p)
+	p.ourCache = ours{newOurCache(tb, ourStore, nil)}
+	p.theirCache = theirs{newTheirCache(tb, theirStore)}
+	return p
+}
+
+// newEtcd starts an etcd that ends with the test.
+func newEtcd(tb testing.TB) *clientv3.Client {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	tb.Cleanup(cancel)
 	node, err := etcdnode.Start(ctx, etcdnode.Options{Dir: tb.TempDir()})
@@ -159,25 +173,17 @@ func newPair(tb testing.TB, prepare func(*pair)) *pair {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { node.Close() })
-	p := &pair{tb: tb, client: node.Client()}
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ourStore := newOurStore(tb, p.client, codec)
-	theirStore := newTheirStore(tb, p.client, codec)
-	p.ourStore, p.theirStore, p.writer = ours{ourStore}, theirs{theirStore}, theirStore
-	prepare(p)
-	p.ourCache = ours{newOurCache(tb, ourStore)}
-	p.theirCache = theirs{newTheirCache(tb, theirStore, codec)}
-	return p
+	return node.Client()
 }
 
-func newOurStore(tb testing.TB, client *clientv3.Client, codec runtime.Codec) *etcd3.Store {
+// codec is what both sides store with.
+var codec = must(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))
+
+func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.Store {
 	tb.Helper()
 	store, err := etcd3.New(etcd3.Config{
 		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod, NewListFunc: newPodList,
-		ResourcePrefix: prefix, Resource: podsResource, Clock: clock.RealClock{},
+		ResourcePrefix: prefix, Resource: podsResource, Clock: clock.RealClock{}, Probe: p,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -186,9 +192,14 @@ func newOurStore(tb testing.TB, client *clientv3.Client, codec runtime.Codec) *e
 }
 
 // newOurCache returns a cache over store that is ready, and ends with the test.
-func newOurCache(tb testing.TB, store storage.Interface) *cacher.CacheDelegator {
+func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
 	tb.Helper()
-	c, err := cacher.New(ourConfig(store))
+	c, err := cacher.New(cacher.Config{
+		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
+		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
+		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
+		Clock:    clock.RealClock{}, UseWatchList: true, Probe: p,
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -208,21 +219,12 @@ func newOurCache(tb testing.TB, store storage.Interface) *cacher.CacheDelegator 
 	return cacher.NewCacheDelegator(c, store)
 }
 
-func ourConfig(store storage.Interface) cacher.Config {
-	return cacher.Config{
-		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
-		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
-		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
-		Clock:    clock.RealClock{}, UseWatchList: true,
-	}
-}
-
 // neverCompacts is upstream's compactor, asleep.
 type neverCompacts struct{}
 
 func (neverCompacts) CompactRevision() int64 { return 0 }
 
-func newTheirStore(tb testing.TB, client *clientv3.Client, codec runtime.Codec) realstorage.Interface {
+func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface {
 	tb.Helper()
 	versioner := realstorage.APIObjectVersioner{}
 	k := &kubernetes.Client{Client: client}
@@ -239,7 +241,7 @@ func newTheirStore(tb testing.TB, client *clientv3.Client, codec runtime.Codec) 
 	return store
 }
 
-func newTheirCache(tb testing.TB, store realstorage.Interface, codec runtime.Codec) realstorage.Interface {
+func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
 	tb.Helper()
 	c, err := realcacher.NewCacherFromConfig(realcacher.Config{
 		Storage: store, Versioner: realstorage.APIObjectVersioner{}, GroupResource: podsResource,
