@@ -14,8 +14,9 @@
 // # Goroutines
 //
 // A [Store] has none of its own. Each watch has four, named watchChan.run, .startWatching, .scheduleEventProcessing and
-// .collectEventProcessing, and up to ten short ones that decode, named watchChan.processEvent. With the older watcher
-// ([WatcherEtcd2]) it has three: etcdWatcher.run, .etcdWatch and .translate. A [Compactor] runs in its caller's.
+// .collectEventProcessing, and as many that decode as were ever needed at once, ten at most, named
+// watchChan.processEvent. With the older watcher ([WatcherEtcd2]) it has three: etcdWatcher.run, .etcdWatch and
+// .translate. A [Compactor] runs in its caller's.
 //
 // # Channels
 //

@@ -26,14 +26,13 @@ type processingResult struct {
 	err    error
 }
 
-// processing is the decoding of one event.
+// processing is an event that is to be decoded, and where its answer is waited for.
 type processing struct {
-	wc       *watchChan
 	e        *event
 	response chan<- *processingResult
 }
 
-// scheduleEventProcessing gives each event its place in processingQueue and then starts its decoder.
+// scheduleEventProcessing gives each event its place in processingQueue and then a decoder.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
 func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
@@ -46,21 +45,49 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		}
 		wc.received(e)
 		response := make(chan *processingResult, 1) // sent once by the decoder, never closed; 1: the decoder never waits
-		// The place first, then the decoder: a full queue is what keeps the number of decoders down.
+		// The place first, then the decoder: a full queue is what keeps the number of events under way down.
 		select {
 		case <-ctx.Done():
 			return
 		case wc.processingQueue <- response:
 		}
-		p := &processing{wc: wc, e: e, response: response}
-		wc.group.Go(ctx, "watchChan.processEvent", p.run)
+		wc.decode(ctx, processing{e: e, response: response})
 	}
 }
 
-// run decodes one event.
-func (p *processing) run(context.Context) {
-	result, err := p.wc.transform(p.e)
-	p.response <- &processingResult{result: result, key: p.e.key, rev: p.e.rev, err: err}
+// decode hands p to a decoder that is idle. If there is none, and there may be one more, that is started first: a quiet
+// watch has one decoder, a busy one has ten.
+func (wc *watchChan) decode(ctx context.Context, p processing) {
+	select {
+	case wc.decoding <- p:
+		return
+	default:
+	}
+	if wc.decoders < processEventConcurrency {
+		wc.decoders++
+		wc.group.Go(ctx, "watchChan.processEvent", wc.processEvents)
+	}
+	select {
+	case <-ctx.Done():
+	case wc.decoding <- p:
+	}
+}
+
+// processEvents is a decoder: it decodes one event after the other.
+//
+// Differs: upstream starts a goroutine per event. Decoding goes deep, and each of them spent most of its time on letting
+// its stack grow.
+func (wc *watchChan) processEvents(ctx context.Context) {
+	for {
+		var p processing
+		select {
+		case <-ctx.Done():
+			return
+		case p = <-wc.decoding:
+		}
+		result, err := wc.transform(p.e)
+		p.response <- &processingResult{result: result, key: p.e.key, rev: p.e.rev, err: err}
+	}
 }
 
 // collectEventProcessing sends results in the order of processingQueue. The first error ends the watch; what was
@@ -75,7 +102,12 @@ func (wc *watchChan) collectEventProcessing(ctx context.Context) {
 			return
 		case response = <-wc.processingQueue:
 		}
-		r := <-response // its decoder is running or done, and sends without waiting
+		var r *processingResult
+		select {
+		case <-ctx.Done(): // its decoder may have ended without having begun
+			return
+		case r = <-response:
+		}
 		if r.err != nil {
 			wc.sendError(ctx, r.err)
 			return

@@ -28,6 +28,9 @@ type watchChan struct {
 
 	watchClosedCh   chan struct{}               // closed by startWatching when etcd ended the watch without an error
 	processingQueue chan chan *processingResult // sent by scheduleEventProcessing, never closed; see processEventConcurrency
+	decoding        chan processing             // sent by scheduleEventProcessing, never closed; 0: handed to a decoder that is idle
+
+	decoders int // started so far; owned by scheduleEventProcessing
 
 	owner routine.Group // run alone: it waits for all the others
 }
@@ -39,6 +42,7 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 		stream:          s,
 		watchClosedCh:   make(chan struct{}),
 		processingQueue: make(chan chan *processingResult, processEventConcurrency-1),
+		decoding:        make(chan processing),
 	}
 	wc.owner.Go(ctx, "watchChan.run", wc.run)
 	return wc
