@@ -6,11 +6,14 @@
 //
 // Its own feed is a list-watch: /viz/snapshot is the list, with the sequence number it stands at; /viz/events is the
 // watch from there, with bookmarks while nothing happens, and `gone` when the log no longer holds what was asked for,
-// upon which the page lists again.
+// upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the newest
+// state in one message, and what was skipped can still be had by range.
 //
 //   - viz.go: [Config], [UI], the routes.
-//   - folder.go: the folded state, kept current.
+//   - folder.go: the folded state, kept current, with keyframes of its past.
 //   - feed.go: the events.
+//   - past.go, index.go: any picture, any records, and what there is to be seen on the timeline.
+//   - trace.go: the way of one object as a trace that other tools show.
 //   - world.go: watchers made from the page.
 //   - guard.go: who may talk to us at all.
 //   - stage.templ, glyphs.templ, layout.go: the scenery as SVG; assets/ animates it.

@@ -15,18 +15,29 @@ import (
 // foldBatch is how many records are taken from the log at once, so that its lock is never held for long.
 const foldBatch = 1024
 
-// folder keeps the folded state of a log.
+// keyframes is how many pictures are kept of what a log holds, about.
+const keyframes = 32
+
+// folder keeps the folded state of a log, and what it takes to show its past: keyframes and an index by time.
 type folder struct {
 	// Set by newFolder, never changed.
 	log *probe.Log
 
-	mu    sync.Mutex // guards the fields below; taken before the log's own lock
-	state *fold.State
-	batch []probe.Record // reused by every catchUp
+	mu     sync.Mutex // guards the fields below; taken before the log's own lock
+	state  *fold.State
+	frames *fold.Keyframes
+	index  index
+	batch  []probe.Record // reused by every catchUp
 }
 
-func newFolder(log *probe.Log) *folder {
-	return &folder{log: log, state: fold.New()}
+// newFolder returns a folder that begins with the picture start; nil: with the empty one.
+func newFolder(log *probe.Log, start *fold.State) *folder {
+	f := &folder{log: log, state: fold.New(), frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
+	if start != nil {
+		f.state = start.Clone()
+	}
+	f.frames.Fold(f.state, nil)
+	return f
 }
 
 // run folds every framePeriod until ctx is done.
@@ -62,11 +73,49 @@ func (f *folder) catchUpLocked() {
 			continue
 		}
 		if len(records) == 0 {
-			return
+			break
 		}
-		f.state.Apply(records)
+		f.frames.Fold(f.state, records)
+		f.index.add(records)
 		from = f.state.Seq
 	}
+	oldest := f.log.Oldest()
+	f.frames.Forget(oldest)
+	f.index.forget(oldest)
+}
+
+// keyframe returns the newest picture kept at or before seq; ok is false if there is none any more. oldest is the first
+// that can be had.
+func (f *folder) keyframe(seq uint64) (frame fold.Keyframe, oldest uint64, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.catchUpLocked()
+	frame, ok = f.frames.At(seq)
+	return frame, f.frames.Oldest(), ok
+}
+
+// timeline returns the index of what the log holds.
+func (f *folder) timeline() timeline {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.catchUpLocked()
+	return timeline{
+		Oldest: f.frames.Oldest(), Last: f.state.Seq, T: f.state.T, Width: int64(bucketWidth),
+		Buckets: f.index.rows(), Flags: append([]flag{}, f.index.flags...),
+	}
+}
+
+// flagsSince returns the anomalies after seq, as many as are kept.
+func (f *folder) flagsSince(seq uint64) []flag {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	flags := []flag{}
+	for _, each := range f.index.flags {
+		if each.Seq > seq {
+			flags = append(flags, each)
+		}
+	}
+	return flags
 }
 
 // snapshot returns the state up to this moment as JSON, with its sequence number.

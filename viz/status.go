@@ -15,6 +15,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:             metav1.StatusReasonForbidden,
 	http.StatusNotFound:              metav1.StatusReasonNotFound,
 	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusGone:                  metav1.StatusReasonExpired,
 	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
 	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
 
@@ -36,6 +37,10 @@ type Config struct {
 	Clock clock.WithTicker
 	// Replay says that the log is a recording: nothing runs that could be acted on.
 	Replay bool
+	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our own.
+	Recording string
+	// Keyframe is the picture before the log's first record; nil: nothing was there yet.
+	Keyframe *fold.State
 	// AdvanceClock moves the pipeline's clock, if that moves only from the page; nil: it runs by itself.
 	AdvanceClock func(d time.Duration)
 	// Switches are shown as they are: "fifo" to "real", and so on.
@@ -64,7 +69,7 @@ func New(config Config) *UI {
 	u := &UI{
 		config: config,
 		id:     rand.Text(),
-		folder: newFolder(config.Log),
+		folder: newFolder(config.Log, config.Keyframe),
 		assets: newAssets(),
 		done:   make(chan struct{}),
 	}
@@ -87,6 +92,9 @@ func (u *UI) routes() http.Handler {
 	router.Get("/", u.serveStage)
 	router.Get("/viz/snapshot", u.serveSnapshot)
 	router.Get("/viz/events", u.serveEvents)
+	router.Get("/viz/keyframe", u.serveKeyframe)
+	router.Get("/viz/records", u.serveRecords)
+	router.Get("/viz/timeline", u.serveTimeline)
 	router.Get("/viz/points", servePoints)
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/watchers", u.listWatchers)
@@ -116,11 +124,12 @@ func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
 func (u *UI) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	seq, state := u.folder.snapshot()
 	writeJSON(w, http.StatusOK, struct {
-		Seq      uint64            `json:"seq"`
-		Log      string            `json:"log"`
-		Switches map[string]string `json:"switches,omitempty"`
-		State    json.RawMessage   `json:"state"`
-	}{seq, u.id, u.config.Switches, state})
+		Seq       uint64            `json:"seq"`
+		Log       string            `json:"log"`
+		Recording string            `json:"recording,omitempty"`
+		Switches  map[string]string `json:"switches,omitempty"`
+		State     json.RawMessage   `json:"state"`
+	}{seq, u.id, u.config.Recording, u.config.Switches, state})
 }
 
 // serveState shows what the components say of themselves, pulled this moment.

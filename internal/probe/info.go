@@ -108,6 +108,15 @@ func (r *Record) Sentence() string {
 	return strings.NewReplacer(pairs...).Replace(info.Says)
 }
 
+// Anomaly reports whether the record is one that is never merged with others: its point is declared so, or it is the
+// answer 410, after which a client begins again.
+func (r *Record) Anomaly() bool {
+	return r.Point.Info().Anomaly || r.Point == RequestAnswered && r.Args[0] == gone
+}
+
+// gone is the HTTP status of an answer to a watch or a list that asks for what history no longer holds.
+const gone = 410
+
 // ObjectKey returns the "namespace/name" under which the client half knows an object, given the key of either half:
 // "/registry/pods/default/a" and "default/a" both give "default/a".
 func ObjectKey(key string) string {

@@ -34,7 +34,8 @@ type Log struct {
 
 	mu      sync.Mutex // guards the fields below; innermost everywhere: no other lock is taken while it is held
 	records []Record   // a ring: record seq lies in slot (seq-1) % len
-	next    uint64     // sequence number of the next record; the log holds [max(1, next-len), next)
+	first   uint64     // sequence number of the first record there ever was: 1, unless another run's are replayed
+	next    uint64     // sequence number of the next record; the log holds [max(first, next-len), next)
 }
 
 // NewLog returns an empty log that keeps the newest size records; size 0 means [DefaultLogSize].
@@ -42,7 +43,7 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 	if size <= 0 {
 		size = DefaultLogSize
 	}
-	return &Log{clock: clk, start: clk.Now(), records: make([]Record, size), next: 1}
+	return &Log{clock: clk, start: clk.Now(), records: make([]Record, size), first: 1, next: 1}
 }
 
 func (l *Log) append(r *Record) {
@@ -55,11 +56,14 @@ func (l *Log) append(r *Record) {
 	l.next++
 }
 
-// Replay appends a record of another run, at the time it was made there. It gets a sequence number of this log, which is
-// its old one if the recording began at 1 and nothing else writes here.
+// Replay appends a record of another run, at the time it was made there. If it is the first one here, the log begins with
+// its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.next == l.first && r.Seq > 0 {
+		l.first, l.next = r.Seq, r.Seq
+	}
 	r.Seq = l.next
 	l.records[(l.next-1)%uint64(len(l.records))] = r
 	l.next++
@@ -82,10 +86,13 @@ func (l *Log) Oldest() uint64 {
 // oldestLocked expects l.mu.
 func (l *Log) oldestLocked() uint64 {
 	if size := uint64(len(l.records)); l.next > size {
-		return l.next - size
+		return max(l.first, l.next-size)
 	}
-	return 1
+	return l.first
 }
+
+// Size returns how many records the log keeps.
+func (l *Log) Size() int { return len(l.records) }
 
 // Since appends to dst the records in (seq, newest], at most max of them, oldest first, and returns the extended
 // slice, which the caller owns. ok is false, and nothing is appended, if the log no longer holds seq+1: the caller

@@ -181,3 +181,41 @@ func BenchmarkAtOn(b *testing.B) {
 		p.At(RingAppend, "default/a", 7, 1, 2, 3, 4)
 	}
 }
+
+func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
+	log := NewLog(clock.RealClock{}, 8)
+	for seq := uint64(41); seq <= 45; seq++ {
+		log.Replay(Record{Seq: seq, Point: RingAppend})
+	}
+	if oldest, last := log.Oldest(), log.Last(); oldest != 41 || last != 45 {
+		t.Errorf("log holds [%d, %d], want [41, 45]", oldest, last)
+	}
+	if records, ok := log.Since(nil, 42, 10); !ok || len(records) != 3 || records[0].Seq != 43 {
+		t.Errorf("since 42: got %v, %v, want 43 to 45", records, ok)
+	}
+	if _, ok := log.Since(nil, 39, 10); ok {
+		t.Error("since 39: got an answer, want none: 40 was never here")
+	}
+	for range 10 {
+		log.Replay(Record{Point: RingAppend})
+	}
+	if oldest := log.Oldest(); oldest != 48 {
+		t.Errorf("oldest after 15 records in a log of 8: got %d, want 48", oldest)
+	}
+}
+
+func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
+	for _, test := range []struct {
+		r    Record
+		want bool
+	}{
+		{Record{Point: WatcherForced}, true},
+		{Record{Point: RingAppend}, false},
+		{Record{Point: RequestAnswered, Args: [4]int{410}}, true},
+		{Record{Point: RequestAnswered, Args: [4]int{200}}, false},
+	} {
+		if got := test.r.Anomaly(); got != test.want {
+			t.Errorf("%s %v: got %v, want %v", test.r.Point, test.r.Args, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package viz
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+// maxRecords is the most records one answer carries.
+const maxRecords = 10_000
+
+// serveKeyframe answers GET /viz/keyframe?at=SEQ with a picture from which, with the records after it, the one at SEQ can
+// be folded. It is 410 Gone if the log no longer leads there.
+func (u *UI) serveKeyframe(w http.ResponseWriter, r *http.Request) {
+	at, err := number(r.URL.Query(), "at", u.config.Log.Last())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	if err := u.knows(r); err != nil {
+		writeError(w, err)
+		return
+	}
+	frame, oldest, ok := u.folder.keyframe(at)
+	if !ok {
+		writeError(w, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", at, oldest))
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Log    string          `json:"log"`
+		Oldest uint64          `json:"oldest"`
+		Seq    uint64          `json:"seq"`
+		State  json.RawMessage `json:"state"`
+	}{u.id, oldest, frame.Seq, frame.State})
+}
+
+// recordsQuery is what GET /viz/records asks for.
+type recordsQuery struct {
+	from, to uint64 // [from, to)
+	limit    uint64
+	want     wanted
+}
+
+// wanted are the records of one object, or of one resource version, or all.
+type wanted struct {
+	resource string // "": of any
+	key      string // as the client half knows it; "": any
+	rv       uint64 // 0: any
+}
+
+func (w *wanted) matches(r *probe.Record) bool {
+	if w.resource != "" && r.Resource != w.resource {
+		return false
+	}
+	if w.key != "" && (r.Key == "" || probe.ObjectKey(r.Key) != w.key) {
+		return false
+	}
+	return w.rv == 0 || r.RV == w.rv
+}
+
+// serveRecords answers GET /viz/records?from=&to=&limit=&resource=&key=&rv= with the records in [from, to) that match, as many
+// as fit, and where to go on. It is 410 Gone if the log no longer holds from.
+func (u *UI) serveRecords(w http.ResponseWriter, r *http.Request) {
+	q, err := u.readRecordsQuery(r.URL.Query())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	if err := u.knows(r); err != nil {
+		writeError(w, err)
+		return
+	}
+	body, next, err := u.recordsOf(q)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Log     string          `json:"log"`
+		Oldest  uint64          `json:"oldest"`
+		Next    uint64          `json:"next"` // the first record that was not looked at
+		Records json.RawMessage `json:"records"`
+	}{u.id, u.config.Log.Oldest(), next, body})
+}
+
+func (u *UI) readRecordsQuery(values url.Values) (q recordsQuery, err error) {
+	log := u.config.Log
+	if q.from, err = number(values, "from", log.Oldest()); err != nil {
+		return q, err
+	}
+	if q.to, err = number(values, "to", log.Last()+1); err != nil {
+		return q, err
+	}
+	if q.limit, err = number(values, "limit", maxRecords); err != nil {
+		return q, err
+	}
+	if q.from == 0 || q.to < q.from {
+		return q, refuse(http.StatusBadRequest, "want 1 <= from <= to, got [%d, %d)", q.from, q.to)
+	}
+	q.limit = min(q.limit, maxRecords)
+	q.want, err = readWanted(values)
+	return q, err
+}
+
+func readWanted(values url.Values) (wanted, error) {
+	rv, err := number(values, "rv", 0)
+	return wanted{resource: values.Get("resource"), key: values.Get("key"), rv: rv}, err
+}
+
+// recordsOf returns records as a JSON array, and the first sequence number that was not looked at.
+func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
+	body = []byte{'['}
+	next = q.from
+	var batch []probe.Record
+	for n := uint64(0); next < q.to; {
+		var ok bool
+		batch, ok = u.config.Log.Since(batch[:0], next-1, int(min(foldBatch, q.to-next)))
+		if !ok && next > u.config.Log.Last() {
+			break // from the future: there is nothing yet
+		}
+		if !ok {
+			return nil, 0, refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, u.config.Log.Oldest())
+		}
+		if len(batch) == 0 {
+			break
+		}
+		for i := range batch {
+			if n == q.limit {
+				return append(body, ']'), next, nil
+			}
+			next = batch[i].Seq + 1
+			if !q.want.matches(&batch[i]) {
+				continue
+			}
+			if n++; n > 1 {
+				body = append(body, ',')
+			}
+			body = fold.AppendRecord(body, &batch[i])
+		}
+	}
+	return append(body, ']'), next, nil
+}
+
+// serveTimeline answers GET /viz/timeline with when how much happened, and what must not be overlooked.
+func (u *UI) serveTimeline(w http.ResponseWriter, _ *http.Request) {
+	line := u.folder.timeline()
+	line.Log = u.id
+	writeJSON(w, http.StatusOK, line)
+}
+
+// knows refuses a request about another process's log: its numbers mean nothing here.
+func (u *UI) knows(r *http.Request) error {
+	if id := r.URL.Query().Get("log"); id != "" && id != u.id {
+		return refuse(http.StatusGone, "that is the log of another run of the program")
+	}
+	return nil
+}
+
+// number reads a sequence number, or returns otherwise if the query does not hold it.
+func number(values url.Values, name string, otherwise uint64) (uint64, error) {
+	text := values.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, refuse(http.StatusBadRequest, "%s: want a number, got %.40q", name, text)
+	}
+	return n, nil
+}

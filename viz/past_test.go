@@ -1,0 +1,200 @@
+package viz
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+// busy returns a page over a log of size slots into which n records were written, of watchers that come and go.
+func busy(size, n int) (*UI, *probe.Log) {
+	log := probe.NewLog(clock.RealClock{}, size)
+	pods := probe.New(log).Resource("pods")
+	ui := New(Config{Log: log})
+	random := rand.New(rand.NewPCG(1, 2))
+	for log.Last() < uint64(n) {
+		rv := log.Last() + 1
+		w := pods.Subject(fmt.Sprint("w", random.IntN(5)))
+		key := "/registry/pods/default/" + string(rune('a'+random.IntN(6)))
+		switch random.IntN(12) {
+		case 0:
+			w.Text(probe.WatcherAdded, "everything", "/registry/pods/", rv, 10)
+		case 1:
+			w.At(probe.WatcherRemoved, "", 0)
+		case 2:
+			pods.Event(probe.RingAppend, "ADDED", key, rv, 0, int(rv), 100, 1)
+		case 3:
+			pods.Event(probe.StoreUpdate, "MODIFIED", key, rv, 3)
+		case 4:
+			if random.IntN(10) == 0 {
+				w.At(probe.WatcherForced, "", 0)
+			}
+		case 5:
+			w.Event(probe.InputReceived, "ADDED", key, rv, 0, 10)
+		default:
+			w.Event(probe.InputSent, "ADDED", key, rv, 1, 10)
+		}
+		ui.folder.catchUp()
+	}
+	return ui, log
+}
+
+// read asks for something and reads the answer.
+func read(t *testing.T, ui *UI, path string, into any) int {
+	t.Helper()
+	answer := ask(ui, "GET", path, "")
+	if answer.Code == http.StatusOK {
+		if err := json.Unmarshal(answer.Body.Bytes(), into); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	return answer.Code
+}
+
+type recordsAnswer struct {
+	Next    uint64
+	Records []json.RawMessage
+}
+
+// pictureAt has the picture at a cursor as a page has it: a keyframe, and the records from there.
+func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
+	t.Helper()
+	var frame struct {
+		Seq   uint64
+		State json.RawMessage
+	}
+	if code := read(t, ui, fmt.Sprint("/viz/keyframe?at=", cursor), &frame); code != http.StatusOK {
+		t.Fatalf("keyframe at %d: got %d", cursor, code)
+	}
+	state, err := fold.Read(frame.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := frame.Seq + 1; from <= cursor; {
+		var tail recordsAnswer
+		if code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1), &tail); code != http.StatusOK {
+			t.Fatalf("records [%d, %d]: got %d", from, cursor, code)
+		}
+		for _, written := range tail.Records {
+			r, err := fold.ReadRecord(written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state.Apply([]probe.Record{r})
+		}
+		from = tail.Next
+	}
+	return state
+}
+
+func TestAnyPictureCanBeHadAgain(t *testing.T) {
+	const n = 3000
+	ui, log := busy(4096, n)
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		cursor := uint64(random.IntN(n + 1))
+		records, _ := log.Since(nil, 0, int(cursor))
+		want := fold.New()
+		want.Apply(records)
+		if got := pictureAt(t, ui, cursor); got.Hash() != want.Hash() {
+			t.Fatalf("at %d: got %s, want %s", cursor, got.Hash(), want.Hash())
+		}
+	}
+}
+
+func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
+	ui, _ := busy(512, 3000)
+	var line timeline
+	read(t, ui, "/viz/timeline", &line)
+	if line.Oldest < 3000-512 || line.Oldest > 3000-512+512/4 {
+		t.Errorf("oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
+	}
+	if got := pictureAt(t, ui, line.Oldest); got.Seq != line.Oldest {
+		t.Errorf("picture at %d: got that at %d", line.Oldest, got.Seq)
+	}
+	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7", "/viz/keyframe?at=3000&log=ANOTHER", "/viz/records?log=ANOTHER"} {
+		if code := read(t, ui, path, nil); code != http.StatusGone {
+			t.Errorf("%s: got %d, want 410", path, code)
+		}
+	}
+	for _, path := range []string{"/viz/keyframe?at=x", "/viz/records?from=0", "/viz/records?from=9&to=8", "/viz/records?limit=-1", "/viz/records?rv=a"} {
+		if code := read(t, ui, path, nil); code != http.StatusBadRequest {
+			t.Errorf("%s: got %d, want 400", path, code)
+		}
+	}
+	var none recordsAnswer
+	if code := read(t, ui, "/viz/records?from=4000&to=5000", &none); code != http.StatusOK || len(none.Records) != 0 {
+		t.Errorf("records of the future: got %d with %d, want none", code, len(none.Records))
+	}
+}
+
+func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
+	log, pods := newLog()
+	ui := New(Config{Log: log})
+	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/a", 7)
+	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/ab", 8)
+	pods.Event(probe.IndexerUpdated, "Added", "default/a", 7, 1)
+	pods.Event(probe.IndexerUpdated, "Added", "default/ab", 8, 2)
+	probe.New(log).Resource("nodes").Event(probe.TxnCommitted, "ADDED", "/registry/nodes/a", 9)
+	tests := []struct {
+		query string
+		want  string
+	}{
+		{"", "[1 2 3 4 5]"},
+		{"key=default/a", "[1 3]"},
+		{"rv=8", "[2 4]"},
+		{"key=default/a&rv=8", "[]"},
+		{"resource=nodes", "[5]"},
+		{"from=2&to=4", "[2 3]"},
+		{"limit=2", "[1 2]"},
+	}
+	for _, test := range tests {
+		var answer recordsAnswer
+		read(t, ui, "/viz/records?"+test.query, &answer)
+		seqs := []uint64{}
+		for _, written := range answer.Records {
+			r, _ := fold.ReadRecord(written)
+			seqs = append(seqs, r.Seq)
+		}
+		if got := fmt.Sprint(seqs); got != test.want {
+			t.Errorf("%q: got %s, want %s", test.query, got, test.want)
+		}
+	}
+}
+
+func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
+	ui, log := busy(4096, 3000)
+	var line timeline
+	if code := read(t, ui, "/viz/timeline", &line); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	var records, events uint64
+	for _, b := range line.Buckets {
+		records += b[2]
+		events += b[3]
+	}
+	all, _ := log.Since(nil, 0, 3000)
+	var wantEvents uint64
+	flags := 0
+	for i := range all {
+		if all[i].Point == probe.RingAppend {
+			wantEvents++
+		}
+		if all[i].Anomaly() {
+			flags++
+		}
+	}
+	if records != 3000 || events != wantEvents || line.Last != 3000 {
+		t.Errorf("got %d records with %d events up to %d, want 3000 with %d", records, events, line.Last, wantEvents)
+	}
+	if len(line.Flags) != flags || flags == 0 {
+		t.Errorf("got %d flags, want %d, and some", len(line.Flags), flags)
+	}
+}
