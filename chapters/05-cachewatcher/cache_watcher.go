@@ -50,8 +50,7 @@ type Forgetter interface {
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcher
 // Differs: objects of ADDED, MODIFIED and DELETED events are shared with the cache, as [storage.Interface] allows;
-// upstream hands out a lazily copied cachingObject, which also remembers its encodings. The bookmark state is an
-// atomic instead of a mutex.
+// upstream copies those of the interval for each watcher. The bookmark state is an atomic instead of a mutex.
 type CacheWatcher struct {
 	// Set by New, never changed.
 	filter    Filter

@@ -13,14 +13,17 @@ import (
 // dispatchEvent hands one event to every watcher it concerns. Watchers that are to be stopped in the meantime are
 // stopped at the end: stopping closes input, and a send on a closed channel panics.
 //
-// This is where upstream wraps the event's object in a cachingObject, so that all watchers together encode it once. An
-// event is one value from here to every client, so whatever is remembered with it is shared.
+// An event that concerns several watchers carries its encodings with it from here on: see [cachingObject]. For a single
+// one there is nothing to share.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvent
-// Differs: a bookmark that concerns nobody is not dispatched at all. No encodings are shared yet.
+// Differs: a bookmark that concerns nobody is not dispatched at all. Upstream wraps the object for a single watcher, too.
 func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 	if !c.startDispatching(event) {
 		return
+	}
+	if event.Type != watch.Bookmark && len(c.watchersBuffer) > 1 {
+		event = shareEncodings(event)
 	}
 	switch {
 	case event.Type == watch.Bookmark:

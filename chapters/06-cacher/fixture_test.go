@@ -321,7 +321,11 @@ func seen(w watch.Interface) []string {
 }
 
 func describeEvent(event watch.Event) string {
-	switch obj := event.Object.(type) {
+	object := event.Object
+	if cacheable, ok := object.(runtime.CacheableObject); ok {
+		object = cacheable.GetObject()
+	}
+	switch obj := object.(type) {
 	case *metav1.Status:
 		return fmt.Sprintf("ERROR %d %s", obj.Code, obj.Reason)
 	case *corev1.Pod:

@@ -149,7 +149,7 @@ func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Eve
 
 // observeWatchList measures, once, how long the initial state took.
 func (s *WatchServer) observeWatchList(obj runtime.Object) {
-	accessor, err := meta.Accessor(uncached(obj))
+	accessor, err := meta.Accessor(obj)
 	if err != nil || !endsInitialEvents(accessor) {
 		return
 	}
@@ -163,7 +163,7 @@ func (s *WatchServer) identify(obj runtime.Object) (key string, rv uint64) {
 	if s.probe == nil {
 		return "", 0
 	}
-	accessor, err := meta.Accessor(uncached(obj))
+	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return "", 0
 	}
@@ -172,14 +172,6 @@ func (s *WatchServer) identify(obj runtime.Object) (key string, rv uint64) {
 		key, _ = s.scope.resource.Key(accessor.GetNamespace(), accessor.GetName())
 	}
 	return key, rv
-}
-
-// uncached returns the object behind one that keeps its encodings.
-func uncached(obj runtime.Object) runtime.Object {
-	if cacheable, ok := obj.(runtime.CacheableObject); ok {
-		return cacheable.GetObject()
-	}
-	return obj
 }
 
 // flusherOf returns the Flusher of w, or of what w wraps.
