@@ -2,10 +2,13 @@ package viz
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
@@ -18,20 +21,27 @@ const (
 	bookmarkPeriod = time.Second
 	// writeTimeout is how long one write to a page may take. Whoever reads more slowly resumes, or begins again.
 	writeTimeout = 10 * time.Second
+	// slowWrite is how long a write may take before the page counts as slow.
+	slowWrite = 100 * time.Millisecond
+	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
+	coalesceAt = 4 * feedBatch
 )
 
 // feed is one open /viz/events.
 type feed struct {
 	// Set when it opens, never changed.
-	log *probe.Log
-	w   http.ResponseWriter
-	rc  *http.ResponseController
+	log    *probe.Log
+	folder *folder
+	clock  clock.PassiveClock
+	w      http.ResponseWriter
+	rc     *http.ResponseController
 
 	// Owned by the request's goroutine.
 	seq    uint64 // of the last record that was written
 	batch  []probe.Record
 	out    []byte
 	silent time.Duration // since something was written
+	slow   bool          // a write has waited for the page to read
 }
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
@@ -43,7 +53,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	f := &feed{log: u.config.Log, w: w, rc: http.NewResponseController(w), seq: seq}
+	f := &feed{log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w), seq: seq}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -94,6 +104,12 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
 func (f *feed) advance() bool {
 	for {
+		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 {
+			if f.coalesced() != nil {
+				return false
+			}
+			continue
+		}
 		records, ok := f.log.Since(f.batch[:0], f.seq, feedBatch)
 		f.batch = records
 		if !ok {
@@ -130,6 +146,25 @@ func (f *feed) frame(records []probe.Record) error {
 	return f.message("frame", f.out)
 }
 
+// coalesced takes a page that reads too slowly to the newest state in one message, instead of all the records in
+// between. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
+func (f *feed) coalesced() error {
+	from := f.seq
+	seq, state := f.folder.snapshot()
+	data, err := json.Marshal(struct {
+		From    uint64          `json:"from"`
+		Seq     uint64          `json:"seq"`
+		Records uint64          `json:"records"` // how many are skipped: (from, seq]
+		Flags   []flag          `json:"flags"`
+		State   json.RawMessage `json:"state"`
+	}{from, seq, seq - from, f.folder.flagsBetween(from, seq), state})
+	if err != nil {
+		return err
+	}
+	f.seq, f.slow = seq, false
+	return f.message("coalesced", data)
+}
+
 // bookmark says how far the feed is, although nothing happened.
 func (f *feed) bookmark() error {
 	return f.message("bookmark", fmt.Appendf(nil, `{"seq":%d}`, f.seq))
@@ -146,8 +181,11 @@ func (f *feed) message(event string, data []byte) error {
 	f.silent = 0
 	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	start := f.clock.Now()
 	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
 		return err
 	}
-	return f.rc.Flush()
+	err := f.rc.Flush()
+	f.slow = f.slow || f.clock.Since(start) > slowWrite
+	return err
 }

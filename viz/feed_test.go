@@ -253,6 +253,83 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 	})
 }
 
+func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, 1<<15, Config{})
+		s.append(1)
+		in := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
+		state := fold.New()
+		records, skipped, anomalies := uint64(0), uint64(0), 0
+		take := func() (event string) {
+			m, ok := next(t, in)
+			if !ok {
+				t.Fatal("the stream ended")
+			}
+			switch m.event {
+			case "frame":
+				var list []json.RawMessage
+				json.Unmarshal([]byte(m.data), &list)
+				for _, written := range list {
+					r, err := fold.ReadRecord(written)
+					if err != nil {
+						t.Fatal(err)
+					}
+					state.Apply([]probe.Record{r})
+				}
+				records += uint64(len(list))
+			case "coalesced":
+				var c struct {
+					From, Seq, Records uint64
+					Flags              []flag
+					State              json.RawMessage
+				}
+				if err := json.Unmarshal([]byte(m.data), &c); err != nil {
+					t.Fatal(err)
+				}
+				if c.From != state.Seq || fmt.Sprint(c.Seq) != m.id {
+					t.Errorf("coalesced from %d to %d under id %s, and the page is at %d", c.From, c.Seq, m.id, state.Seq)
+				}
+				skipped += c.Records
+				anomalies += len(c.Flags)
+				state, _ = fold.Read(c.State)
+			}
+			return m.event
+		}
+		take()
+		take()
+		for range 30 { // nobody reads
+			s.append(999)
+			s.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			time.Sleep(framePeriod)
+		}
+		coalesced := 0
+		for state.Seq < s.log.Last() {
+			if take() == "coalesced" {
+				coalesced++
+			}
+		}
+		if coalesced != 1 {
+			t.Errorf("got %d coalesced messages, want 1", coalesced)
+		}
+		if records+skipped != 30_001 || skipped < coalesceAt {
+			t.Errorf("got %d records and %d skipped, want 30001 together and most of them skipped", records, skipped)
+		}
+		if anomalies+int(records/1000) < 30-1 {
+			t.Errorf("got %d anomalies with what was skipped and %d records, want none missing of 30", anomalies, records)
+		}
+		if got := state.Resources["pods"].Points["TxnCommitted"]; got != 1+30*999 {
+			t.Errorf("counted %d commits, want %d", got, 1+30*999)
+		}
+		s.append(5) // and from there on it is sent every record again
+		for take() != "frame" {
+		}
+		_, server := s.ui.folder.snapshot()
+		if want, _ := fold.Read(server); want.Hash() != state.Hash() {
+			t.Errorf("state at %d: got %s, want the server's %s", state.Seq, state.Hash(), want.Hash())
+		}
+	})
+}
+
 func TestAFeedEndsWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})

@@ -105,13 +105,13 @@ func (f *folder) timeline() timeline {
 	}
 }
 
-// flagsSince returns the anomalies after seq, as many as are kept.
-func (f *folder) flagsSince(seq uint64) []flag {
+// flagsBetween returns the anomalies in (from, to], as many as are kept.
+func (f *folder) flagsBetween(from, to uint64) []flag {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	flags := []flag{}
 	for _, each := range f.index.flags {
-		if each.Seq > seq {
+		if each.Seq > from && each.Seq <= to {
 			flags = append(flags, each)
 		}
 	}

@@ -95,6 +95,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/keyframe", u.serveKeyframe)
 	router.Get("/viz/records", u.serveRecords)
 	router.Get("/viz/timeline", u.serveTimeline)
+	router.Get("/viz/trace", u.serveTrace)
 	router.Get("/viz/points", servePoints)
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/watchers", u.listWatchers)
