@@ -316,6 +316,8 @@ func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 		const n = 20
 		for i := range n {
 			c.create(fmt.Sprint("p", i), nil)
+			// One pod at a time: a burst is more than the server lets a watcher fall behind, and this test is not about that.
+			synctest.Wait()
 		}
 		settle(time.Minute)
 		all.mu.Lock()
@@ -324,7 +326,8 @@ func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 			t.Errorf("%d events for %d pods, want two each:\n%q", len(all.seen), n, all.seen)
 		}
 		// However the races went, both know where every pod is.
-		if got, same := one.Snapshot().Nodes, two.Snapshot().Nodes; got["node1"]+got["node2"] != n || !maps.Equal(got, same) {
+		got, same := one.Snapshot().Nodes, two.Snapshot().Nodes
+		if got["node1"]+got["node2"] != n || got["node1"] != same["node1"] || got["node2"] != same["node2"] {
 			t.Errorf("one counts %v, the other %v, want the same %d pods", got, same, n)
 		}
 	})
