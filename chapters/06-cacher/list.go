@@ -20,6 +20,8 @@ import (
 // [watchcache.WatchCache.GetList], and 429 with Retry-After while the cache is not ready.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).GetList
+// Differs: a continue token is the same as the storage's; upstream's cache writes "/a" into it for the object a of a
+// namespace, and the storage "a". Either is understood by either.
 func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
 	key, err := c.prepareKey(key, opts.Recursive)
 	if err != nil {

@@ -30,12 +30,13 @@ type watchRequest struct {
 
 // Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a bookmark shortly before.
 //
-// A bad key or version is 400, a cache that is not ready 429 with Retry-After. Once these are passed, every error comes
-// as an event of the stream, as it does from a storage that has no cache in front of it. A cache that begins another
-// generation while the watch is being prepared gives a stream that has ended already.
+// A key that is none is 400, a version that does not parse a [storage.InvalidError], a cache that is not ready 429 with
+// Retry-After. Once these are passed, every error comes as an event of the stream, as it does from a storage that has no
+// cache in front of it. A cache that begins another generation while the watch is being prepared gives a stream that
+// has ended already.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).Watch
-// Differs: a key or version that does not parse is 400, upstream 500. Support of progress requests is taken for granted.
+// Differs: support of progress requests is taken for granted.
 func (c *Cacher) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	req, err := c.newWatchRequest(key, opts)
 	if err != nil {
@@ -70,6 +71,9 @@ func (c *Cacher) newWatchRequest(key string, opts storage.ListOptions) (*watchRe
 	return req, nil
 }
 
+// prepareKey returns key as this package and the stores below compare keys, or 400.
+//
+// Differs: upstream's error has no status, which makes it 500 in the end.
 func (c *Cacher) prepareKey(key string, recursive bool) (string, error) {
 	prepared, err := storage.PrepareKey(c.config.ResourcePrefix, key, recursive)
 	if err != nil {
@@ -190,7 +194,7 @@ func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watc
 	r := &registration{c, req.watcher, req.scope, req.triggerValue, req.triggerUsed}
 	req.watcher.RegisterLocked(cachewatcher.Registration{
 		ID: id, Probe: c.config.Probe.Subject(id), Forgetter: r,
-		Interval: interval, ResourceVersion: req.requiredRV, BookmarkAfterResourceVersion: bookmarkAfter,
+		Interval: interval, ResourceVersion: req.requiredRV, BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
 	c.watchers.addLocked(r)
 	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion, cap(req.watcher.ResultChan()))
