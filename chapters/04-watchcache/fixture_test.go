@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -26,6 +27,19 @@ type fixture struct {
 	handled  []*Event
 	current  uint64 // what the storage says its version is
 	progress int    // how often it was asked for progress
+	waits    waits
+}
+
+// waits are what ReadWait was told.
+type waits struct {
+	mu      sync.Mutex // guards the field below
+	seconds []float64
+}
+
+func (w *waits) Observe(seconds float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seconds = append(w.seconds, seconds)
 }
 
 func newFixture(t *testing.T, capacity int) *fixture {
@@ -37,6 +51,7 @@ func newFixture(t *testing.T, capacity int) *fixture {
 		EventHandler:              func(event *Event) { f.handled = append(f.handled, event) },
 		RequestWatchProgress:      func(context.Context) error { f.progress++; return nil },
 		GetCurrentResourceVersion: func(context.Context) (uint64, error) { return f.current, nil },
+		ReadWait:                  &f.waits,
 		Clock:                     clock.RealClock{},
 		RingCapacity:              capacity,
 	})

@@ -33,8 +33,13 @@ func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) 
 // Differs: a reader whose request is over stops waiting; upstream's waits out the three seconds. Both are noticed when
 // the readers are woken, every 100 ms.
 func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv uint64) error {
+	if rv == 0 {
+		return nil // any version will do
+	}
+	start := w.config.Clock.Now()
+	defer w.observeReadWait(start)
 	if rv <= w.resourceVersion {
-		return nil // rv 0, "any version will do", always ends here
+		return nil
 	}
 	w.progress.Add()
 	defer w.progress.Remove()
@@ -42,7 +47,6 @@ func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv ui
 	defer w.wakeups.Remove()
 	w.config.Probe.At(probe.FreshnessWait, key, rv)
 
-	start := w.config.Clock.Now()
 	for w.resourceVersion < rv {
 		if err := w.waitedEnoughLocked(ctx, rv, start); err != nil {
 			return err
@@ -51,6 +55,12 @@ func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv ui
 	}
 	w.config.Probe.At(probe.FreshnessReady, key, rv)
 	return nil
+}
+
+func (w *WatchCache) observeReadWait(start time.Time) {
+	if w.config.ReadWait != nil {
+		w.config.ReadWait.Observe(w.config.Clock.Since(start).Seconds())
+	}
 }
 
 // waitedEnoughLocked returns the reason not to wait any longer, nil if there is none.

@@ -44,6 +44,7 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 		f.UpdateResourceVersion("8")
 		f.must(<-got)
 		f.is("waited", time.Since(start), "50ms")
+		f.is("measured", f.waits.seconds, "[0.05]")
 		f.is("waiting", f.Snapshot().Waiting, "0")
 	})
 }

@@ -118,6 +118,43 @@ func TestSnapshotsGoWithTheRing(t *testing.T) {
 	f.is("has the future", f.HasSnapshot(100), "true")
 }
 
+func TestSnapshotsGoWithTheStoragesOwnHistory(t *testing.T) {
+	f := newFixture(t, 100)
+	f.list(10)
+	f.fill(11, 13) // 11, 12
+	f.fill(15, 17) // 15, 16
+	f.Compact(14)
+	f.is("snapshots", f.Snapshot().Snapshots, "3")
+	f.is("the compacted version itself", names(f.exact(14)), "default/x 12")
+	f.is("a newer one", names(f.exact(15)), "default/x 15")
+	for _, rv := range []uint64{10, 12, 13} {
+		if _, err := f.snapshotAt(context.Background(), "", rv); !apierrors.IsResourceExpired(err) {
+			t.Errorf("at %d: got %v, want 410", rv, err)
+		}
+		f.is("has", f.HasSnapshot(rv), "false")
+	}
+	interval, err := f.since(10)
+	f.must(err)
+	events, err := read(interval)
+	f.must(err)
+	f.is("events of the ring", len(events), "4")
+}
+
+func TestAQuietResourceStaysReadableHoweverFarTheStorageForgets(t *testing.T) {
+	f := newFixture(t, 100)
+	f.list(10, pod("default/a", 9, ""))
+	f.UpdateResourceVersion("500")
+	f.Compact(400)
+	f.Compact(300) // late news
+	f.is("snapshots", f.Snapshot().Snapshots, "1")
+	f.is("compacted", f.Snapshot().CompactRevision, "400")
+	f.is("at the compacted version", names(f.exact(400)), "default/a 9")
+	f.is("before", f.HasSnapshot(399), "false")
+	list, err := f.GetList(t.Context(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0", Recursive: true})
+	f.must(err)
+	f.is("the newest", names(list), "default/a 9")
+}
+
 func TestWhichStateIsReadFollowsFromTheOptions(t *testing.T) {
 	f := newFixture(t, 10)
 	f.list(5, pod("default/a", 5, ""))

@@ -12,7 +12,9 @@ type Snapshot struct {
 	Snapshots           int    `json:"snapshots"` // states that can be listed exactly
 	Waiting             int    `json:"waiting"`   // readers that wait for a version
 	EventsReceived      int64  `json:"eventsReceived"`
-	Resizes             int    `json:"resizes"`
+	CapacityIncreases   int    `json:"capacityIncreases"`
+	CapacityDecreases   int    `json:"capacityDecreases"`
+	CompactRevision     uint64 `json:"compactRevision"` // the storage has forgotten what is older
 }
 
 // Snapshot returns the state under one short lock.
@@ -31,6 +33,8 @@ func (w *WatchCache) Snapshot() Snapshot {
 		Snapshots:           len(w.snapshots.snapshots),
 		Waiting:             waiting,
 		EventsReceived:      w.received.Load(),
-		Resizes:             w.history.resizes,
+		CapacityIncreases:   w.history.increases,
+		CapacityDecreases:   w.history.decreases,
+		CompactRevision:     w.snapshots.compactRevision,
 	}
 }

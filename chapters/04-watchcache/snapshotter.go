@@ -2,8 +2,8 @@ package watchcache
 
 import "sort"
 
-// snapshotter remembers the state of the store after every event, as far back as the ring reaches. That is affordable
-// because neighbouring states share nearly all of their tree: see [store].
+// snapshotter remembers the state of the store after every event, as far back as the ring and the storage's own history
+// reach. That is affordable because neighbouring states share nearly all of their tree: see [store].
 //
 // Resource versions only grow, so a slice that is appended to at one end and cut at the other is always sorted.
 //
@@ -11,7 +11,8 @@ import "sort"
 // Differs: a slice instead of a second tree, and WatchCache.mu instead of a lock of its own.
 type snapshotter struct {
 	// Guarded by WatchCache.mu.
-	snapshots []versionedSnapshot
+	snapshots       []versionedSnapshot
+	compactRevision uint64 // the storage has forgotten what is older; 0 if it never forgot
 }
 
 type versionedSnapshot struct {
@@ -28,8 +29,12 @@ func (s *snapshotter) addLocked(rv uint64, snapshot StoreSnapshot) {
 	s.snapshots = append(s.snapshots, versionedSnapshot{rv, snapshot})
 }
 
-// lessOrEqualLocked returns the newest state that is not newer than rv.
+// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at rv:
+// whether an old version can still be read must not depend on who is asked.
 func (s *snapshotter) lessOrEqualLocked(rv uint64) (StoreSnapshot, bool) {
+	if rv < s.compactRevision {
+		return StoreSnapshot{}, false
+	}
 	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after == 0 {
 		return StoreSnapshot{}, false
@@ -53,6 +58,16 @@ func (s *snapshotter) removeLessLocked(rv uint64) {
 		n++
 	}
 	s.snapshots = s.snapshots[n:]
+}
+
+// compactLocked forgets the states that had passed before rv. The one that lasted until rv or beyond stays: it is what
+// the storage, too, still has at rv.
+func (s *snapshotter) compactLocked(rv uint64) {
+	s.compactRevision = max(s.compactRevision, rv)
+	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
+	if after > 0 {
+		s.removeLessLocked(s.snapshots[after-1].resourceVersion)
+	}
 }
 
 // resetLocked forgets every state.

@@ -36,10 +36,18 @@ type Config struct {
 	// GetCurrentResourceVersion returns the storage's newest version, by a read that cannot be stale.
 	GetCurrentResourceVersion func(ctx context.Context) (uint64, error)
 
+	// ReadWait is told, in seconds, how long each reader waited that named a version. May be nil.
+	ReadWait Observer
+
 	Clock clock.WithTicker
 	Probe *probe.Probe
 	// RingCapacity fixes the capacity of the ring; 0 lets it move between 100 and 102400.
 	RingCapacity int
+}
+
+// Observer is told a measurement. It must not block: the lock is held.
+type Observer interface {
+	Observe(value float64)
 }
 
 // WatchCache is one resource in memory: its current objects, its recent history, and how far both are.
@@ -48,8 +56,7 @@ type Config struct {
 // reads ([WatchCache.GetList], [WatchCache.Get]) and knows where a watch begins ([WatchCache.IntervalSinceLocked]).
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: watchCache
-// Differs: snapshots are always on, and dropped only with the ring: there is no consistency checker to turn them off,
-// and etcd's compactions are not followed. A snapshot older than etcd's history still answers correctly.
+// Differs: snapshots are always on: there is no consistency checker to turn them off.
 type WatchCache struct {
 	// Set by New, never changed.
 	config    Config
@@ -176,6 +183,18 @@ func (w *WatchCache) replace(elements []*Element, rv uint64) {
 		// Ready is declared before the lock is released: whoever finds the cache ready finds this list in it.
 		w.config.OnReplace(rv)
 	}
+}
+
+// Compact is told that the storage has forgotten what is older than rv. The cache forgets its snapshots of it: an exact
+// list at such a version gets the same 410 Expired as from the storage. The ring is not affected, a watch may still
+// begin in it.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/store/watch_cache_storage.go: (*WatchCacheStorage).Compact
+// Differs: the state that the storage has at rv itself stays readable.
+func (w *WatchCache) Compact(rv uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.snapshots.compactLocked(rv)
 }
 
 func (w *WatchCache) newElement(obj runtime.Object) (*Element, error) {

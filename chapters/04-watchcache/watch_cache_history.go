@@ -44,7 +44,7 @@ type history struct {
 	cache                   []*Event // its length is the capacity
 	startIndex, endIndex    int      // the ring holds [startIndex, endIndex)
 	removedEventSinceRelist bool     // whether anything after the last list was dropped already
-	resizes                 int
+	increases, decreases    int      // of the capacity
 }
 
 // newHistory returns an empty ring. A fixed capacity above 0 is kept whatever happens.
@@ -107,8 +107,12 @@ func (h *history) setCapacityLocked(capacity int, reason string) {
 	for i := h.startIndex; i < h.endIndex; i++ {
 		cache[i%capacity] = h.cache[i%len(h.cache)]
 	}
+	if capacity > len(h.cache) {
+		h.increases++
+	} else {
+		h.decreases++
+	}
 	h.cache = cache
-	h.resizes++
 	h.probe.Text(probe.RingResize, reason, "", h.oldestLocked(), h.startIndex, h.endIndex, capacity, int(h.oldestLocked()))
 }
 

@@ -37,6 +37,8 @@ type Registration struct {
 	// BookmarkAfterResourceVersion is the version that the bookmark must have reached which ends the initial events.
 	// 0 means that no such bookmark was asked for.
 	BookmarkAfterResourceVersion uint64
+	// InitEvents counts the events of all watchers' intervals; nil if nobody counts.
+	InitEvents *atomic.Int64
 }
 
 // Forgetter takes a watcher out of its owner's books and stops it, at once or as soon as nobody can be sending to it.
@@ -63,6 +65,7 @@ type CacheWatcher struct {
 	probe                        *probe.Probe
 	forgetter                    Forgetter
 	bookmarkAfterResourceVersion uint64
+	initEvents                   *atomic.Int64
 
 	input  chan *watchcache.Event // sent by Cacher.dispatchEvents, closed by StopLocked; holds about a second of events
 	result chan watch.Event       // sent and closed by processInterval; as large as input
@@ -103,6 +106,7 @@ func (w *CacheWatcher) RegisterLocked(r Registration) {
 	w.id = r.ID
 	w.probe = r.Probe
 	w.forgetter = r.Forgetter
+	w.initEvents = r.InitEvents
 	w.interval = r.Interval
 	// The interval may begin later than asked for ("not older than"): what is older than it must not follow it.
 	w.floor = max(r.ResourceVersion, r.Interval.ResourceVersion)
@@ -150,6 +154,9 @@ func (w *CacheWatcher) sendInterval() bool {
 		// way to the dispatcher. Raising the floor keeps them from being sent twice.
 		w.floor = max(w.floor, event.ResourceVersion)
 		sent++
+	}
+	if w.initEvents != nil {
+		w.initEvents.Add(int64(sent))
 	}
 	if bookmark := w.interval.EndBookmark; bookmark != nil && !w.sendWatchCacheEvent(bookmark) {
 		return false

@@ -29,7 +29,7 @@ const (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher
 // Differs: Run instead of goroutines started by the constructor; incoming carries pointers to events that never change,
-// instead of copies that the dispatcher decorates; no compactor, no size estimator, no sharded watches.
+// instead of copies; no size estimator, no sharded watches.
 type Cacher struct {
 	// Set by New, never changed.
 	config     Config
@@ -41,6 +41,7 @@ type Cacher struct {
 	trigger    *trigger // nil if the resource has none
 	ready      *ready
 	budget     *timeBudget
+	metrics    *metrics
 
 	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it is full: that is how a
 	// slow dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
@@ -48,6 +49,7 @@ type Cacher struct {
 
 	lastProcessedResourceVersion atomic.Uint64 // written by dispatchEvents: every watcher has been handed what is older
 	nDispatched, nTerminated     atomic.Int64
+	nInit                        atomic.Int64 // events of all watchers' intervals
 
 	watcherRoutines routine.Group // Go only under mu and while ready, so never after Run has begun to wait
 
@@ -62,6 +64,9 @@ type Cacher struct {
 	watchersBuffer          []*cachewatcher.CacheWatcher // whom the event concerns
 	blockedWatchers         []*cachewatcher.CacheWatcher // those of them that had no room
 	expiredBookmarkWatchers []*cachewatcher.CacheWatcher // those that need a place in the buckets again
+
+	// Owned by the startCaching goroutine.
+	caching time.Time // when this attempt to fill the cache began
 }
 
 // New returns a cache that is empty, and not ready, until it is run. It starts nothing.
@@ -81,6 +86,7 @@ func New(config Config) (*Cacher, error) {
 		incoming:         make(chan *watchcache.Event, incomingSize),
 		watchers:         newIndexedWatchers(),
 		bookmarkWatchers: newWatcherBookmarkTimeBuckets(config.Clock),
+		metrics:          newMetrics(config.Resource),
 	}
 	c.watchCache = watchcache.New(watchcache.Config{
 		KeyFunc:                   config.KeyFunc,
@@ -90,6 +96,7 @@ func New(config Config) (*Cacher, error) {
 		OnReplace:                 c.onReplaceLocked,
 		RequestWatchProgress:      config.Storage.RequestWatchProgress,
 		GetCurrentResourceVersion: config.Storage.GetCurrentResourceVersion,
+		ReadWait:                  c.metrics.readWait,
 		Clock:                     config.Clock,
 		Probe:                     c.probe,
 		RingCapacity:              config.RingCapacity,
@@ -105,6 +112,9 @@ func New(config Config) (*Cacher, error) {
 		MaxInternalErrorRetryDuration: maxInternalErrorRetryDuration,
 		KeyOf:                         c.keyOf,
 	})
+	if err := c.metrics.register(config.Registry, c); err != nil {
+		return nil, fmt.Errorf("cacher for %s: %w", config.Resource, err)
+	}
 	return c, nil
 }
 
@@ -114,6 +124,7 @@ func (c *Cacher) Run(ctx context.Context) {
 	var routines routine.Group
 	routines.Go(ctx, "cacher.dispatchEvents", c.dispatchEvents)
 	routines.Go(ctx, "cacher.startCaching", c.keepCaching)
+	routines.Go(ctx, "cacher.compact", c.followCompactions)
 	c.watchCache.Run(ctx)
 
 	// First no new watchers, then none at all: registering and ending are both done under mu, and registering asks
@@ -150,11 +161,13 @@ func (c *Cacher) pause(ctx context.Context, d time.Duration) {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching
 func (c *Cacher) startCaching(ctx context.Context) {
 	c.terminateAllWatchers()
+	c.caching = c.clock.Now()
 	err := c.reflector.ListAndWatch(ctx)
 	generation := c.ready.setError(err)
 	reason := "the watch on the storage has ended"
 	if err != nil {
 		reason = err.Error()
+		c.metrics.initializationErrors.Inc()
 	}
 	c.probe.Text(probe.CacherNotReady, reason, "", 0, generation)
 }
@@ -162,6 +175,7 @@ func (c *Cacher) startCaching(ctx context.Context) {
 // onReplaceLocked is called by the watchCache, under that one's lock, when the first state of a generation is in it.
 func (c *Cacher) onReplaceLocked(rv uint64) {
 	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
+	c.metrics.initialized(c.clock.Since(c.caching))
 	c.probe.At(probe.CacherReady, "", rv, generation)
 }
 

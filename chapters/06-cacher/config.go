@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -50,8 +51,10 @@ type Config struct {
 	Indexers map[string]func(obj runtime.Object) string
 
 	Clock        clock.WithTicker
-	Probe        *probe.Probe // bound to the resource
-	RingCapacity int          // 0: between 100 and 102400, as the rate of events demands
+	Probe        *probe.Probe         // bound to the resource
+	Registry     *prometheus.Registry // where metrics are shown; nil: nowhere
+	Compaction   Compaction           // nil: the storage forgets nothing
+	RingCapacity int                  // 0: between 100 and 102400, as the rate of events demands
 	Dispatch     Mode
 	UseWatchList bool // get the first state as a stream instead of a list
 }

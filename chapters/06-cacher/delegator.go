@@ -90,9 +90,22 @@ func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.L
 		return d.storage.GetList(ctx, key, opts, listOut)
 	}
 	err = d.cacher.GetList(ctx, key, opts, listOut)
-	if apierrors.IsResourceExpired(err) || (decision == askCacheConsistently && isTooLargeResourceVersion(err)) {
+	if apierrors.IsResourceExpired(err) {
 		return d.storage.GetList(ctx, key, opts, listOut)
 	}
+	if decision == askCacheConsistently {
+		return d.endConsistentRead(ctx, key, opts, listOut, err)
+	}
+	return err
+}
+
+// endConsistentRead asks the storage for what the cache has not reached in time, and counts.
+func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object, err error) error {
+	fallback := isTooLargeResourceVersion(err)
+	if fallback {
+		err = d.storage.GetList(ctx, key, opts, listOut)
+	}
+	d.cacher.metrics.consistentRead(err == nil, fallback)
 	return err
 }
 

@@ -25,10 +25,14 @@
 //
 // [Cacher.Run] starts cacher.startCaching, which runs the reflector and therefore is the one writer into the
 // watchCache and the one sender on incoming, which it closes; cacher.dispatchEvents, the one receiver from incoming and
-// the one sender on every watcher's input; and watchCache.Run with its two. Each watcher's goroutine,
-// cacheWatcher.processInterval, is started when the watcher is registered. Run returns when all of them have ended.
+// the one sender on every watcher's input; cacher.compact, which tells the watchCache what the storage has forgotten;
+// and watchCache.Run with its two. Each watcher's goroutine, cacheWatcher.processInterval, is started when the watcher is
+// registered. Run returns when all of them have ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/compactor.go
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/ready.go
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/time_budget.go
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/lister_watcher.go

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
@@ -38,6 +39,7 @@ type Server struct {
 	stores    []*etcd3.Store
 	cachers   []*cacher.Cacher
 	compactor *etcd3.Compactor
+	registry  *prometheus.Registry // of everything that is shown at /metrics
 	handler   http.Handler
 }
 
@@ -49,7 +51,10 @@ var uncached = map[string]bool{"events": true}
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).CompleteWithOptions
 func NewServer(config ServerConfig) (*Server, error) {
-	s := &Server{compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock})}
+	s := &Server{
+		compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock}),
+		registry:  prometheus.NewRegistry(),
+	}
 	rest := map[string]handlers.Storage{}
 	for _, resource := range registry.Resources() {
 		stored, err := s.storageOf(resource, config)
@@ -64,10 +69,11 @@ func NewServer(config ServerConfig) (*Server, error) {
 		}))
 	}
 	s.handler = handlers.New(handlers.Config{
-		Storage: rest,
-		Clock:   config.Clock,
-		Probe:   config.Probe,
-		Ready:   s.Ready,
+		Storage:  rest,
+		Clock:    config.Clock,
+		Probe:    config.Probe,
+		Ready:    s.Ready,
+		Registry: s.registry,
 	})
 	return s, nil
 }
@@ -98,6 +104,7 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	}
 	cacherConfig := resource.CacherConfig()
 	cacherConfig.Clock, cacherConfig.Probe = config.Clock, config.Probe.Resource(resource.Name)
+	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
 	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
 	if err != nil {

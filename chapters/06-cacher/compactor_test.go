@@ -1,0 +1,42 @@
+package cacher
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	storage "listwatch/chapters/01-storage"
+)
+
+// compacted is a storage's compaction, at the version it holds.
+type compacted struct{ atomic.Int64 }
+
+func (c *compacted) CompactRevision() int64 { return c.Load() }
+
+func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *testing.T) {
+	compaction := &compacted{}
+	run(t, func(c *Config) { c.Compaction = compaction }, func(f *fixture) {
+		f.create("default/a")
+		f.update("default/a")
+		f.update("default/a")
+		synctest.Wait()
+		rv := f.watchCache.Snapshot().ResourceVersion
+		time.Sleep(time.Minute)
+		if n := f.watchCache.Snapshot().Snapshots; n < 4 {
+			t.Fatalf("%d snapshots, though nothing was compacted", n)
+		}
+		compaction.Store(int64(rv))
+		time.Sleep(compactorPollPeriod + time.Second)
+		synctest.Wait()
+		if n := f.watchCache.Snapshot().Snapshots; n != 1 {
+			t.Errorf("%d snapshots, want the newest only", n)
+		}
+		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact", Predicate: storage.Everything, Recursive: true}
+		before := f.raw.lists()
+		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
+		if f.raw.lists() != before+1 {
+			t.Error("a forgotten version was not left to the storage")
+		}
+	})
+}

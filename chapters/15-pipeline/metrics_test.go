@@ -1,0 +1,21 @@
+package pipeline
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestTheMetricsOfEveryCacheAreServed(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		answer := httptest.NewRecorder()
+		w.Server.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		for _, resource := range []string{"pods", "nodes", "configmaps", "namespaces"} {
+			for _, name := range []string{"apiserver_watch_cache_events_received_total", "apiserver_watch_cache_resource_version", "watch_cache_capacity"} {
+				if line := name + `{group="",resource="` + resource + `"} `; !strings.Contains(answer.Body.String(), line) {
+					t.Errorf("no line begins with %s", line)
+				}
+			}
+		}
+	})
+}
