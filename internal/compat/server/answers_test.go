@@ -12,13 +12,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	realstorage "k8s.io/apiserver/pkg/storage"
+
+	storage "listwatch/chapters/01-storage"
 )
 
 // describeError returns the parts of an error that a client can see: status code, reason, when to come back, causes,
-// and the message.
+// and the message. Errors that the registry will translate are told by their kind.
 func describeError(err error) string {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	var mine *storage.StorageError
+	var real *realstorage.StorageError
+	switch {
+	case errors.As(err, &mine):
+		return fmt.Sprintf("storage error: not found=%t %s %d", storage.IsNotFound(err), mine.Key, mine.ResourceVersion)
+	case errors.As(err, &real):
+		return fmt.Sprintf("storage error: not found=%t %s %d", realstorage.IsNotFound(err), real.Key, real.ResourceVersion)
+	case !errors.As(err, &status):
 		return "error without a status: " + err.Error()
 	}
 	s := status.Status()

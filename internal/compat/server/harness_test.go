@@ -72,9 +72,14 @@ type query struct {
 	token           string
 	initial         *bool
 	bookmarks       bool
+
+	path string // instead of namespace and name: a key as it is
 }
 
 func (q *query) key() string {
+	if q.path != "" {
+		return q.path
+	}
 	return strings.TrimSuffix(prefix+"/"+q.namespace+"/"+q.name, "/")
 }
 
@@ -82,7 +87,7 @@ func (q *query) key() string {
 type side interface {
 	list(ctx context.Context, q query, into *corev1.PodList) error
 	watch(ctx context.Context, q query) (watch.Interface, error)
-	get(ctx context.Context, key, rv string, into *corev1.Pod) error
+	get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error
 }
 
 // ours is a storage of ours: the store, or the cache in front of it.
@@ -106,8 +111,8 @@ func (s ours) watch(ctx context.Context, q query) (watch.Interface, error) {
 	return s.Watch(ctx, q.key(), s.options(q))
 }
 
-func (s ours) get(ctx context.Context, key, rv string, into *corev1.Pod) error {
-	return s.Get(ctx, key, storage.GetOptions{ResourceVersion: rv}, into)
+func (s ours) get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error {
+	return s.Get(ctx, key, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
 }
 
 // theirs is a storage of upstream's.
@@ -137,8 +142,8 @@ func (s theirs) watch(ctx context.Context, q query) (watch.Interface, error) {
 	return s.Watch(scoped(ctx, q), q.key(), s.options(q))
 }
 
-func (s theirs) get(ctx context.Context, key, rv string, into *corev1.Pod) error {
-	return s.Get(ctx, key, realstorage.GetOptions{ResourceVersion: rv}, into)
+func (s theirs) get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error {
+	return s.Get(ctx, key, realstorage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
 }
 
 // pair is both sides on common ground: one etcd, and over it both stores, each with its cache in front.
@@ -194,6 +199,14 @@ func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.
 // newOurCache returns a cache over store that is ready, and ends with the test.
 func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
 	tb.Helper()
+	delegator := startOurCache(tb, store, p)
+	eventually(tb, "our cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
+	return delegator
+}
+
+// startOurCache returns a cache over store that ends with the test.
+func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
+	tb.Helper()
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
 		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
@@ -213,9 +226,6 @@ func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher
 		cancel()
 		<-ended
 	})
-	if err := c.Wait(ctx); err != nil {
-		tb.Fatal(err)
-	}
 	return cacher.NewCacheDelegator(c, store)
 }
 
@@ -243,6 +253,13 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 
 func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
 	tb.Helper()
+	delegator := startTheirCache(tb, store)
+	eventually(tb, "the real cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
+	return delegator
+}
+
+func startTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
+	tb.Helper()
 	c, err := realcacher.NewCacherFromConfig(realcacher.Config{
 		Storage: store, Versioner: realstorage.APIObjectVersioner{}, GroupResource: podsResource,
 		EventsHistoryWindow: realcacher.DefaultEventFreshDuration, ResourcePrefix: prefix,
@@ -261,7 +278,6 @@ func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Inter
 		delegator.Stop()
 		c.Stop()
 	})
-	eventually(tb, "the real cacher is ready", c.Ready)
 	return delegator
 }
 

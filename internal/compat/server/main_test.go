@@ -1,6 +1,7 @@
 package server
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,14 @@ import (
 
 func TestMain(m *testing.M) {
 	// What the real cacher says about watchers that come and go is not about our program.
-	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	klog.SetOutput(io.Discard)
 	printTable, err := ratios.Watch()
 	if err != nil {

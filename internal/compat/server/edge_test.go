@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	realstorage "k8s.io/apiserver/pkg/storage"
+)
+
+// same reports a pair of answers that differ, or that are not what both should say.
+func same(t *testing.T, what, ours, theirs, want string) {
+	t.Helper()
+	if ours != theirs {
+		t.Errorf("%s:\n   ours %s\n theirs %s", what, ours, theirs)
+	}
+	if !strings.Contains(theirs, want) {
+		t.Errorf("%s: the real one says %s, want %s", what, theirs, want)
+	}
+}
+
+func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
+	p, v := stagePair(t)
+	get := func(s side, id, rv string, ignore bool) string {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "what was here before"}}
+		if err := s.get(t.Context(), prefix+"/"+id, rv, ignore, pod); err != nil {
+			return describeError(err)
+		}
+		return describePod("", pod)
+	}
+	var asked sync.WaitGroup // at once: some wait three seconds for a version that never comes
+	for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore, p.theirStore}} {
+		for _, version := range v.names() {
+			for _, id := range []string{"default/a", "default/gone", "nowhere/x", ""} {
+				for _, ignore := range []bool{false, true} {
+					asked.Go(func() {
+						what := fmt.Sprintf("get %q from the %s at %s ignoring=%t", id, name, version, ignore)
+						same(t, what, get(sides[0], id, v[version], ignore), get(sides[1], id, v[version], ignore), "")
+					})
+				}
+			}
+		}
+	}
+	asked.Wait()
+}
+
+func TestATokenOfOneSideIsGoodForTheOther(t *testing.T) {
+	p, _ := stagePair(t)
+	sides := map[string]side{"our cache": p.ourCache, "our store": p.ourStore, "their cache": p.theirCache, "their store": p.theirStore}
+	for from, first := range sides {
+		for to, next := range sides {
+			for _, namespace := range []string{"", "default"} {
+				q, whole := query{namespace: namespace, limit: 2}, &corev1.PodList{}
+				if err := first.list(t.Context(), query{namespace: namespace}, whole); err != nil {
+					t.Fatal(err)
+				}
+				var names []string
+				for s := first; ; s = next {
+					page := &corev1.PodList{}
+					if err := s.list(t.Context(), q, page); err != nil {
+						t.Fatalf("from %s to %s: %v", from, to, err)
+					}
+					for _, pod := range page.Items {
+						names = append(names, pod.Namespace+"/"+pod.Name)
+					}
+					if q.token = page.Continue; q.token == "" {
+						break
+					}
+				}
+				var want []string
+				for _, pod := range whole.Items {
+					want = append(want, pod.Namespace+"/"+pod.Name)
+				}
+				same(t, fmt.Sprintf("pages of %q from %s and then %s", namespace, from, to), fmt.Sprint(names), fmt.Sprint(want), "default/a")
+			}
+		}
+	}
+}
+
+func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
+	p, v := stagePair(t)
+	token := func(rv int64) string {
+		return must(realstorage.EncodeContinue(prefix+"/default/a\x00", prefix+"/", rv))
+	}
+	for what, c := range map[string]struct {
+		query
+		want string
+	}{
+		"a garbage token":                    {query{limit: 1, token: "x!"}, "400 BadRequest"},
+		"a token of revision 0":              {query{limit: 1, token: token(0)}, "400 BadRequest"},
+		"a token that gave up its revision":  {query{limit: 1, token: token(-1)}, "page at " + v["now"]},
+		"a token from the future":            {query{limit: 1, token: token(100000)}, "504 Timeout"},
+		"a token of an old revision":         {query{limit: 1, token: token(3)}, "page at 3"},
+		"a token and a version":              {query{limit: 1, token: token(5), rv: v["now"]}, "400 BadRequest"},
+		"a token and version 0":              {query{limit: 1, token: token(-1), rv: "0"}, "page at"},
+		"a token for one object":             {query{limit: 1, token: token(5), namespace: "default", name: "a"}, ""},
+		"a token that leads out":             {query{limit: 1, token: "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiIuLi8uLi9hIn0"}, "400 BadRequest"},
+		"an unknown namespace with its name": {query{namespace: "default/a"}, "page at"},
+	} {
+		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore, p.theirStore}} {
+			a, b := listAll(t.Context(), sides[0], c.query), listAll(t.Context(), sides[1], c.query)
+			same(t, what+", "+name, strings.ReplaceAll(a, `\"`, ""), b, c.want) // ours puts what came from outside in quotes
+		}
+	}
+}
+
+func TestAKeyThatIsNoneIsRefusedWithAStatusByOurCache(t *testing.T) {
+	p, _ := stagePair(t)
+	for _, key := range []string{"/registry/nodes", prefix + "/../nodes", prefix + "/./a", "/"} {
+		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore, p.theirStore}} {
+			q := query{path: key}
+			mine, real := listAll(t.Context(), sides[0], q), listAll(t.Context(), sides[1], q)
+			watchMine, watchReal := startStream(t.Context(), sides[0], q), startStream(t.Context(), sides[1], q)
+			want := "error without a status"
+			if name == "cache" {
+				want = "400 BadRequest"
+			}
+			for what, got := range map[string]string{"list": mine, "watch": strings.Join(watchMine.sofar(), "")} {
+				if !strings.Contains(got, want) {
+					t.Errorf("our %s of %q from the %s: %s, want %s", what, key, name, got, want)
+				}
+			}
+			for what, got := range map[string]string{"list": real, "watch": strings.Join(watchReal.sofar(), "")} {
+				if !strings.Contains(got, "error without a status") {
+					t.Errorf("their %s of %q from the %s: %s", what, key, name, got)
+				}
+			}
+		}
+	}
+}
+
+func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
+	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
+	mine, real := ours{startOurCache(t, ourFeed{feed: silent()}, nil)}, theirs{startTheirCache(t, theirFeed{feed: silent()})}
+	for _, q := range []query{{}, {rv: "0"}, {rv: "0", label: "a=b", limit: 1}, {rv: "7", match: metav1.ResourceVersionMatchNotOlderThan}, {namespace: "a", name: "b"}} {
+		what := fmt.Sprintf("%+v", q)
+		same(t, "list "+what, listAll(t.Context(), mine, q), listAll(t.Context(), real, q), `429 TooManyRequests "storage is (re)initializing" retry after a moment`)
+		a, b := startStream(t.Context(), mine, q), startStream(t.Context(), real, q)
+		same(t, "watch "+what, fmt.Sprint(a.sofar()), fmt.Sprint(b.sofar()), `429 TooManyRequests "storage is (re)initializing" retry after a moment`)
+	}
+}
+
+func TestAWatcherIsSentOneBookmarkBeforeItsDeadline(t *testing.T) {
+	p, v := stagePair(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	q := query{rv: v["now"], bookmarks: true, label: "app=nothing"}
+	a, b := startStream(ctx, p.ourCache, q), startStream(ctx, p.theirCache, q)
+	rv := p.writeAll("+default/new") // not for this watch: only a bookmark can tell it that there is something newer
+	<-a.done
+	<-b.done
+	same(t, "bookmarks", fmt.Sprint(a.sofar()), fmt.Sprint(b.sofar()), fmt.Sprintf("[BOOKMARK / rv=%s gen=0 node= labels=map[] closed]", rv))
+}
+
+func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
+	p, v := stagePair(t)
+	q := query{rv: v["now"]}
+	one, other := must(p.ourCache.watch(t.Context(), q)), must(p.theirCache.watch(t.Context(), q))
+	var rv string
+	for i := range 40 {
+		rv = p.write(fmt.Sprintf("+slow/pod-%02d", i))
+	}
+	p.bothReach(rv)
+	// Nobody reads. Both have ten events in result, one in hand, ten in input, and are closed at the next.
+	time.Sleep(500 * time.Millisecond)
+	var a, b []string
+	for event := range one.ResultChan() {
+		a = append(a, describeEvent(unwrapped(event)))
+	}
+	for event := range other.ResultChan() {
+		b = append(b, describeEvent(unwrapped(event)))
+	}
+	same(t, "a slow watcher", strings.Join(a, "\n        "), strings.Join(b, "\n        "), "slow/pod-09")
+	if len(b) != 10 {
+		t.Errorf("got %d events, want the 10 that result holds", len(b))
+	}
+}
