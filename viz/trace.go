@@ -178,4 +178,3 @@ func (t *trace) lane(station probe.Station, subject string) (pid, tid int) {
 	}
 	return pid, tid
 }
-

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type options struct {
 	ringCapacity  int
 	record        string
 	replay        string
+	flight        string // folder, or flightOff
 	clock         string
 	open          bool
 
@@ -46,6 +48,9 @@ func (o *options) switches() map[string]string {
 		"storage-media-type": o.mediaType, "ring-capacity": ring, "clock": o.clock,
 	}
 }
+
+// flightOff as -flight saves nothing by itself.
+const flightOff = "off"
 
 // maxRingCapacity is the largest ring the program will hold on to: upstream's upper bound.
 const maxRingCapacity = 102400
@@ -69,6 +74,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, "fix the history ring at `N` events; 0: dynamic, 100 to 102400")
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
+	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted or a client's history is gone, save the last half minute in `folder`; off: do not")
 	choice(flags, &o.clock, "clock", "manual: time moves only from the page", "real", "manual")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	if err := flags.Parse(args); err != nil {
@@ -95,6 +101,9 @@ func (o *options) check() error {
 	}
 	if o.dataDir != "" && o.etcdEndpoints != "" {
 		return errors.New("-data-dir and -etcd-endpoints exclude each other: only the embedded etcd has a data folder")
+	}
+	if folder, err := os.Stat(o.flight); o.flight != flightOff && (err != nil || !folder.IsDir()) {
+		return fmt.Errorf("-flight %q: no such folder", o.flight)
 	}
 	if o.record != "" && o.replay != "" {
 		return errors.New("-record and -replay exclude each other")

@@ -229,6 +229,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"unknown queue", []string{"-fifo=lifo"}, exitUsage, "want real or delta"},
 		{"negative ring", []string{"-ring-capacity=-1"}, exitUsage, "want 0 to 102400"},
 		{"two etcds", []string{"-data-dir=x", "-etcd-endpoints=y"}, exitUsage, "exclude each other"},
+		{"flight to nowhere", []string{"-flight", filepath.Join(file, "x")}, exitUsage, "no such folder"},
 		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
 		{"data dir is a file", append(free, "-data-dir", file), exitError, file},
 		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
@@ -256,7 +257,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 		t.Errorf("status: got %d, want 0", status)
 	}
 	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial", "dispatch", "etcd-watcher",
-		"storage-media-type", "ring-capacity", "record", "replay", "clock", "open"} {
+		"storage-media-type", "ring-capacity", "record", "replay", "flight", "clock", "open"} {
 		if !strings.Contains(stderr.String(), "  -"+name) {
 			t.Errorf("-%s is not listed", name)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 	"listwatch/internal/routine"
@@ -35,19 +37,41 @@ func startRecording(ctx context.Context, group *routine.Group, o *options, log *
 	return nil
 }
 
-// replay shows a recording, at the pace at which it was made. Nothing else runs: the API answers that it is not there.
+// startFlight begins to watch for what goes wrong, unless -flight is "off".
+func startFlight(ctx context.Context, group *routine.Group, o *options, log *probe.Log, ui *viz.UI, stderr io.Writer) {
+	if o.flight == flightOff {
+		return
+	}
+	flight := &recording.Flight{
+		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe,
+		Say: func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) },
+	}
+	group.Go(ctx, "viz.flight", flight.Run)
+}
+
+// replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at once,
+// and the page moves through it as people like.
 func replay(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
-	file, err := os.Open(o.replay)
+	file, err := os.ReadFile(o.replay)
 	if err != nil {
 		return fmt.Errorf("-replay: %w", err)
 	}
-	header, records, err := recording.Read(file)
-	if err := errors.Join(err, file.Close()); err != nil {
+	header, records, err := recording.Read(bytes.NewReader(file))
+	if err != nil {
 		return fmt.Errorf("-replay %s: %w", o.replay, err)
 	}
-	log := probe.NewLog(clock.RealClock{}, max(len(records), probe.DefaultLogSize))
+	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, max(len(records), 1)), Replay: true, Recording: recording.Hash(file)}
+	if header.Keyframe != nil {
+		if config.Keyframe, err = fold.Read(header.Keyframe); err != nil {
+			return fmt.Errorf("-replay %s: %w", o.replay, err)
+		}
+	}
+	recording.Load(config.Log, records)
+	if header.Points != "" && header.Points != recording.PointsHash() {
+		fmt.Fprintf(stderr, "viz: %s was written by another version of this program; what has changed since may be shown wrongly\n", o.replay)
+	}
 	o.recorded = header.Switches
-	ui, err := newUI(o, listener, viz.Config{Log: log, Replay: true})
+	ui, err := newUI(o, listener, config)
 	if err != nil {
 		return err
 	}
@@ -58,7 +82,6 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	front := &front{listener: listener, handler: ui, fail: fail}
 	group.Go(ctx, "viz.ui", ui.Run)
 	group.Go(ctx, "viz.front", front.run)
-	group.Go(ctx, "viz.play", func(ctx context.Context) { recording.Play(ctx, log, clock.RealClock{}, records) })
 	announce(o, listener, stdout, stderr)
 	<-ctx.Done()
 	return ended(ctx)

@@ -71,6 +71,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	}
 	front := &front{listener: listener, handler: ui, fail: fail}
 	group.Go(ctx, "viz.ui", ui.Run)
+	startFlight(ctx, &group, o, log, ui, stderr)
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run) })
 
 	stopTime := clk.runUntilReady()

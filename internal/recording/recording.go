@@ -1,15 +1,23 @@
-// Package recording writes the probe log to a file while the program runs, and plays such a file back into a log
-// when nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
+// Package recording writes the probe log to a file while the program runs, and loads such a file back into a log when
+// nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
+//
+// [Write] follows the log from its beginning, because somebody asked for it. A [Flight] watches the log and, when something
+// has gone wrong, writes by itself what led there.
+//
+// There is no lock in this package; a Flight belongs to the goroutine that runs it.
 package recording
 
 import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -24,15 +32,57 @@ const Version = 1
 const (
 	interval = 100 * time.Millisecond // how often a writer looks at the log
 	batch    = 4096                   // records taken from the log at once
-	maxLine  = 1 << 20                // bytes; texts are bounded far below
+	maxLine  = 64 << 20               // bytes: a header may hold a keyframe; texts are bounded far below
 )
 
 // Header is the first line of a recording.
 type Header struct {
 	Format   string            `json:"format"` // "listwatch recording"
 	Version  int               `json:"version"`
-	Started  time.Time         `json:"started"`
+	Started  time.Time         `json:"started"`            // when it was begun to be written
+	Reason   string            `json:"reason,omitempty"`   // why, if nobody asked for it
+	Revision string            `json:"revision,omitempty"` // of the source, where the build knows it
+	Points   string            `json:"points,omitempty"`   // hash of the table of points: another one may mean other pictures
 	Switches map[string]string `json:"switches,omitempty"` // the command line's, for whoever looks at it later
+	// Keyframe is the picture before the first record, as [fold.Read] reads it; none: nothing was there yet.
+	Keyframe json.RawMessage `json:"keyframe,omitempty"`
+}
+
+// NewHeader returns the header of a recording that begins now.
+func NewHeader(started time.Time, switches map[string]string) Header {
+	return Header{
+		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Points: PointsHash(), Switches: switches,
+	}
+}
+
+// PointsHash returns a short text that changes when the table of points does.
+func PointsHash() string {
+	sum := sha256.New()
+	for _, p := range probe.Points() {
+		info := p.Info()
+		fmt.Fprintln(sum, info.Name, info.Station, info.Op, info.Opens, info.Queue, info.Args, info.Lane)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// revision returns the source revision the program was built from, "" if the build does not say.
+func revision() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}
+
+// Hash returns the name by which links know a recording: the beginning of the SHA-256 of its file.
+func Hash(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:8])
 }
 
 const format = "listwatch recording"
@@ -44,17 +94,39 @@ var ErrGap = errors.New("the log moved on faster than it could be written")
 // everything is written and flushed. out is not closed.
 func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
-	header := Header{Format: format, Version: Version, Started: clk.Now().UTC(), Switches: switches}
-	line, err := json.Marshal(header)
-	if err != nil {
-		return fmt.Errorf("write recording: %w", err)
-	}
-	if _, err := zipped.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write recording: %w", err)
+	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
+		return err
 	}
 	w := &writer{log: log, out: zipped, seq: log.Oldest() - 1}
 	if err := w.follow(ctx, clk); err != nil {
 		return err
+	}
+	return zipped.Close()
+}
+
+func writeHeader(out io.Writer, header Header) error {
+	line, err := json.Marshal(header)
+	if err != nil {
+		return fmt.Errorf("write recording: %w", err)
+	}
+	if _, err := out.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write recording: %w", err)
+	}
+	return nil
+}
+
+// WriteAll writes a whole recording of records that are at hand.
+func WriteAll(out io.Writer, header Header, records []probe.Record) error {
+	zipped := gzip.NewWriter(out)
+	if err := writeHeader(zipped, header); err != nil {
+		return err
+	}
+	var line []byte
+	for i := range records {
+		line = append(fold.AppendRecord(line[:0], &records[i]), '\n')
+		if _, err := zipped.Write(line); err != nil {
+			return fmt.Errorf("write recording: %w", err)
+		}
 	}
 	return zipped.Close()
 }
@@ -138,27 +210,10 @@ func Read(in io.Reader) (Header, []probe.Record, error) {
 	return header, records, nil
 }
 
-// Play repeats the records into log at the pace at which they were made, and returns when all are in or ctx is done.
-func Play(ctx context.Context, log *probe.Log, clk clock.WithTicker, records []probe.Record) {
-	start := clk.Now()
+// Load puts the records into log, all at once and at the times at which they were made: whoever shows the log moves
+// through them at the pace of his choice.
+func Load(log *probe.Log, records []probe.Record) {
 	for i := range records {
-		if wait := records[i].Time - clk.Since(start); wait > 0 {
-			if !sleep(ctx, clk, wait) {
-				return
-			}
-		}
 		log.Replay(records[i])
-	}
-}
-
-// sleep waits for d. It returns false if ctx was done first.
-func sleep(ctx context.Context, clk clock.WithTicker, d time.Duration) bool {
-	timer := clk.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
 	}
 }

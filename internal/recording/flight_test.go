@@ -1,0 +1,155 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+// flown is a flight recorder over a log that is folded beside it.
+type flown struct {
+	log   *probe.Log
+	pods  *probe.Probe
+	dir   string
+	lines []string
+	fold  *fold.State
+	kept  *fold.Keyframes
+}
+
+func newFlown(t *testing.T, size int) *flown {
+	log := probe.NewLog(clock.RealClock{}, size)
+	return &flown{log: log, pods: probe.New(log).Resource("pods"), dir: t.TempDir(), fold: fold.New(), kept: fold.NewKeyframes(16)}
+}
+
+func (f *flown) catchUp() {
+	records, _ := f.log.Since(nil, f.fold.Seq, 1<<20)
+	f.kept.Fold(f.fold, records)
+	f.kept.Forget(f.log.Oldest())
+}
+
+func (f *flown) keyframe(seq uint64) (uint64, json.RawMessage, bool) {
+	frame, ok := f.kept.At(seq)
+	return frame.Seq, frame.State, ok
+}
+
+func (f *flown) run(t *testing.T, story func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	flight := &Flight{
+		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
+		Say: func(line string) { f.lines = append(f.lines, line) },
+	}
+	done := make(chan struct{}) // closed when Run has returned
+	go func() { flight.Run(ctx); close(done) }()
+	synctest.Wait()
+	story()
+	cancel()
+	<-done
+}
+
+// live writes a record every 100 ms for d.
+func (f *flown) live(d time.Duration) {
+	for range d / (100 * time.Millisecond) {
+		f.pods.Subject("w1").Event(probe.InputSent, "ADDED", "a", f.log.Last()+1, 1, 10)
+		f.catchUp()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (f *flown) files(t *testing.T) []string {
+	files, err := filepath.Glob(filepath.Join(f.dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.run(t, func() {
+			f.pods.Subject("w1").Text(probe.WatcherAdded, "everything", "", 1, 10)
+			f.live(time.Minute)
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(5 * time.Second)
+		})
+		files := f.files(t)
+		if len(files) != 1 || len(f.lines) != 1 || !strings.Contains(f.lines[0], files[0]) {
+			t.Fatalf("files %v, told %q, want one file and a line that names it", files, f.lines)
+		}
+		file, err := os.Open(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		header, records, err := Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(header.Reason, "w1 does not keep up") {
+			t.Errorf("reason: got %q", header.Reason)
+		}
+		first, last := records[0].Time, records[len(records)-1].Time
+		if first > 30*time.Second || first < 25*time.Second || last < 61*time.Second || last > 63*time.Second {
+			t.Errorf("the recording is of %v to %v, want about 30s before 1m0s and 2s after", first, last)
+		}
+		got, err := fold.Read(header.Keyframe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Apply(records)
+		all, _ := f.log.Since(nil, 0, int(records[len(records)-1].Seq))
+		want := fold.New()
+		want.Apply(all)
+		if got.Hash() != want.Hash() {
+			t.Errorf("the picture at its end: got %s, want %s", got.Hash(), want.Hash())
+		}
+	})
+}
+
+func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.run(t, func() {
+			for i := range 4 {
+				f.pods.Subject(fmt.Sprint("w", i)).At(probe.WatcherForced, "", 0)
+				f.live(time.Second)
+			}
+			f.live(40 * time.Second)
+			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 200)
+			f.live(3 * time.Second)
+			if n := len(f.files(t)); n != 1 {
+				t.Errorf("after one fault and an answer 200: %d files, want 1", n)
+			}
+			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
+			f.live(3 * time.Second)
+		})
+		if n := len(f.files(t)); n != 2 {
+			t.Errorf("after a 410: %d files, want 2", n)
+		}
+	})
+}
+
+func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlown(t, 64)
+		f.dir = filepath.Join(f.dir, "no", "such")
+		f.run(t, func() {
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(4 * time.Second)
+		})
+		if len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
+			t.Errorf("told %q, want that it could not be saved", f.lines)
+		}
+	})
+}
