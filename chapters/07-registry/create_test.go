@@ -17,7 +17,6 @@ func TestCreateSetsWhatOnlyTheServerKnows(t *testing.T) {
 		p.CreationTimestamp = metav1.NewTime(epoch.AddDate(-1, 0, 0))
 		p.DeletionTimestamp = &p.CreationTimestamp
 		p.Status.Phase = corev1.PodRunning
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	}))
 	if got.UID == "" || got.UID == "mine" {
 		t.Errorf("uid: got %q, want one of the server's", got.UID)
@@ -25,8 +24,8 @@ func TestCreateSetsWhatOnlyTheServerKnows(t *testing.T) {
 	if !got.CreationTimestamp.Time.Equal(epoch) {
 		t.Errorf("creationTimestamp: got %v, want %v", got.CreationTimestamp, epoch)
 	}
-	if got.Generation != 1 || got.DeletionTimestamp != nil || got.ManagedFields != nil {
-		t.Errorf("metadata: got generation %d, deletionTimestamp %v, managedFields %v", got.Generation, got.DeletionTimestamp, got.ManagedFields)
+	if got.Generation != 1 || got.DeletionTimestamp != nil {
+		t.Errorf("metadata: got generation %d, deletionTimestamp %v", got.Generation, got.DeletionTimestamp)
 	}
 	if got.Status.Phase != corev1.PodPending || got.Namespace != "default" || got.ResourceVersion == "" {
 		t.Errorf("got phase %q namespace %q version %q", got.Status.Phase, got.Namespace, got.ResourceVersion)

@@ -110,6 +110,8 @@ type editing func(*corev1.Pod)
 
 func (e editing) Preconditions() *metav1.Preconditions { return nil }
 
+func (e editing) AllowsCreate() bool { return false }
+
 func (e editing) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
 	p := old.(*corev1.Pod).DeepCopy()
 	e(p)

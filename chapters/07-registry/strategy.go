@@ -105,7 +105,6 @@ func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
 func (s *Store) fillSystemFields(accessor metav1.Object) {
 	accessor.SetDeletionTimestamp(nil)
 	accessor.SetDeletionGracePeriodSeconds(nil)
-	accessor.SetManagedFields(nil)
 	accessor.SetSelfLink("")
 	accessor.SetGeneration(0)
 	accessor.SetCreationTimestamp(metav1.NewTime(s.clock.Now()).Rfc3339Copy())
@@ -147,7 +146,6 @@ func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
 // an object is being deleted there is no way back.
 func keepSystemFields(accessor, old metav1.Object) {
 	accessor.SetGeneration(old.GetGeneration())
-	accessor.SetManagedFields(nil)
 	accessor.SetSelfLink("")
 	if accessor.GetUID() == "" {
 		accessor.SetUID(old.GetUID())

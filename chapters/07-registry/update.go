@@ -20,9 +20,12 @@ const optimisticLockErrorMsg = "the object has been modified; please apply your 
 // stored one, a PATCH computes it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: UpdatedObjectInfo
+// Differs: AllowsCreate is a parameter of Update there.
 type UpdatedObjectInfo interface {
 	// Preconditions returns what must be true of the stored object, or nil.
 	Preconditions() *metav1.Preconditions
+	// AllowsCreate reports whether the object may be created if it does not exist, whatever its kind says.
+	AllowsCreate() bool
 	// UpdatedObject returns the new object, which then belongs to the caller. It is called again, with a newer old,
 	// when somebody else was faster. It must not change old, which is empty if the object does not exist.
 	UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error)
@@ -78,7 +81,7 @@ func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Ob
 		return nil, apierrors.NewInternalError(err)
 	}
 	u.created = old.GetResourceVersion() == ""
-	if u.created && !u.store.allowsCreateOnUpdate() {
+	if u.created && !u.info.AllowsCreate() && !u.store.allowsCreateOnUpdate() {
 		return nil, apierrors.NewNotFound(u.store.resource.GroupResource(), u.name)
 	}
 	obj, err := u.info.UpdatedObject(ctx, existing)

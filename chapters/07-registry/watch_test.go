@@ -20,6 +20,8 @@ type replacing struct{ obj runtime.Object }
 
 func (r replacing) Preconditions() *metav1.Preconditions { return nil }
 
+func (replacing) AllowsCreate() bool { return false }
+
 func (r replacing) UpdatedObject(context.Context, runtime.Object) (runtime.Object, error) {
 	return r.obj.DeepCopyObject(), nil
 }

@@ -123,6 +123,8 @@ type deadline struct {
 	cancel context.CancelCauseFunc
 	limit  time.Duration
 	group  routine.Group
+
+	fired bool // written by run, read when it has ended
 }
 
 // writeGrace is how long after the end of its time a request may still write its answer.
@@ -133,6 +135,10 @@ var longAgo = time.Unix(1, 0)
 
 // withDeadline returns a context that ends with errRequestTimeout after limit. done must be called, and returns when
 // nothing of the deadline is left.
+//
+// A connection on which a deadline was set must not serve another request: net/http has seen a read fail, takes the
+// client for gone, and would start every further request with a context that is done. A timeout that was answered in
+// time says so in its header; otherwise done cuts the connection, by a panic.
 func (s *server) withDeadline(w http.ResponseWriter, r *http.Request, limit time.Duration) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	d := &deadline{server: s, conn: http.NewResponseController(w), cancel: cancel, limit: limit}
@@ -142,6 +148,9 @@ func (s *server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 		finish()
 		cancel(nil)
 		d.group.Wait()
+		if d.fired && w.Header().Get("Connection") != "close" {
+			panic(http.ErrAbortHandler)
+		}
 	}
 }
 
@@ -174,6 +183,7 @@ func (d *deadline) run(ctx context.Context) {
 		return
 	case <-timer.C():
 	}
+	d.fired = true
 	d.cancel(errRequestTimeout)
 	// Where deadlines cannot be set, as in a test's recorder, nothing gets stuck either.
 	_ = d.conn.SetReadDeadline(longAgo)

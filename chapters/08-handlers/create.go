@@ -48,6 +48,10 @@ func (s *scope) create(w http.ResponseWriter, r *http.Request) (runtime.Object, 
 	if err != nil {
 		return nil, err
 	}
+	if s.managed != nil {
+		s.resource.Default(obj) // before it is noted who decided what: whoever creates decides by saying nothing, too
+		obj = s.managed.update(s.storage.New(), obj, managerName(options.FieldManager, r.UserAgent()))
+	}
 	namespace, name := s.namespaceAndName(r)
 	if creater, ok := s.storage.(NamedCreater); ok {
 		return creater.Create(r.Context(), namespace, name, obj, options)

@@ -84,6 +84,9 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
+	if errors.Is(context.Cause(r.Context()), errRequestTimeout) {
+		w.Header().Set("Connection", "close") // see [server.withDeadline]
+	}
 	output, negotiateErr := negotiateOutput(r)
 	if negotiateErr != nil {
 		output = mediaType{name: mediaTypeJSON, encoder: encoderFor(mediaTypeJSON, false)}

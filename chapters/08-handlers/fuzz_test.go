@@ -43,14 +43,14 @@ func FuzzBodies(f *testing.F) {
 }
 
 func FuzzPatches(f *testing.F) {
-	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, `{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`} {
+	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, `{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\n"} {
 		f.Add(i, []byte(patch))
 	}
 	f.Fuzz(func(t *testing.T, kind int, patch []byte) {
 		a := newAPI(t)
 		a.create(podA)
 		contentType := patchTypes[uint(kind)%uint(len(patchTypes))]
-		w := a.do("PATCH", podsPath+"/a", string(patch), "Content-Type", contentType)
+		w := a.do("PATCH", podsPath+"/a?fieldManager=f", string(patch), "Content-Type", contentType)
 		if w.Code >= 500 {
 			t.Errorf("%s %s: got %d %s", contentType, patch, w.Code, into[metav1.Status](t, w.Body).Message)
 		}

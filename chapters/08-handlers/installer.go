@@ -24,6 +24,7 @@ type scope struct {
 	subresource string
 	kind        schema.GroupVersionKind // of the bodies
 	forceWatch  bool                    // the deprecated /watch/ paths watch whatever the query says
+	managed     *fieldManager           // nil: what is written here is nobody's
 }
 
 // namespaceAndName returns what the path says; either may be "".
@@ -78,6 +79,9 @@ func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) ap
 		panic("handlers: install " + path + ": " + err.Error())
 	}
 	s := &scope{server: a.server, storage: storage, resource: storage.Describe(), subresource: subresource, kind: kinds[0]}
+	if _, ok := storage.(Updater); ok {
+		s.managed = newFieldManager(s.resource, subresource, s.kind)
+	}
 	if subresource != "" {
 		return apiResource{scope: s, verbs: a.registerSubresource(s)}
 	}

@@ -30,15 +30,20 @@ type openAPI struct {
 var loadOpenAPI = sync.OnceValue(newOpenAPI)
 
 func newOpenAPI() *openAPI {
-	reader, err := gzip.NewReader(bytes.NewReader(coreV1OpenAPI))
-	if err != nil {
-		panic(fmt.Sprintf("handlers: embedded OpenAPI document: %v", err))
-	}
-	plain, err := io.ReadAll(reader)
+	plain, err := gunzip(coreV1OpenAPI)
 	if err != nil {
 		panic(fmt.Sprintf("handlers: embedded OpenAPI document: %v", err))
 	}
 	return &openAPI{plain: plain, hash: fmt.Sprintf("%X", sha256.Sum256(plain))}
+}
+
+// gunzip unpacks what is embedded.
+func gunzip(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
 }
 
 // serveIndex says which documents there are. The hash makes clients keep theirs until it changes.

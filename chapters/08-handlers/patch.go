@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,15 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"sigs.k8s.io/yaml"
+
 	"listwatch/internal/scheme"
 )
 
 // maxJSONPatchOperations bounds the work one small request can ask for.
 const maxJSONPatchOperations = 10000
 
-// patchTypes are the Content-Types of a PATCH.
-// Differs: no application/apply-patch+yaml. Server-side apply needs field ownership, which is another story.
-var patchTypes = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType)}
+// patchTypes are the Content-Types of a PATCH. The last is server-side apply.
+// Differs: no application/apply-patch+cbor.
+var patchTypes = []string{
+	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+}
 
 // PatchResource answers PATCH of one object.
 //
@@ -67,6 +72,7 @@ func (s *scope) patch(w http.ResponseWriter, r *http.Request) (obj runtime.Objec
 		return nil, false, newInvalidOptions("PatchOptions", problems)
 	}
 	p := &patcher{scope: s, patchType: patchType, patch: body, directive: validationDirective(options.FieldValidation)}
+	p.manager, p.force = managerName(options.FieldManager, r.UserAgent()), options.Force != nil && *options.Force
 	p.namespace, p.name = s.namespaceAndName(r)
 	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation}
 	obj, created, err = s.storage.(Updater).Update(r.Context(), p.namespace, p.name, p, update)
@@ -98,6 +104,8 @@ type patcher struct {
 	patchType       types.PatchType
 	patch           []byte
 	directive       string
+	manager         string // who patches
+	force           bool   // an apply takes fields over from others
 
 	// Of the last attempt.
 	warnings []error
@@ -109,6 +117,9 @@ func (p *patcher) Preconditions() *metav1.Preconditions { return nil }
 // does not parse, 404 if there is nothing to patch, 413, and 422 for one that cannot be applied.
 func (p *patcher) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
+	if p.patchType == types.ApplyYAMLPatchType {
+		return p.applyWishes(old)
+	}
 	accessor, err := meta.Accessor(old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -131,6 +142,39 @@ func (p *patcher) UpdatedObject(_ context.Context, old runtime.Object) (runtime.
 	obj, err := p.decode(patched)
 	if err != nil {
 		return nil, err
+	}
+	p.scope.resource.Default(obj)
+	obj = p.scope.managed.update(old, obj, p.manager)
+	return obj, checkName(obj, p.name, p.namespace)
+}
+
+// AllowsCreate reports whether the object need not exist: to apply is to say what there is to be.
+func (p *patcher) AllowsCreate() bool { return p.patchType == types.ApplyYAMLPatchType }
+
+// applyWishes is server-side apply: the patch is a part of an object, in YAML, of which JSON is a case. old is empty if
+// there is none yet. Errors: 400, 409.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: applyPatcher
+func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
+	wishes := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(p.patch, &wishes.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if wishes.Object == nil {
+		return nil, apierrors.NewBadRequest("error decoding patch: it is empty")
+	}
+	obj, err := p.scope.managed.apply(old, wishes, p.manager, p.force)
+	if err != nil {
+		return nil, err
+	}
+	if p.directive != metav1.FieldValidationIgnore {
+		err = yaml.UnmarshalStrict(p.patch, &map[string]any{})
+	}
+	if err != nil && p.directive == metav1.FieldValidationStrict {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+	}
+	if err != nil {
+		p.warnings = []error{err}
 	}
 	return obj, checkName(obj, p.name, p.namespace)
 }

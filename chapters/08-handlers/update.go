@@ -54,17 +54,26 @@ func (s *scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Obje
 	if err := checkName(obj, name, namespace); err != nil {
 		return nil, false, err
 	}
-	return s.storage.(Updater).Update(r.Context(), namespace, name, newObject{obj}, options)
+	return s.storage.(Updater).Update(r.Context(), namespace, name, newObject{scope: s, obj: obj, manager: managerName(options.FieldManager, r.UserAgent())}, options)
 }
 
-// newObject is the UpdatedObjectInfo of a PUT: what is stored does not matter.
+// newObject is the UpdatedObjectInfo of a PUT: what is stored matters only for the question who has changed what.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: DefaultUpdatedObjectInfo
-type newObject struct{ obj runtime.Object }
+type newObject struct {
+	scope   *scope
+	obj     runtime.Object
+	manager string
+}
 
 func (n newObject) Preconditions() *metav1.Preconditions { return nil }
 
+// AllowsCreate leaves that to the kind.
+func (n newObject) AllowsCreate() bool { return false }
+
 // UpdatedObject returns a copy each time: the registry fills it in, and may ask again.
-func (n newObject) UpdatedObject(context.Context, runtime.Object) (runtime.Object, error) {
-	return n.obj.DeepCopyObject(), nil
+func (n newObject) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
+	obj := n.obj.DeepCopyObject()
+	n.scope.resource.Default(obj)
+	return n.scope.managed.update(old, obj, n.manager), nil
 }

@@ -37,6 +37,7 @@ var testModules = map[string]string{
 	"pgregory.net/rapid":                "properties",
 	"github.com/google/go-cmp":          "differences",
 	"github.com/anishathalye/porcupine": "linearizability",
+	"sigs.k8s.io/randfill":              "objects with every field set",
 }
 
 // originals must not be imported by the product: it is compared with them in internal/compat, a module of its own.

@@ -1,6 +1,9 @@
 // Command openapi makes chapters/08-handlers/openapi_v1.json.gz out of the core/v1 document that client-go carries as
 // test data: only the paths that listwatch serves, only the forms in which it serves them, and only the schemas that
-// these refer to. Run it from the repository's root:
+// these refer to.
+//
+// It also makes chapters/08-handlers/field_types.yaml.gz, which says of each field of these kinds how it is merged, out
+// of what client-go knows for its apply configurations. Run it from the repository's root:
 //
 //	go run -C internal/tools ./openapi
 package main
@@ -10,9 +13,11 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,6 +25,9 @@ import (
 const (
 	source = "openapi/openapitest/testdata/api__v1_openapi.json" // in client-go
 	output = "../../chapters/08-handlers/openapi_v1.json.gz"
+
+	typesSource = "applyconfigurations/internal/internal.go" // in client-go
+	typesOutput = "../../chapters/08-handlers/field_types.yaml.gz"
 )
 
 // served are the paths we have. A path is served if it equals one of these after /watch/ is taken out.
@@ -37,7 +45,7 @@ var served = []string{
 var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
 
 // refused are content types that the real server takes or gives and ours does not.
-var refused = []string{"application/apply-patch+yaml", "application/apply-patch+cbor", "application/cbor", "application/cbor-seq", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
+var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 
 func main() {
 	if err := run(); err != nil {
@@ -53,7 +61,11 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("find client-go: %w", err)
 	}
-	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), source))
+	clientGo := strings.TrimSpace(string(dir))
+	if err := writeFieldTypes(clientGo); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(clientGo, source))
 	if err != nil {
 		return err
 	}
@@ -62,12 +74,65 @@ func run() error {
 		return fmt.Errorf("parse %s: %w", source, err)
 	}
 	trim(document)
-	out, err := compress(document)
+	plain, err := json.Marshal(document) // keys sorted: the same input gives the same bytes
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d bytes\n", output, len(out))
-	return os.WriteFile(output, out, 0o644)
+	return write(output, plain)
+}
+
+// write writes data, compressed.
+func write(path string, data []byte) error {
+	out, err := compress(data)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d bytes\n", path, len(out))
+	return os.WriteFile(path, out, 0o644)
+}
+
+// writeFieldTypes cuts the YAML out of client-go's source and keeps the entries that our kinds refer to.
+func writeFieldTypes(clientGo string) error {
+	data, err := os.ReadFile(filepath.Join(clientGo, typesSource))
+	if err != nil {
+		return err
+	}
+	_, text, found := strings.Cut(string(data), "typed.YAMLObject(`types:\n")
+	text, _, ended := strings.Cut(text, "`)")
+	if !found || !ended {
+		return fmt.Errorf("no schema in %s", typesSource)
+	}
+	entries := map[string]string{}
+	for _, entry := range strings.Split("\n"+text, "\n- name: ")[1:] {
+		name, _, _ := strings.Cut(entry, "\n")
+		entries[name] = strings.TrimRight(entry, "\n")
+	}
+	wanted := map[string]bool{}
+	for _, kind := range kinds {
+		collectTypes("io.k8s.api.core.v1."+kind, entries, wanted)
+	}
+	var out strings.Builder
+	out.WriteString("types:\n")
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if entries[name] == "" {
+			return fmt.Errorf("no type %s in %s", name, typesSource)
+		}
+		out.WriteString("- name: " + entries[name] + "\n")
+	}
+	return write(typesOutput, []byte(out.String()))
+}
+
+var namedType = regexp.MustCompile(`(?:namedType|elementType): (\S+)`)
+
+// collectTypes marks an entry and those it refers to.
+func collectTypes(name string, entries map[string]string, wanted map[string]bool) {
+	if wanted[name] {
+		return
+	}
+	wanted[name] = true
+	for _, match := range namedType.FindAllStringSubmatch(entries[name], -1) {
+		collectTypes(match[1], entries, wanted)
+	}
 }
 
 func trim(document map[string]any) {
@@ -133,11 +198,7 @@ func collect(node any, schemas map[string]any, wanted map[string]bool) {
 	}
 }
 
-func compress(document map[string]any) ([]byte, error) {
-	plain, err := json.Marshal(document) // keys sorted: the same input gives the same bytes
-	if err != nil {
-		return nil, err
-	}
+func compress(plain []byte) ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
