@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,7 @@ func TestAfterATimeoutTheNextRequestIsServed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			_, _ = io.Copy(io.Discard, response.Body) // or the connection would not be kept
 			response.Body.Close()
 			if response.StatusCode != want {
 				t.Errorf("got %d, want %d", response.StatusCode, want)
