@@ -13,6 +13,8 @@ require (
 	k8s.io/kubectl v0.37.2
 )
 
+require github.com/go-chi/chi/v5 v5.5.0 // indirect
+
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
