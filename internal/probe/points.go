@@ -200,7 +200,7 @@ var points = [...]Info{
 	DispatchBlocked: {
 		Name: "DispatchBlocked", Station: Dispatch, Op: Mark, Args: "blocked budget", Lane: "cacher.dispatchEvents", Anomaly: true,
 		Fact: "the first, non-blocking pass is over; these watchers share what is left of the budget (ms)",
-		Says: "{blocked} watchers are full; together they may cost {budget} ms.",
+		Says: "Watchers that are full: {blocked}; together they may cost {budget} ms.",
 	},
 	DispatchFinished: {
 		Name: "DispatchFinished", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Locked: true,

@@ -198,8 +198,8 @@ function showShelf(scene, name, shelf) {
     mark(row, "newest", Boolean(object) && object.key === newest);
     mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
     put(row, "data-key", object ? objectKey(object.key) : "");
-    const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 8.2);
-    say(row.querySelector(".key"), object ? cut(shortKey(object.key), room) : "");
+    const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 7.6);
+    say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : "");
     say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
   });
 }
@@ -261,8 +261,8 @@ function showHeld(el, g, tokens, step, left) {
 
 // ---- lanes
 
-// lanes keeps one group per subject in a container, in the order in which they opened. What does not fit is kept in
-// the document, but not drawn; the last place then says how many more there are.
+// lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
+// not fit is kept in the document, but not drawn; the last place then says how many more there are.
 function lanes(scene, kind, template, attribute, list, size) {
   const container = scene.root.querySelector(`#${kind}`);
   const known = scene.lanes[kind];
@@ -274,7 +274,8 @@ function lanes(scene, kind, template, attribute, list, size) {
     known.delete(id);
   }
   const room = list.length > size.room ? size.room - 1 : size.room;
-  list.forEach(([id, subject], i) => {
+  list.forEach(([id, subject, place], n) => {
+    const i = place ?? n;
     let el = known.get(id);
     if (!el) {
       el = document.querySelector(`#${template}`).content.querySelector("g.lane").cloneNode(true);
@@ -391,8 +392,22 @@ function showListeners(scene, res) {
   }
 }
 
+// beside gives each workqueue its place: that of the handler which fills it, or, if its owner watches by itself, one
+// where no handler is, as long as there is one.
+function beside(queues, handlers, room) {
+  const own = new Set(queues.map(([id]) => handlers.indexOf(id)));
+  const free = [];
+  for (let i = handlers.length; i < room; i++) free.push(i);
+  for (let i = 0; i < handlers.length; i++) if (!own.has(i)) free.push(i);
+  for (let i = room; free.length < queues.length; i++) free.push(i);
+  return queues.map(([id, subject]) => [id, subject, handlers.includes(id) ? handlers.indexOf(id) : free.shift()]);
+}
+
 function showWorkqueues(scene, res) {
-  const list = Object.entries(res.subjects).filter(([, s]) => s.queues.workqueue).sort(([a], [b]) => (a < b ? -1 : 1));
+  const queues = Object.entries(res.subjects).filter(([, s]) => s.queues.workqueue).sort(([a], [b]) => (a < b ? -1 : 1));
+  const handlers = opened(res, "listener").map(([id]) => id);
+  const list = beside(queues, handlers, scene.geometry.listen.room);
+  for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[id]?.queues.workqueue);
   const hidden = lanes(scene, "workqueues", "workqueue-lane", "data-workqueue", list, scene.geometry.listen);
   text(scene, "workqueue.more", more(hidden));
   for (const [id, subject] of list) {
