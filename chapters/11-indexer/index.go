@@ -105,8 +105,9 @@ func (s *storeIndex) update(e *entry, old, obj any) {
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateSingleIndex
 func (s *storeIndex) updateSingle(name string, e *entry, old, obj any) {
-	oldValues := s.values(name, e.key, old)
-	newValues := s.values(name, e.key, obj)
+	indexFunc := s.indexers[name]
+	oldValues := indexFunc.values(name, e.key, old)
+	newValues := indexFunc.values(name, e.key, obj)
 	if slices.Equal(oldValues, newValues) {
 		return // the most common case: an update that does not move the object
 	}
@@ -119,11 +120,12 @@ func (s *storeIndex) updateSingle(name string, e *entry, old, obj any) {
 	}
 }
 
-func (s *storeIndex) values(name, key string, obj any) []string {
+// values returns the values of obj in the index of that name; nil has none.
+func (f IndexFunc) values(name, key string, obj any) []string {
 	if obj == nil {
 		return nil
 	}
-	values, err := s.indexers[name](obj)
+	values, err := f(obj)
 	if err != nil {
 		panic(fmt.Sprintf("indexer: index %q of %q: %v", name, key, err))
 	}

@@ -68,8 +68,11 @@ func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (g
 	c.items = items
 	c.rv = resourceVersion
 	c.index.reset()
-	for _, e := range items {
-		c.index.update(e, nil, e.obj)
+	for i := range entries { // not over items: in the order of the list, objects lie close to each other in memory
+		e := &entries[i]
+		if items[e.key] == e { // or a later one of the list has the same key
+			c.index.update(e, nil, e.obj)
+		}
 	}
 	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{ResourceVersion: resourceVersion})
 	return compare(previous, items, txns)
