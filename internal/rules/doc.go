@@ -1,0 +1,21 @@
+// Package rules checks the promises that the whole machinery stands on, while it runs or afterwards.
+//
+// There are ten of them ([All]). Each is checked on the log of moments alone, so the same checkers serve a test, a run
+// with faults, a recording, and the page. A [Checker] is fed records in the order of the log, as a fold is, and answers
+// with each [Breach] it finds: the rule, the record that broke it, and what is wrong.
+//
+//	checker := rules.New()
+//	breaches := checker.Apply(records)
+//
+// What a log cannot show is whether a watcher has seen everything that it should, because the log does not say what
+// a selector would have matched. For that there is [History]: a test that writes also tells the History, and
+// compares it with what a watcher saw.
+//
+// A checker accuses only when it is sure. Two goroutines that meet at a channel may write their records down in either
+// order; where a rule compares what two of them say, it pairs the k-th send with the k-th receive. After a gap in the log
+// it knows nothing and begins again.
+//
+// # Concurrency
+//
+// Nothing in the package is safe for concurrent use, and nothing starts goroutines.
+package rules

@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// History is what a storage has gone through, kept by whoever writes to it. It knows what each watcher has to see:
+// the one thing that all of the machinery is for.
+//
+// S is what selectors look at, such as an object's labels.
+type History[S any] struct {
+	changes []change[S]
+	now     map[string]*S
+}
+
+type change[S any] struct {
+	rv       uint64
+	key      string
+	old, new *S // nil: there is no such object
+}
+
+// Write notes that the object at key has become state at rv, or is gone if state is nil.
+func (h *History[S]) Write(rv uint64, key string, state *S) {
+	if h.now == nil {
+		h.now = map[string]*S{}
+	}
+	h.changes = append(h.changes, change[S]{rv, key, h.now[key], state})
+	h.now[key] = state
+	if state == nil {
+		delete(h.now, key)
+	}
+}
+
+// At returns the state of the object at key, nil if there is none.
+func (h *History[S]) At(key string) *S { return h.now[key] }
+
+// Versions returns the version of every change, in order.
+func (h *History[S]) Versions() []uint64 {
+	versions := make([]uint64, 0, len(h.changes))
+	for _, c := range h.changes {
+		versions = append(versions, c.rv)
+	}
+	return versions
+}
+
+// View is what one watcher asked for.
+type View[S any] struct {
+	From    uint64                         // what is newer
+	Matches func(key string, state S) bool // nil: everything
+}
+
+func (v View[S]) matches(key string, state *S) bool {
+	return state != nil && (v.Matches == nil || v.Matches(key, *state))
+}
+
+// Seen is an event as a watcher sees it.
+type Seen struct {
+	Type, Key string
+	RV        uint64
+}
+
+// String returns "ADDED default/a 7".
+func (s Seen) String() string { return fmt.Sprintf("%s %s %d", s.Type, s.Key, s.RV) }
+
+// Expected returns what a watcher sees that lives to the end: an event's type follows from whether the object matched
+// before and matches now, and from nothing else.
+func (h *History[S]) Expected(v View[S]) []Seen {
+	var events []Seen
+	for _, c := range h.changes {
+		if c.rv <= v.From {
+			continue
+		}
+		before, now := v.matches(c.key, c.old), v.matches(c.key, c.new)
+		switch {
+		case before && now:
+			events = append(events, Seen{"MODIFIED", c.key, c.rv})
+		case now:
+			events = append(events, Seen{"ADDED", c.key, c.rv})
+		case before:
+			events = append(events, Seen{deleted, c.key, c.rv})
+		}
+	}
+	return events
+}
+
+// Check returns what is wrong with what a watcher saw, "" if nothing is. A watcher that has ended may have seen less than
+// everything, but nothing else, in no other order, and without gaps.
+func (h *History[S]) Check(v View[S], seen []Seen, ended bool) string {
+	want := h.Expected(v)
+	if len(seen) > len(want) || !slices.Equal(seen, want[:len(seen)]) {
+		return fmt.Sprintf("from %d: saw\n %s\nwant a prefix of\n %s", v.From, lines(seen), lines(want))
+	}
+	if !ended && len(seen) < len(want) {
+		return fmt.Sprintf("from %d: still open, and saw %d of %d events; the next is %s", v.From, len(seen), len(want), want[len(seen)])
+	}
+	return ""
+}
+
+func lines(events []Seen) string {
+	var all []string
+	for _, each := range events {
+		all = append(all, each.String())
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,37 @@
+package rules
+
+import "testing"
+
+func TestAViewIsAPrefixOfItsHistory(t *testing.T) {
+	web, db := "web", "db"
+	var h History[string]
+	h.Write(2, "default/a", &web)
+	h.Write(3, "default/a", &db)
+	h.Write(4, "kube-system/b", &web)
+	h.Write(5, "default/a", nil)
+	all := View[string]{From: 1}
+	onlyWeb := View[string]{From: 1, Matches: func(_ string, state string) bool { return state == "web" }}
+	a2, a3, b4 := Seen{"ADDED", "default/a", 2}, Seen{"MODIFIED", "default/a", 3}, Seen{"ADDED", "kube-system/b", 4}
+	a5 := Seen{deleted, "default/a", 5}
+	for name, c := range map[string]struct {
+		view  View[string]
+		seen  []Seen
+		ended bool
+		right bool
+	}{
+		"complete":        {all, []Seen{a2, a3, b4, a5}, false, true},
+		"ended early":     {all, []Seen{a2, a3}, true, true},
+		"open, and short": {all, []Seen{a2, a3}, false, false},
+		"a gap":           {all, []Seen{a2, b4, a5}, true, false},
+		"twice":           {all, []Seen{a2, a2, a3}, true, false},
+		"another order":   {all, []Seen{a3, a2}, true, false},
+		"too much":        {View[string]{From: 4}, []Seen{b4, a5}, true, false},
+		"selected":        {onlyWeb, []Seen{a2, {deleted, "default/a", 3}, b4}, false, true},
+		"wrong type":      {onlyWeb, []Seen{a2, a3, b4}, true, false},
+		"of the storage":  {onlyWeb, []Seen{a2, {deleted, "default/a", 3}, b4, a5}, false, false},
+	} {
+		if fault := h.Check(c.view, c.seen, c.ended); (fault == "") != c.right {
+			t.Errorf("%s: got %q", name, fault)
+		}
+	}
+}
