@@ -4,4 +4,5 @@
 //   - cmd/kubectl: the real kubectl, built from its own module.
 //   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists.
 //   - e2e: the program as people meet it.
+//   - server: our etcd3 store and Cacher beside those of the real apiserver, question by question and nanosecond by nanosecond.
 package compat

@@ -140,7 +140,7 @@ type dialogue struct {
 func settle(dialogues []*dialogue) {
 	const quiet = 300 * time.Millisecond
 	before := ""
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(quiet) {
+	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(quiet) {
 		all, equal := "", true
 		for _, d := range dialogues {
 			a, b := fmt.Sprint(d.ours.sofar()), fmt.Sprint(d.theirs.sofar())

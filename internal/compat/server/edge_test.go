@@ -168,16 +168,23 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	}
 	p.bothReach(rv)
 	// Nobody reads. Both have ten events in result, one in hand, ten in input, and are closed at the next.
-	time.Sleep(500 * time.Millisecond)
-	var a, b []string
-	for event := range one.ResultChan() {
-		a = append(a, describeEvent(unwrapped(event)))
-	}
-	for event := range other.ResultChan() {
-		b = append(b, describeEvent(unwrapped(event)))
-	}
+	time.Sleep(time.Second)
+	a, b := readToTheEnd(one), readToTheEnd(other)
 	same(t, "a slow watcher", strings.Join(a, "\n        "), strings.Join(b, "\n        "), "slow/pod-09")
-	if len(b) != 10 {
-		t.Errorf("got %d events, want the 10 that result holds", len(b))
+	if len(b) != 11 || b[10] != "closed" {
+		t.Errorf("got %d events, want the 10 that result holds and then the end", len(b))
 	}
+}
+
+// readToTheEnd returns all that is left in a watch. One that has no end is stopped after a while.
+func readToTheEnd(w watch.Interface) []string {
+	st := &stream{watch: w, done: make(chan struct{})}
+	go st.collect()
+	select {
+	case <-st.done:
+	case <-time.After(5 * time.Second):
+		st.say("no end")
+		st.stop()
+	}
+	return st.sofar()
 }
