@@ -6,6 +6,9 @@ import (
 	"listwatch/internal/probe"
 )
 
+// bookmark is the type of what says only how far everything has been told.
+const bookmark = "BOOKMARK"
+
 // ownerKinds says which kind of subject owns a queue: the kind that opens at the station which sends into it. A
 // queue without an owner belongs to somebody who is simply there.
 var ownerKinds = ownersOf(probe.Points())
@@ -203,11 +206,13 @@ func (r *Resource) takeResult(rec *probe.Record) {
 }
 
 // update puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it was
-// replaced, and nothing is known of the rows.
+// replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
 	if r.Key == "" {
-		sh.Rows = []Row{}
+		if r.Type != bookmark {
+			sh.Rows = []Row{}
+		}
 		return
 	}
 	key := bound(r.Key)

@@ -131,6 +131,7 @@ func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 		rec(probe.IndexerUpdated, "informer", "Added", "default/b", 2, 2),
 		rec(probe.IndexerUpdated, "informer", "Updated", "default/a", 3, 2),
 		rec(probe.IndexerUpdated, "informer", "Deleted", "default/b", 4, 1),
+		rec(probe.IndexerUpdated, "informer", "BOOKMARK", "", 9, 1),
 	))
 	want := &Shelf{N: 1, Rows: []Row{{Key: "default/a", Type: "Updated", RV: 3, Seq: 5}}}
 	if diff := cmp.Diff(want, s.Resources["pods"].Shelves["indexer"]); diff != "" {

@@ -263,11 +263,12 @@ function takeResult(res, r) {
   transfer(q, false, null, q.cap);
 }
 
-// updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store.
+// updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it
+// was replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.
 function updateShelf(shelf, r, n) {
   shelf.n = n;
   if (!r.key) {
-    shelf.rows = [];
+    if (r.type !== "BOOKMARK") shelf.rows = [];
     return;
   }
   const key = bound(r.key);
