@@ -16,7 +16,8 @@
 //   - trace.go: the way of one object as a trace that other tools show.
 //   - world.go: watchers made from the page.
 //   - guard.go: who may talk to us at all.
-//   - stage.templ, glyphs.templ, layout.go: the scenery as SVG; assets/ animates it.
+//   - stage.templ, glyphs.templ, layout.go: the scenery as SVG; assets/ animates it. There player.js says which moment is on
+//     stage, tape.js has its picture, and everything else draws it.
 //   - view.go: what the scenery is drawn from before the page's script takes over.
 //
 // # Goroutines and locks

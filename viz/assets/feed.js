@@ -3,23 +3,26 @@
 // One EventSource per tab at most, and none while the tab is hidden: a browser opens only six connections to an
 // origin, and nobody watches a hidden page.
 
-const silence = 4000; // the server sends a bookmark every second; after so long without a word it is not running
+const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 
-// newFeed calls on.snapshot(answer), on.records(list) and on.state(word, title).
+// newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has passed over records that the
+// page was too slow for, and on.state(word, title).
 export function newFeed(on) {
   let source = null;
   let heard = 0;
   let retry = 0;
   let listing = false;
+  let closed = false;
 
   async function begin() {
     end();
-    if (document.hidden || listing) return;
+    if (document.hidden || listing || closed) return;
     listing = true;
     try {
       const response = await fetch("/viz/snapshot", { cache: "no-store" });
       if (!response.ok) throw new Error(`snapshot: ${response.status}`);
       const snapshot = await response.json();
+      if (closed) return;
       on.snapshot(snapshot);
       watch(snapshot.seq, snapshot.log);
     } catch {
@@ -36,6 +39,10 @@ export function newFeed(on) {
     source.addEventListener("frame", (message) => {
       alive();
       on.records(JSON.parse(message.data));
+    });
+    source.addEventListener("coalesced", (message) => {
+      alive();
+      on.coalesced(JSON.parse(message.data));
     });
     source.addEventListener("bookmark", alive);
     source.addEventListener("gone", begin);
@@ -69,5 +76,10 @@ export function newFeed(on) {
   }, 1000);
   document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()));
   window.addEventListener("pagehide", end);
-  return { begin };
+  // close ends the feed for good: something else is shown.
+  const close = () => {
+    closed = true;
+    end();
+  };
+  return { begin, close };
 }

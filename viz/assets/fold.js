@@ -334,7 +334,11 @@ export function hash(state) {
   return (sum >>> 0).toString(16).padStart(8, "0");
 }
 
-// ---- probe/info.go: Record.Sentence and ObjectKey
+// ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
+
+export function isAnomaly(info, r) {
+  return Boolean(info.anomaly) || (info.name === "RequestAnswered" && r.args?.[0] === 410);
+}
 
 export function sentence(info, r) {
   const words = {

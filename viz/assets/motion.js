@@ -17,7 +17,7 @@ const alive = 400; // tokens drawn at once, at most
 const planned = 3000; // hops that may wait for their turn
 const forgotten = 8000; // ms after which nobody continues from where an event was
 
-export function newMotion(canvas, scene, infos) {
+export function newMotion(canvas, scene, infos, follow) {
   const ctx = canvas.getContext("2d");
   const g = scene.geometry;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -33,6 +33,7 @@ export function newMotion(canvas, scene, infos) {
   let every = 1;
   let painted = false;
   let swept = 0;
+  let following = false; // the record at hand is of what is followed
   let seen = 0; // records without a resource version, for sampling
 
   function restyle() {
@@ -41,7 +42,7 @@ export function newMotion(canvas, scene, infos) {
     const of = (name) => style.getPropertyValue(name).trim();
     colours = {
       moving: of("--moving"), delivered: of("--delivered"), anomaly: of("--anomaly"), stored: of("--stored"),
-      paper: of("--on-token"), ink: of("--ink"), halo: of("--panel"),
+      paper: of("--on-token"), ink: of("--ink"), halo: of("--panel"), followed: of("--followed"),
     };
   }
 
@@ -74,7 +75,7 @@ export function newMotion(canvas, scene, infos) {
     if (hops.length >= planned && !look.always) return;
     hops.push({
       a: begin, b: to, bend: look.bend ?? "across", t0, t1: t0 + ms, shape: shapeOf(r.type),
-      colour: look.colour ?? "moving", label: look.label ?? "", fades: look.fades ?? false,
+      colour: look.colour ?? "moving", label: look.label ?? "", fades: look.fades ?? false, followed: following,
     });
   }
 
@@ -89,14 +90,15 @@ export function newMotion(canvas, scene, infos) {
     every = level < 2 ? 1 : Math.ceil(rate / 100);
     for (const r of list) {
       if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
-      if (every > 1 && !anomalies.has(r.point) && (r.rv ? Number(r.rv) : seen++) % every !== 0) continue;
+      following = follow.matches(r);
+      if (every > 1 && !following && !anomalies.has(r.point) && (r.rv ? Number(r.rv) : seen++) % every !== 0) continue;
       const step = steps[r.point];
       if (step) step(r, now);
     }
   }
 
   const id = (r, branch = "") => `${r.rv ?? ""}|${r.rv ? "" : objectKey(r.key ?? "")}|${branch}`;
-  const label = (r) => (level === 0 && r.key ? cut(shortKey(r.key), 16) : "");
+  const label = (r) => ((level === 0 || following) && r.key ? cut(shortKey(r.key), 16) : "");
   const a = g.anchors;
   const pipe = (name) => g.pipes[name];
 
@@ -257,7 +259,7 @@ export function newMotion(canvas, scene, infos) {
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
     const one = reduced() ? drawStill : drawHop;
     let left = alive;
-    for (const h of hops) if (now >= h.t0 && left-- > 0) one(h, now);
+    for (const h of hops) if (now >= h.t0 && (h.followed || left-- > 0)) one(h, now);
   }
 
   function drawFlash(f, t) {
@@ -297,6 +299,15 @@ export function newMotion(canvas, scene, infos) {
   function stamp(h, [x, y]) {
     const half = 11;
     ctx.drawImage(spriteOf(h.shape, h.colour), x - half, y - half, 2 * half, 2 * half);
+    if (h.followed) {
+      ctx.strokeStyle = colours.followed;
+      ctx.lineWidth = 2;
+      for (const r of [12, 16]) {
+        ctx.beginPath();
+        ctx.arc(x, y, r, 0, 2 * Math.PI);
+        ctx.stroke();
+      }
+    }
     if (!h.label) return;
     ctx.font = "600 14px system-ui, sans-serif";
     ctx.textAlign = x > g.width - 90 ? "right" : "center";

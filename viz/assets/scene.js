@@ -20,6 +20,7 @@ export function newScene(geometry) {
     geometry, root, texts, stations, queues,
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     marked: "",
+    followed: () => false, // of a token, a row, a cell: is it what is followed?
     slotSpot: (pos) => ringSpot(geometry, scene.ring, pos),
     ring: { capacity: 0 },
     store: [],
@@ -134,7 +135,20 @@ function showRing(scene, ring, now) {
     if (i === newestBin) name += " newest";
     put(cells[i], "class", name.trim());
   }
+  const followed = ring.cells.filter(scene.followed);
+  const rings = pool(scene.root.querySelector("#ring-followed"), followed.length, twin);
+  followed.forEach((cell, i) => {
+    const [x, y] = ringSpot(scene.geometry, ring, cell.pos);
+    put(rings[i], "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+  });
   showHands(scene, ring);
+}
+
+// twin is the double outline of what is followed.
+function twin() {
+  const g = svg("g", { class: "twin" });
+  g.append(svg("circle", { r: 9.5 }), svg("circle", { r: 13 }));
+  return g;
 }
 
 // holds reports whether any of the slots [from, to) is between the hands.
@@ -197,6 +211,7 @@ function showShelf(scene, name, shelf) {
     mark(row, "empty", !object);
     mark(row, "newest", Boolean(object) && object.key === newest);
     mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
+    mark(row, "followed", Boolean(object) && scene.followed(object));
     put(row, "data-key", object ? objectKey(object.key) : "");
     const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 7.6);
     say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : "");
@@ -228,7 +243,7 @@ function showPipe(scene, el, queue, expected) {
   const fit = slotted ? cap : Math.floor(g.W / 15);
   const step = slotted ? g.W / cap : 15;
   const tokens = len <= fit ? (queue?.tokens ?? []) : [];
-  showHeld(el, g, tokens, step, leftward.has(name));
+  showHeld(scene, el, g, tokens, step, leftward.has(name));
   const fill = el.querySelector(".fill");
   const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
   put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
@@ -245,7 +260,7 @@ function showSlots(el, g, n) {
   }
 }
 
-function showHeld(el, g, tokens, step, left) {
+function showHeld(scene, el, g, tokens, step, left) {
   const size = Math.min(g.H - 1, Math.max(8, step * 1.25));
   const held = pool(el.querySelector(".held"), tokens.length, () => svg("use"));
   tokens.forEach((token, i) => {
@@ -256,6 +271,18 @@ function showHeld(el, g, tokens, step, left) {
     put(held[i], "y", (g.Y + (g.H - size) / 2).toFixed(1));
     put(held[i], "width", size.toFixed(1));
     put(held[i], "height", size.toFixed(1));
+    put(held[i], "data-key", objectKey(token.key));
+    mark(held[i], "followed", scene.followed(token));
+  });
+  const followed = tokens.flatMap((token, i) => (scene.followed(token) ? [i] : []));
+  let rings = el.querySelector(".rings");
+  if (!rings && followed.length === 0) return;
+  if (!rings) el.append((rings = svg("g", { class: "rings" })));
+  const twins = pool(rings, followed.length, twin);
+  followed.forEach((i, n) => {
+    const middle = (i + 0.5) * step;
+    const x = left ? g.X + middle : g.X + g.W - middle;
+    put(twins[n], "transform", `translate(${x.toFixed(1)} ${g.Y + g.H / 2}) scale(${(size / 20).toFixed(2)})`);
   });
 }
 

@@ -2,17 +2,18 @@
 // pointer or the keyboard is on it, it holds still.
 
 import { cut, mark, say } from "./dom.js";
-import { objectKey, sentence } from "./fold.js";
+import { isAnomaly, objectKey, sentence } from "./fold.js";
 
 const rows = 80;
 const period = 150; // ms
 
-export function newTable(infos) {
+export function newTable(infos, follow) {
   const body = document.querySelector("#records");
   const section = body.closest("section");
   let newest = [];
   let dirty = false;
   let written = 0;
+  let forced = false;
 
   function add(list) {
     newest.push(...list.slice(-rows));
@@ -20,8 +21,18 @@ export function newTable(infos) {
     dirty = true;
   }
 
+  // show replaces everything: another moment is on stage.
+  function show(list) {
+    newest = [];
+    written = -Infinity;
+    while (body.childElementCount > list.length) body.lastElementChild.remove();
+    add(list);
+    forced = true;
+  }
+
   function draw(now) {
-    if (!dirty || now - written < period || section.matches(":hover, :focus-within, :focus")) return;
+    if (!dirty || (!forced && (now - written < period || section.matches(":hover, :focus-within, :focus")))) return;
+    forced = false;
     written = now;
     dirty = false;
     while (body.childElementCount < newest.length) body.append(row());
@@ -39,10 +50,13 @@ export function newTable(infos) {
     say(cells[5], cut(objectKey(r.key ?? ""), 40));
     say(cells[6], r.rv ?? "");
     say(cells[7], cut(sentence(info, r), 240));
-    mark(tr, "anomaly", Boolean(info.anomaly));
+    mark(tr, "anomaly", isAnomaly(info, r));
+    mark(tr, "followed", follow.matches(r));
+    tr.dataset.seq = r.seq;
+    tr.dataset.key = objectKey(r.key ?? "");
   }
 
-  return { add, draw };
+  return { add, show, draw, touch: () => (dirty = forced = true) };
 }
 
 function row() {

@@ -1,0 +1,204 @@
+// The player: which moment is on stage. Live it is the newest one; frozen it stays; in a replay it moves through what has
+// been, as fast or as slowly as people like. In every case the picture is the fold of the records up to the cursor.
+
+const longestWait = 1500; // ms: where longer nothing would happen, the replay moves on
+const rest = 400; // ms that are left of such a wait
+const folded = 4000; // records a frame may fold while replaying
+
+// newPlayer calls on.applied(list) when records have been folded one after the other, on.jumped() when the picture is
+// another one, on.skipped(ns) when silence was cut short, and on.trouble(error).
+export function newPlayer(fold, on) {
+  const p = {
+    mode: "live", // live, frozen, playing
+    state: null,
+    cursor: 0, // the record up to which the picture is folded
+    head: 0, // the newest one there is
+    oldest: 0, // the first picture that can be had
+    speed: 1,
+    loop: null, // {from, to}
+    recording: false, // nothing comes any more
+    tape: null,
+    moved: false, // somebody went to another moment since the freeze
+  };
+  let time = 0; // while playing: where in the log's time, ns
+  let ticket = 0; // of the newest seek
+  let wanted = 0; // where that seek goes; 0: nobody seeks
+  let loading = false;
+
+  // reset begins with another log.
+  p.reset = (tape, state, recording) => {
+    ticket++;
+    wanted = 0;
+    Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, loop: null, moved: false });
+    p.mode = recording ? "frozen" : "live";
+    tape.keep(state, true);
+    on.jumped();
+  };
+
+  // arrived takes records from the feed.
+  p.arrived = (list) => {
+    p.tape.put(list);
+    p.head = Math.max(p.head, list.at(-1).seq);
+    if (p.mode === "live" && !wanted) apply(list);
+  };
+
+  // replaced takes a newer picture from the feed, with nothing between.
+  p.replaced = (state) => {
+    p.tape.keep(state, true);
+    p.head = Math.max(p.head, state.seq);
+    if (p.mode !== "live") return;
+    ticket++;
+    wanted = 0;
+    p.state = state;
+    p.cursor = state.seq;
+    on.jumped();
+  };
+
+  function apply(list) {
+    if (list.length === 0) return;
+    fold.apply(p.state, list);
+    p.cursor = p.state.seq;
+    p.tape.keep(p.state);
+    on.applied(list);
+  }
+
+  p.behind = () => Math.max(0, p.head - p.cursor);
+  p.target = () => wanted || p.cursor;
+
+  p.freeze = () => {
+    if (p.mode === "frozen") return;
+    p.moved = p.mode === "playing";
+    p.mode = "frozen";
+  };
+
+  // seek shows the picture at a cursor, and stays there.
+  p.seek = async (seq, mode = "frozen") => {
+    const mine = ++ticket;
+    wanted = Math.min(p.head, Math.max(p.oldest, Math.round(seq)));
+    p.mode = mode;
+    p.moved = true;
+    try {
+      const state = await p.tape.stateAt(wanted);
+      if (mine !== ticket) return;
+      await p.tape.load(Math.max(1, wanted - 40, p.oldest), Math.min(p.head, wanted + 200) + 1).catch(() => {});
+      if (mine !== ticket) return;
+      wanted = 0;
+      p.state = state;
+      p.cursor = state.seq;
+      time = state.t;
+      on.jumped();
+    } catch (problem) {
+      if (mine === ticket) wanted = 0;
+      on.trouble(problem);
+    }
+  };
+
+  // step goes n records on or back.
+  p.step = async (n) => {
+    const seq = p.target() + n;
+    if (seq > p.head || seq < p.oldest) return;
+    const next = p.tape.get(seq);
+    if (n !== 1 || wanted || !next) return p.seek(seq);
+    p.mode = "frozen";
+    p.moved = true;
+    apply([next]);
+  };
+
+  // stepTo goes to the next record that match accepts, or the one before; it returns whether there is one.
+  p.stepTo = async (direction, match) => {
+    const from = p.target();
+    p.freeze();
+    try {
+      const seq = await p.tape.find(from + direction, direction, p.oldest + 1, p.head, match);
+      if (seq) await p.seek(seq);
+      return seq > 0;
+    } catch (problem) {
+      on.trouble(problem);
+      return true;
+    }
+  };
+
+  // live returns to the end and stays with it.
+  p.live = async () => {
+    if (p.recording) return p.seek(p.head);
+    p.loop = null;
+    if (!wanted && p.tape.holds(p.cursor + 1, p.head + 1)) {
+      fold.apply(p.state, p.tape.between(p.cursor + 1, p.head + 1));
+    } else {
+      const mine = ++ticket;
+      wanted = p.head;
+      try {
+        const state = await p.tape.stateAt(p.head);
+        if (mine !== ticket) return;
+        fold.apply(state, p.tape.between(state.seq + 1, p.head + 1));
+        p.state = state;
+      } catch (problem) {
+        if (mine === ticket) wanted = 0;
+        return on.trouble(problem);
+      }
+      wanted = 0;
+    }
+    p.cursor = p.state.seq;
+    p.mode = "live";
+    p.moved = false;
+    on.jumped();
+  };
+
+  p.play = async () => {
+    if (p.cursor >= p.head && p.recording) await p.seek(p.loop?.from ?? p.oldest);
+    time = p.state.t;
+    p.mode = "playing";
+  };
+
+  // toggle freezes what moves. What was only frozen returns to the end; who has gone elsewhere plays from there.
+  p.toggle = () => {
+    if (p.mode !== "frozen") return p.freeze();
+    return p.moved || p.recording || p.speed !== 1 ? p.play() : p.live();
+  };
+
+  // tick moves a replay on by so many ms.
+  p.tick = (ms) => {
+    if (p.mode !== "playing" || wanted || loading) return;
+    if (p.loop && p.cursor >= p.loop.to) return p.seek(p.loop.from, "playing");
+    if (p.cursor >= p.head) return p.recording ? p.freeze() : p.live();
+    time += ms * 1e6 * p.speed;
+    const list = [];
+    for (let seq = p.cursor + 1; list.length < folded && seq <= Math.min(p.head, p.loop?.to ?? p.head); seq++) {
+      const r = p.tape.get(seq);
+      if (!r) {
+        if (list.length === 0) fetchMore(seq);
+        break;
+      }
+      if (r.t > time) {
+        if (list.length === 0) cutSilence(r.t);
+        break;
+      }
+      list.push(r);
+    }
+    if (list.length === folded) time = list.at(-1).t; // the screen does not keep up: it is the clock that waits
+    apply(list);
+  };
+
+  function cutSilence(until) {
+    const wait = (until - time) / 1e6 / p.speed;
+    if (wait < longestWait) return;
+    const skipped = until - rest * 1e6 * p.speed - time;
+    time += skipped;
+    on.skipped(skipped);
+  }
+
+  async function fetchMore(seq) {
+    loading = true;
+    try {
+      await p.tape.load(seq, Math.min(p.head + 1, seq + 2000));
+      if (!p.tape.get(seq)) await p.seek(p.head); // it has left the log while we watched
+    } catch (problem) {
+      p.freeze();
+      on.trouble(problem);
+    } finally {
+      loading = false;
+    }
+  }
+
+  return p;
+}

@@ -1,0 +1,114 @@
+// The tape: records and pictures that the page has at hand, and where to get those it has not.
+//
+// The picture at a cursor is always the same thing: the newest picture kept at or before it, and the records from there
+// on, folded. What has left the page's memory is asked of the server by range; a recording that was dropped onto the page
+// is all here.
+
+const size = 1024; // records in one chunk
+const chunkRoom = 128; // chunks kept when there is a server to ask again
+const frameRoom = 160; // pictures kept
+const frameEvery = 1024; // records between two of them
+const frameSpacing = 100e6; // ns between two of them
+
+// newTape returns an empty tape. source is {keyframe(at), records(from, to)} or null, when everything will be put in.
+export function newTape(fold, source) {
+  const chunks = new Map(); // by number: arrays of size, with holes
+  let frames = []; // {seq, t, state}, oldest first
+
+  const get = (seq) => chunks.get(Math.floor((seq - 1) / size))?.[(seq - 1) % size];
+
+  function put(list) {
+    for (const r of list) {
+      const n = Math.floor((r.seq - 1) / size);
+      let chunk = chunks.get(n);
+      if (!chunk) {
+        chunk = new Array(size);
+        chunks.set(n, chunk);
+        if (source && chunks.size > chunkRoom) chunks.delete(chunks.keys().next().value);
+      }
+      chunk[(r.seq - 1) % size] = r;
+    }
+  }
+
+  // keep takes a picture, unless there is one close by. The state may go on being folded.
+  function keep(state, always = false) {
+    let i = frames.length;
+    while (i > 0 && frames[i - 1].seq > state.seq) i--;
+    const before = frames[i - 1];
+    if (before?.seq === state.seq) return;
+    const near = before && (state.seq - before.seq < frameEvery || (state.t - before.t < frameSpacing && state.seq - before.seq < 8 * frameEvery));
+    if (near && !always) return;
+    frames.splice(i, 0, { seq: state.seq, t: state.t, state: structuredClone(state) });
+    if (source && frames.length > frameRoom) frames.shift();
+  }
+
+  function holds(from, to) {
+    for (let seq = from; seq < to; seq++) if (!get(seq)) return false;
+    return true;
+  }
+
+  // load makes sure that the records in [from, to) are at hand, as far as they exist.
+  async function load(from, to) {
+    while (from < to && get(from)) from++;
+    while (to > from && get(to - 1)) to--;
+    while (from < to && source) {
+      const answer = await source.records(from, to);
+      put(answer.records);
+      if (answer.next <= from) return;
+      from = answer.next;
+    }
+  }
+
+  // stateAt returns the picture at a cursor. It is the caller's to fold on.
+  async function stateAt(seq) {
+    let base = null;
+    for (const frame of frames) if (frame.seq <= seq) base = frame;
+    if (source && (!base || !holds(base.seq + 1, seq + 1))) {
+      const frame = await source.keyframe(seq);
+      keep(frame.state, true);
+      base = { seq: frame.seq, state: frame.state };
+      await load(frame.seq + 1, seq + 1);
+    }
+    if (!base) throw Object.assign(new Error("there is no picture of that moment"), { gone: true });
+    const state = structuredClone(base.state);
+    fold.apply(state, between(base.seq + 1, seq + 1));
+    return state;
+  }
+
+  // between returns the records at hand in [from, to).
+  function between(from, to) {
+    const list = [];
+    for (let seq = from; seq < to; seq++) {
+      const r = get(seq);
+      if (r) list.push(r);
+    }
+    return list;
+  }
+
+  // find returns the number of the first record from `from` on, forwards or backwards, that match accepts; 0: none.
+  async function find(from, direction, oldest, last, match) {
+    for (let seq = from; seq >= Math.max(1, oldest) && seq <= last; seq += direction) {
+      if (!get(seq)) await (direction > 0 ? load(seq, Math.min(last + 1, seq + size)) : load(Math.max(oldest, seq - size + 1), seq + 1));
+      const r = get(seq);
+      if (r && match(r)) return seq;
+    }
+    return 0;
+  }
+
+  return { get, put, keep, load, stateAt, between, find, holds };
+}
+
+// serverSource asks the server whose log it is.
+export function serverSource(log) {
+  const ask = async (path) => {
+    const response = await fetch(`${path}&log=${encodeURIComponent(log)}`, { cache: "no-store" });
+    if (response.ok) return response.json();
+    const status = await response.json().catch(() => ({}));
+    throw Object.assign(new Error(status.message ?? `the server answers ${response.status}`), { gone: response.status === 410 });
+  };
+  return {
+    keyframe: (at) => ask(`/viz/keyframe?at=${at}`),
+    records: (from, to) => ask(`/viz/records?from=${from}&to=${to}`),
+    of: (query) => ask(`/viz/records?${query}`),
+  };
+}

@@ -1,0 +1,53 @@
+// Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when somebody steps,
+// it says what the record at the cursor says.
+
+import { put, say } from "./dom.js";
+import { isAnomaly, sentence } from "./fold.js";
+
+const period = 2000; // ms that a sentence stays at least
+
+export function newTelling(infos, scene) {
+  const bar = document.querySelector("#sentence");
+  const lastTold = new Map(); // by point: when there was a sentence about it
+  const candidates = new Map(); // by point: the newest record since the last sentence
+  let toldAt = 0;
+
+  function consider(list, resource) {
+    for (const r of list) {
+      if ((r.resource ?? "") === resource || (r.resource ?? "") === "") candidates.set(r.point, r);
+    }
+  }
+
+  // choose picks, of what has happened, what is worth a sentence: an anomaly before anything else, then what has not been
+  // told for the longest time, so that whoever keeps reading is led through every station.
+  function choose() {
+    let best = null;
+    let rank = Infinity;
+    for (const point of infos.keys()) {
+      const r = candidates.get(point);
+      if (!r) continue;
+      const age = isAnomaly(infos.get(point), r) ? -Infinity : (lastTold.get(point) ?? -1);
+      if (best === null || age < rank) [best, rank] = [r, age];
+    }
+    return best;
+  }
+
+  function draw(now) {
+    if (candidates.size === 0 || now - toldAt < period) return;
+    tell(choose(), now);
+  }
+
+  function tell(r, now) {
+    candidates.clear();
+    lastTold.set(r.point, now);
+    toldAt = now;
+    const info = infos.get(r.point);
+    say(bar.querySelector(".where"), info.station);
+    say(bar.querySelector(".words"), sentence(info, r));
+    put(bar, "class", isAnomaly(info, r) ? "sentence anomaly" : "sentence");
+    document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
+    scene.stations.get(info.station)?.classList.add("told");
+  }
+
+  return { consider, draw, tell, clear: () => candidates.clear() };
+}

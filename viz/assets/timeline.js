@@ -1,0 +1,303 @@
+// The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move it
+// by keys; with Shift a drag chooses a range to be looped.
+
+import { put, say } from "./dom.js";
+
+const width = 500e6; // ns of a bucket, as the server's
+const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
+
+// newTimeline calls on.seek(seq) while somebody drags, on.loop(range) when a range was chosen, on.live() at the end.
+export function newTimeline(player, on) {
+  const slider = document.querySelector("#timeline");
+  const canvas = slider.querySelector("canvas");
+  const ctx = canvas.getContext("2d");
+  const select = document.querySelector("#span");
+  let buckets = []; // [number, first seq, records, events], oldest first
+  let flags = []; // {seq, t, point, resource, says}
+  let counted = 0; // records up to here are in the buckets
+  let early = null; // records that came while the index was on its way
+  let headT = 0;
+  let headAt = 0;
+  let span = spans[select.value];
+  let end = 0; // right edge, ns
+  let colours = {};
+  let chosen = null; // range being chosen, in ns
+
+  function clear() {
+    buckets = [];
+    flags = [];
+    counted = 0;
+    headT = 0;
+    early = null;
+  }
+
+  // expect keeps what comes until the server's index is there.
+  function expect() {
+    clear();
+    early = [];
+  }
+
+  function index(line) {
+    buckets = line.buckets;
+    flags = line.flags;
+    counted = line.last;
+    headT = Math.max(headT, line.t);
+    const list = early ?? [];
+    early = null;
+    add(list);
+  }
+
+  function add(list, anomaly) {
+    if (list.length === 0) return;
+    if (list.at(-1).t >= headT) {
+      headT = list.at(-1).t;
+      headAt = performance.now();
+    }
+    if (early) return early.push(...list);
+    for (const r of list) {
+      if (r.seq <= counted) continue;
+      counted = r.seq;
+      bucketOf(r.t, r.seq)[2]++;
+      if (r.point === "RingAppend") buckets.at(-1)[3]++;
+      const flag = on.flag(r);
+      if (flag) flags.push(flag);
+    }
+    if (buckets.length > 8192) buckets.splice(0, buckets.length - 8192);
+    if (flags.length > 1024) flags.splice(0, flags.length - 1024);
+  }
+
+  // skip counts what the feed has passed over.
+  function skip(message) {
+    const b = bucketOf(message.state.t, counted + 1);
+    b[2] += message.records;
+    counted = message.seq;
+    headT = message.state.t;
+    headAt = performance.now();
+    flags.push(...message.flags);
+  }
+
+  function bucketOf(t, seq) {
+    const number = Math.floor(t / width);
+    const last = buckets.at(-1);
+    if (last && last[0] >= number) return last;
+    const fresh = [number, seq, 0, 0];
+    buckets.push(fresh);
+    return fresh;
+  }
+
+  // edges returns the time at the left and the right edge.
+  function edges(now) {
+    const newest = player.recording ? headT : headT + Math.min(2000, Math.max(0, now - headAt)) * 1e6;
+    const first = Math.max(0, (buckets[0]?.[0] ?? 0) * width);
+    const whole = Math.max(1e9, newest - first);
+    const shown = Math.min(span, whole);
+    if (player.mode === "live" || end === 0 || shown === whole) end = newest;
+    else if (!chosen && !dragging) {
+      const t = player.state?.t ?? newest;
+      if (t > end) end = Math.min(newest, t + shown * 0.25);
+      if (t < end - shown) end = Math.max(first + shown, t + shown * 0.75);
+    }
+    return [end - shown, end];
+  }
+
+  function timeOf(seq) {
+    const known = player.tape?.get(seq);
+    if (known) return known.t;
+    let b = null;
+    for (const each of buckets) if (each[1] <= seq) b = each;
+    if (!b) return 0;
+    return (b[0] + Math.min(1, (seq - b[1]) / Math.max(1, b[2]))) * width;
+  }
+
+  function seqAt(t) {
+    const number = Math.floor(t / width);
+    let b = null;
+    for (const each of buckets) if (each[0] <= number) b = each;
+    if (!b) return player.oldest;
+    const part = b[0] === number ? t / width - number : 1;
+    let seq = Math.min(player.head, Math.max(player.oldest, Math.round(b[1] - 1 + part * b[2])));
+    for (let i = 0; i < 4000 && seq > player.oldest && player.tape.get(seq)?.t > t; i++) seq--;
+    for (let i = 0; i < 4000 && seq < player.head && player.tape.get(seq + 1)?.t <= t; i++) seq++;
+    return seq;
+  }
+
+  // ---- drawing
+
+  function restyle() {
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ["moving", "stored", "stored-soft", "anomaly", "ink", "soft", "line", "well", "waiting", "panel", "followed"]) {
+      colours[name] = style.getPropertyValue(`--${name}`).trim();
+    }
+  }
+
+  function resize() {
+    const box = slider.getBoundingClientRect();
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = Math.round(box.width * scale);
+    canvas.height = Math.round(box.height * scale);
+  }
+
+  function draw(now) {
+    const scale = window.devicePixelRatio || 1;
+    const [w, h] = [canvas.width / scale, canvas.height / scale];
+    if (w === 0) return;
+    const [from, to] = edges(now);
+    const x = (t) => ((t - from) / (to - from)) * w;
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    ctx.clearRect(0, 0, w, h);
+    drawRange(x, h);
+    drawBars(x, w, h, from, to);
+    drawTicks(x, h, from, to);
+    for (const f of flags) if (f.t >= from && f.t <= to) drawFlag(x(f.t));
+    drawCursor(Math.min(w - 1.5, Math.max(1.5, x(player.mode === "live" ? to : (player.state?.t ?? 0)))), h, w);
+    tell();
+  }
+
+  function drawRange(x, h) {
+    const range = chosen ?? (player.loop && { from: timeOf(player.loop.from), to: timeOf(player.loop.to) });
+    if (!range) return;
+    const [a, b] = [Math.min(range.from, range.to), Math.max(range.from, range.to)];
+    ctx.globalAlpha = 0.22;
+    ctx.fillStyle = colours.followed;
+    ctx.fillRect(x(a), 0, Math.max(2, x(b) - x(a)), h);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(x(a) - 1, 0, 2, h);
+    ctx.fillRect(x(b) - 1, 0, 2, h);
+  }
+
+  function drawBars(x, w, h, from, to) {
+    const shown = buckets.filter((b) => (b[0] + 1) * width > from && b[0] * width < to);
+    const most = shown.reduce((m, b) => Math.max(m, b[2]), 20);
+    const height = (n) => (n > 0 ? Math.max(2, ((h - 14) * Math.log1p(n)) / Math.log1p(most)) : 0);
+    const bar = Math.max(1, (width / (to - from)) * w - (width / (to - from) * w > 3 ? 1 : 0));
+    const later = player.mode === "live" ? Infinity : (player.state?.t ?? Infinity);
+    for (const b of shown) {
+      const left = x(b[0] * width);
+      ctx.globalAlpha = b[0] * width > later ? 0.4 : 1;
+      ctx.fillStyle = colours.stored;
+      ctx.fillRect(left, h - height(b[2]), bar, height(b[2]));
+      if (b[3] === 0) continue;
+      ctx.fillStyle = colours.moving;
+      ctx.fillRect(left, h - height(b[3]), bar, height(b[3]));
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  function drawTicks(x, h, from, to) {
+    const steps = [1, 5, 10, 30, 60, 300, 600, 3600];
+    const step = (steps.find((s) => (to - from) / 1e9 / s <= 8) ?? 3600) * 1e9;
+    ctx.font = "12px system-ui, sans-serif";
+    ctx.textAlign = "left";
+    ctx.textBaseline = "top";
+    for (let t = Math.ceil(from / step) * step; t < to; t += step) {
+      ctx.fillStyle = colours.line;
+      ctx.fillRect(x(t), 0, 1, h);
+      ctx.fillStyle = colours.soft;
+      ctx.fillText(clockText(t), x(t) + 3, 1);
+    }
+  }
+
+  function drawFlag(x) {
+    ctx.fillStyle = colours.anomaly;
+    ctx.strokeStyle = colours.panel;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    ctx.moveTo(x, 2);
+    ctx.lineTo(x + 6, 13);
+    ctx.lineTo(x - 6, 13);
+    ctx.closePath();
+    ctx.stroke();
+    ctx.fill();
+  }
+
+  function drawCursor(x, h) {
+    ctx.fillStyle = colours.ink;
+    ctx.fillRect(x - 1, 0, 2, h);
+    ctx.beginPath();
+    ctx.moveTo(x - 5, h);
+    ctx.lineTo(x + 5, h);
+    ctx.lineTo(x, h - 8);
+    ctx.fill();
+  }
+
+  function tell() {
+    put(slider, "aria-valuemin", player.oldest);
+    put(slider, "aria-valuemax", player.head);
+    put(slider, "aria-valuenow", player.cursor);
+    const where = player.mode === "live" ? "live" : `${clockText(player.state?.t ?? 0, 3)}, ${player.behind()} records behind`;
+    put(slider, "aria-valuetext", `record ${player.cursor}, ${where}`);
+  }
+
+  // ---- hands
+
+  let dragging = false;
+  const timeAt = (event) => {
+    const box = slider.getBoundingClientRect();
+    const [from, to] = edges(performance.now());
+    return from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * (to - from);
+  };
+  // flagAt is the anomaly under the pointer: whoever points at a flag means it.
+  const flagAt = (event) => {
+    const box = slider.getBoundingClientRect();
+    if (event.clientY - box.top > 16) return null;
+    const [from, to] = edges(performance.now());
+    const near = (7 / box.width) * (to - from);
+    const t = timeAt(event);
+    return flags.filter((f) => Math.abs(f.t - t) <= near).at(-1) ?? null;
+  };
+
+  slider.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    slider.setPointerCapture(event.pointerId);
+    slider.focus({ preventScroll: true });
+    const t = timeAt(event);
+    edges(performance.now());
+    dragging = true;
+    if (event.shiftKey) chosen = { from: t, to: t };
+    else on.seek(flagAt(event)?.seq ?? seqAt(t));
+  });
+  slider.addEventListener("pointermove", (event) => {
+    const flag = flagAt(event);
+    put(slider, "title", flag ? flag.says : "");
+    if (!dragging) return;
+    if (chosen) chosen.to = timeAt(event);
+    else on.seek(seqAt(timeAt(event)));
+  });
+  const drop = () => {
+    dragging = false;
+    if (!chosen) return;
+    const [a, b] = [chosen.from, chosen.to].sort((m, n) => m - n);
+    chosen = null;
+    on.loop(b - a < 1e6 ? null : { from: seqAt(a), to: seqAt(b) });
+  };
+  slider.addEventListener("pointerup", drop);
+  slider.addEventListener("pointercancel", drop);
+  slider.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const whole = headT - (buckets[0]?.[0] ?? 0) * width;
+    span = Math.min(Math.max(2e9, Math.min(span, whole) * (event.deltaY > 0 ? 1.25 : 0.8)), Math.max(2e9, whole));
+  }, { passive: false });
+  slider.addEventListener("keydown", (event) => {
+    const [from, to] = edges(performance.now());
+    const part = { ArrowLeft: -0.005, ArrowDown: -0.005, ArrowRight: 0.005, ArrowUp: 0.005, PageDown: -0.1, PageUp: 0.1 }[event.key];
+    if (!part || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const t = (player.state?.t ?? to) + part * (to - from);
+    const seq = seqAt(Math.max(0, t));
+    on.seek(seq === player.target() ? seq + Math.sign(part) : seq); // never stuck between two records
+  });
+  select.addEventListener("change", () => (span = spans[select.value]));
+
+  new ResizeObserver(resize).observe(slider);
+  resize();
+  restyle();
+  return { clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; } };
+}
+
+// clockText writes a time of the log: minutes, seconds, and so many decimals.
+export function clockText(ns, decimals = 0) {
+  const seconds = ns / 1e9;
+  const minutes = Math.floor(seconds / 60);
+  const rest = (seconds - minutes * 60).toFixed(decimals);
+  return `${minutes}:${rest.padStart(decimals ? decimals + 3 : 2, "0")}`;
+}
