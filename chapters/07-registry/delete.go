@@ -34,6 +34,9 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 	if err != nil {
 		return nil, false, err
 	}
+	if err := s.admitDelete(name); err != nil {
+		return nil, false, err
+	}
 	d := &deletion{store: s, name: name, options: options.DeepCopy()}
 	d.normalise()
 	preconditions := storagePreconditions(options.Preconditions)
@@ -117,12 +120,15 @@ func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	if pending {
 		return nil, errAlreadyDeleting
 	}
-	finalizers := len(accessor.GetFinalizers()) > 0
+	finalizers := len(accessor.GetFinalizers()) > 0 || d.store.holdsContent(existing)
 	if !graceful {
 		if !finalizers {
 			return nil, errDeleteNow
 		}
 		d.markAsDeleting(accessor)
+		if keeper, ok := d.store.updateStrategy.(ContentKeeper); ok {
+			keeper.MarkAsDeleting(existing)
+		}
 	}
 	d.marked = true
 	d.heldBack = finalizers || *accessor.GetDeletionGracePeriodSeconds() > 0

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Namespaces describes namespaces.
-// Differs: a namespace need not exist for something to be created in it, and nothing in it goes with it. Upstream has
-// an admission plugin for the one and a controller for the other.
+// Namespaces describes namespaces. One that is deleted is only marked: it is erased when whoever is on the list in its
+// spec has removed what is in it. That is a controller, as upstream.
 func Namespaces() *Resource {
 	return &Resource{
 		Name: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
@@ -34,6 +34,8 @@ func Namespaces() *Resource {
 			return []any{namespace.Name, string(namespace.Status.Phase), age(namespace.CreationTimestamp, now)}
 		},
 		Strategy:            namespaceStrategy{},
+		StatusStrategy:      namespaceStatusStrategy{},
+		Immortal:            SystemNamespaces,
 		ReturnDeletedObject: true,
 	}
 }
@@ -56,16 +58,68 @@ func defaultNamespace(obj runtime.Object) {
 
 type namespaceStrategy struct{}
 
-// PrepareForCreate makes the namespace active.
+var (
+	_ Strategy      = namespaceStrategy{}
+	_ ContentKeeper = namespaceStrategy{}
+)
+
+// PrepareForCreate makes the namespace active, and sees to it that its content will be removed before it is.
 func (namespaceStrategy) PrepareForCreate(obj runtime.Object) {
-	obj.(*corev1.Namespace).Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+	namespace := obj.(*corev1.Namespace)
+	namespace.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+	if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
+		namespace.Spec.Finalizers = append(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
+	}
+}
+
+// HoldsContent reports whether somebody has yet to remove something.
+func (namespaceStrategy) HoldsContent(obj runtime.Object) bool {
+	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
+}
+
+// MarkAsDeleting makes the namespace refuse new content.
+func (namespaceStrategy) MarkAsDeleting(obj runtime.Object) {
+	obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating
 }
 
 func (namespaceStrategy) Validate(runtime.Object) field.ErrorList { return nil }
 
-// PrepareForUpdate keeps the status.
+// PrepareForUpdate keeps the status and the finalizers, which have paths of their own.
 func (namespaceStrategy) PrepareForUpdate(obj, old runtime.Object) {
-	obj.(*corev1.Namespace).Status = old.(*corev1.Namespace).Status
+	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
+	namespace.Status, namespace.Spec = oldNamespace.Status, oldNamespace.Spec
 }
 
 func (namespaceStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
+
+type namespaceStatusStrategy struct{ namespaceStrategy }
+
+// PrepareForUpdate keeps everything but the status and the metadata.
+func (namespaceStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
+	obj.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
+}
+
+// ValidateUpdate keeps the phase in step with the deletion.
+func (namespaceStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
+	namespace := obj.(*corev1.Namespace)
+	want := corev1.NamespaceActive
+	if namespace.DeletionTimestamp != nil {
+		want = corev1.NamespaceTerminating
+	}
+	if namespace.Status.Phase == want {
+		return nil
+	}
+	detail := fmt.Sprintf("must be %q, as metadata.deletionTimestamp says", want)
+	return field.ErrorList{field.Invalid(field.NewPath("status", "phase"), namespace.Status.Phase, detail)}
+}
+
+// namespaceFinalizeStrategy is for those who remove content.
+type namespaceFinalizeStrategy struct{ namespaceStrategy }
+
+// PrepareForUpdate keeps everything but the finalizers.
+func (namespaceFinalizeStrategy) PrepareForUpdate(obj, old runtime.Object) {
+	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
+	finalizers := namespace.Spec.Finalizers
+	oldNamespace.DeepCopyInto(namespace)
+	namespace.Spec.Finalizers = finalizers
+}

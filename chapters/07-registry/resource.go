@@ -59,6 +59,9 @@ type Resource struct {
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
+	// Immortal are the names of objects that cannot be deleted.
+	Immortal []string
+
 	// ReturnDeletedObject: a delete answers with the object's last state instead of a Status.
 	ReturnDeletedObject bool
 }

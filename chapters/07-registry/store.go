@@ -22,6 +22,9 @@ type Config struct {
 	Clock    clock.PassiveClock
 	Probe    *probe.Probe // nil: off
 
+	// Namespaces is asked whether a namespace exists before something is created in it. nil: nobody asks.
+	Namespaces NamespaceGetter
+
 	// GenerateName appends something random to a generateName. nil: five random letters, as upstream.
 	GenerateName func(base string) string
 }
@@ -29,7 +32,8 @@ type Config struct {
 // Store gives one resource its meaning on top of one [storage.Interface]. It is safe for concurrent use.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-// Differs: the namespace of a request is a parameter, not a value in the context; no TTL, hooks or admission.
+// Differs: the namespace of a request is a parameter, not a value in the context; no TTL, no hooks; of
+// admission, which upstream does before it, there is what concerns namespaces.
 type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
@@ -38,6 +42,7 @@ type Store struct {
 	storage        DryRunnableStorage
 	clock          clock.PassiveClock
 	probe          *probe.Probe
+	namespaces     NamespaceGetter // nil: nobody asks
 	generateName   func(base string) string
 }
 
@@ -54,6 +59,7 @@ func New(cfg Config) *Store {
 		storage:        DryRunnableStorage{cfg.Storage},
 		clock:          cfg.Clock,
 		probe:          cfg.Probe,
+		namespaces:     cfg.Namespaces,
 		generateName:   generateName,
 	}
 }
@@ -117,6 +123,9 @@ func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object
 }
 
 func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	if err := s.admitCreate(ctx, namespace, nameOf(obj)); err != nil {
+		return nil, err
+	}
 	if err := s.beforeCreate(namespace, obj); err != nil {
 		return nil, err
 	}
@@ -132,6 +141,15 @@ func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object
 		return nil, s.explainAlreadyExists(ctx, key, err)
 	}
 	return out, nil
+}
+
+// nameOf returns an object's name, "" if it has none.
+func nameOf(obj runtime.Object) string {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetName()
 }
 
 // explainAlreadyExists says so if what is in the way is about to go away: the client may simply try again.

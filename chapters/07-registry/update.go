@@ -93,7 +93,7 @@ func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Ob
 		return nil, apierrors.NewInternalError(err)
 	}
 	if u.created {
-		return u.create(obj, accessor)
+		return u.create(ctx, obj, accessor)
 	}
 	if err := u.checkVersion(accessor, old); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Ob
 	if err := u.store.beforeUpdate(u.namespace, obj, existing); err != nil {
 		return nil, err
 	}
-	if shouldDeleteDuringUpdate(accessor, old) {
+	if shouldDeleteDuringUpdate(accessor, old) && !u.store.holdsContent(obj) {
 		u.deleting = obj
 		return nil, errEmptiedFinalizers
 	}
@@ -113,10 +113,13 @@ func (s *Store) allowsCreateOnUpdate() bool {
 	return ok && strategy.AllowCreateOnUpdate()
 }
 
-func (u *update) create(obj runtime.Object, accessor metav1.Object) (runtime.Object, error) {
+func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1.Object) (runtime.Object, error) {
 	if accessor.GetResourceVersion() != "" {
 		// The client has seen a version of an object that is gone.
 		return nil, apierrors.NewConflict(u.store.resource.GroupResource(), u.name, fmt.Errorf("StorageError: invalid object, Precondition failed: the object does not exist"))
+	}
+	if err := u.store.admitCreate(ctx, u.namespace, u.name); err != nil {
+		return nil, err
 	}
 	if err := u.store.beforeCreate(u.namespace, obj); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 			t.Errorf("verbs of pods: got %v", r.Verbs)
 		}
 	}
-	want := []string{"configmaps", "events", "namespaces", "nodes", "nodes/status", "pods", "pods/binding", "pods/status"}
+	want := []string{"configmaps", "events", "namespaces", "namespaces/finalize", "namespaces/status", "nodes", "nodes/status", "pods", "pods/binding", "pods/status"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
@@ -53,7 +53,7 @@ func TestDiscoveryForOlderClientsSaysTheSame(t *testing.T) {
 	for _, r := range into[metav1.APIResourceList](t, a.do("GET", "/api/v1", "").Body).APIResources {
 		lines = append(lines, r.Name+" "+r.Kind)
 	}
-	want := []string{"configmaps ConfigMap", "events Event", "namespaces Namespace", "nodes Node", "nodes/status Node", "pods Pod", "pods/binding Binding", "pods/status Pod"}
+	want := []string{"configmaps ConfigMap", "events Event", "namespaces Namespace", "namespaces/finalize Namespace", "namespaces/status Namespace", "nodes Node", "nodes/status Node", "pods Pod", "pods/binding Binding", "pods/status Pod"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("resources: got %v, want %v", lines, want)
 	}

@@ -15,5 +15,8 @@ func Storages(cfg registry.Config) map[string]Storage {
 	if cfg.Resource.StatusStrategy != nil {
 		storages[name+"/status"] = registry.NewStatusREST(store)
 	}
+	if name == "namespaces" {
+		storages[name+"/finalize"] = registry.NewFinalizeREST(store)
+	}
 	return storages
 }

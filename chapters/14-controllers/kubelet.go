@@ -128,6 +128,7 @@ func (k *Kubelet) onThisNode(options *metav1.ListOptions) {
 // Run follows the node's pods until ctx is done and all its goroutines have ended.
 func (k *Kubelet) Run(ctx context.Context) {
 	var g routine.Group
+	g.Go(ctx, "kubelet.register", k.register)
 	g.Go(ctx, "kubelet.reflector", k.reflector.Run)
 	g.Go(ctx, "kubelet.waitingLoop", k.queue.Run)
 	g.Go(ctx, "kubelet.worker", k.worker.run)

@@ -42,12 +42,13 @@ type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
 // asked to watch.
 type Client struct {
 	// Set by NewClient, never changed.
-	Watchers  *Watchers
-	http      *http.Client
-	informer  *informer.SharedIndexInformer
-	scheduler *controllers.Scheduler // nil: no controllers
-	kubelets  []*controllers.Kubelet
-	demo      *Demo // nil: no traffic
+	Watchers   *Watchers
+	http       *http.Client
+	informer   *informer.SharedIndexInformer
+	scheduler  *controllers.Scheduler // nil: no controllers
+	kubelets   []*controllers.Kubelet
+	namespaces *controllers.NamespaceController // nil: no controllers
+	demo       *Demo                            // nil: no traffic
 }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
@@ -104,6 +105,9 @@ func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods 
 		return err
 	}
 	c.scheduler = scheduler
+	c.namespaces = controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
+		Client: newClient(userAgent+"-namespaces", nil), Clock: config.Clock, UseWatchList: config.UseWatchList,
+	})
 	for _, node := range nodes {
 		name := "kubelet-" + node
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
@@ -121,6 +125,7 @@ func (c *Client) Run(ctx context.Context) {
 	group.Go(ctx, "watchers", c.Watchers.Run)
 	if c.scheduler != nil {
 		group.Go(ctx, "scheduler", c.scheduler.Run)
+		group.Go(ctx, "namespaces", c.namespaces.Run)
 	}
 	for _, kubelet := range c.kubelets {
 		group.Go(ctx, "kubelet", kubelet.Run)

@@ -143,11 +143,11 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 	})
 }
 
-// follow opens a watch from the beginning of history and notes what it is sent. The returned function ends the watch
+// follow opens a watch from now on, before there are pods, and notes what it is sent. The returned function ends the watch
 // and returns the notes.
 func (w *world) follow(t *testing.T, fieldSelector string) func() []string {
 	t.Helper()
-	options := metav1.ListOptions{FieldSelector: fieldSelector, ResourceVersion: "1"}
+	options := metav1.ListOptions{FieldSelector: fieldSelector, ResourceVersion: "0"}
 	stream, err := listwatch.NewListWatch(w.client, "pods", "", nil).Watch(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ type Server struct {
 	cachers   []*cacher.Cacher
 	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
+	system    *systemNamespaces
 	handler   http.Handler
 }
 
@@ -55,18 +56,24 @@ func NewServer(config ServerConfig) (*Server, error) {
 		compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock}),
 		registry:  prometheus.NewRegistry(),
 	}
-	rest := map[string]handlers.Storage{}
+	var configs []registry.Config
+	var namespaces *registry.Store
 	for _, resource := range registry.Resources() {
 		stored, err := s.storageOf(resource, config)
 		if err != nil {
 			return nil, fmt.Errorf("wire %s: %w", resource.Name, err)
 		}
-		maps.Copy(rest, handlers.Storages(registry.Config{
-			Resource: resource,
-			Storage:  stored,
-			Clock:    config.Clock,
-			Probe:    config.Probe.Resource(resource.Name),
-		}))
+		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock, Probe: config.Probe.Resource(resource.Name)}
+		configs = append(configs, c)
+		if resource.Name == "namespaces" {
+			namespaces = registry.New(c)
+		}
+	}
+	s.system = newSystemNamespaces(namespaces, s.cachers, config.Clock)
+	rest := map[string]handlers.Storage{}
+	for _, c := range configs {
+		c.Namespaces = namespaces
+		maps.Copy(rest, handlers.Storages(c))
 	}
 	s.handler = handlers.New(handlers.Config{
 		Storage:  rest,
@@ -121,20 +128,21 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Run(ctx context.Context) {
 	var group routine.Group
 	group.Go(ctx, "compactor", s.compactor.Run)
+	group.Go(ctx, "systemNamespaces", s.system.run)
 	for _, each := range s.cachers {
 		group.Go(ctx, "cacher", each.Run)
 	}
 	group.Wait()
 }
 
-// Ready returns nil once every cache holds its first state.
+// Ready returns nil once every cache holds its first state and the namespaces are there that must be.
 func (s *Server) Ready() error {
 	for _, each := range s.cachers {
 		if !each.Ready() {
 			return fmt.Errorf("the watch cache of %s is not initialized", each.Snapshot().Resource)
 		}
 	}
-	return nil
+	return s.system.ready()
 }
 
 // WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
@@ -144,7 +152,7 @@ func (s *Server) WaitReady(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.system.wait(ctx)
 }
 
 // ServerSnapshot is the state of the server half, by resource.

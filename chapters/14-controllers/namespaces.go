@@ -1,0 +1,140 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	reflector "listwatch/chapters/03-reflector"
+	listwatch "listwatch/chapters/09-listwatch"
+	indexer "listwatch/chapters/11-indexer"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+// NamespaceControllerConfig describes a [NamespaceController]. Client and Clock are required.
+type NamespaceControllerConfig struct {
+	Client       *listwatch.RESTClient
+	Clock        clock.WithTicker
+	Probe        *probe.Probe // of the resource namespaces
+	UseWatchList bool         // as in [reflector.Config]
+}
+
+// contentPeriod is the time between two looks at a namespace whose pods take time to stop.
+const contentPeriod = time.Second
+
+// NamespaceController removes what is in namespaces that are being deleted, and then lets them go. The server only
+// marks such a namespace, refuses new content, and waits until the finalizer is taken off the list in its spec.
+//
+// Differs: k8s.io/kubernetes/pkg/controller/namespace asks discovery what there is to be removed; here is a list.
+type NamespaceController struct {
+	// Set by NewNamespaceController, never changed.
+	config    NamespaceControllerConfig
+	store     *undeltaStore
+	reflector *reflector.Reflector
+	queue     *RateLimitingQueue
+	worker    *worker
+}
+
+// NewNamespaceController returns a controller that does nothing until [NamespaceController.Run].
+func NewNamespaceController(config NamespaceControllerConfig) *NamespaceController {
+	c := &NamespaceController{config: config, queue: NewRateLimitingQueue(config.Clock, config.Probe)}
+	c.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
+	c.worker = &worker{queue: c.queue, reconciler: c, probe: config.Probe}
+	c.reflector = reflector.New(reflector.Config{
+		Name:          "namespace controller",
+		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "namespaces", metav1.NamespaceAll, nil),
+		Store:         c.store,
+		ExpectedType:  &corev1.Namespace{},
+		Clock:         config.Clock,
+		Probe:         config.Probe,
+		UseWatchList:  config.UseWatchList,
+	})
+	return c
+}
+
+// Run follows the namespaces until ctx is done and all its goroutines have ended.
+func (c *NamespaceController) Run(ctx context.Context) {
+	var g routine.Group
+	g.Go(ctx, "namespaces.reflector", c.reflector.Run)
+	g.Go(ctx, "namespaces.waitingLoop", c.queue.Run)
+	g.Go(ctx, "namespaces.worker", c.worker.run)
+	<-ctx.Done()
+	c.queue.ShutDown()
+	g.Wait()
+}
+
+// reconcile removes what is in the namespace, if it is being deleted, as far as that is possible now.
+func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcome, error) {
+	obj, exists, err := c.store.GetByKey(key)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !exists {
+		return outcome{did: key + " is gone"}, nil
+	}
+	namespace := obj.(*corev1.Namespace)
+	if namespace.DeletionTimestamp == nil || len(namespace.Spec.Finalizers) == 0 {
+		return outcome{did: key + " stays: nothing to do"}, nil
+	}
+	left, err := c.removeContent(ctx, namespace.Name)
+	if err != nil {
+		return outcome{}, err
+	}
+	if left > 0 {
+		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), again: contentPeriod, why: "its pods have time to stop"}, nil
+	}
+	if err := c.finalize(ctx, namespace); err != nil {
+		return outcome{}, err
+	}
+	return outcome{did: key + " is empty: it can go"}, nil
+}
+
+// content is what can be in a namespace.
+var content = []struct {
+	resource string
+	newList  func() runtime.Object
+	items    func(runtime.Object) int
+}{
+	{"pods", func() runtime.Object { return &corev1.PodList{} }, func(l runtime.Object) int { return len(l.(*corev1.PodList).Items) }},
+	{"configmaps", func() runtime.Object { return &corev1.ConfigMapList{} }, func(l runtime.Object) int { return len(l.(*corev1.ConfigMapList).Items) }},
+	{"events", func() runtime.Object { return &corev1.EventList{} }, func(l runtime.Object) int { return len(l.(*corev1.EventList).Items) }},
+}
+
+// removeContent deletes everything in a namespace and returns how much of it is still there: pods are given time, and
+// what has finalizers waits for those.
+func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left int, err error) {
+	for _, kind := range content {
+		if err := c.config.Client.Delete().Namespace(namespace).Resource(kind.resource).Do(ctx).Error(); err != nil {
+			return 0, fmt.Errorf("delete %s in %s: %w", kind.resource, namespace, err)
+		}
+		list := kind.newList()
+		if err := c.config.Client.Get().Namespace(namespace).Resource(kind.resource).Do(ctx).Into(list); err != nil {
+			return 0, fmt.Errorf("list %s in %s: %w", kind.resource, namespace, err)
+		}
+		left += kind.items(list)
+	}
+	return left, nil
+}
+
+// finalize takes our finalizer off the list, which erases the namespace unless somebody else is on it.
+func (c *NamespaceController) finalize(ctx context.Context, namespace *corev1.Namespace) error {
+	updated := namespace.DeepCopy() // the original came out of a cache
+	updated.Spec.Finalizers = nil
+	for _, finalizer := range namespace.Spec.Finalizers {
+		if finalizer != corev1.FinalizerKubernetes {
+			updated.Spec.Finalizers = append(updated.Spec.Finalizers, finalizer)
+		}
+	}
+	err := c.config.Client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

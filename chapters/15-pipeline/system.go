@@ -1,0 +1,97 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	cacher "listwatch/chapters/06-cacher"
+	registry "listwatch/chapters/07-registry"
+)
+
+// systemRetry is the time between two attempts to create the system's namespaces.
+const systemRetry = time.Second
+
+var errNoSystemNamespaces = errors.New("the system's namespaces are not created yet")
+
+// systemNamespaces creates the namespaces that everybody counts on: without "default" nothing could be created that
+// does not say where.
+//
+// Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go: (*GenericAPIServer).AddPostStartHook
+// Differs: looks once; upstream's controller looks every minute. They cannot be deleted.
+type systemNamespaces struct {
+	// Set by newSystemNamespaces, never changed.
+	store  *registry.Store
+	caches []*cacher.Cacher
+	clock  clock.WithTicker
+
+	created chan struct{} // closed by run when all exist
+	stopped chan struct{} // closed by run when it returns
+}
+
+func newSystemNamespaces(store *registry.Store, caches []*cacher.Cacher, clk clock.WithTicker) *systemNamespaces {
+	return &systemNamespaces{store: store, caches: caches, clock: clk, created: make(chan struct{}), stopped: make(chan struct{})}
+}
+
+// run tries until it has succeeded or ctx is done. It begins when the caches are filled, so that what they are filled
+// with is what was there before us.
+func (s *systemNamespaces) run(ctx context.Context) {
+	defer close(s.stopped)
+	for _, cache := range s.caches {
+		if cache.Wait(ctx) != nil {
+			return
+		}
+	}
+	timer := s.clock.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
+		}
+		if s.create(ctx) == nil {
+			close(s.created)
+			return
+		}
+		timer.Reset(systemRetry)
+	}
+}
+
+func (s *systemNamespaces) create(ctx context.Context) error {
+	for _, name := range registry.SystemNamespaces {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		_, err := s.store.Create(ctx, "", namespace, &metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready returns nil once the namespaces exist.
+func (s *systemNamespaces) ready() error {
+	select {
+	case <-s.created:
+		return nil
+	default:
+		return errNoSystemNamespaces
+	}
+}
+
+// wait returns when ready would return nil. The error is ctx's, or that the server has stopped.
+func (s *systemNamespaces) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.created:
+		return nil
+	case <-s.stopped:
+		return s.ready()
+	}
+}
