@@ -118,6 +118,35 @@ func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
 	})
 }
 
+// In this test nobody dispatches but the test itself, so that a bookmark can come at the worst moment: when an event is
+// in the cache, and still on its way.
+func TestABookmarkCarriesOnlyWhatWasHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		if err := f.watchCache.Replace(nil, "5"); err != nil {
+			t.Fatal(err)
+		}
+		w, err := f.Watch(t.Context(), prefix, withBookmarks(everything("5")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pod("default/a")
+		p.ResourceVersion = "6"
+		if err := f.watchCache.Add(p); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		f.dispatchBookmark()
+		f.is("6 waits in incoming", seen(w), "")
+		f.receive(<-f.incoming)
+		time.Sleep(2 * time.Minute)
+		f.dispatchBookmark()
+		f.is("6 was handed over", seen(w), "ADDED default/a 6, BOOKMARK 6")
+		f.terminateAllWatchers()
+		f.watcherRoutines.Wait()
+	})
+}
+
 func TestABookmarkThatSaysNothingNewIsNotSent(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		w := f.watch("", withBookmarks(everything("0")))
