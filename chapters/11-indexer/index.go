@@ -39,8 +39,9 @@ func MetaNamespaceIndexFunc(obj any) ([]string, error) {
 // entry is one stored object. Items and indices point to the same entry, so an update that changes no index value is
 // one assignment, and a lookup by index needs no second lookup by key.
 type entry struct {
-	key string
-	obj any
+	key      string
+	obj      any
+	position int // in ThreadSafeStore.all
 }
 
 // index maps an indexed value to the entries found under it. No set in it is empty: values that come and go, such as
@@ -96,16 +97,15 @@ func (s *storeIndex) reset() {
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateIndices
 func (s *storeIndex) update(e *entry, old, obj any) {
-	for name := range s.indexers {
-		s.updateSingle(name, e, old, obj)
+	for name, indexFunc := range s.indexers {
+		s.updateSingle(name, indexFunc, e, old, obj)
 	}
 }
 
 // updateSingle does it for one index.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateSingleIndex
-func (s *storeIndex) updateSingle(name string, e *entry, old, obj any) {
-	indexFunc := s.indexers[name]
+func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, e *entry, old, obj any) {
 	oldValues := indexFunc.values(name, e.key, old)
 	newValues := indexFunc.values(name, e.key, obj)
 	if slices.Equal(oldValues, newValues) {

@@ -24,9 +24,9 @@ func (c *ThreadSafeStore) Get(key string) (obj any, exists bool) {
 func (c *ThreadSafeStore) List() []any {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	list := make([]any, 0, len(c.items))
-	for _, e := range c.items {
-		list = append(list, e.obj)
+	list := make([]any, len(c.all))
+	for i, e := range c.all {
+		list[i] = e.obj
 	}
 	return list
 }
@@ -37,9 +37,9 @@ func (c *ThreadSafeStore) List() []any {
 func (c *ThreadSafeStore) ListKeys() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	keys := make([]string, 0, len(c.items))
-	for key := range c.items {
-		keys = append(keys, key)
+	keys := make([]string, len(c.all))
+	for i, e := range c.all {
+		keys[i] = e.key
 	}
 	return keys
 }

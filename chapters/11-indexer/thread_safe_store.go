@@ -30,6 +30,7 @@ type ThreadSafeStore struct {
 
 	mu    sync.RWMutex // guards the fields below; innermost
 	items map[string]*entry
+	all   []*entry // the same, for List: to go through a map of pointers costs many times as much; in no order
 	index storeIndex
 	rv    string // of the newest write
 }
@@ -75,8 +76,9 @@ func (c *ThreadSafeStore) updateLocked(key string, obj any) (old any, existed bo
 		c.changedLocked(typeModified, key, obj)
 		return old, true
 	}
-	e = &entry{key: key, obj: obj}
+	e = &entry{key: key, obj: obj, position: len(c.all)}
 	c.items[key] = e
+	c.all = append(c.all, e)
 	c.index.update(e, nil, obj)
 	c.changedLocked(typeAdded, key, obj)
 	return nil, false
@@ -89,11 +91,21 @@ func (c *ThreadSafeStore) deleteLocked(key string, obj any) (old any, existed bo
 	if existed {
 		old = e.obj
 		delete(c.items, key)
+		c.all = without(c.all, e)
 		c.index.update(e, old, nil)
 		*e = entry{} // e may lie in the array of a whole list, see Replace: let go of the object, not only of e
 	}
 	c.changedLocked(typeDeleted, key, obj)
 	return old, existed
+}
+
+// without returns all without e, whose place the last one takes.
+func without(all []*entry, e *entry) []*entry {
+	end := len(all) - 1
+	all[e.position] = all[end]
+	all[e.position].position = e.position
+	all[end] = nil // let go of it
+	return all[:end]
 }
 
 // noteLocked moves the store's resource version to that of obj. A tombstone has none, and leaves it where it is. It
@@ -145,8 +157,8 @@ func (c *ThreadSafeStore) AddIndexers(indexers Indexers) error {
 		return err
 	}
 	for _, e := range c.items {
-		for name := range indexers {
-			c.index.updateSingle(name, e, nil, e.obj)
+		for name, indexFunc := range indexers {
+			c.index.updateSingle(name, indexFunc, e, nil, e.obj)
 		}
 	}
 	return nil

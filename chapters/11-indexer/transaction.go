@@ -66,11 +66,14 @@ func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (g
 	defer c.mu.Unlock()
 	previous := c.items
 	c.items = items
+	c.all = make([]*entry, 0, len(items))
 	c.rv = resourceVersion
 	c.index.reset()
 	for i := range entries { // not over items: in the order of the list, objects lie close to each other in memory
 		e := &entries[i]
 		if items[e.key] == e { // or a later one of the list has the same key
+			e.position = len(c.all)
+			c.all = append(c.all, e)
 			c.index.update(e, nil, e.obj)
 		}
 	}
