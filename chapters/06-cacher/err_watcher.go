@@ -5,23 +5,28 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
 )
 
 // endedWatcher is a watch that is over before it has begun.
 type endedWatcher struct {
 	result chan watch.Event // filled and closed by who makes it; holds one event at most
+	probe  *probe.Probe     // of nobody in particular: it was never registered
 }
+
+var _ probe.Probed = (*endedWatcher)(nil)
 
 // newErrWatcher returns a watch that consists of err, with the status that belongs to it, 500 if none does.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newErrWatcher
-func newErrWatcher(err error) watch.Interface {
+func newErrWatcher(err error, p *probe.Probe) watch.Interface {
 	var withStatus apierrors.APIStatus
 	if !errors.As(err, &withStatus) {
 		withStatus = apierrors.NewInternalError(err)
 	}
 	status := withStatus.Status()
-	w := &endedWatcher{result: make(chan watch.Event, 1)}
+	w := &endedWatcher{result: make(chan watch.Event, 1), probe: p.Subject("")}
 	w.result <- watch.Event{Type: watch.Error, Object: &status}
 	close(w.result)
 	return w
@@ -38,6 +43,9 @@ func newImmediateCloseWatcher() watch.Interface {
 
 // ResultChan returns a channel that is closed already.
 func (w *endedWatcher) ResultChan() <-chan watch.Event { return w.result }
+
+// Probe lets the WatchServer say that the error was written.
+func (w *endedWatcher) Probe() *probe.Probe { return w.probe }
 
 // Stop does nothing.
 func (w *endedWatcher) Stop() {}

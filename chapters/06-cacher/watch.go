@@ -43,7 +43,7 @@ func (c *Cacher) Watch(ctx context.Context, key string, opts storage.ListOptions
 		return nil, err
 	}
 	if err := c.reachRequiredVersion(ctx, req); err != nil {
-		return newErrWatcher(err), nil
+		return newErrWatcher(err, c.probe), nil
 	}
 	// The watcher is made before any lock is taken: it allocates two channels, and that can mean waiting for the
 	// garbage collector.
@@ -138,7 +138,7 @@ func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interf
 	defer c.watchCache.RUnlock()
 	interval, err := c.watchCache.IntervalSinceLocked(req.requiredRV, req.key, req.opts)
 	if err != nil {
-		return newErrWatcher(err)
+		return newErrWatcher(err, c.probe)
 	}
 	current := c.watchCache.ResourceVersionLocked()
 	if isListWatchRequest(req.opts) {

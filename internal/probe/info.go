@@ -108,13 +108,19 @@ func (r *Record) Sentence() string {
 	return strings.NewReplacer(pairs...).Replace(info.Says)
 }
 
-// Anomaly reports whether the record is one that is never merged with others: its point is declared so, or it is the
-// answer 410, after which a client begins again.
+// Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is told,
+// by the answer 410 or by an ERROR event in its stream, that it has to begin again.
 func (r *Record) Anomaly() bool {
-	return r.Point.Info().Anomaly || r.Point == RequestAnswered && r.Args[0] == gone
+	switch r.Point {
+	case RequestAnswered:
+		return r.Args[0] == gone
+	case FrameWritten:
+		return r.Type == "ERROR"
+	}
+	return r.Point.Info().Anomaly
 }
 
-// gone is the HTTP status of an answer to a watch or a list that asks for what history no longer holds.
+// gone is the HTTP status of an answer to a list that asks for what history no longer holds.
 const gone = 410
 
 // ObjectKey returns the "namespace/name" under which the client half knows an object, given the key of either half:

@@ -213,6 +213,8 @@ func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
 		{Record{Point: RingAppend}, false},
 		{Record{Point: RequestAnswered, Args: [4]int{410}}, true},
 		{Record{Point: RequestAnswered, Args: [4]int{200}}, false},
+		{Record{Point: FrameWritten, Type: "ERROR"}, true},
+		{Record{Point: FrameWritten, Type: "ADDED"}, false},
 	} {
 		if got := test.r.Anomaly(); got != test.want {
 			t.Errorf("%s %v: got %v, want %v", test.r.Point, test.r.Args, got, test.want)

@@ -102,8 +102,8 @@ func worthAFile(r *probe.Record) bool {
 	switch r.Point {
 	case probe.WatcherForced, probe.WatchChanError:
 		return true
-	case probe.RequestAnswered:
-		return r.Anomaly() // 410
+	case probe.RequestAnswered, probe.FrameWritten:
+		return r.Anomaly() // 410, as an answer or in a stream
 	}
 	return false
 }

@@ -337,7 +337,13 @@ export function hash(state) {
 // ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
 
 export function isAnomaly(info, r) {
-  return Boolean(info.anomaly) || (info.name === "RequestAnswered" && r.args?.[0] === 410);
+  switch (info.name) {
+    case "RequestAnswered":
+      return r.args?.[0] === 410;
+    case "FrameWritten":
+      return r.type === "ERROR";
+  }
+  return Boolean(info.anomaly);
 }
 
 export function sentence(info, r) {
