@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -105,8 +106,27 @@ func (o *options) check() error {
 	if folder, err := os.Stat(o.flight); o.flight != flightOff && (err != nil || !folder.IsDir()) {
 		return fmt.Errorf("-flight %q: no such folder", o.flight)
 	}
-	if o.record != "" && o.replay != "" {
-		return errors.New("-record and -replay exclude each other")
+	for _, other := range []struct{ name, value string }{{"-record", o.record}, {"-data-dir", o.dataDir}, {"-etcd-endpoints", o.etcdEndpoints}} {
+		if o.replay != "" && other.value != "" {
+			return fmt.Errorf("%s and -replay exclude each other: a replay runs nothing", other.name)
+		}
+	}
+	return o.checkEndpoints()
+}
+
+// checkEndpoints refuses what etcd's client would answer with an error that names none of it.
+func (o *options) checkEndpoints() error {
+	if o.etcdEndpoints == "" {
+		return nil
+	}
+	for endpoint := range strings.SplitSeq(o.etcdEndpoints, ",") {
+		parsed, err := url.Parse(endpoint)
+		if strings.Contains(endpoint, "://") && err != nil {
+			return fmt.Errorf("-etcd-endpoints: %w", err)
+		}
+		if strings.TrimSpace(endpoint) == "" || err == nil && strings.Contains(endpoint, "://") && parsed.Host+parsed.Path == "" {
+			return fmt.Errorf("-etcd-endpoints %q: an endpoint is empty", o.etcdEndpoints)
+		}
 	}
 	return nil
 }
