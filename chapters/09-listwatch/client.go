@@ -34,7 +34,7 @@ type Config struct {
 // RESTClient makes requests for core/v1 objects in JSON. It may be used from any goroutine.
 //
 // Upstream: k8s.io/client-go/rest/client.go: RESTClient
-// Differs: one API group; JSON only; no metrics, no warnings, no per-URL backoff.
+// Differs: one API group; JSON only, and not compressed; no metrics, no warnings, no per-URL backoff.
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
 	base      url.URL // its path ends in /api/v1

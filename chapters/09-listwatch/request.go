@@ -241,6 +241,7 @@ func (r *Request) send(ctx context.Context) (*http.Response, error) {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
 	request.Header.Set("Accept", runtime.ContentTypeJSON)
+	request.Header.Set("Accept-Encoding", "identity") // so that the wire can be read
 	if r.body != nil {
 		request.Header.Set("Content-Type", r.contentType)
 	}

@@ -42,6 +42,7 @@ type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
 // asked to watch.
 type Client struct {
 	// Set by NewClient, never changed.
+	wire       *listwatch.WireTap
 	Watchers   *Watchers
 	http       *http.Client
 	informer   *informer.SharedIndexInformer
@@ -56,6 +57,8 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.HTTP == nil {
 		config.HTTP = http.DefaultClient
 	}
+	wire := listwatch.NewWireTap()
+	config.HTTP = wire.Tap(config.HTTP)
 	newClient := func(name string, p *probe.Probe) *listwatch.RESTClient {
 		return listwatch.NewRESTClient(listwatch.Config{
 			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p,
@@ -64,6 +67,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}
 	pods := config.Probe.Resource("pods")
 	c := &Client{
+		wire:     wire,
 		http:     config.HTTP,
 		Watchers: newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
 	}
@@ -153,6 +157,9 @@ type ClientSnapshot struct {
 	Scheduler *controllers.SchedulerSnapshot `json:"scheduler,omitempty"`
 	Kubelets  []controllers.KubeletSnapshot  `json:"kubelets,omitempty"`
 }
+
+// Wire returns the open watches of the client half as they are on the wire, chunk by chunk.
+func (c *Client) Wire() []listwatch.WireStream { return c.wire.Snapshot() }
 
 // Snapshot returns the state of the informer and the controllers.
 func (c *Client) Snapshot() ClientSnapshot {
