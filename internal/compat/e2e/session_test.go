@@ -1,0 +1,273 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
+)
+
+// moment is what the page says about when it is.
+type moment struct {
+	Mode   string
+	Seq    uint64
+	Head   uint64
+	Hash   string
+	Banner string
+}
+
+func (p *page) moment(t *testing.T) moment {
+	t.Helper()
+	return evaluate[moment](t, p, `!window.listwatch ? { Mode: "loading" } : ({
+		Mode: document.body.dataset.mode, Seq: window.listwatch.state.seq, Head: window.listwatch.player.head, Hash: window.listwatch.hash(),
+		Banner: document.querySelector("#banner").hidden ? "" : document.querySelector("#banner").textContent,
+	})`)
+}
+
+// sameAsServer waits until the page is live and shows the picture that the server has.
+func (p *page) sameAsServer(t *testing.T, v *viz) {
+	t.Helper()
+	eventually(t, endsWithin, func() (bool, string) {
+		m := p.moment(t)
+		var snapshot struct{ State json.RawMessage }
+		v.get(t, "/viz/snapshot", &snapshot)
+		server, err := fold.Read(snapshot.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Mode == "live" && m.Seq == server.Seq && m.Hash == server.Hash(), fmt.Sprintf("the page %+v, the server at %d with %s", m, server.Seq, server.Hash())
+	})
+}
+
+// seek takes the page to a cursor and returns the hash of what it then shows.
+func (p *page) seek(t *testing.T, cursor int) string {
+	t.Helper()
+	return evaluate[string](t, p, fmt.Sprintf(`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + window.listwatch.hash(); })()`, cursor))
+}
+
+// busy makes the log longer by n records at least.
+func (v *viz) busy(t *testing.T, n uint64) {
+	t.Helper()
+	last := func() uint64 {
+		var snapshot struct{ Seq uint64 }
+		v.get(t, "/viz/snapshot", &snapshot)
+		return snapshot.Seq
+	}
+	for begin, i := last(), 0; last() < begin+n; i++ {
+		name := fmt.Sprintf("busy-%d-%d", begin, i)
+		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
+		response, err := http.Post(v.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusCreated {
+			t.Fatalf("create %s: %s", name, response.Status)
+		}
+	}
+}
+
+func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.url)
+	p.live(t, v)
+	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	frozen := p.moment(t)
+	v.busy(t, 500)
+	var m moment
+	eventually(t, endsWithin, func() (bool, string) {
+		m = p.moment(t)
+		return m.Head >= m.Seq+500, fmt.Sprintf("%+v", m)
+	})
+	if m.Mode != "frozen" || m.Seq != frozen.Seq || m.Hash != frozen.Hash {
+		t.Errorf("while frozen: got %+v, want it as at %+v", m, frozen)
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	p.sameAsServer(t, v)
+}
+
+func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
+	v := startViz(t, "-demo=false")
+	v.busy(t, 1500)
+	p := openPage(t, v.url)
+	p.live(t, v)
+	var answer struct{ Records []json.RawMessage }
+	v.get(t, "/viz/records?from=1&to=1400", &answer)
+	ours := make([]string, 1, 1400) // by cursor
+	state := fold.New()
+	for _, written := range answer.Records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Apply([]probe.Record{r})
+		ours = append(ours, fmt.Sprint(state.Seq, " ", state.Hash()))
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 30 {
+		cursor := 1 + random.IntN(len(ours)-2)
+		if got := p.seek(t, cursor); got != ours[cursor] {
+			t.Fatalf("at %d: the page shows %s, want %s", cursor, got, ours[cursor])
+		}
+		p.do(t, chromedp.Click(chromedp.CSS("#step-on")))
+		eventually(t, endsWithin, func() (bool, string) {
+			m := p.moment(t)
+			return fmt.Sprint(m.Seq, " ", m.Hash) == ours[cursor+1], fmt.Sprintf("one step after %d: %+v", cursor, m)
+		})
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#live")))
+	p.sameAsServer(t, v)
+}
+
+func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.url)
+	p.live(t, v)
+	if err := v.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: a stopped process ends no other way
+	eventually(t, endsWithin, func() (bool, string) {
+		m := p.moment(t)
+		return strings.Contains(m.Banner, "process is stopped"), m.Banner
+	})
+	if err := v.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	v.busy(t, 50)
+	p.sameAsServer(t, v)
+	if m := p.moment(t); m.Banner != "" {
+		t.Errorf("the page still says %q", m.Banner)
+	}
+	if lost := evaluate[float64](t, p, "window.listwatch.state.lost"); lost != 0 {
+		t.Errorf("%v records lost", lost)
+	}
+}
+
+func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.lw.gz")
+	v := startViz(t, "-demo=false", "-record", file)
+	v.busy(t, 1500)
+	v.interrupt(t)
+	v.exitCode(t, endsWithin)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, records, err := recording.Read(bytes.NewReader(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := func(t *testing.T, p *page) {
+		random := rand.New(rand.NewPCG(7, 8))
+		for range 100 {
+			cursor := random.IntN(len(records))
+			state := fold.New()
+			state.Apply(records[:cursor])
+			if got, want := p.seek(t, cursor), fmt.Sprint(state.Seq, " ", state.Hash()); got != want {
+				t.Fatalf("at %d: the page shows %s, want %s", cursor, got, want)
+			}
+		}
+		link := evaluate[string](t, p, `(document.querySelector("#link").click(), location.hash)`)
+		if !strings.Contains(link, "recording="+recording.Hash(written)) {
+			t.Errorf("link: got %s, want the recording's hash %s in it", link, recording.Hash(written))
+		}
+	}
+	t.Run("by the program", func(t *testing.T) {
+		p := openPage(t, startViz(t, "-replay", file).url)
+		eventually(t, endsWithin, func() (bool, string) { // it plays by itself
+			m := p.moment(t)
+			return m.Mode == "replay" && m.Seq > 10 && m.Seq < m.Head && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
+		})
+		compare(t, p)
+	})
+	t.Run("in the page", func(t *testing.T) {
+		other := startViz(t, "-demo=false", "-controllers=false")
+		p := openPage(t, other.url)
+		p.live(t, other)
+		evaluate[bool](t, p, fmt.Sprintf(`(() => {
+			const files = new DataTransfer();
+			files.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], "run.lw.gz"));
+			document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+			return true;
+		})()`, base64.StdEncoding.EncodeToString(written)))
+		eventually(t, endsWithin, func() (bool, string) {
+			m := p.moment(t)
+			return m.Mode == "replay" && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
+		})
+		compare(t, p)
+	})
+}
+
+func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	for _, test := range []struct{ hash, want string }{
+		{"#log=OTHER&at=7", "another run of the program"},
+		{"#recording=0123456789abcdef&at=7", "drop its file onto the page"},
+	} {
+		p := openPage(t, v.url+"/"+test.hash)
+		eventually(t, endsWithin, func() (bool, string) {
+			m := p.moment(t)
+			return strings.Contains(m.Banner, test.want), m.Banner
+		})
+	}
+}
+
+func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
+	dir := t.TempDir()
+	v := startViz(t, "-controllers=false", "-demo=false", "-ring-capacity=10", "-flight", dir)
+	v.busy(t, 2000)
+	client := &http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get(v.url + "/api/v1/pods?watch=true&resourceVersion=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	var files []string
+	eventually(t, endsWithin, func() (bool, string) {
+		files, _ = filepath.Glob(filepath.Join(dir, "*"))
+		return len(files) == 1 && strings.Contains(v.stderr.String(), files[0]), fmt.Sprint(files, "\n", v.stderr.String())
+	})
+	file, err := os.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	header, records, err := recording.Read(file)
+	if err != nil || len(records) < 1000 || header.Reason == "" {
+		t.Errorf("got %d records for the reason %q: %v", len(records), header.Reason, err)
+	}
+}
+
+// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page: the log whose next record the page
+// asks for is no more, which the feed says in the same word as when it has run over a page.
+func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
+	first := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, first.url)
+	first.busy(t, 100)
+	p.sameAsServer(t, first)
+	first.interrupt(t)
+	first.exitCode(t, endsWithin)
+	second := startViz(t, "-demo=false", "-controllers=false", "-listen", strings.TrimPrefix(first.url, "http://"))
+	second.busy(t, 200)
+	p.sameAsServer(t, second)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.complaints = nil // that nobody answered for a while is the point
+}
