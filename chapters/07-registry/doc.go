@@ -8,6 +8,7 @@
 //   - dryrun.go: [DryRunnableStorage], writes that stop just before the write.
 //   - decorated_watcher.go: a watch whose objects are changed on their way out.
 //   - storage_factory.go: [StorageWithCacher], the place where a cache is put between registry and etcd.
+//   - lifecycle.go: nothing is created in a namespace that is not there, and none goes before what is in it.
 //   - table.go: rows and columns for people. pod.go, node.go and so on: one short file for each kind.
 //
 // # Locks and goroutines

@@ -4,8 +4,9 @@
 //   - handlers.go: [New], everything in one handler; chain.go: what happens to every request on its way in and out.
 //   - installer.go: routes, found by asking each storage what it can do; rest.go: what can be asked.
 //   - get.go: one object, a list, or a watch, which are told apart late; watch.go: [WatchServer], the loop behind every
-//     open stream; watch_encoder.go: one event, one frame.
-//   - create.go, update.go, patch.go, delete.go: the writing verbs; decode.go: bodies.
+//     open stream; watch_writer.go, watch_websocket.go: where it goes; watch_encoder.go: one event, one frame.
+//   - create.go, update.go, patch.go, delete.go: the writing verbs; decode.go: bodies; field_manager.go: who has decided
+//     which field.
 //   - negotiate.go: Accept and Content-Type; response.go: tables, metadata and plain objects; errors.go: everything
 //     that goes wrong is a Status.
 //   - discovery.go, openapi.go: what clients are told about the API; health.go, metrics.go: what operators are.
@@ -13,7 +14,8 @@
 // # Goroutines
 //
 // A request runs in the goroutine that net/http gives it; a watch stays in it until the stream ends. Beside it runs
-// "handlers.deadline", which ends the request when its time is over; it is gone when the request is.
+// "handlers.deadline", which ends the request when its time is over; it is gone when the request is. A websocket has a
+// goroutine that reads from it.
 //
 // # Contract
 //

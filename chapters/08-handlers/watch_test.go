@@ -160,7 +160,7 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 
 func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const watchers, events = 20, 100
+		const watchers, events = 200, 500
 		a := newCachedAPI(t)
 		client := a.serve()
 		streams := make(chan string, watchers) // sent by the readers, never closed; room for all

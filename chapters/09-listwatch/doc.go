@@ -18,7 +18,8 @@
 //
 // # Locks
 //
-// Two, both innermost: the token bucket's, and the one that makes Stop idempotent.
+// Innermost: the token bucket's, the one that makes Stop idempotent, and that of a [WireTap]. The one of a connection
+// that is looked at is taken before the latter.
 //
 // # Channels
 //

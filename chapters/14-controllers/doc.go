@@ -1,11 +1,12 @@
 // Package controllers is what the whole pipeline is for: programs that are told that something changed, look at what
-// is, and do the next thing about it, over HTTP. Here are the queue they all share and two of them, enough to let a pod
+// is, and do the next thing about it, over HTTP. Here are the queue they all share and three of them, enough to let a pod
 // live and die.
 //
 //   - queue.go, delaying.go, ratelimiting.go: the workqueue, in the three layers it is built of.
 //   - worker.go: the loop around it: take a key, look, let go; on failure, later again.
 //   - scheduler.go: [Scheduler] gives pods without a node one.
-//   - kubelet.go, podstatus.go: [Kubelet], one per node, brings the node's pods to life and to their end.
+//   - kubelet.go, register.go, podstatus.go: [Kubelet], one per node, brings the node's pods to life and to their end.
+//   - namespaces.go: [NamespaceController] empties namespaces that are being deleted.
 //
 // # Concurrency
 //
