@@ -24,7 +24,7 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	volumes := sets.New[string]()
 	for i, volume := range spec.Volumes {
-		problems = append(problems, validateUniqueLabel(volume.Name, volumes, path.Child("volumes").Index(i).Child("name"))...)
+		problems = append(problems, validateVolume(&volume, volumes, path.Child("volumes").Index(i))...)
 	}
 	names := sets.New[string]()
 	if len(spec.Containers) == 0 {
@@ -67,22 +67,10 @@ func validateContainer(c *corev1.Container, names, volumes sets.Set[string], pat
 	for i := range c.Ports {
 		problems = append(problems, validatePort(&c.Ports[i], portNames, path.Child("ports").Index(i))...)
 	}
-	for i, env := range c.Env {
-		at := path.Child("env").Index(i).Child("name")
-		if env.Name == "" {
-			problems = append(problems, field.Required(at, ""))
-		}
-		problems = append(problems, valid(env.Name, validation.IsRelaxedEnvVarName, at)...)
+	for i := range c.Env {
+		problems = append(problems, validateEnv(&c.Env[i], path.Child("env").Index(i))...)
 	}
-	for i, mount := range c.VolumeMounts {
-		at := path.Child("volumeMounts").Index(i)
-		if !volumes.Has(mount.Name) {
-			problems = append(problems, field.NotFound(at.Child("name"), mount.Name))
-		}
-		if mount.MountPath == "" {
-			problems = append(problems, field.Required(at.Child("mountPath"), ""))
-		}
-	}
+	problems = append(problems, validateMounts(c.VolumeMounts, volumes, path.Child("volumeMounts"))...)
 	return append(problems, validateResources(&c.Resources, path.Child("resources"))...)
 }
 
