@@ -95,10 +95,10 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 }
 
 func TestAnyPictureCanBeHadAgain(t *testing.T) {
-	const n = 3000
+	const n = 1500
 	ui, log := busy(4096, n)
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 100 {
+	for range 40 {
 		cursor := uint64(random.IntN(n + 1))
 		records, _ := log.Since(nil, 0, int(cursor))
 		want := fold.New()

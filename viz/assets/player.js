@@ -128,8 +128,11 @@ export function newPlayer(fold, on) {
       const mine = ++ticket;
       wanted = p.head;
       try {
-        const state = await p.tape.stateAt(p.head);
-        if (mine !== ticket) return;
+        let state;
+        do {
+          state = await p.tape.stateAt(p.head); // what came meanwhile may have been passed over: then once more
+          if (mine !== ticket) return;
+        } while (!p.tape.holds(state.seq + 1, p.head + 1));
         fold.apply(state, p.tape.between(state.seq + 1, p.head + 1));
         p.state = state;
       } catch (problem) {

@@ -97,6 +97,7 @@ function begin(answer) {
 
 // arrive goes to where the address says, or to the beginning of a recording.
 async function arrive(recorded) {
+  if (player.moved) return; // somebody was faster
   const link = readLink(location.hash);
   if (link) return visit(link);
   if (!recorded) return;

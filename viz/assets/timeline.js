@@ -1,9 +1,10 @@
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move it
 // by keys; with Shift a drag chooses a range to be looped.
 
-import { put, say } from "./dom.js";
+import { put } from "./dom.js";
 
 const width = 500e6; // ns of a bucket, as the server's
+const period = 40; // ms between two drawings
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while somebody drags, on.loop(range) when a range was chosen, on.live() at the end.
@@ -22,6 +23,7 @@ export function newTimeline(player, on) {
   let end = 0; // right edge, ns
   let colours = {};
   let chosen = null; // range being chosen, in ns
+  let drawnAt = 0;
 
   function clear() {
     buckets = [];
@@ -138,6 +140,8 @@ export function newTimeline(player, on) {
   }
 
   function draw(now) {
+    if (now - drawnAt < period && !dragging) return;
+    drawnAt = now;
     const scale = window.devicePixelRatio || 1;
     const [w, h] = [canvas.width / scale, canvas.height / scale];
     if (w === 0) return;
