@@ -70,10 +70,10 @@ func (f *Flight) look(ctx context.Context) {
 	f.resting = f.Clock.Now().Add(flightRest)
 	name, err := f.save(trigger)
 	if err != nil {
-		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.Sentence(), err))
+		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", reason(&trigger), err))
 		return
 	}
-	f.Say(fmt.Sprintf("%s The last %v are in %s (look at them with -replay, or drop the file onto the page)", trigger.Sentence(), flightWindow, name))
+	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", reason(&trigger), flightWindow, name))
 }
 
 // next returns the first record since the last look that is worth a file.
@@ -108,6 +108,14 @@ func worthAFile(r *probe.Record) bool {
 	return false
 }
 
+// reason says what went wrong.
+func reason(r *probe.Record) string {
+	if r.Point == probe.FrameWritten {
+		return "A watch was answered with an error in its stream, and its client has to begin again."
+	}
+	return r.Sentence()
+}
+
 // wait returns false if ctx was done first.
 func (f *Flight) wait(ctx context.Context, d time.Duration) bool {
 	timer := f.Clock.NewTimer(d)
@@ -124,7 +132,7 @@ func (f *Flight) wait(ctx context.Context, d time.Duration) bool {
 func (f *Flight) save(trigger probe.Record) (string, error) {
 	records := f.window(trigger.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
-	header.Reason = trigger.Sentence()
+	header.Reason = reason(&trigger)
 	if len(records) > 0 && records[0].Seq > 1 {
 		records, header.Keyframe = f.fromKeyframe(records)
 	}

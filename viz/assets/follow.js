@@ -184,7 +184,8 @@ export function newFollow(infos, on) {
   return f;
 }
 
-function milliseconds(ns) {
+// milliseconds writes a duration as people say it.
+export function milliseconds(ns) {
   const ms = ns / 1e6;
   return ms < 1 ? `${(ms * 1000).toFixed(0)} µs` : ms < 100 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

@@ -6,7 +6,7 @@ import { newControls } from "./controls.js";
 import { mark, put, say } from "./dom.js";
 import { newFeed } from "./feed.js";
 import { hash, isAnomaly, newFold, newState, objectKey, sentence } from "./fold.js";
-import { newFollow } from "./follow.js";
+import { milliseconds, newFollow } from "./follow.js";
 import { newKeys } from "./keys.js";
 import { newMotion } from "./motion.js";
 import { newPlayer } from "./player.js";
@@ -264,7 +264,7 @@ function trouble(problem) {
 }
 
 function skipped(ns) {
-  controls.tell(`${(ns / 1e9).toFixed(1)} s without a record skipped`);
+  controls.tell(`${milliseconds(ns)} without a record skipped`);
 }
 
 $("#banner button").addEventListener("click", () => notice(""));
