@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
@@ -56,6 +57,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock}),
 		registry:  prometheus.NewRegistry(),
 	}
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var configs []registry.Config
 	var namespaces *registry.Store
 	for _, resource := range registry.Resources() {

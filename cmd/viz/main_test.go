@@ -93,7 +93,7 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 		"/api/v1/pods":        `"PodList"`,
 		"/version":            `"gitVersion"`,
 		"/readyz":             "ok",
-		"/metrics":            "# HELP",
+		"/metrics":            "go_goroutines",
 		"/api/v1/nodes":       `"NodeList"`,
 		"/viz/points":         "RingAppend",
 		"/viz/assets/fold.js": "",
