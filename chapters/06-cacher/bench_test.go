@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
 )
 
 // idleStorage has nothing and says nothing: the benchmark feeds the cache itself.
@@ -21,14 +22,22 @@ func (idleStorage) RequestWatchProgress(context.Context) error                { 
 // BenchmarkFanOut measures one event from the cache's writer to the result of every watcher.
 func BenchmarkFanOut(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkFanOut(b, n) })
+		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkFanOut(b, n, nil) })
 	}
 }
 
-func benchmarkFanOut(b *testing.B, n int) {
+// BenchmarkFanOutProbed is the same with every moment reported.
+func BenchmarkFanOutProbed(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000} {
+		p := probe.New(probe.NewLog(clock.RealClock{}, 0))
+		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkFanOut(b, n, p.Resource("pods")) })
+	}
+}
+
+func benchmarkFanOut(b *testing.B, n int, p *probe.Probe) {
 	c, err := New(Config{
 		Storage: idleStorage{}, ResourcePrefix: prefix, Namespaced: true, KeyFunc: keyFunc,
-		NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs, Clock: clock.RealClock{}, RingCapacity: 6400,
+		NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs, Clock: clock.RealClock{}, RingCapacity: 6400, Probe: p,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -51,16 +60,16 @@ func benchmarkFanOut(b *testing.B, n int) {
 		}
 		go drain(w, batch, &received)
 	}
-	p := pod("default/a")
+	original := pod("default/a")
 	b.ReportAllocs()
 	for i := range b.N {
 		if i%batch == 0 {
 			received.Wait()
 			received.Add(n)
 		}
-		p := p.DeepCopy()
-		p.ResourceVersion = strconv.Itoa(i + 2)
-		if err := c.watchCache.Update(p); err != nil {
+		changed := original.DeepCopy()
+		changed.ResourceVersion = strconv.Itoa(i + 2)
+		if err := c.watchCache.Update(changed); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,8 +15,7 @@ type compacted struct{ atomic.Int64 }
 func (c *compacted) CompactRevision() int64 { return c.Load() }
 
 func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *testing.T) {
-	compaction := &compacted{}
-	run(t, func(c *Config) { c.Compaction = compaction }, func(f *fixture) {
+	run(t, nil, func(f *fixture) {
 		f.create("default/a")
 		f.update("default/a")
 		f.update("default/a")
@@ -26,7 +25,7 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		if n := f.watchCache.Snapshot().Snapshots; n < 4 {
 			t.Fatalf("%d snapshots, though nothing was compacted", n)
 		}
-		compaction.Store(int64(rv))
+		f.compaction.Store(int64(rv))
 		time.Sleep(compactorPollPeriod + time.Second)
 		synctest.Wait()
 		if n := f.watchCache.Snapshot().Snapshots; n != 1 {

@@ -39,6 +39,8 @@ type fixture struct {
 	raw   *gatedStorage
 	store *CacheDelegator
 	log   *probe.Log
+
+	compaction compacted
 }
 
 // run calls f in a bubble, with a cacher that is ready, and checks that nothing is left of it afterwards.
@@ -83,7 +85,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	config := Config{
 		Storage: fix.raw, ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Namespaced: true,
 		KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
-		Clock: clk, Probe: p, UseWatchList: true,
+		Clock: clk, Probe: p, UseWatchList: true, Compaction: &fix.compaction,
 	}
 	if change != nil {
 		change(&config)

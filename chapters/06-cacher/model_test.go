@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/rules"
 )
 
@@ -30,6 +31,8 @@ type history = rules.History[attributes]
 type subject struct {
 	w      watch.Interface
 	view   rules.View[attributes]
+	asks   storage.ListOptions
+	scope  string
 	text   string
 	closed bool
 	seen   []rules.Seen
@@ -82,7 +85,9 @@ type step struct {
 	A, B int
 }
 
-var steps = []string{"write", "write", "write", "write", "write", "delete", "watch", "watch", "read", "stop", "expire", "progress", "wait"}
+var steps = []string{
+	"write", "write", "write", "write", "write", "delete", "watch", "watch", "read", "stop", "resume", "expire", "compact", "progress", "wait",
+}
 
 func (f *fixture) play(h *history, script []step) string {
 	var subjects []*subject
@@ -99,6 +104,15 @@ func (f *fixture) play(h *history, script []step) string {
 					subject.w.Stop()
 				}
 				subject.read(s.B)
+			}
+		case "resume":
+			if len(subjects) > 0 {
+				subjects = append(subjects, f.resume(subjects[s.A%len(subjects)])...)
+			}
+		case "compact":
+			rev := f.etcd.Revision() - int64(s.B)
+			if f.etcd.Compact(rev) == nil {
+				f.compaction.Store(rev)
 			}
 		case "expire":
 			f.etcd.FailWatches("etcdserver: mvcc: required revision has been compacted")
@@ -158,14 +172,33 @@ func (f *fixture) subscribe(h *history, s step) *subject {
 		return strings.HasPrefix("/"+key, scope) && (selector[0] == "" || slices.Contains(state, selector[0]))
 	}
 	out.text = fmt.Sprintf("watching %q, %q", scope, selector[0])
-	opts := withBookmarks(selecting(fmt.Sprint(out.view.From), selector[1], selector[2]))
-	w, err := f.store.Watch(f.ctx, prefix+scope, opts)
-	if err != nil {
-		out.w, out.closed = newImmediateCloseWatcher(), true // refused with 429: sees nothing
-		return out
-	}
-	out.w = w
+	out.scope, out.asks = scope, withBookmarks(selecting(fmt.Sprint(out.view.From), selector[1], selector[2]))
+	f.open(out)
 	return out
+}
+
+func (f *fixture) open(s *subject) {
+	w, err := f.store.Watch(f.ctx, prefix+s.scope, s.asks)
+	if err != nil {
+		s.w, s.closed = newImmediateCloseWatcher(), true // refused with 429: sees nothing
+		return
+	}
+	s.w = w
+}
+
+// resume does what a client does whose stream has ended: it asks again, from the version it has reached.
+func (f *fixture) resume(s *subject) []*subject {
+	s.read(1 << 20)
+	if !s.closed || s.gone {
+		return nil
+	}
+	again := &subject{view: s.view, asks: s.asks, scope: s.scope, text: "again " + s.text}
+	if n := len(s.seen); n > 0 {
+		again.view.From = s.seen[n-1].RV
+		again.asks.ResourceVersion = fmt.Sprint(again.view.From)
+	}
+	f.open(again)
+	return []*subject{again}
 }
 
 func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
