@@ -1,7 +1,8 @@
 // Package indexer is the local copy of what the server holds: the store that handlers and listers read instead of
 // asking the server.
 //
-//   - thread_safe_store.go: [ThreadSafeStore], a map of objects and its indices under one lock.
+//   - thread_safe_store.go: [ThreadSafeStore], objects and their indices under one lock.
+//   - shelf.go: the shelf, where the objects stand, each in its place.
 //   - index.go: [IndexFunc] and the indices, which are kept up to date with every write.
 //   - store.go: [Store] and [Indexer], the same for objects that know their own key, and their one implementation
 //     [Cache].

@@ -36,17 +36,12 @@ func MetaNamespaceIndexFunc(obj any) ([]string, error) {
 	return []string{accessor.GetNamespace()}, nil
 }
 
-// entry is one stored object. Items and indices point to the same entry, so an update that changes no index value is
-// one assignment, and a lookup by index needs no second lookup by key.
-type entry struct {
-	key      string
-	obj      any
-	position int // in ThreadSafeStore.all
-}
+// set is a set of objects, by where they stand.
+type set map[place]struct{}
 
-// index maps an indexed value to the entries found under it. No set in it is empty: values that come and go, such as
+// index maps an indexed value to the objects found under it. No set in it is empty: values that come and go, such as
 // the names of short-lived objects, would otherwise stay for ever.
-type index map[string]map[*entry]struct{}
+type index map[string]set
 
 // storeIndex holds all indices of a store. It has no lock of its own.
 //
@@ -55,7 +50,7 @@ type index map[string]map[*entry]struct{}
 //	         "node"      ─► "node-1"  ─► { a, c }
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: storeIndex
-// Differs: sets hold the entries themselves; upstream holds keys and looks each of them up.
+// Differs: sets hold places on the shelf; upstream holds keys and looks each of them up.
 type storeIndex struct {
 	indexers Indexers
 	indices  map[string]index // for every name in indexers
@@ -86,37 +81,38 @@ func (s *storeIndex) add(indexers Indexers) error {
 	return nil
 }
 
-// reset forgets all entries.
+// reset forgets everything.
 func (s *storeIndex) reset() {
 	for name := range s.indices {
 		s.indices[name] = index{}
 	}
 }
 
-// update moves e in every index from the values of old to those of obj; nil has no values.
+// update moves what stands at the place given, under key, in every index from the values of old to those of obj; nil
+// has no values.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateIndices
-func (s *storeIndex) update(e *entry, old, obj any) {
+func (s *storeIndex) update(key string, at place, old, obj any) {
 	for name, indexFunc := range s.indexers {
-		s.updateSingle(name, indexFunc, e, old, obj)
+		s.updateSingle(name, indexFunc, key, at, old, obj)
 	}
 }
 
 // updateSingle does it for one index.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateSingleIndex
-func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, e *entry, old, obj any) {
-	oldValues := indexFunc.values(name, e.key, old)
-	newValues := indexFunc.values(name, e.key, obj)
+func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, key string, at place, old, obj any) {
+	oldValues := indexFunc.values(name, key, old)
+	newValues := indexFunc.values(name, key, obj)
 	if slices.Equal(oldValues, newValues) {
 		return // the most common case: an update that does not move the object
 	}
 	idx := s.indices[name]
 	for _, value := range oldValues {
-		idx.remove(value, e)
+		idx.remove(value, at)
 	}
 	for _, value := range newValues {
-		idx.insert(value, e)
+		idx.insert(value, at)
 	}
 }
 
@@ -132,25 +128,25 @@ func (f IndexFunc) values(name, key string, obj any) []string {
 	return values
 }
 
-func (i index) insert(value string, e *entry) {
-	set := i[value]
-	if set == nil {
-		set = map[*entry]struct{}{}
-		i[value] = set
+func (i index) insert(value string, at place) {
+	places := i[value]
+	if places == nil {
+		places = set{}
+		i[value] = places
 	}
-	set[e] = struct{}{}
+	places[at] = struct{}{}
 }
 
-func (i index) remove(value string, e *entry) {
-	set := i[value]
-	delete(set, e)
-	if len(set) == 0 {
+func (i index) remove(value string, at place) {
+	places := i[value]
+	delete(places, at)
+	if len(places) == 0 {
 		delete(i, value)
 	}
 }
 
-// find returns the entries under value.
-func (s *storeIndex) find(name, value string) (map[*entry]struct{}, error) {
+// find returns the objects under value.
+func (s *storeIndex) find(name, value string) (set, error) {
 	idx, exists := s.indices[name]
 	if !exists {
 		return nil, fmt.Errorf("index %s does not exist", name)
@@ -158,10 +154,10 @@ func (s *storeIndex) find(name, value string) (map[*entry]struct{}, error) {
 	return idx[value], nil
 }
 
-// findLike returns the entries that share at least one value with obj.
+// findLike returns the objects that share at least one value with obj.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).getKeysFromIndex
-func (s *storeIndex) findLike(name string, obj any) (map[*entry]struct{}, error) {
+func (s *storeIndex) findLike(name string, obj any) (set, error) {
 	indexFunc, exists := s.indexers[name]
 	if !exists {
 		return nil, fmt.Errorf("index %s does not exist", name)
@@ -173,7 +169,7 @@ func (s *storeIndex) findLike(name string, obj any) (map[*entry]struct{}, error)
 	if len(values) == 1 {
 		return s.indices[name][values[0]], nil
 	}
-	union := map[*entry]struct{}{}
+	union := set{}
 	for _, value := range values {
 		maps.Copy(union, s.indices[name][value])
 	}

@@ -17,8 +17,8 @@ func contents(c *ThreadSafeStore) map[string]map[string]map[string]bool {
 		values := map[string]map[string]bool{}
 		for value, set := range idx {
 			keys := map[string]bool{}
-			for e := range set {
-				keys[e.key] = true
+			for at := range set {
+				keys[c.shelf.entries[at].key] = true
 			}
 			values[value] = keys
 		}
@@ -42,10 +42,21 @@ func checkIndices(t fataler, c *Cache) {
 	if diff := cmp.Diff(contents(rebuilt.storage), contents(c.storage)); diff != "" {
 		t.Fatalf("indices (-rebuilt +kept):\n%s", diff)
 	}
-	for key, e := range c.storage.items {
-		if e.key != key || e.obj == nil {
+	s := &c.storage.shelf
+	for key, at := range s.items {
+		if e := s.entries[at]; e.key != key || e.obj == nil {
 			t.Fatalf("entry of %q is %v", key, e)
 		}
+	}
+	free := map[place]bool{}
+	for _, at := range s.free {
+		if s.entries[at] != (entry{}) {
+			t.Fatalf("place %d is free and holds %v", at, s.entries[at])
+		}
+		free[at] = true
+	}
+	if len(free) != len(s.free) || len(s.items)+len(free) != len(s.entries) {
+		t.Fatalf("%d places: %d taken, free are %v", len(s.entries), len(s.items), s.free)
 	}
 }
 
@@ -81,10 +92,9 @@ func TestIndicesEqualARebuild(t *testing.T) {
 			"delete": func(t *rapid.T) { c.Delete(draw(t)) },
 			"replace": func(t *rapid.T) {
 				objs := list(t)
-				before := c.storage.items
 				known := map[string]any{}
-				for key, e := range before {
-					known[key] = e.obj
+				for _, key := range c.ListKeys() {
+					known[key], _, _ = c.GetByKey(key)
 				}
 				changes, gone, _ := c.ReplaceAll(objs, fmt.Sprint(rv))
 				for _, txn := range append(changes, gone...) {

@@ -270,11 +270,37 @@ func TestResourceVersionOfTheStore(t *testing.T) {
 func TestDeletedEntriesLetGoOfTheirObjects(t *testing.T) {
 	c := newPodStore()
 	c.Replace([]any{pod("default", "a", "", 1), pod("default", "b", "", 2)}, "2")
-	e := c.storage.items["default/a"]
+	e := &c.storage.shelf.entries[c.storage.shelf.items["default/a"]]
 	c.Delete(pod("default", "a", "", 3))
 	if e.obj != nil {
-		t.Error("the array of the list keeps a deleted object alive")
+		t.Error("the shelf keeps a deleted object alive")
 	}
+}
+
+func TestPlacesOfDeletedEntriesAreUsedAgain(t *testing.T) {
+	c := newPodStore()
+	c.Replace([]any{pod("default", "a", "", 1), pod("default", "b", "", 2)}, "2")
+	for i := range 100 {
+		c.Delete(pod("default", "a", "", 3+i))
+		c.Add(pod("default", "a", "", 3+i))
+	}
+	if got := len(c.storage.shelf.entries); got != 2 {
+		t.Errorf("%d places for two objects", got)
+	}
+	checkIndices(t, c)
+}
+
+func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
+	c := newPodStore()
+	later := pod("default", "a", "node-2", 3)
+	c.Replace([]any{pod("default", "a", "node-1", 1), pod("default", "b", "", 2), later}, "3")
+	if got := c.List(); len(got) != 2 {
+		t.Errorf("lists %v", got)
+	}
+	if got, _, _ := c.GetByKey("default/a"); got != later {
+		t.Errorf("holds %v", got)
+	}
+	checkIndices(t, c)
 }
 
 func TestConcurrentUse(t *testing.T) {

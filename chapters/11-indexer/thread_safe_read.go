@@ -11,11 +11,7 @@ import (
 func (c *ThreadSafeStore) Get(key string) (obj any, exists bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	e, exists := c.items[key]
-	if !exists {
-		return nil, false
-	}
-	return e.obj, true
+	return c.shelf.get(key)
 }
 
 // List returns all objects in any order.
@@ -24,11 +20,7 @@ func (c *ThreadSafeStore) Get(key string) (obj any, exists bool) {
 func (c *ThreadSafeStore) List() []any {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	list := make([]any, len(c.all))
-	for i, e := range c.all {
-		list[i] = e.obj
-	}
-	return list
+	return c.shelf.list()
 }
 
 // ListKeys returns all keys in any order.
@@ -37,11 +29,7 @@ func (c *ThreadSafeStore) List() []any {
 func (c *ThreadSafeStore) ListKeys() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	keys := make([]string, len(c.all))
-	for i, e := range c.all {
-		keys[i] = e.key
-	}
-	return keys
+	return slices.AppendSeq(make([]string, 0, len(c.shelf.items)), maps.Keys(c.shelf.items))
 }
 
 // Index returns the objects that share a value of the named index with obj, which need not be stored itself.
@@ -50,11 +38,11 @@ func (c *ThreadSafeStore) ListKeys() []string {
 func (c *ThreadSafeStore) Index(name string, obj any) ([]any, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	set, err := c.index.findLike(name, obj)
+	places, err := c.index.findLike(name, obj)
 	if err != nil {
 		return nil, err
 	}
-	return objects(set), nil
+	return c.shelf.objects(places), nil
 }
 
 // ByIndex returns the objects under value in the named index.
@@ -63,19 +51,11 @@ func (c *ThreadSafeStore) Index(name string, obj any) ([]any, error) {
 func (c *ThreadSafeStore) ByIndex(name, value string) ([]any, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	set, err := c.index.find(name, value)
+	places, err := c.index.find(name, value)
 	if err != nil {
 		return nil, err
 	}
-	return objects(set), nil
-}
-
-func objects(set map[*entry]struct{}) []any {
-	list := make([]any, 0, len(set))
-	for e := range set {
-		list = append(list, e.obj)
-	}
-	return list
+	return c.shelf.objects(places), nil
 }
 
 // IndexKeys returns the keys of the objects under value in the named index, sorted.
@@ -84,13 +64,13 @@ func objects(set map[*entry]struct{}) []any {
 func (c *ThreadSafeStore) IndexKeys(name, value string) ([]string, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	set, err := c.index.find(name, value)
+	places, err := c.index.find(name, value)
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, 0, len(set))
-	for e := range set {
-		keys = append(keys, e.key)
+	keys := make([]string, 0, len(places))
+	for at := range places {
+		keys = append(keys, c.shelf.entries[at].key)
 	}
 	slices.Sort(keys)
 	return keys, nil

@@ -29,8 +29,7 @@ type ThreadSafeStore struct {
 	probe *probe.Probe
 
 	mu    sync.RWMutex // guards the fields below; innermost
-	items map[string]*entry
-	all   []*entry // the same, for List: to go through a map of pointers costs many times as much; in no order
+	shelf shelf
 	index storeIndex
 	rv    string // of the newest write
 }
@@ -41,7 +40,7 @@ type ThreadSafeStore struct {
 func NewThreadSafeStore(indexers Indexers, p *probe.Probe) *ThreadSafeStore {
 	return &ThreadSafeStore{
 		probe: p,
-		items: map[string]*entry{},
+		shelf: newShelf(nil),
 		index: newStoreIndex(indexers),
 	}
 }
@@ -68,18 +67,16 @@ func (c *ThreadSafeStore) Delete(key string, obj any) (old any, existed bool) {
 // updateLocked expects mu.
 func (c *ThreadSafeStore) updateLocked(key string, obj any) (old any, existed bool) {
 	c.noteLocked(obj)
-	e, existed := c.items[key]
+	at, existed := c.shelf.items[key]
 	if existed {
+		e := &c.shelf.entries[at]
 		old = e.obj
 		e.obj = obj
-		c.index.update(e, old, obj)
+		c.index.update(key, at, old, obj)
 		c.changedLocked(typeModified, key, obj)
 		return old, true
 	}
-	e = &entry{key: key, obj: obj, position: len(c.all)}
-	c.items[key] = e
-	c.all = append(c.all, e)
-	c.index.update(e, nil, obj)
+	c.index.update(key, c.shelf.insert(key, obj), nil, obj)
 	c.changedLocked(typeAdded, key, obj)
 	return nil, false
 }
@@ -87,25 +84,14 @@ func (c *ThreadSafeStore) updateLocked(key string, obj any) (old any, existed bo
 // deleteLocked expects mu.
 func (c *ThreadSafeStore) deleteLocked(key string, obj any) (old any, existed bool) {
 	c.noteLocked(obj)
-	e, existed := c.items[key]
+	at, existed := c.shelf.items[key]
 	if existed {
-		old = e.obj
-		delete(c.items, key)
-		c.all = without(c.all, e)
-		c.index.update(e, old, nil)
-		*e = entry{} // e may lie in the array of a whole list, see Replace: let go of the object, not only of e
+		old = c.shelf.entries[at].obj
+		c.shelf.remove(key, at)
+		c.index.update(key, at, old, nil)
 	}
 	c.changedLocked(typeDeleted, key, obj)
 	return old, existed
-}
-
-// without returns all without e, whose place the last one takes.
-func without(all []*entry, e *entry) []*entry {
-	end := len(all) - 1
-	all[e.position] = all[end]
-	all[e.position].position = e.position
-	all[end] = nil // let go of it
-	return all[:end]
 }
 
 // noteLocked moves the store's resource version to that of obj. A tombstone has none, and leaves it where it is. It
@@ -124,7 +110,7 @@ func (c *ThreadSafeStore) changedLocked(typ, key string, obj any) {
 		return // working out the resource version is not free
 	}
 	_, rv := deltafifo.Identify(obj)
-	c.probe.Event(probe.IndexerUpdated, typ, key, rv, len(c.items))
+	c.probe.Event(probe.IndexerUpdated, typ, key, rv, len(c.shelf.items))
 }
 
 // Bookmark notes that everything up to resourceVersion has been told.
@@ -156,9 +142,9 @@ func (c *ThreadSafeStore) AddIndexers(indexers Indexers) error {
 	if err := c.index.add(indexers); err != nil {
 		return err
 	}
-	for _, e := range c.items {
+	for key, at := range c.shelf.items {
 		for name, indexFunc := range indexers {
-			c.index.updateSingle(name, indexFunc, e, nil, e.obj)
+			c.index.updateSingle(name, indexFunc, key, at, nil, c.shelf.entries[at].obj)
 		}
 	}
 	return nil

@@ -56,41 +56,29 @@ func (c *ThreadSafeStore) Transaction(txns []Transaction) {
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
 // Differs: reports what the replacement changed; upstream compares before it replaces.
 func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (gone []Transaction) {
-	entries := make([]entry, len(txns)) // one allocation; entries of one list tend to live as long as each other
-	items := make(map[string]*entry, len(txns))
-	for i := range txns {
-		entries[i] = entry{key: txns[i].Key, obj: txns[i].Object}
-		items[txns[i].Key] = &entries[i]
-	}
+	now := newShelf(txns)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	previous := c.items
-	c.items = items
-	c.all = make([]*entry, 0, len(items))
+	before := c.shelf
+	c.shelf = now
 	c.rv = resourceVersion
 	c.index.reset()
-	for i := range entries { // not over items: in the order of the list, objects lie close to each other in memory
-		e := &entries[i]
-		if items[e.key] == e { // or a later one of the list has the same key
-			e.position = len(c.all)
-			c.all = append(c.all, e)
-			c.index.update(e, nil, e.obj)
-		}
+	for i := range now.entries { // not over items: in the order of the list, objects lie close to each other in memory
+		e := &now.entries[i]
+		c.index.update(e.key, place(i), nil, e.obj)
 	}
 	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{ResourceVersion: resourceVersion})
-	return compare(previous, items, txns)
+	return compare(&before, &now, txns)
 }
 
 // compare completes txns with what was there before and returns what is there no more.
-func compare(previous, items map[string]*entry, txns []Transaction) (gone []Transaction) {
+func compare(before, now *shelf, txns []Transaction) (gone []Transaction) {
 	for i := range txns {
-		if e, existed := previous[txns[i].Key]; existed {
-			txns[i].Old, txns[i].Existed = e.obj, true
-		}
+		txns[i].Old, txns[i].Existed = before.get(txns[i].Key)
 	}
-	for key, e := range previous {
-		if _, still := items[key]; !still {
-			gone = append(gone, Transaction{Type: TransactionTypeDelete, Key: key, Old: e.obj, Existed: true})
+	for key, at := range before.items {
+		if _, still := now.items[key]; !still {
+			gone = append(gone, Transaction{Type: TransactionTypeDelete, Key: key, Old: before.entries[at].obj, Existed: true})
 		}
 	}
 	slices.SortFunc(gone, func(a, b Transaction) int { return strings.Compare(a.Key, b.Key) })
