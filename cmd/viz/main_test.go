@@ -83,7 +83,7 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp) // Unix
 	t.Setenv("TMP", temp)    // Windows
-	p := start(t)
+	p := start(t, "-flight=off")
 	for path, want := range map[string]string{
 		"/":                   "data-station",
 		"/book/":              "listwatch",
