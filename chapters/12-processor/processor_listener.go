@@ -28,15 +28,21 @@ const (
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: deleteNotification
 // Differs: one type for the three.
 type notification struct {
-	typ             string
+	*label
 	old             any // for modified only
 	obj             any // for deleted, what was deleted or a [deltafifo.DeletedFinalStateUnknown]
 	isInInitialList bool
+}
 
-	// For probes; empty without.
+// label is what the probes say of a notification. Without probes nobody asks for more than the type, and all
+// notifications of a type have the same label.
+type label struct {
+	typ string
 	key string
 	rv  uint64
 }
+
+var labelAdded, labelModified, labelDeleted = &label{typ: added}, &label{typ: modified}, &label{typ: deleted}
 
 // slowHandler is how long a handler may take for one notification before it is counted as slow. Only handlers with
 // more than initialBufferSize notifications waiting are watched.
@@ -202,8 +208,9 @@ func (l *processorListener) call(n *notification) {
 	}
 	began := l.clock.Now()
 	l.handle(n)
-	if l.clock.Since(began) > slowHandler {
+	if took := l.clock.Since(began); took > slowHandler {
 		l.slowCalls.Add(1)
+		l.probe.Text(probe.HandlerSlow, took.String(), n.key, n.rv)
 	}
 }
 

@@ -185,8 +185,10 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 	})
 }
 
-func TestSlowCallsOfAHandlerThatIsBehindAreCounted(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 0)
+		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
 		r := &recorder{sleep: 101 * time.Millisecond}
 		add(t, p, r, ListenerOptions{})
 		p.Start()
@@ -199,10 +201,21 @@ func TestSlowCallsOfAHandlerThatIsBehindAreCounted(t *testing.T) {
 		synctest.Wait()
 		// The second call begins with 1026 or 1025 pending, depending on who comes first, run or pop; the third with
 		// 1025 or 1024.
-		if got := p.Snapshot()[0].SlowCalls; got != 1 && got != 2 {
-			t.Errorf("%d slow calls, want those with more than 1024 pending", got)
+		counted := p.Snapshot()[0].SlowCalls
+		if counted != 1 && counted != 2 {
+			t.Errorf("%d slow calls, want those with more than 1024 pending", counted)
 		}
 		p.Stop()
+		var reported []string
+		records, _ := log.Since(nil, 0, 1_000_000)
+		for _, r := range records {
+			if r.Point == probe.HandlerSlow {
+				reported = append(reported, fmt.Sprint(r.Subject, " ", r.Key, " ", r.RV, " ", r.Text))
+			}
+		}
+		if diff := cmp.Diff([]string{"l1 default/a 2 101ms", "l1 default/a 3 101ms"}[:counted], reported); diff != "" {
+			t.Errorf("reports (-want +got):\n%s", diff)
+		}
 	})
 }
 
@@ -214,7 +227,7 @@ func TestPendingRingIsAQueue(t *testing.T) {
 		for range round % 7 {
 			next++
 			in = append(in, next)
-			ring.write(&notification{rv: uint64(next)})
+			ring.write(&notification{label: &label{rv: uint64(next)}})
 		}
 		for range round % 5 {
 			if n := ring.read(); n != nil {

@@ -64,6 +64,7 @@ const (
 	NextReceived
 	HandlerCalled
 	HandlerReturned
+	HandlerSlow
 	WorkAdded
 	WorkGot
 	WorkDone
@@ -376,6 +377,11 @@ var points = [...]Info{
 		Name: "HandlerReturned", Station: Handler, Op: Mark, Lane: "processorListener.run",
 		Fact: "the handler has returned",
 		Says: "The handler of {subject} is done with {type} {key}.",
+	},
+	HandlerSlow: {
+		Name: "HandlerSlow", Station: Handler, Op: Mark, Lane: "processorListener.run", Anomaly: true,
+		Fact: "the handler has returned and has taken long, while more notifications wait than the pending ring began with",
+		Says: "The handler of {subject} is slow: {text} for {key}.",
 	},
 	WorkAdded: {
 		Name: "WorkAdded", Station: Workqueue, Op: Push, Queue: "workqueue", Args: "len cap", Locked: true,
