@@ -507,7 +507,9 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 		add(t, p, fast, ListenerOptions{Name: "fast"})
 		p.Start()
 		p.OnAdd(pod("a", 1), true)
+		synctest.Wait() // the slow handler has it
 		p.OnUpdate(pod("a", 1), pod("a", 2))
+		synctest.Wait() // pop has it in its hand
 		p.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: pod("a", 2)})
 		time.Sleep(time.Minute)
 		p.Stop()
