@@ -22,7 +22,7 @@ var errNoSystemNamespaces = errors.New("the system's namespaces are not created 
 // systemNamespaces creates the namespaces that everybody counts on: without "default" nothing could be created that
 // does not say where.
 //
-// Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go: (*GenericAPIServer).AddPostStartHook
+// Upstream: k8s.io/apiserver/pkg/server/hooks.go: (*GenericAPIServer).AddPostStartHook
 // Differs: looks once; upstream's controller looks every minute. They cannot be deleted.
 type systemNamespaces struct {
 	// Set by newSystemNamespaces, never changed.

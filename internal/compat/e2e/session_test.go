@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -238,7 +239,11 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	answer, err := io.ReadAll(response.Body) // who leaves before the end may never have been told
 	response.Body.Close()
+	if err != nil || !strings.Contains(string(answer), "too old resource version") {
+		t.Fatalf("got %s, %v", answer, err)
+	}
 	var files []string
 	eventually(t, endsWithin, func() (bool, string) {
 		files, _ = filepath.Glob(filepath.Join(dir, "*"))
