@@ -27,6 +27,14 @@ export function cut(text, n) {
   return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";
 }
 
+// squeeze shortens a name to n characters from its middle: names differ at their ends.
+export function squeeze(name, n) {
+  const all = Array.from(name);
+  if (all.length <= n) return name;
+  const tail = Math.ceil((n - 1) * 0.6);
+  return all.slice(0, n - 1 - tail).join("") + "…" + all.slice(-tail).join("");
+}
+
 // pool makes parent have exactly n children, made by make.
 export function pool(parent, n, make) {
   while (parent.childElementCount > n) parent.lastElementChild.remove();

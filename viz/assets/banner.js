@@ -1,0 +1,38 @@
+// The banner: what has happened to the page itself. The connection's words come before anybody else's.
+
+import { mark, say } from "./dom.js";
+
+const connections = {
+  silent: "The process is stopped, perhaps by a debugger at a breakpoint. The stage shows the moment before; it goes on by itself, without a gap.",
+  reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived, and goes on when the program answers again.",
+};
+const patience = 1500; // ms: a connection that comes back at once is not worth a word
+
+export function newBanner(stage) {
+  const banner = document.querySelector("#banner");
+  let message = "";
+  let quiet = 0;
+  let lost = 0; // when the connection went
+
+  // stage.notice says what is wrong until somebody closes it; what is good to know goes away by itself.
+  stage.notice = (text, calm = false) => {
+    message = text;
+    mark(banner, "calm", calm);
+    clearTimeout(quiet);
+    if (calm) quiet = setTimeout(() => stage.notice(""), 8000);
+    draw(performance.now());
+  };
+
+  function draw(now) {
+    const [word] = stage.connection;
+    if (word !== "reconnecting") lost = 0;
+    else if (lost === 0) lost = now;
+    const gone = connections[word] && (word === "silent" || now - lost > patience);
+    const text = gone ? connections[word] : message;
+    if (banner.hidden !== (text === "")) banner.hidden = text === "";
+    say(banner.querySelector("p"), text);
+  }
+
+  banner.querySelector("button").addEventListener("click", () => stage.notice(""));
+  return { draw };
+}

@@ -1,0 +1,49 @@
+// The pace: how fast a replay runs, and which piece of it again and again.
+
+import { put, say } from "./dom.js";
+import { milliseconds } from "./follow.js";
+
+export function newPace(stage) {
+  const { player } = stage;
+  const $ = (selector) => document.querySelector(selector);
+  let loopFrom = 0;
+
+  stage.setLoop = (range) => {
+    player.loop = range;
+    put($("#loop"), "aria-pressed", String(Boolean(range)));
+    if (range) player.seek(range.from, "playing");
+  };
+
+  function markLoop() {
+    if (player.loop) {
+      loopFrom = 0;
+      return stage.setLoop(null);
+    }
+    if (!loopFrom) {
+      loopFrom = Math.max(1, player.cursor);
+      return stage.tell(`loop from record ${loopFrom}: go to its end and press again`);
+    }
+    const range = { from: Math.min(loopFrom, player.cursor), to: Math.max(loopFrom, player.cursor) };
+    loopFrom = 0;
+    stage.setLoop(range.to > range.from ? range : null);
+  }
+
+  function setSpeed(exponent) {
+    const bounded = Math.min(1, Math.max(-3, Math.round(exponent * 10) / 10));
+    $("#speed").value = bounded;
+    player.speed = 10 ** bounded;
+    const s = player.speed;
+    say($("#speed-text"), s >= 1 ? `${Number(s.toPrecision(2))}×` : `1/${Number((1 / s).toPrecision(2))}×`);
+  }
+
+  $("#speed").addEventListener("input", (event) => setSpeed(Number(event.target.value)));
+  $("#loop").addEventListener("click", markLoop);
+  return {
+    skipped: (ns) => stage.tell(`${milliseconds(ns)} without a record skipped`),
+    keys: [
+      [["+", "="], "faster", () => setSpeed(Number($("#speed").value) + 0.3)],
+      [["-"], "slower", () => setSpeed(Number($("#speed").value) - 0.3)],
+      [["o"], "loop: start, end, off", markLoop],
+    ],
+  };
+}

@@ -1,0 +1,108 @@
+// Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
+
+import { mark, pool, put, say, squeeze, svg } from "./dom.js";
+import { objectKey } from "./fold.js";
+import { shapeOf } from "./tokens.js";
+
+const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
+
+// twin is the double outline of what is followed.
+export function twin() {
+  const g = svg("g", { class: "twin" });
+  g.append(svg("circle", { r: 9.5 }), svg("circle", { r: 13 }));
+  return g;
+}
+
+// shortKey leaves the namespace out where it goes without saying.
+export function shortKey(key) {
+  const name = objectKey(key);
+  return name.startsWith("default/") ? name.slice("default/".length) : name;
+}
+
+export function showShelf(scene, name, shelf) {
+  const station = scene.stations.get(name);
+  scene.text(`${name}.n`, shelf?.n ?? 0);
+  const rows = station.querySelectorAll(".row");
+  const known = shelf?.rows ?? [];
+  const shown = known.slice(-rows.length);
+  const newest = shown.at(-1)?.key;
+  shown.sort((a, b) => (a.key < b.key ? -1 : 1));
+  if (name === "store") scene.store = known;
+  const width = scene.geometry.boxes[name].W;
+  rows.forEach((row, i) => {
+    const object = shown[i];
+    mark(row, "empty", !object);
+    mark(row, "newest", Boolean(object) && object.key === newest);
+    mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
+    mark(row, "followed", Boolean(object) && scene.followed(object));
+    put(row, "data-key", object ? objectKey(object.key) : "");
+    const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 7.6);
+    say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : "");
+    say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
+  });
+}
+
+// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit.
+export function showPipe(scene, el, queue, expected) {
+  if (!el) return;
+  const name = el.dataset.queue;
+  const cap = queue?.cap ?? expected ?? 0;
+  const len = queue?.len ?? 0;
+  put(el, "data-len", len);
+  put(el, "data-cap", cap);
+  const g = scene.geometry.pipes[name];
+  if (el.classList.contains("handshake")) {
+    mark(el, "met", len > 0);
+    return;
+  }
+  put(el, "aria-label", cap > 0 ? `${name}: ${len} of ${cap}` : `${name}: ${len}`);
+  mark(el, "full", cap > 0 && len >= cap);
+  const number = el.querySelector(".num");
+  if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));
+  const slotted = cap > 0 && cap <= scene.geometry.maxSlots;
+  showSlots(el, g, slotted ? cap : 0);
+  const fit = slotted ? cap : Math.floor(g.W / 15);
+  const step = slotted ? g.W / cap : 15;
+  const tokens = len <= fit ? (queue?.tokens ?? []) : [];
+  showHeld(scene, el, g, tokens, step, leftward.has(name));
+  const fill = el.querySelector(".fill");
+  const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
+  put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
+  put(fill, "x", leftward.has(name) ? g.X + 2 : g.X + g.W - 2 - width);
+}
+
+function showSlots(el, g, n) {
+  const slots = el.querySelector(".slots");
+  if (slots.childElementCount === n) return;
+  slots.replaceChildren();
+  const width = g.W / n;
+  for (let i = 0; i < n; i++) {
+    slots.append(svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H }));
+  }
+}
+
+function showHeld(scene, el, g, tokens, step, left) {
+  const size = Math.min(g.H - 1, Math.max(8, step * 1.25));
+  const held = pool(el.querySelector(".held"), tokens.length, () => svg("use"));
+  tokens.forEach((token, i) => {
+    const middle = (i + 0.5) * step;
+    const x = left ? g.X + middle : g.X + g.W - middle;
+    put(held[i], "href", `#token-${shapeOf(token.type)}`);
+    put(held[i], "x", (x - size / 2).toFixed(1));
+    put(held[i], "y", (g.Y + (g.H - size) / 2).toFixed(1));
+    put(held[i], "width", size.toFixed(1));
+    put(held[i], "height", size.toFixed(1));
+    put(held[i], "data-key", objectKey(token.key));
+    mark(held[i], "followed", scene.followed(token));
+  });
+  const followed = tokens.flatMap((token, i) => (scene.followed(token) ? [i] : []));
+  let rings = el.querySelector(".rings");
+  if (!rings && followed.length === 0) return;
+  if (!rings) el.append((rings = svg("g", { class: "rings" })));
+  const twins = pool(rings, followed.length, twin);
+  followed.forEach((i, n) => {
+    const middle = (i + 0.5) * step;
+    const x = left ? g.X + middle : g.X + g.W - middle;
+    put(twins[n], "transform", `translate(${x.toFixed(1)} ${g.Y + g.H / 2}) scale(${(size / 20).toFixed(2)})`);
+  });
+}

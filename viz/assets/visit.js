@@ -1,0 +1,110 @@
+// Visits: links to a moment, and recordings that are dropped onto the page.
+
+import { newState } from "./fold.js";
+import { linkTo, misfit, readLink, readRecording } from "./recording.js";
+import { newTape } from "./tape.js";
+
+export function newVisit(stage) {
+  const { player, follow, timeline, fold } = stage;
+  const $ = (selector) => document.querySelector(selector);
+
+  // stage.arrive goes to where the address says, or to the beginning of a recording.
+  stage.arrive = async (recorded) => {
+    if (player.moved) return; // somebody was faster
+    const link = readLink(location.hash);
+    if (link) return visit(link);
+    if (!recorded) return;
+    await player.seek(player.oldest);
+    player.play();
+  };
+
+  async function visit(link) {
+    const problem = misfit(link, { ...stage.shown, oldest: player.oldest, head: player.head });
+    if (problem) return stage.notice(problem);
+    await player.seek(link.at);
+    if (link.key || link.rv) follow.set(link.key, link.rv);
+  }
+
+  async function copyLink() {
+    const href = linkTo({ ...stage.shown, cursor: player.cursor, follow });
+    if (!stage.source && !stage.shown.recording) return stage.notice("This browser gives no name to a recording on a page that is neither local nor encrypted, so there is no link to it.");
+    window.history.replaceState(null, "", href);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      stage.tell("link copied");
+    } catch {
+      stage.tell("the link stands in the address bar");
+    }
+  }
+
+  stage.openRecording = async (file) => {
+    try {
+      const recording = await readRecording(file, fold.infos);
+      leave(recording.hash);
+      lay(recording);
+      explain(recording.header);
+      const link = readLink(location.hash);
+      if (link?.recording && link.recording === recording.hash) return visit(link);
+      await player.seek(player.oldest);
+      player.play();
+    } catch (problem) {
+      stage.notice(`${file.name}: ${problem.message}`);
+    }
+  };
+
+  // leave lets go of the running program.
+  function leave(name) {
+    stage.feed.close();
+    stage.forget();
+    stage.source = null;
+    stage.shown = { log: "", recording: name };
+    stage.connection = ["live", ""];
+    $("#create-pod").parentElement.hidden = true;
+    follow.clear();
+  }
+
+  // lay puts the records of a recording where those of the program were, with a picture every now and then.
+  function lay({ header, records }) {
+    const tape = newTape(fold, null);
+    const state = header.keyframe ?? newState();
+    if (!header.keyframe && records[0].seq > 1) state.seq = records[0].seq - 1;
+    player.oldest = state.seq;
+    tape.put(records);
+    tape.keep(state, true);
+    for (let i = 0; i < records.length; i += 512) {
+      fold.apply(state, records.slice(i, i + 512));
+      tape.keep(state);
+    }
+    timeline.clear();
+    timeline.add(records);
+    stage.reset(tape, state, true);
+  }
+
+  function explain(header) {
+    const old = header.points && header.points !== document.body.dataset.points;
+    if (old) return stage.notice("This recording was written by another version of the program; what has changed since may be shown wrongly.");
+    const why = header.reason ? `Why: ${header.reason} ` : "";
+    stage.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to return to the program.`, true);
+  }
+
+  let over = 0;
+  document.addEventListener("dragover", (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    $("#drop").hidden = false;
+    clearTimeout(over);
+    over = setTimeout(() => ($("#drop").hidden = true), 300);
+  });
+  document.addEventListener("drop", (event) => {
+    if (event.dataTransfer.files.length === 0) return;
+    event.preventDefault();
+    $("#drop").hidden = true;
+    stage.openRecording(event.dataTransfer.files[0]);
+  });
+  window.addEventListener("hashchange", () => {
+    const link = readLink(location.hash);
+    if (link) visit(link);
+  });
+  $("#link").addEventListener("click", copyLink);
+  return { keys: [[["s"], "copy a link to this moment", copyLink]] };
+}
