@@ -86,6 +86,10 @@ func (u *UI) startOf(r *http.Request) (uint64, error) {
 func (f *feed) stream(ctx context.Context, u *UI) {
 	ticker := u.config.Clock.NewTicker(framePeriod)
 	defer ticker.Stop()
+	if _, ok := f.log.Since(f.batch[:0], f.seq, 0); !ok {
+		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
+		return
+	}
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return
 	}

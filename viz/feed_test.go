@@ -185,7 +185,6 @@ func TestAFeedThatTheLogHasOverrunIsGone(t *testing.T) {
 		s := newStand(t, 8, Config{})
 		s.append(20)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
-		next(t, in) // connected
 		m, _ := next(t, in)
 		want(t, m, "gone", "3")
 		if m.data != `{"oldest":13,"last":20}` {
@@ -211,9 +210,13 @@ func TestASequenceNumberOfTheFutureIsGone(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(2)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
-		next(t, in)
 		m, _ := next(t, in)
 		want(t, m, "gone", "3")
+		if m, ok := next(t, in); ok {
+			t.Errorf("after gone: got %v, want the end", m)
+		}
+		m, _ = next(t, bufio.NewReader(s.get(t, "/viz/events?since=2", "").Body))
+		want(t, m, "bookmark", "2") // the newest is not the future
 	})
 }
 
