@@ -66,7 +66,7 @@ export function newHands(stage) {
       [["Home"], "to the start", () => player.seek(player.oldest)],
       [["End"], "to the end, live", () => player.live()],
       [["f"], "follow the marked object, or no longer", () => toggleFollow(follow.has() ? "" : marked())],
-      [["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"], "… 0: the first ten stations", (event) => scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus()],
+      [["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"], "to 0: the first ten stations", (event) => scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus()],
       [["c"], "create a pod", press("#create-pod")],
       [["m"], "modify the marked pod", press("#change-pod")],
       [["d"], "delete it", press("#delete-pod")],
