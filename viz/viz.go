@@ -13,6 +13,7 @@ import (
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
+	"listwatch/internal/rules"
 )
 
 // framePeriod is how often the log is folded and a feed is written: two frames of a 60 Hz screen, and few enough
@@ -25,6 +26,8 @@ type Config struct {
 	Log *probe.Log
 	// Snapshot returns the components' own Snapshots as something that marshals to JSON; nil: /viz/state is 404.
 	Snapshot func() any
+	// Rules keeps the ten promises checked on the log; nil: /viz/rules is 404.
+	Rules *rules.Monitor
 	// World holds the watchers made from the page; nil: they cannot be made.
 	World World
 	// API answers every path that is not the page's, as a kube-apiserver would; nil: 404.
@@ -98,6 +101,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/trace", u.serveTrace)
 	router.Get("/viz/points", servePoints)
 	router.Get("/viz/state", u.serveState)
+	router.Get("/viz/rules", u.serveRules)
 	router.Get("/viz/watchers", u.listWatchers)
 	router.Post("/viz/watchers", u.addWatcher)
 	router.Delete("/viz/watchers/{id}", u.removeWatcher)
@@ -140,6 +144,16 @@ func (u *UI) serveState(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, u.config.Snapshot())
+}
+
+// serveRules says how the ten promises stand, and which records have broken one.
+func (u *UI) serveRules(w http.ResponseWriter, _ *http.Request) {
+	if u.config.Rules == nil {
+		writeStatus(w, http.StatusNotFound, "nobody checks this log")
+		return
+	}
+	u.config.Rules.Look()
+	writeJSON(w, http.StatusOK, u.config.Rules.Report())
 }
 
 // pointInfo is one row of the table of points, as the page's fold reads it.

@@ -15,6 +15,7 @@ import (
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 	"listwatch/internal/routine"
+	"listwatch/internal/rules"
 	"listwatch/viz"
 )
 
@@ -67,6 +68,7 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 		}
 	}
 	recording.Load(config.Log, records)
+	config.Rules = rules.NewMonitor(config.Log)
 	if header.Points != "" && header.Points != recording.PointsHash() {
 		fmt.Fprintf(stderr, "viz: %s was written by another version of this program; what has changed since may be shown wrongly\n", o.replay)
 	}

@@ -18,6 +18,7 @@ import (
 	"listwatch/internal/etcdnode"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
+	"listwatch/internal/rules"
 	"listwatch/viz"
 )
 
@@ -50,6 +51,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	if err != nil {
 		return err
 	}
+	promises := rules.NewMonitor(log)
 	ui, err := newUI(o, listener, viz.Config{
 		Log:      log,
 		Snapshot: func() any { return p.Snapshot() },
@@ -57,6 +59,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 		API:      p.Server.Handler(),
 
 		AdvanceClock: clk.advance(),
+		Rules:        promises,
 	})
 	if err != nil {
 		return err
@@ -71,6 +74,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	}
 	front := &front{listener: listener, handler: ui, fail: fail}
 	group.Go(ctx, "viz.ui", ui.Run)
+	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
 	startFlight(ctx, &group, o, log, ui, stderr)
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run) })
 

@@ -79,6 +79,15 @@ func (c *Checker) Apply(records []probe.Record) []Breach {
 	return breaches
 }
 
+// skip passes over the records up to seq: they have left the log. What they said may explain everything.
+func (c *Checker) skip(seq uint64) {
+	if seq > c.seq {
+		c.gap = true
+		c.seq = seq
+		clear(c.resources)
+	}
+}
+
 // of returns the state of every rule for a resource, in the order of [All].
 func (c *Checker) of(resource string) []checking {
 	rules, ok := c.resources[resource]
@@ -89,16 +98,6 @@ func (c *Checker) of(resource string) []checking {
 		c.resources[resource] = rules
 	}
 	return rules
-}
-
-// argOf returns the arg of that name, 0 if the point has none.
-func argOf(r *probe.Record, name string) int {
-	for i, known := range r.Point.Info().ArgNames() {
-		if known == name {
-			return r.Args[i]
-		}
-	}
-	return 0
 }
 
 const (

@@ -9,14 +9,21 @@ import (
 // opaqueVersions is rule 7. Who asks only for what it was given does not reckon with versions. The cacher's own reflector
 // stands in the server, and keeps the rule as well.
 type opaqueVersions struct {
-	given map[string]map[uint64]bool // by reflector: what it asked for last, and what it was given since
+	reflectors map[string]*asker
+}
+
+// asker is one reflector: what it asked for last, and what it was given since. Of the versions that it was given, the newest
+// two generations are kept; of an older one nothing is said.
+type asker struct {
+	given, before map[uint64]bool
+	floor         uint64 // below it, versions have been forgotten
 }
 
 func (o *opaqueVersions) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.ReflectorListed, probe.ReflectorSynced, probe.ReflectorReceived:
-		if given := o.given[r.Subject]; given != nil {
-			given[r.RV] = true
+		if asker := o.reflectors[r.Subject]; asker != nil {
+			asker.give(r.RV)
 		}
 	case probe.ReflectorWatching:
 		return o.asks(r)
@@ -24,13 +31,23 @@ func (o *opaqueVersions) check(r *probe.Record) string {
 	return ""
 }
 
-func (o *opaqueVersions) asks(r *probe.Record) string {
-	if o.given == nil {
-		o.given = map[string]map[uint64]bool{}
+func (a *asker) give(rv uint64) {
+	if len(a.given) >= maxSettled {
+		for forgotten := range a.before {
+			a.floor = max(a.floor, forgotten)
+		}
+		a.before, a.given = a.given, map[uint64]bool{}
 	}
-	given := o.given[r.Subject]
-	o.given[r.Subject] = map[uint64]bool{r.RV: true}
-	if r.RV == 0 || given == nil || given[r.RV] { // given nil: nothing is known of it yet
+	a.given[rv] = true
+}
+
+func (o *opaqueVersions) asks(r *probe.Record) string {
+	if o.reflectors == nil {
+		o.reflectors = map[string]*asker{}
+	}
+	asks := o.reflectors[r.Subject]
+	o.reflectors[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
+	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] { // asks nil: nothing is known of it yet
 		return ""
 	}
 	return fmt.Sprintf("%s asks for %d, which nobody gave it", r.Subject, r.RV)
@@ -44,6 +61,7 @@ type storeFirst struct {
 	stored   map[string]uint64            // by key: the newest version that the store has had
 	replaced bool                         // the store was replaced as a whole: what came with that is not known
 	told     map[string]map[string]uint64 // by listener and key: the newest version its handler was called with
+	deleted  settled                      // keys that the store no longer holds
 }
 
 func (s *storeFirst) check(r *probe.Record) string {
@@ -57,6 +75,9 @@ func (s *storeFirst) check(r *probe.Record) string {
 			return ""
 		}
 		s.stored[r.Key] = max(s.stored[r.Key], r.RV)
+		if r.Type == "Deleted" || r.Type == deleted {
+			s.forget(s.deleted.add(r.Key))
+		}
 	case probe.ListenerAdded, probe.ListenerRemoved:
 		delete(s.told, r.Subject)
 	case probe.HandlerCalled:
@@ -65,6 +86,19 @@ func (s *storeFirst) check(r *probe.Record) string {
 		}
 	}
 	return ""
+}
+
+// forget drops what is known of an object that was deleted long ago. What was not seen to be stored may from then on have
+// been so.
+func (s *storeFirst) forget(key string) {
+	if key == "" {
+		return
+	}
+	s.fromStart = false
+	delete(s.stored, key)
+	for _, told := range s.told {
+		delete(told, key)
+	}
 }
 
 func (s *storeFirst) call(r *probe.Record) string {
@@ -114,7 +148,7 @@ func (b *backpressure) check(r *probe.Record) string {
 	if b.capacities == nil {
 		b.capacities = map[channel]int{}
 	}
-	length, capacity := argOf(r, "len"), argOf(r, "cap")
+	length, capacity := r.Args[0], r.Args[1] // "len cap", as every point of a queue declares
 	which := channel{r.Subject, info.Queue}
 	before, known := b.capacities[which]
 	b.capacities[which] = capacity

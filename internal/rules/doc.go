@@ -7,6 +7,8 @@
 //	checker := rules.New()
 //	breaches := checker.Apply(records)
 //
+// A [Monitor] does that on a log which grows, for as long as it does.
+//
 // What a log cannot show is whether a watcher has seen everything that it should, because the log does not say what
 // a selector would have matched. For that there is [History]: a test that writes also tells the History, and
 // compares it with what a watcher saw.
@@ -17,5 +19,6 @@
 //
 // # Concurrency
 //
-// Nothing in the package is safe for concurrent use, and nothing starts goroutines.
+// A [Monitor] may be used from any goroutine; nothing else may, and nothing starts goroutines. What a checker remembers is
+// bounded: by what is there now (watchers, objects), and by [maxSettled] things that are settled.
 package rules

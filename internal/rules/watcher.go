@@ -44,16 +44,22 @@ func (h *honestBookmarks) promise(r *probe.Record) string {
 // eventTypes is rule 5, as far as one stream shows it: what is added was not there, what is changed or deleted was. Of
 // an object that a watch has not mentioned yet nothing is known.
 type eventTypes struct {
-	present map[string]map[string]bool // by watcher and key
+	present map[string]*presence // by watcher
+}
+
+// presence is what one watcher was told of: which objects are there for it, and which were deleted lately.
+type presence struct {
+	present map[string]bool // by key
+	deleted settled
 }
 
 func (e *eventTypes) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
 		if e.present == nil {
-			e.present = map[string]map[string]bool{}
+			e.present = map[string]*presence{}
 		}
-		e.present[r.Subject] = map[string]bool{}
+		e.present[r.Subject] = &presence{present: map[string]bool{}}
 	case probe.WatcherRemoved:
 		delete(e.present, r.Subject)
 	case probe.ResultSent:
@@ -63,17 +69,33 @@ func (e *eventTypes) check(r *probe.Record) string {
 }
 
 func (e *eventTypes) sent(r *probe.Record) string {
-	present := e.present[r.Subject]
-	if present == nil || r.Type == bookmark {
+	told := e.present[r.Subject]
+	if told == nil || r.Type == bookmark {
 		return ""
 	}
-	was, known := present[r.Key]
-	present[r.Key] = r.Type != deleted
+	was, known := told.present[r.Key]
+	told.present[r.Key] = r.Type != deleted
+	if r.Type == deleted {
+		told.forget(told.deleted.add(r.Key))
+	}
+	if len(told.present) > maxFollowed {
+		delete(e.present, r.Subject)
+	}
 	if known && was == (r.Type == "ADDED") {
 		return fmt.Sprintf("%s is sent %s, and the object was there for it before: %v", r.Subject, object(r), was)
 	}
 	return ""
 }
+
+// forget drops an object that was deleted long ago, unless it is there again.
+func (p *presence) forget(key string) {
+	if key != "" && !p.present[key] {
+		delete(p.present, key)
+	}
+}
+
+// maxFollowed is how many objects one watcher is followed with.
+const maxFollowed = 1 << 15
 
 // maxUnread is how many events of a watcher are remembered until its server reports that it took them. A watcher whose
 // reader reports nothing is not followed for longer.
@@ -131,7 +153,7 @@ func (w *wire) pair() string {
 
 // inOrder is rule 9, as far as one stream shows it; [History] shows whether something is missing.
 type inOrder struct {
-	watchers map[string]*probe.Record // the newest event
+	watchers map[string]*probe.Record // the newest event of each
 }
 
 func (o *inOrder) check(r *probe.Record) string {
@@ -146,11 +168,16 @@ func (o *inOrder) check(r *probe.Record) string {
 			o.watchers = map[string]*probe.Record{}
 		}
 		last := o.watchers[r.Subject]
-		copied := *r
-		o.watchers[r.Subject] = &copied
+		if last == nil {
+			first := *r
+			o.watchers[r.Subject] = &first
+			return ""
+		}
+		before := *last
+		*last = *r
 		// The initial state is at one version, and so are the events of one transaction: of one object there is one.
-		if last != nil && (r.RV < last.RV || r.RV == last.RV && r.Key == last.Key) {
-			return fmt.Sprintf("%s is sent %s after %s", r.Subject, object(r), object(last))
+		if r.RV < before.RV || r.RV == before.RV && r.Key == before.Key {
+			return fmt.Sprintf("%s is sent %s after %s", r.Subject, object(r), object(&before))
 		}
 	}
 	return ""
