@@ -67,6 +67,7 @@ type Info struct {
 	Args    string // names of the args, separated by spaces; they become the station's (or the subject's) variables
 	Lane    string // the goroutine that reports it, by its routine name; "" if several may
 	Locked  bool   // reported under a lock: the world is never held here
+	Passes  string // why the world is never held here although no lock is in sight; "" if it can be
 	Anomaly bool   // always drawn singly, never merged
 	Fact    string // what is true at this moment
 	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in

@@ -32,6 +32,8 @@ type Log struct {
 	clock clock.PassiveClock
 	start time.Time
 
+	gate Gate // behind every record; open, unless somebody holds the world
+
 	mu      sync.Mutex // guards the fields below; innermost everywhere: no other lock is taken while it is held
 	records []Record   // a ring: record seq lies in slot (seq-1) % len
 	first   uint64     // sequence number of the first record there ever was: 1, unless another run's are replayed
@@ -68,6 +70,9 @@ func (l *Log) Replay(r Record) {
 	l.records[(l.next-1)%uint64(len(l.records))] = r
 	l.next++
 }
+
+// Gate returns the gate at which the goroutines stand that report to this log.
+func (l *Log) Gate() *Gate { return &l.gate }
 
 // Last returns the sequence number of the newest record, 0 if there is none.
 func (l *Log) Last() uint64 {

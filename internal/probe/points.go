@@ -85,8 +85,9 @@ var points = [...]Info{
 	},
 	PredicateChosen: {
 		Name: "PredicateChosen", Station: HTTP, Op: Mark,
-		Fact: "the registry has turned selectors, namespace and name into one key and one predicate",
-		Says: "The registry watches {text}.",
+		Passes: "whoever only reads is never held",
+		Fact:   "the registry has turned selectors, namespace and name into one key and one predicate",
+		Says:   "The registry watches {text}.",
 	},
 	TxnCommitted: {
 		Name: "TxnCommitted", Station: Etcd, Op: Mark,
@@ -100,8 +101,9 @@ var points = [...]Info{
 	},
 	RangeRead: {
 		Name: "RangeRead", Station: Etcd, Op: Mark, Args: "n",
-		Fact: "one range of keys was read at one revision",
-		Says: "etcd reads {n} keys at revision {rv}.",
+		Passes: "whoever only reads is never held",
+		Fact:   "one range of keys was read at one revision",
+		Says:   "etcd reads {n} keys at revision {rv}.",
 	},
 	WatchChanOpened: {
 		Name: "WatchChanOpened", Station: Etcd3, Op: Open, Opens: "watchchan",
@@ -170,8 +172,9 @@ var points = [...]Info{
 	},
 	ListServed: {
 		Name: "ListServed", Station: Store, Op: Mark, Args: "n",
-		Fact: "a list was answered from the cache",
-		Says: "A list of {n} objects is served from the cache at {rv}.",
+		Passes: "whoever only reads is never held",
+		Fact:   "a list was answered from the cache",
+		Says:   "A list of {n} objects is served from the cache at {rv}.",
 	},
 	CacherReady: {
 		Name: "CacherReady", Station: Incoming, Op: Mark, Args: "generation", Locked: true,
@@ -325,8 +328,9 @@ var points = [...]Info{
 	},
 	Distributed: {
 		Name: "Distributed", Station: Processor, Op: Mark, Args: "listeners",
-		Fact: "the notification was handed to every listener concerned",
-		Says: "{type} {key} is handed to {listeners} listeners.",
+		Passes: "the informer holds deltasMu while it distributes",
+		Fact:   "the notification was handed to every listener concerned",
+		Says:   "{type} {key} is handed to {listeners} listeners.",
 	},
 	ListenerAdded: {
 		Name: "ListenerAdded", Station: Listener, Op: Open, Opens: "listener", Locked: true,
@@ -340,8 +344,9 @@ var points = [...]Info{
 	},
 	AddSent: {
 		Name: "AddSent", Station: Listener, Op: Send, Queue: "add", Args: "len cap",
-		Fact: "pop has the notification: an unbuffered hand-over",
-		Says: "{type} {key} is handed to {subject}.",
+		Passes: "the processor holds mu while it hands around",
+		Fact:   "pop has the notification: an unbuffered hand-over",
+		Says:   "{type} {key} is handed to {subject}.",
 	},
 	AddReceived: {
 		Name: "AddReceived", Station: Listener, Op: Recv, Queue: "add", Args: "len cap", Lane: "processorListener.pop",

@@ -57,7 +57,8 @@ func (p *Probe) ID() string {
 }
 
 // At reports a moment about the object key at resource version rv. Either may be zero. What args mean is declared
-// with the point, in [Info.Args]; at most four are kept. At never blocks and never allocates.
+// with the point, in [Info.Args]; at most four are kept. At never allocates, and never blocks unless somebody holds the
+// world, see [Gate].
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	if p != nil { // so small that it is inlined: off, a report costs this comparison
 		p.report(point, "", "", key, rv, args)
@@ -84,6 +85,9 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: key, RV: rv, Text: text}
 	copy(r.Args[:], args)
 	p.log.append(&r)
+	if p.log.gate.closed.Load() { // nobody holds the world: a load is all it costs
+		p.log.gate.wait(r)
+	}
 }
 
 // Probed is implemented by values that others report on: a WatchServer knows its watcher only as a

@@ -1,0 +1,201 @@
+package probe
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The moment
+// itself is written down before, so the picture shows where everybody stands; and because real goroutines really stop,
+// what is behind them fills up as it would behind any slow one.
+//
+//	            open            closed at station "watcher"                 the world is held
+//	sender      ──●──►  queue   ──●──►  queue [▮▮▮▮▮▮▮▮▮▮]  10/10           ──●┃
+//	receiver    ──●──►          ──●┃    stands at InputReceived             ──●┃
+//
+// There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.
+// [Gate.Close] closes it for one station, or one subject there: only those stop who take something out of a queue or act
+// at the station. Whoever brings something there belongs to the station before and is stopped by the full queue, not by
+// the gate.
+//
+// Nobody is ever held at a point that is reported under a lock ([Info].Locked), or that passes for another reason
+// ([Info].Passes), and no request that only reads is: whoever looks at a held world is not part of it.
+//
+// The zero value is open. All methods are safe for concurrent use.
+type Gate struct {
+	closed  atomic.Bool   // somebody may have to be held; written under mu, and all that an open gate costs
+	changes atomic.Uint64 // counts what [Gate.State] would show
+
+	mu      sync.Mutex // guards the fields below; nothing is called while it is held
+	world   bool       // held as a whole
+	ended   bool       // open for good
+	gates   []Selector // closed, whatever the world is
+	opened  []Selector // open, although the world is held
+	waiting []*waiter  // in the order in which they came
+}
+
+// waiter is one goroutine that stands at the gate.
+type waiter struct {
+	record  Record
+	since   time.Time     // on the wall: the world's clock may stand
+	passed  chan struct{} // closed, once, by who lets it go, under Gate.mu; nothing is sent
+	callers []uintptr
+}
+
+// Selector says which of the moments at a station; what is empty matches everything.
+type Selector struct {
+	Station  Station `json:"station,omitempty"`
+	Resource string  `json:"resource,omitempty"`
+	Subject  string  `json:"subject,omitempty"`
+}
+
+func (s Selector) matches(r *Record) bool {
+	return (s.Station == "" || s.Station == r.Point.Info().Station) &&
+		(s.Resource == "" || s.Resource == r.Resource) &&
+		(s.Subject == "" || s.Subject == r.Subject)
+}
+
+// Hop says who is to pass one point: those selected, and of them those concerned with an object or a version.
+type Hop struct {
+	Selector
+	Key string // in either half's form; "": any
+	RV  uint64 // 0: any
+}
+
+func (h Hop) matches(r *Record) bool {
+	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
+}
+
+// Holdable reports whether anybody can be held at the point.
+func (p Point) Holdable() bool {
+	info := p.Info()
+	return !info.Locked && info.Passes == ""
+}
+
+// onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then flows in
+// it is held like everything else.
+func onlyLooks(r *Record) bool {
+	return (r.Point == RequestReceived || r.Point == RequestAnswered) && strings.HasPrefix(r.Text, "GET ")
+}
+
+// Hold closes the gate for the whole world, stations that were opened on their own included.
+func (g *Gate) Hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.world, g.opened = true, nil
+	g.changedLocked()
+}
+
+// Release opens the gate for everybody.
+func (g *Gate) Release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.world, g.opened, g.gates = false, nil, nil
+	g.changedLocked()
+}
+
+// Close closes the gate for what s selects.
+func (g *Gate) Close(s Selector) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.opened = without(g.opened, s)
+	g.gates = append(without(g.gates, s), s)
+	g.changedLocked()
+}
+
+// Open opens the gate for what s selects, also while the world is held: then that station runs on its own.
+func (g *Gate) Open(s Selector) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gates = without(g.gates, s)
+	if g.world {
+		g.opened = append(without(g.opened, s), s)
+	}
+	g.changedLocked()
+}
+
+// End opens the gate for good: from now on nobody is held any more, whatever is asked. For the end of the program.
+func (g *Gate) End() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	g.changedLocked()
+}
+
+// Step lets everybody go who is held now and whom hop selects, and returns how many that were. Each passes exactly one
+// point: the gate stays closed, and holds it at the next one.
+func (g *Gate) Step(hop Hop) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := len(g.waiting)
+	g.letGoLocked(hop.matches)
+	return before - len(g.waiting)
+}
+
+// wait returns when whoever has reported r may go on. r is written down already.
+func (g *Gate) wait(r Record) {
+	if !r.Point.Holdable() || onlyLooks(&r) {
+		return
+	}
+	if w := g.enter(r); w != nil {
+		<-w.passed
+	}
+}
+
+// enter returns what to wait for, nil for nothing.
+func (g *Gate) enter(r Record) *waiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.holdsLocked(&r) {
+		return nil
+	}
+	w := &waiter{record: r, since: time.Now(), passed: make(chan struct{}), callers: make([]uintptr, 48)}
+	w.callers = w.callers[:runtime.Callers(callersOfAt, w.callers)]
+	g.waiting = append(g.waiting, w)
+	g.changes.Add(1)
+	return w
+}
+
+// holdsLocked expects mu.
+func (g *Gate) holdsLocked(r *Record) bool {
+	selected := func(s Selector) bool { return s.matches(r) }
+	switch {
+	case g.ended:
+		return false
+	case r.Point.Info().Op != Send && slices.ContainsFunc(g.gates, selected):
+		return true
+	}
+	return g.world && !slices.ContainsFunc(g.opened, selected)
+}
+
+// changedLocked lets go whom the gate does not hold any more. It expects mu.
+func (g *Gate) changedLocked() {
+	g.closed.Store(!g.ended && (g.world || len(g.gates) > 0))
+	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
+}
+
+// letGoLocked expects mu.
+func (g *Gate) letGoLocked(wanted func(*Record) bool) {
+	g.changes.Add(1)
+	stay := g.waiting[:0]
+	for _, w := range g.waiting {
+		if wanted(&w.record) {
+			close(w.passed)
+		} else {
+			stay = append(stay, w)
+		}
+	}
+	clear(g.waiting[len(stay):])
+	g.waiting = stay
+}
+
+// Changes returns a number that is another one whenever [Gate.State] may be.
+func (g *Gate) Changes() uint64 { return g.changes.Load() }
+
+func without(list []Selector, s Selector) []Selector {
+	return slices.DeleteFunc(slices.Clone(list), func(each Selector) bool { return each == s })
+}

@@ -1,0 +1,120 @@
+package worldclock
+
+import (
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Moving the clock by hand stops at every timer on the way, so that whoever waited for it can act, and set the next one,
+// before the time goes on.
+const (
+	settleTime   = time.Millisecond // how long a stop is
+	settleBudget = time.Second      // for all stops of one move; then they are as short as can be
+)
+
+// Advance moves the clock on by d, whether it runs or stands, and returns when it is there. Everything due on the way fires
+// in order, each timer at its own time.
+func (c *Clock) Advance(d time.Duration) {
+	c.moves.Lock()
+	defer c.moves.Unlock()
+	c.moveTo(c.Now().Add(d))
+}
+
+// AdvanceToNext moves the clock to the next timer and fires it. It returns what fired; ok is false if there was nothing.
+func (c *Clock) AdvanceToNext() (next Due, ok bool) {
+	c.moves.Lock()
+	defer c.moves.Unlock()
+	due := c.Upcoming(1)
+	if len(due) == 0 {
+		return Due{}, false
+	}
+	c.moveTo(due[0].At)
+	return due[0], true
+}
+
+// moveTo expects moves.
+func (c *Clock) moveTo(target time.Time) {
+	c.setMoving(true)
+	defer c.setMoving(false)
+	began := time.Now()
+	for c.stopBefore(target) {
+		if time.Since(began) < settleBudget {
+			time.Sleep(settleTime)
+		} else {
+			runtime.Gosched()
+		}
+	}
+}
+
+func (c *Clock) setMoving(moving bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moving = moving
+	c.reframeLocked()
+}
+
+// stopBefore takes the clock to the next timer before target, or to target, and reports whether target is still ahead.
+func (c *Clock) stopBefore(target time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stop := target
+	if next := c.timers.next(); next != nil && next.when.Before(target) {
+		stop = next.when
+	}
+	if now := c.Now(); stop.Before(now) { // something was due already, or the target has passed
+		stop = now
+	}
+	c.frame.Store(&frame{world: stop, wall: time.Now()})
+	c.fireLocked(stop)
+	return stop.Before(target)
+}
+
+// Due is a timer that is going to fire.
+type Due struct {
+	At   time.Time     // in the world
+	In   time.Duration // of the world's time
+	Who  string        // the function that set it: "pipeline.(*Demo).Run"
+	Line string        // where: "demo.go:42"
+}
+
+// Upcoming returns the next timers, at most n, the first one first.
+func (c *Clock) Upcoming(n int) []Due {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Now()
+	all := slices.Clone(c.timers)
+	slices.SortStableFunc(all, func(a, b *timer) int { return a.when.Compare(b.when) })
+	due := []Due{}
+	for _, t := range all[:min(n, len(all))] {
+		who, line := describe(t.maker)
+		due = append(due, Due{At: t.when, In: t.when.Sub(now), Who: who, Line: line})
+	}
+	return due
+}
+
+// describe names a place in the program.
+func describe(pc uintptr) (who, line string) {
+	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	who = path.Base(frame.Function)
+	who = strings.TrimLeft(who, "0123456789-") // of the chapter's folder
+	return who, filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)
+}
+
+// State is what a clock says of itself.
+type State struct {
+	Now    time.Time
+	Speed  float64
+	Paused bool
+}
+
+// State returns the clock's state.
+func (c *Clock) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return State{Now: c.Now(), Speed: c.speed, Paused: c.paused}
+}
