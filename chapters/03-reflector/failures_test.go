@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"syscall"
@@ -101,10 +102,15 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 			want:      "800ms list rv=5 limit=0\n800ms watch rv=5",
 			wantWaits: 1,
 		}, {
-			name:    "ERROR 500 with patience: watch again at once",
+			name:    "ERROR 500 with patience, after an event: watch again at once",
+			watches: watches(played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(noLeader))),
+			change:  func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second },
+			want:    "0s watch rv=6",
+		}, {
+			name:    "ERROR 500 with patience, and nothing else: watch again when a second is over",
 			watches: watches(played(time.Hour, errorEvent(noLeader)), played(time.Hour, errorEvent(noLeader))),
 			change:  func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second },
-			want:    "0s watch rv=5\n0s watch rv=5",
+			want:    "1s watch rv=5\n2s watch rv=5",
 		}, {
 			name:      "ERROR 504 too large: wait, list",
 			watches:   watches(played(time.Hour, errorEvent(tooLarge()))),
@@ -316,6 +322,28 @@ func TestInternalErrorsAreRetriedUntilTheDeadlineAndThenListed(t *testing.T) {
 	})
 }
 
+// A server that accepts every watch and fails it in the same moment is asked once a second, not as fast as it answers;
+// and after half a minute it is asked for a list.
+func TestAServerThatFailsEveryWatchAtOnceIsAskedOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.onList(listing(podList("5")))
+		for range 40 {
+			s.onWatch(played(time.Hour, errorEvent(noLeader)))
+		}
+		r := newTestReflector(s, &record{}, func(c *Config) { c.MaxInternalErrorRetryDuration = 30 * time.Second })
+		stop := running(t, r)
+		time.Sleep(32 * time.Second)
+		stop()
+		want := "0s list rv=0 limit=500"
+		for second := range 32 {
+			want += fmt.Sprintf("\n%ds watch rv=5", second)
+		}
+		want += "\n31.8s list rv=5 limit=0\n31.8s watch rv=1"
+		wantLog(t, "asked", s.log(), want)
+	})
+}
+
 func TestUnreadableStreamCountsAsAnInternalError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -325,7 +353,7 @@ func TestUnreadableStreamCountsAsAnInternalError(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		stop()
 		// The client's own report of garbage has status 500 and reason InternalError, so it is insisted on.
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n0s watch rv=1")
+		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1s watch rv=1")
 	})
 }
 

@@ -137,7 +137,11 @@ func (r *Reflector) handleError(ctx context.Context, err error) {
 
 // backOff waits out one step of the backoff. It returns false when ctx is done.
 func (r *Reflector) backOff(ctx context.Context, reason string) bool {
-	delay := r.backoff.delay()
+	return r.pause(ctx, reason, r.backoff.delay())
+}
+
+// pause waits for delay. It returns false when ctx is done.
+func (r *Reflector) pause(ctx context.Context, reason string, delay time.Duration) bool {
 	r.probe.Text(probe.ReflectorBackoff, reason, "", 0, int(delay/time.Millisecond))
 	return sleep(ctx, r.config.Clock, delay)
 }

@@ -19,11 +19,14 @@ import (
 //	closed at once, silently    nil: the server behaves strangely, so begin again
 //	ERROR 410                   nil: the history is gone, so begin again
 //	ERROR 429                   wait, open again
-//	ERROR 500 InternalError     open again at once, as long as retryWithDeadline allows; then nil
+//	ERROR 500 InternalError     open again, as long as retryWithDeadline allows; then nil. At once, if the watch has
+//	                            brought anything or is a second old, otherwise when it would have been
 //	ERROR, any other; resync    nil
 //	ctx done                    nil
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watch
+// Differs: after a 500 upstream always opens the next watch at once; a server that fails each as soon as it is open is then
+// asked as fast as it can answer, for as long as MaxInternalErrorRetryDuration.
 func (r *Reflector) watch(ctx context.Context, w watch.Interface, resyncerrc <-chan error) error {
 	retry := &retryWithDeadline{
 		maxRetryDuration: r.config.MaxInternalErrorRetryDuration,
@@ -45,11 +48,11 @@ func (r *Reflector) watch(ctx context.Context, w watch.Interface, resyncerrc <-c
 			h = opened
 		}
 		err := h.handleAnyWatch(ctx, resyncerrc)
-		h = nil
 		retry.After(err)
-		if !r.watchAgain(ctx, err, retry) {
+		if !r.watchAgain(ctx, h, err, retry) {
 			return nil
 		}
+		h = nil
 	}
 	if h != nil {
 		h.w.Stop()
@@ -58,8 +61,8 @@ func (r *Reflector) watch(ctx context.Context, w watch.Interface, resyncerrc <-c
 	return nil
 }
 
-// watchAgain decides, after a watch ended with err, whether to open the next one. It may wait.
-func (r *Reflector) watchAgain(ctx context.Context, err error, retry *retryWithDeadline) bool {
+// watchAgain decides, after the watch of h ended with err, whether to open the next one. It may wait.
+func (r *Reflector) watchAgain(ctx context.Context, h *watchHandler, err error, retry *retryWithDeadline) bool {
 	switch {
 	case err == nil:
 		return true
@@ -71,10 +74,20 @@ func (r *Reflector) watchAgain(ctx context.Context, err error, retry *retryWithD
 	case apierrors.IsTooManyRequests(err):
 		return r.backOff(ctx, err.Error())
 	case apierrors.IsInternalError(err):
-		return retry.ShouldRetry()
+		return retry.ShouldRetry() && r.sitOut(ctx, h, err)
 	default:
 		return false
 	}
+}
+
+// sitOut waits until the watch of h is no longer a very short one, if it has brought nothing. It returns false when ctx is
+// done.
+func (r *Reflector) sitOut(ctx context.Context, h *watchHandler, err error) bool {
+	rest := veryShortWatch - r.config.Clock.Since(h.start)
+	if h.eventCount > 0 || rest <= 0 {
+		return true
+	}
+	return r.pause(ctx, err.Error(), rest)
 }
 
 // handOver returns a handler that goes on with a watch whose initial events have been consumed, nil for nil.

@@ -54,7 +54,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 		RecordTime:      w.config.Clock.Now(),
 	}
 	// Without the lock: only this goroutine ever changes the store, so nobody writes while it reads.
-	previous := w.store.previous(element)
+	previous := w.store.get(element.Key)
 	if previous == nil {
 		return event, nil
 	}
@@ -96,10 +96,10 @@ func (w *WatchCache) apply(event *Event, element *Element) {
 // updateStoreLocked expects w.mu held for writing.
 func (w *WatchCache) updateStoreLocked(event *Event, element *Element) {
 	if event.Type == watch.Deleted {
-		w.store.deleteLocked(element)
+		w.store.deleteLocked(element.Key)
 	} else {
 		w.store.setLocked(element)
 	}
 	w.snapshots.addLocked(event.ResourceVersion, w.store.snapshotLocked())
-	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.Len())
+	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.length)
 }

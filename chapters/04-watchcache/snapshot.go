@@ -29,7 +29,7 @@ func (w *WatchCache) Snapshot() Snapshot {
 		OldestRV:            w.history.oldestLocked(),
 		ResourceVersion:     w.resourceVersion,
 		ListResourceVersion: w.listVersion,
-		Objects:             w.store.tree.Len(),
+		Objects:             w.store.tree.length,
 		Snapshots:           len(w.snapshots.snapshots),
 		Waiting:             waiting,
 		EventsReceived:      w.received.Load(),

@@ -19,7 +19,6 @@ var chapterModules = map[string]string{
 	"k8s.io/utils":                        "clocks",
 	"k8s.io/kube-openapi":                 "the OpenAPI document",
 	"github.com/go-chi/chi":               "routes",
-	"github.com/google/btree":             "the ordered store of the watch cache",
 	"github.com/google/uuid":              "uids",
 	"github.com/gorilla/websocket":        "watches over websocket",
 	"golang.org/x/time":                   "the client's rate limit",

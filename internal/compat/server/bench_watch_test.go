@@ -25,6 +25,10 @@ func BenchmarkFanOut(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {
 			compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) { fanOut(b, f, cache, n) })
+			b.Run("channels", func(b *testing.B) {
+				f := newFeed(1000, 1000)
+				fanOut(b, f, newChannels(b, f, false), n)
+			})
 		})
 	}
 }
@@ -38,14 +42,20 @@ func fanOut(b *testing.B, f *feed, cache side, n int) {
 
 // BenchmarkNodes takes one event to the one of 1000 watchers that watches the pod's node, by the trigger index.
 func BenchmarkNodes(b *testing.B) {
-	compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) {
-		fill(b, f, cache)
-		c := newCrowd(b, cache, 1000, func(i int) query {
-			return query{rv: fmt.Sprint(f.rv.Load()), field: fmt.Sprintf("spec.nodeName=n%d", i)}
-		})
-		c.perEvent = 1
-		c.measure(f)
+	compareSides(b, 1000, 1000, nodes)
+	b.Run("channels", func(b *testing.B) {
+		f := newFeed(1000, 1000)
+		nodes(b, f, newChannels(b, f, true))
 	})
+}
+
+func nodes(b *testing.B, f *feed, cache side) {
+	fill(b, f, cache)
+	c := newCrowd(b, cache, 1000, func(i int) query {
+		return query{rv: fmt.Sprint(f.rv.Load()), field: fmt.Sprintf("spec.nodeName=n%d", i)}
+	})
+	c.perEvent = 1
+	c.measure(f)
 }
 
 // BenchmarkReplay begins a watch 10000 events ago and reads them all.

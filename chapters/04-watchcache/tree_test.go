@@ -1,0 +1,173 @@
+package watchcache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// fault returns what is wrong with a tree that should hold want, "" if nothing is.
+func fault(t tree, want map[string]*Element) string {
+	if t.length != len(want) {
+		return fmt.Sprintf("length %d, want %d", t.length, len(want))
+	}
+	for key, e := range want {
+		if t.get(key) != e {
+			return fmt.Sprintf("%s is not what was set", key)
+		}
+	}
+	keys := slices.Sorted(maps.Keys(want))
+	for _, from := range []string{"", "5", "50", "999"} {
+		var got []string
+		t.ascend(from, func(e *Element) bool { got = append(got, e.Key); return true })
+		at, _ := slices.BinarySearch(keys, from)
+		if !slices.Equal(got, keys[at:]) {
+			return fmt.Sprintf("from %q: got %v, want %v", from, got, keys[at:])
+		}
+	}
+	if len(keys) > 0 && (t.first().Key != keys[0] || t.last().Key != keys[len(keys)-1]) {
+		return fmt.Sprintf("from %s to %s, want from %s to %s", t.first().Key, t.last().Key, keys[0], keys[len(keys)-1])
+	}
+	return shapeFault(t.root, t.root)
+}
+
+// shapeFault returns what is wrong with the nodes.
+func shapeFault(n, root *node) string {
+	switch {
+	case n == nil:
+		return ""
+	case len(n.elements) > maxSlots || len(n.children) > maxSlots:
+		return "a node is too large"
+	case len(n.elements)+len(n.children) == 0:
+		return "a node is empty"
+	case n == root && len(n.children) == 1:
+		return "the root has one child"
+	case n.children == nil && n.least != n.elements[0].Key, n.children != nil && n.least != n.children[0].least:
+		return "a node does not know its least key"
+	}
+	for _, child := range n.children {
+		if (child.children == nil) != (n.children[0].children == nil) {
+			return "leaves at different levels"
+		}
+		if text := shapeFault(child, root); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// Whatever is set and deleted, the tree holds what a map would, in order; and every tree that was kept on the way still
+// holds what it did when it was kept.
+func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
+	type kept struct {
+		tree tree
+		want map[string]*Element
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		var now tree
+		want := map[string]*Element{}
+		var past []kept
+		bound := rapid.SampledFrom([]int{10, 200, 4000}).Draw(r, "keys")
+		for i := range rapid.SampledFrom([]int{0, bound / 2, bound}).Draw(r, "there before") {
+			e := &Element{Key: fmt.Sprint(i)}
+			now, _ = now.set(e)
+			want[e.Key] = e
+		}
+		for range rapid.IntRange(1, 6).Draw(r, "phases") {
+			deleting := rapid.IntRange(0, 10).Draw(r, "deletions of ten")
+			numbers := rapid.SliceOfN(rapid.IntRange(0, bound), 0, 600).Draw(r, "numbers")
+			for i, number := range numbers {
+				key := fmt.Sprint(number)
+				var old *Element
+				if i%10 < deleting {
+					now, old = now.delete(key)
+				} else {
+					e := &Element{Key: key}
+					now, old = now.set(e)
+					if old != want[key] {
+						r.Fatalf("set %s: another element was there", key)
+					}
+					want[key] = e
+					continue
+				}
+				if old != want[key] {
+					r.Fatalf("delete %s: another element was there", key)
+				}
+				delete(want, key)
+			}
+			past = append(past, kept{now, maps.Clone(want)})
+		}
+		for i, k := range past {
+			if text := fault(k.tree, k.want); text != "" {
+				r.Fatalf("after phase %d: %s", i, text)
+			}
+		}
+	})
+}
+
+func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
+	var full tree
+	for i := range 5000 {
+		full, _ = full.set(&Element{Key: fmt.Sprintf("%05d", i)})
+	}
+	for name, step := range map[string]func(i int) int{
+		"from the front": func(i int) int { return i },
+		"from the back":  func(i int) int { return 4999 - i },
+		"here and there": func(i int) int { return i * 2003 % 5000 },
+	} {
+		rest := full
+		for i := range 5000 {
+			rest, _ = rest.delete(fmt.Sprintf("%05d", step(i)))
+			if text := shapeFault(rest.root, rest.root); text != "" {
+				t.Fatalf("%s, after %d: %s", name, i, text)
+			}
+		}
+		if rest.root != nil || rest.length != 0 {
+			t.Errorf("%s: %d elements left", name, rest.length)
+		}
+	}
+	if full.length != 5000 || full.get("02500") == nil {
+		t.Error("the first tree has changed")
+	}
+}
+
+// A tree that loses most of its elements loses most of its nodes: what is left of them is joined.
+func TestATreeThatShrinksGivesItsNodesBack(t *testing.T) {
+	var shrunk tree
+	for i := range 10000 {
+		shrunk, _ = shrunk.set(&Element{Key: fmt.Sprintf("%05d", i)})
+	}
+	for i := range 10000 {
+		if i%100 != 0 {
+			shrunk, _ = shrunk.delete(fmt.Sprintf("%05d", i))
+		}
+	}
+	leaves := 0
+	for n := []*node{shrunk.root}; len(n) > 0; {
+		if n[0].children == nil {
+			leaves++
+		}
+		n = append(n[1:], n[0].children...)
+	}
+	if leaves > 100*4/maxSlots+1 {
+		t.Errorf("100 elements in %d leaves", leaves)
+	}
+}
+
+func TestAChangeCopiesOneNodeOfEachLevelInOneAllocationEach(t *testing.T) {
+	var big tree
+	for i := range 10000 {
+		big, _ = big.set(&Element{Key: fmt.Sprintf("%05d", i)})
+	}
+	levels := 1
+	for n := big.root; n.children != nil; n = n.children[0] {
+		levels++
+	}
+	e := &Element{Key: "05000"}
+	if allocs := testing.AllocsPerRun(100, func() { big.set(e) }); int(allocs) != levels || levels > 4 {
+		t.Errorf("%v allocations in a tree of %d levels", allocs, levels)
+	}
+}
