@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	"google.golang.org/grpc/metadata"
 )
 
 // Client is all that a [Store] and a [Compactor] need of etcd: the few calls that etcd's own client package names for
@@ -20,7 +21,8 @@ type Client interface {
 	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
 
 	// RequestProgress makes every watch that shares the stream of ctx, which is to say its metadata, be told the
-	// newest revision once it has delivered everything up to there. It does not wait for that.
+	// newest revision, if all of them have been delivered everything up to there; if not, none is told, and whoever
+	// asked asks again. It does not wait for that.
 	RequestProgress(ctx context.Context) error
 
 	// CompactHistory forgets every revision before rev.
@@ -39,12 +41,21 @@ func (c etcdClient) CompactHistory(ctx context.Context, rev int64) error {
 	return err
 }
 
+// resourceHeader names the resource whose watches share a stream.
+const resourceHeader = "listwatch-resource"
+
 // watchContext asks that a watch end with an error when its server has lost the leader, instead of staying silent
 // behind a network partition. A progress request must carry the same metadata, or it goes to another stream.
 //
+// The resource is part of that metadata, so that each has a stream of its own. etcd answers a progress request for a
+// stream as a whole, and only if every watch on it has caught up; a watch that begins after the newest revision counts as
+// one that has not. On one stream for all, somebody's quiet watch of events would keep every reader of pods waiting.
+//
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).watchContext
-func watchContext(ctx context.Context) context.Context {
-	return clientv3.WithRequireLeader(undated{ctx})
+// Differs: upstream's streams are apart because each resource has an etcd client, and so a connection, of its own.
+func (s *Store) watchContext(ctx context.Context) context.Context {
+	own := metadata.AppendToOutgoingContext(undated{ctx}, resourceHeader, s.resourcePrefix)
+	return clientv3.WithRequireLeader(own)
 }
 
 // undated hides a context's deadline, but not its end. The context of a watch says when the watch will be over on the

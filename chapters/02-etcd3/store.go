@@ -127,7 +127,7 @@ func (s *Store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).RequestWatchProgress
 func (s *Store) RequestWatchProgress(ctx context.Context) error {
-	return s.client.RequestProgress(watchContext(ctx))
+	return s.client.RequestProgress(s.watchContext(ctx))
 }
 
 // ReadinessCheck implements [storage.Interface]: etcd is always ready, or the call will say that it is not.
@@ -147,7 +147,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 	if err != nil {
 		return nil, err
 	}
-	return s.startWatch(watchContext(ctx), key, int64(rv), opts)
+	return s.startWatch(s.watchContext(ctx), key, int64(rv), opts)
 }
 
 // decode fills out with stored bytes and stamps it with rev. The error is 500 InternalError.

@@ -123,6 +123,47 @@ func TestProgressBecomesABookmarkBehindItsEvents(t *testing.T) {
 	})
 }
 
+// A watch that begins now has not caught up, as etcd sees it, until something is written.
+func TestAQuietWatchOfOneResourceDoesNotHoldUpTheProgressOfAnother(t *testing.T) {
+	for name, client := range map[string]Client{"etcd": newEtcd(t), "memory": mvcc.New(clock.RealClock{})} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			pods := newStore(t, client, nil)
+			events := newStore(t, client, func(cfg *Config) { cfg.ResourcePrefix = "/registry/events" })
+			opts := everything()
+			opts.ProgressNotify = true
+			w, err := pods.Watch(ctx, prefix, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			create(t, pods, pod("a", "")) // 2, which tells that the watch is there
+			<-w.ResultChan()
+			if err := events.Create(ctx, "/registry/events/default/e", pod("e", ""), nil); err != nil { // 3
+				t.Fatal(err)
+			}
+			quiet, err := events.Watch(ctx, "/registry/events", everything())
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-quiet.ResultChan()
+			// Whoever waits for 3 asks until it is told: here for as long as it takes.
+			for told := false; !told; {
+				if err := pods.RequestWatchProgress(ctx); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case e := <-w.ResultChan():
+					told = line(e) == "BOOKMARK 3"
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+			w.Stop()
+			quiet.Stop()
+		})
+	}
+}
+
 func TestUndecodableValueEndsTheNewWatchAndIsSkippedByTheOld(t *testing.T) {
 	want := map[string][]string{
 		WatcherEtcd3: {"ADDED a 2", "ERROR 500 InternalError", "closed"},

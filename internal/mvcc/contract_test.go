@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -118,6 +119,35 @@ func (s *session) progress(key string) {
 	}
 }
 
+// progressBeside writes down the first progress notification of a watch of key that shares its stream with one that
+// is to begin at the next revision, next. Progress is asked for before that revision is made, and after.
+func (s *session) progressBeside(key string, next int64) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	created := clientv3.WithCreatedNotify()
+	quiet := s.client.Watch(ctx, "/quiet", clientv3.WithRev(next), created)
+	responses := s.client.Watch(ctx, key, clientv3.WithRev(next-1), clientv3.WithFilterPut(), created)
+	ask := func() {
+		if err := s.client.RequestProgress(ctx); err != nil {
+			s.t.Error(err)
+		}
+	}
+	ask()
+	s.put("/elsewhere", "x", 0)
+	for {
+		ask() // etcd may still be registering the two
+		select {
+		case <-quiet:
+		case response := <-responses:
+			if response.IsProgressNotify() {
+				s.say("progress %s beside a watch from %d: %d", key, next, response.Header.Revision)
+				return
+			}
+		case <-time.After(50 * time.Millisecond): // to ask again
+		}
+	}
+}
+
 // sameAnswers runs script against both and compares.
 func sameAnswers(t *testing.T, script func(*session)) {
 	t.Helper()
@@ -175,6 +205,7 @@ func TestWatchesAnswerAsEtcd(t *testing.T) {
 		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(4))
 		s.watch("/p/a", 6, clientv3.WithRev(3), clientv3.WithPrevKV())
 		s.progress("/p/a")
+		s.progressBeside("/p/a", 8)
 	})
 }
 

@@ -2,11 +2,13 @@ package mvcc
 
 import (
 	"context"
+	"fmt"
 	"sort"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 
 	"listwatch/internal/routine"
 )
@@ -21,6 +23,7 @@ type watcher struct {
 	store     *Store
 	key, end  string // [key, end); end "" for key alone
 	from      int64  // the first revision of interest
+	stream    string // the watches of one stream are told of progress together
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
 	wake      chan struct{}               // sent by whoever adds to pending, never closed; one is enough, run takes all
@@ -38,6 +41,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
 		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(), progress: op.IsProgressNotify(),
+		stream:    streamOf(ctx),
 		responses: make(chan clientv3.WatchResponse),
 		wake:      make(chan struct{}, 1),
 	}
@@ -70,14 +74,31 @@ func (s *Store) register(w *watcher) {
 	}
 }
 
-// RequestProgress tells every watch the newest revision, after all that the watch has still to deliver.
+// RequestProgress tells every watch of ctx's stream the newest revision, after all that the watch has still to deliver.
+// As in etcd none is told anything while there is one among them that is to begin later.
 func (s *Store) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var together []*watcher
 	for w := range s.watches {
+		if w.stream != streamOf(ctx) {
+			continue
+		}
+		if w.from > s.revision {
+			return ctx.Err()
+		}
+		together = append(together, w)
+	}
+	for _, w := range together {
 		w.pendLocked(clientv3.WatchResponse{})
 	}
 	return ctx.Err()
+}
+
+// streamOf returns what etcd's client tells streams apart by: the metadata that is sent with a request.
+func streamOf(ctx context.Context) string {
+	sent, _ := metadata.FromOutgoingContext(ctx)
+	return fmt.Sprint(map[string][]string(sent))
 }
 
 // FailWatches ends every watch with an error of the given text, as etcd does when it loses its leader. The texts of
