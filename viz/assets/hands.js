@@ -52,6 +52,14 @@ export function newHands(stage) {
     else if (row?.dataset.key) toggleFollow(row.dataset.key);
   });
 
+  // The table is newest first: down is back in time.
+  $("section.records").addEventListener("keydown", (event) => {
+    const step = { ArrowDown: -1, ArrowUp: 1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    player.step(step);
+  });
+
   return {
     keys: [
       [[" "], "freeze, resume; play from here", () => player.toggle()],

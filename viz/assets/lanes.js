@@ -89,13 +89,16 @@ export function showListeners(scene, res) {
   for (const [id, subject] of list) {
     const el = scene.lanes.listeners.get(id);
     say(el.querySelector(".name"), squeeze(id, 10));
+    put(el, "aria-label", `listener ${id}`);
     for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0);
     const pending = subject.queues.pending;
     say(el.querySelector('[data-queue="pending"] .num'), pending ? `pending ${pending.len}/${pending.cap}` : "pending 0");
     const handler = scene.lanes.handlers.get(id);
     const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
     mark(handler, "running", running);
-    say(handler.querySelector(".state"), running ? "▶ running" : `${subject.counts.HandlerReturned ?? 0} calls`);
+    const state = running ? "▶ running" : `${subject.counts.HandlerReturned ?? 0} calls`;
+    say(handler.querySelector(".state"), state);
+    put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }
 }
 

@@ -2,8 +2,8 @@
 
 import { put } from "./dom.js";
 
-const themes = ["", "light", "dark"];
-const names = { "": "as the system", light: "light", dark: "dark" };
+const themes = ["", "light", "dark", "contrast"];
+const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
 export function newLooks(stage) {
   const select = document.querySelector("#resource");

@@ -42,6 +42,16 @@ export function showShelf(scene, name, shelf) {
   });
 }
 
+// nameOf says in words what a queue's drawing shows, and whose it is.
+function nameOf(el, len, cap) {
+  const lane = el.closest(".lane")?.dataset ?? {};
+  const whose = lane.watcher ?? lane.listener ?? lane.workqueue ?? "";
+  const name = `${whose} ${el.dataset.queue}`.trim();
+  if (el.classList.contains("handshake")) return `${name}: unbuffered${len > 0 ? ", handing over" : ""}`;
+  if (cap === 0) return `${name}: ${len}`;
+  return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
+}
+
 // showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit.
 export function showPipe(scene, el, queue, expected) {
   if (!el) return;
@@ -50,12 +60,12 @@ export function showPipe(scene, el, queue, expected) {
   const len = queue?.len ?? 0;
   put(el, "data-len", len);
   put(el, "data-cap", cap);
+  put(el, "aria-label", nameOf(el, len, cap));
   const g = scene.geometry.pipes[name];
   if (el.classList.contains("handshake")) {
     mark(el, "met", len > 0);
     return;
   }
-  put(el, "aria-label", cap > 0 ? `${name}: ${len} of ${cap}` : `${name}: ${len}`);
   mark(el, "full", cap > 0 && len >= cap);
   const number = el.querySelector(".num");
   if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));

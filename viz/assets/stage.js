@@ -25,6 +25,7 @@ import { newBanner } from "./banner.js";
 import { newControls } from "./controls.js";
 import { put } from "./dom.js";
 import { newFeed } from "./feed.js";
+import { newFind } from "./find.js";
 import { hash, isAnomaly, newFold, newState, sentence } from "./fold.js";
 import { newFollow } from "./follow.js";
 import { newHands } from "./hands.js";
@@ -33,7 +34,9 @@ import { newLooks } from "./looks.js";
 import { newMotion } from "./motion.js";
 import { newPace } from "./pace.js";
 import { newPlayer } from "./player.js";
+import { newPresenter } from "./presenter.js";
 import { newScene } from "./scene.js";
+import { newSpoken } from "./spoken.js";
 import { newStatus } from "./status.js";
 import { newTable } from "./table.js";
 import { newTape, serverSource } from "./tape.js";
@@ -48,6 +51,9 @@ const modules = [
   newVisit,
   newLooks,
   newHands,
+  newFind,
+  newPresenter,
+  newSpoken,
 ];
 
 const showPeriods = [0, 100, 125]; // ms between two drawings of the scene, by how much is going on
@@ -140,8 +146,20 @@ function begin(answer) {
   fetch("/viz/timeline").then((response) => response.json()).then((line) => {
     player.oldest = line.oldest;
     timeline.index(line);
+    return recent();
+  }).then(() => {
     if (first) stage.arrive(recorded);
   }).catch(trouble);
+}
+
+// recent fetches what led to the picture the page begins with: it may be long until something happens again.
+async function recent() {
+  const [from, to] = [Math.max(player.oldest + 1, player.cursor - tableRows), player.cursor + 1];
+  await player.tape.load(from, to).catch(() => {}); // gone already: then the table begins with what comes
+  if (player.moved) return;
+  const list = player.tape.between(from, player.cursor + 1);
+  table.show(list);
+  telling.consider(list, stage.resource);
 }
 
 function flush() {
@@ -163,7 +181,7 @@ function frame(now) {
   if (player.mode !== "frozen" || now < moving) motionTime += ms;
   if (scene.stale || (dirty && now - shownAt >= showPeriods[Math.min(2, motion.level)])) show(now);
   motion.draw(motionTime);
-  table.draw(now);
+  table.draw(now, player);
   follow.draw(now, player.cursor);
   timeline.draw(now);
   if (player.mode !== "frozen") telling.draw(now);

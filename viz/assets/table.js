@@ -30,13 +30,25 @@ export function newTable(infos, follow) {
     forced = true;
   }
 
-  function draw(now) {
-    if (!dirty || (!forced && (now - written < period || section.matches(":hover, :focus-within, :focus")))) return;
+  // draw writes what is new; player says which row is the cursor's.
+  function draw(now, player) {
+    point(player.mode === "live" ? 0 : player.cursor);
+    const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
+    if (!dirty || (!forced && (now - written < period || read))) return;
     forced = false;
     written = now;
     dirty = false;
     while (body.childElementCount < newest.length) body.append(row());
     for (let i = 0; i < newest.length; i++) fill(body.children[i], newest[newest.length - 1 - i]);
+  }
+
+  let pointed = null;
+  function point(cursor) {
+    const row = cursor > 0 ? body.querySelector(`tr[data-seq="${cursor}"]`) : null;
+    if (row === pointed) return;
+    pointed?.removeAttribute("aria-current");
+    pointed = row;
+    row?.setAttribute("aria-current", "true");
   }
 
   function fill(tr, r) {

@@ -1,5 +1,5 @@
 // The theme is chosen before anything is painted, so that a dark room stays dark.
 (function () {
   const chosen = localStorage.getItem("theme");
-  if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+  if (["light", "dark", "contrast"].includes(chosen)) document.documentElement.dataset.theme = chosen;
 })();

@@ -1,0 +1,67 @@
+// Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at a
+// time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
+
+import { mark, put } from "./dom.js";
+
+export function newPresenter(stage) {
+  const root = document.documentElement;
+  const button = document.querySelector("#presenter");
+  const ground = document.querySelector(".ground");
+  const picture = document.querySelector("#stage");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const stations = () => [...stage.scene.root.querySelectorAll(".station")];
+  const on = () => root.dataset.presenter === "on";
+  let lit = null;
+
+  function toggle() {
+    if (on()) delete root.dataset.presenter;
+    else root.dataset.presenter = "on";
+    put(button, "aria-pressed", String(on()));
+    light(on() ? document.activeElement?.closest?.(".station") ?? null : null);
+    stage.touch();
+    stage.restyle();
+  }
+
+  // light puts a station into the light, or none.
+  function light(station) {
+    lit = station;
+    for (const each of stations()) mark(each, "lit", each === lit);
+    mark(picture, "spot", Boolean(lit));
+    if (lit) requestAnimationFrame(center);
+  }
+
+  // center brings the station in the light to the middle, as far as the drawing is larger than its place.
+  function center() {
+    if (!lit) return;
+    const [spot, place] = [lit.getBoundingClientRect(), ground.getBoundingClientRect()];
+    ground.scrollBy({
+      left: spot.left + spot.width / 2 - place.left - place.width / 2,
+      top: spot.top + spot.height / 2 - place.top - place.height / 2,
+      behavior: still.matches ? "instant" : "smooth",
+    });
+  }
+
+  function walk(step) {
+    if (!on()) toggle();
+    const all = stations();
+    const next = all[(all.indexOf(lit) + (lit || step > 0 ? step : 0) + all.length) % all.length];
+    light(next);
+    next.focus({ preventScroll: true });
+  }
+
+  button.addEventListener("click", toggle);
+  stage.scene.root.addEventListener("focusin", (event) => {
+    const station = event.target.closest(".station");
+    if (on() && station && station !== lit) light(station);
+  });
+  new ResizeObserver(center).observe(ground);
+
+  return {
+    escape: () => lit !== null && (light(null), true),
+    keys: [
+      [["a"], "presenter: large type, one station in the light", () => toggle()],
+      [["PageDown"], "presenter: the next station; also on a remote clicker", () => walk(1)],
+      [["PageUp"], "presenter: the station before", () => walk(-1)],
+    ],
+  };
+}
