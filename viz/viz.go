@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -167,6 +168,10 @@ type pointInfo struct {
 	Lane    string   `json:"lane,omitempty"`
 	Locked  bool     `json:"locked,omitempty"`
 	Anomaly bool     `json:"anomaly,omitempty"`
+	Waits   string   `json:"waits,omitempty"`
+	On      string   `json:"on,omitempty"`
+	Holds   []string `json:"holds,omitempty"`
+	Until   []string `json:"until,omitempty"`
 	Fact    string   `json:"fact"`
 	Says    string   `json:"says"`
 }
@@ -179,6 +184,7 @@ func servePoints(w http.ResponseWriter, _ *http.Request) {
 		table = append(table, pointInfo{
 			Name: info.Name, Station: string(info.Station), Op: string(info.Op), Opens: info.Opens, Queue: info.Queue,
 			Args: args, Lane: info.Lane, Locked: info.Locked, Anomaly: info.Anomaly, Fact: info.Fact, Says: info.Says,
+			Waits: string(info.Waits), On: info.On, Holds: strings.Fields(info.Holds), Until: strings.Fields(info.Until),
 		})
 	}
 	writeJSON(w, http.StatusOK, table)

@@ -103,12 +103,25 @@ func (s *Store) getStartWatchResourceVersion(ctx context.Context, rev int64, opt
 // queueEvent puts an event in line for decoding. It returns false if the watch has ended.
 func (s *stream) queueEvent(ctx context.Context, e *event) bool {
 	select {
-	case <-ctx.Done():
-		return false
 	case s.incomingEventChan <- e:
+	default:
+		if !s.waitToQueue(ctx, e) {
+			return false
+		}
 	}
 	s.probe.At(probe.Etcd3IncomingSent, e.key, uint64(e.rev), len(s.incomingEventChan), cap(s.incomingEventChan))
 	return true
+}
+
+// waitToQueue queues an event when there is room again. Meanwhile nothing is read from etcd's stream.
+func (s *stream) waitToQueue(ctx context.Context, e *event) bool {
+	s.probe.At(probe.Etcd3IncomingBlocked, e.key, uint64(e.rev))
+	select {
+	case <-ctx.Done():
+		return false
+	case s.incomingEventChan <- e:
+		return true
+	}
 }
 
 // received reports that an event has left incomingEventChan.
@@ -120,12 +133,25 @@ func (s *stream) received(e *event) {
 // ended.
 func (s *stream) send(ctx context.Context, result *watch.Event, key string, rev int64) bool {
 	select {
-	case <-ctx.Done():
-		return false
 	case s.resultChan <- *result:
+	default:
+		if !s.waitToSend(ctx, result, key, rev) {
+			return false
+		}
 	}
 	s.probe.Event(probe.Etcd3ResultSent, string(result.Type), key, uint64(rev), len(s.resultChan), cap(s.resultChan))
 	return true
+}
+
+// waitToSend sends a result when the reader has made room.
+func (s *stream) waitToSend(ctx context.Context, result *watch.Event, key string, rev int64) bool {
+	s.probe.Event(probe.Etcd3ResultBlocked, string(result.Type), key, uint64(rev))
+	select {
+	case <-ctx.Done():
+		return false
+	case s.resultChan <- *result:
+		return true
+	}
 }
 
 // sendError ends the watch: one ERROR event, unless the error is that somebody cancelled, and then nothing more.

@@ -49,6 +49,7 @@ func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv ui
 
 	for w.resourceVersion < rv {
 		if err := w.waitedEnoughLocked(ctx, rv, start); err != nil {
+			w.config.Probe.Text(probe.FreshnessGivenUp, err.Error(), key, rv)
 			return err
 		}
 		w.cond.Wait()

@@ -77,7 +77,9 @@ func (w *WatchCache) stamped(obj runtime.Object, rv uint64) (runtime.Object, err
 
 // apply makes the event visible, as one step for everybody who takes the lock.
 func (w *WatchCache) apply(event *Event, element *Element) {
-	w.mu.Lock()
+	if !w.mu.TryLock() {
+		w.waitForLock()
+	}
 	defer w.mu.Unlock()
 	// Deferred calls run backwards: readers are woken while the lock is still held, so none of them can have looked at
 	// the old version and not yet be asleep.
@@ -91,6 +93,13 @@ func (w *WatchCache) apply(event *Event, element *Element) {
 		w.snapshots.removeLessLocked(w.history.oldestLocked())
 	}
 	w.updateStoreLocked(event, element)
+}
+
+// waitForLock takes w.mu when its readers have let go of it. It is where a slow list would be seen to hold up the writer.
+func (w *WatchCache) waitForLock() {
+	w.config.Probe.At(probe.CacheLockWaited, "", 0)
+	w.mu.Lock()
+	w.config.Probe.At(probe.CacheLockTaken, "", 0)
 }
 
 // updateStoreLocked expects w.mu held for writing.

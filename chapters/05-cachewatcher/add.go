@@ -39,6 +39,7 @@ func (w *CacheWatcher) Add(event *watchcache.Event, expired <-chan time.Time) bo
 		w.forceClose()
 		return false
 	}
+	w.probe.Event(probe.InputBlocked, string(event.Type), event.Key, event.ResourceVersion)
 	select {
 	case w.input <- event:
 		w.added(event)

@@ -210,7 +210,7 @@ func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 		w.probe.At(probe.WatcherFiltered, event.Key, event.ResourceVersion)
 		return true
 	}
-	if !w.sendResult(out) {
+	if !w.sendResult(event, out) {
 		return false
 	}
 	w.probe.Event(probe.ResultSent, string(out.Type), event.Key, event.ResourceVersion, len(w.result), cap(w.result))
@@ -220,12 +220,13 @@ func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 
 // sendResult sends out, or returns false when the watcher is stopped before there is room. A client that keeps up has
 // room, and a try at one channel costs half of a wait for two.
-func (w *CacheWatcher) sendResult(out watch.Event) bool {
+func (w *CacheWatcher) sendResult(event *watchcache.Event, out watch.Event) bool {
 	select {
 	case w.result <- out:
 		return true
 	default:
 	}
+	w.probe.Event(probe.ResultBlocked, string(out.Type), event.Key, event.ResourceVersion)
 	select {
 	case <-w.done:
 		return false

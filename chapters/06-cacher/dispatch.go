@@ -91,7 +91,9 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startDispatching
 func (c *Cacher) startDispatching(event *watchcache.Event) bool {
-	c.mu.Lock()
+	if !c.mu.TryLock() {
+		c.waitForLock()
+	}
 	defer c.mu.Unlock()
 	c.watchersBuffer = c.watchersBuffer[:0]
 	if event.Type == watch.Bookmark {
@@ -105,6 +107,13 @@ func (c *Cacher) startDispatching(event *watchcache.Event) bool {
 	c.dispatching = true
 	c.probe.Event(probe.DispatchStarted, string(event.Type), event.Key, event.ResourceVersion, len(c.watchersBuffer))
 	return true
+}
+
+// waitForLock takes c.mu when whoever begins or ends a watch has let go of it.
+func (c *Cacher) waitForLock() {
+	c.probe.At(probe.CacherLockWaited, "", 0)
+	c.mu.Lock()
+	c.probe.At(probe.CacherLockTaken, "", 0)
 }
 
 // pickWatchersLocked collects the watchers whose scope contains the object, and those that wait for a value the trigger

@@ -18,7 +18,12 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).processEvent
 func (c *Cacher) processEvent(event *watchcache.Event) {
-	c.incoming <- event
+	select {
+	case c.incoming <- event:
+	default:
+		c.probe.Event(probe.IncomingBlocked, string(event.Type), event.Key, event.ResourceVersion)
+		c.incoming <- event
+	}
 	c.probe.Event(probe.IncomingSent, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
 }
 

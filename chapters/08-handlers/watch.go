@@ -144,7 +144,11 @@ func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Eve
 	if len(events) > 0 {
 		return nil
 	}
-	return to.flush()
+	if err := to.flush(); err != nil {
+		return err
+	}
+	s.probe.At(probe.WireFlushed, key, rv)
+	return nil
 }
 
 // observeWatchList measures, once, how long the initial state took.

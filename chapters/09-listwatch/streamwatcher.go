@@ -114,7 +114,7 @@ func (sw *StreamWatcher) receive(ctx context.Context) {
 		}
 		key, rv := identify(sw.probe, obj)
 		sw.probe.Event(probe.FrameDecoded, string(typ), key, rv)
-		if !sw.send(ctx, watch.Event{Type: typ, Object: obj}) {
+		if !sw.handOver(ctx, watch.Event{Type: typ, Object: obj}, key, rv) {
 			sw.end(ctx, errStopped)
 			return
 		}
@@ -162,6 +162,18 @@ func (sw *StreamWatcher) reason(err error) string {
 	default:
 		return err.Error()
 	}
+}
+
+// handOver sends an event at once if the consumer waits for one, and otherwise as soon as it does. Until then nothing more
+// is read from the stream.
+func (sw *StreamWatcher) handOver(ctx context.Context, event watch.Event, key string, rv uint64) bool {
+	select {
+	case sw.result <- event:
+		return true
+	default:
+	}
+	sw.probe.Event(probe.StreamBlocked, string(event.Type), key, rv)
+	return sw.send(ctx, event)
 }
 
 // send hands an event to the consumer. It returns false if there is none any more.

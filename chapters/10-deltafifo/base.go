@@ -64,11 +64,32 @@ func (b *base) Snapshot() Snapshot {
 	return Snapshot{Kind: b.kind, Len: int(b.queued.Load()), Synced: b.HasSynced()}
 }
 
+// lock takes mu for a writer. It has to wait while a delta is processed under the lock: in DeltaFIFO that is always the
+// case, in RealFIFO only when very much is queued.
+func (b *base) lock() {
+	if !b.mu.TryLock() {
+		b.waitForLock()
+	}
+}
+
+func (b *base) waitForLock() {
+	b.probe.At(probe.FIFOLockWaited, "", 0)
+	b.mu.Lock()
+	b.probe.At(probe.FIFOLockTaken, "", 0)
+}
+
+// waitForItemLocked lets the consumer sleep until something is queued or the queue is closed. It expects mu.
+func (b *base) waitForItemLocked() {
+	b.probe.At(probe.FIFOWaited, "", 0)
+	b.cond.Wait()
+}
+
 // Close implements [Queue].
 func (b *base) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
+	b.probe.At(probe.FIFOClosed, "", 0)
 	b.cond.Broadcast() // whoever waits in Pop must see it
 }
 

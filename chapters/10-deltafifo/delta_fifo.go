@@ -78,7 +78,7 @@ func (f *DeltaFIFO) Update(obj any) error { return f.queueAction(Updated, obj) }
 
 func (f *DeltaFIFO) queueAction(deltaType DeltaType, obj any) error {
 	delta, err := f.prepare(deltaType, obj)
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	f.populatedLocked(0)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *DeltaFIFO) queueAction(deltaType DeltaType, obj any) error {
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Delete
 func (f *DeltaFIFO) Delete(obj any) error {
 	delta, err := f.prepare(Deleted, obj)
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	f.populatedLocked(0)
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *DeltaFIFO) Replace(list []any, _ string) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	for _, delta := range deltas {
 		if !f.emitDeltaTypeReplaced {
@@ -198,7 +198,7 @@ func (f *DeltaFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalSt
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Resync
 func (f *DeltaFIFO) Resync() error {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	for _, obj := range unqueued(f.knownObjects, f.isQueuedLocked) {
 		delta, err := f.prepare(Sync, obj)
@@ -230,7 +230,7 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) error {
 		if f.closed {
 			return ErrFIFOClosed
 		}
-		f.cond.Wait()
+		f.waitForItemLocked()
 	}
 	isInInitialList := !f.HasSynced()
 	key := f.queue[0]

@@ -41,7 +41,7 @@ func (f *RealFIFO) waitLocked() error {
 		if f.closed {
 			return ErrFIFOClosed
 		}
-		f.cond.Wait()
+		f.waitForItemLocked()
 	}
 	return nil
 }

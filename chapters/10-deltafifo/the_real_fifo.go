@@ -109,7 +109,7 @@ func (f *RealFIFO) Delete(obj any) error { return f.enqueue(Deleted, obj) }
 
 func (f *RealFIFO) enqueue(deltaType DeltaType, obj any) error {
 	delta, err := f.prepare(deltaType, obj)
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	f.populatedLocked(0)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	for _, tombstone := range f.deletionsLocked(keySet(deltas)) {
 		f.addToItemsLocked(Delta{Type: Deleted, Object: tombstone, Key: tombstone.Key})
@@ -164,7 +164,7 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: objects}
 	f.addToItemsLocked(Delta{Type: ReplacedAll, Object: info})
@@ -218,7 +218,7 @@ func (f *RealFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalSta
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Resync
 func (f *RealFIFO) Resync() error {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	if f.atomicEvents {
 		f.addToItemsLocked(Delta{Type: SyncAll, Object: SyncAllInfo{}})
@@ -243,7 +243,7 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	if !f.emitDeltaTypeBookmark {
 		return nil
 	}
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	f.addToItemsLocked(Delta{Type: Bookmark, Object: BookmarkInfo{ResourceVersion: resourceVersion}})
 	return nil

@@ -129,7 +129,12 @@ func (l *processorListener) add(n *notification) {
 	if n.isInInitialList {
 		l.syncTracker.Start()
 	}
-	l.addCh <- n
+	select {
+	case l.addCh <- n:
+	default:
+		l.probe.Event(probe.AddBlocked, n.typ, n.key, n.rv)
+		l.addCh <- n
+	}
 	l.probe.Event(probe.AddSent, n.typ, n.key, n.rv, 0, 0)
 }
 

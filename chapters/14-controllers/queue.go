@@ -77,8 +77,8 @@ func (q *Queue) addLocked(key string) {
 func (q *Queue) Get() (key string, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.queue) == 0 && !q.shuttingDown {
-		q.cond.Wait()
+	if len(q.queue) == 0 && !q.shuttingDown {
+		q.waitForKeyLocked()
 	}
 	if len(q.queue) == 0 {
 		return "", true
@@ -92,6 +92,16 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	q.dirty.Delete(key)
 	q.probe.At(probe.WorkGot, key, 0, len(q.queue), 0)
 	return key, false
+}
+
+// waitForKeyLocked returns when there is a key or the queue is shut down. It expects q.mu, and lets go of it while it
+// waits.
+func (q *Queue) waitForKeyLocked() {
+	q.probe.At(probe.WorkWaited, "", 0)
+	for len(q.queue) == 0 && !q.shuttingDown {
+		q.cond.Wait()
+	}
+	q.probe.At(probe.WorkWoken, "", 0)
 }
 
 // Done lets go of a key that Get handed out. If it was added meanwhile it is queued again, at the end, and that even

@@ -316,6 +316,21 @@ func comparePicture(t *testing.T, pods *fold.Resource, s Snapshot) {
 	for _, listener := range informer.Listeners {
 		compareCount(t, "pending of "+listener.ID, pendingOf(pods, listener.ID), listener.PendingLen)
 	}
+	compareWaits(t, pods)
+}
+
+// compareWaits holds that at a quiet moment nobody is held up, and that those who take from the client's queues say that
+// they have nothing to do.
+func compareWaits(t *testing.T, pods *fold.Resource) {
+	t.Helper()
+	for key, waits := range pods.Waits {
+		if kind := waits[0].Kind; kind != string(probe.ForWork) {
+			t.Errorf("the picture shows that %s waits for %q, while nothing happens", key, kind)
+		}
+	}
+	for _, key := range []string{"FIFOWaited informer", "WorkWaited scheduler"} {
+		compareCount(t, key, int64(len(pods.Waits[key])), 1)
+	}
 }
 
 func pendingOf(pods *fold.Resource, id string) int64 {

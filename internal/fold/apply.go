@@ -57,8 +57,10 @@ func (s *State) apply(r *probe.Record) {
 		res.Subjects[r.Subject] = newSubject(info.Opens, r.Seq)
 	case probe.Close:
 		delete(res.Subjects, r.Subject)
+		res.endAllWaits(r.Subject)
 		return
 	}
+	res.wait(info, r)
 	if subject := s.subjectOf(res, info, r); subject != nil {
 		subject.note(moment, info, r)
 		subject.move(info, r)
@@ -145,6 +147,7 @@ func (s *State) forget(missing uint64) {
 			clear(subject.Queues)
 		}
 		res.Ring.Cells = []Cell{}
+		clear(res.Waits)
 	}
 }
 

@@ -11,6 +11,7 @@
 //   - state.go: what a State holds; its JSON form is the page's snapshot and a recording's keyframe.
 //   - apply.go: the function.
 //   - queue.go: how tokens are counted although a receive may be written down before its send.
+//   - waits.go: who waits, since when, and what for.
 //   - keyframes.go: pictures kept on the way, so that the past can be shown again.
 //   - hash.go: when two states are equal.
 //   - record.go: the JSON form of one record.

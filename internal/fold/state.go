@@ -26,6 +26,8 @@ type Resource struct {
 	Points   map[string]uint64   `json:"points"`   // how often each point was reported
 	Ring     Ring                `json:"ring"`
 	Shelves  map[string]*Shelf   `json:"shelves"` // by station: store, indexer
+	// Waits are the waits that have begun and not ended, by point and subject ("InputBlocked w3"), oldest first.
+	Waits map[string][]Wait `json:"waits"`
 }
 
 // Station is what is known of a station as a whole.
@@ -87,6 +89,20 @@ type Ring struct {
 	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), oldest first
 }
 
+// Wait says who waits, since when, and what for.
+type Wait struct {
+	Seq     uint64 `json:"seq"` // of the record with which it began
+	T       int64  `json:"t"`   // its time
+	Point   string `json:"point"`
+	Kind    string `json:"kind"`    // a [probe.Wait]
+	Subject string `json:"subject"` // whose queue it is, or who waits
+	Lane    string `json:"lane"`    // the goroutine, "" if the point does not say
+	On      string `json:"on"`      // the queue at which, "" if none
+	Type    string `json:"type"`
+	Key     string `json:"key"`
+	RV      uint64 `json:"rv,string"`
+}
+
 // Cell is one event in the ring.
 type Cell struct {
 	Pos  int64  `json:"pos"`
@@ -122,6 +138,7 @@ func (s *State) resource(name string) *Resource {
 			Points:   map[string]uint64{},
 			Ring:     Ring{Cells: []Cell{}},
 			Shelves:  map[string]*Shelf{},
+			Waits:    map[string][]Wait{},
 		}
 		s.Resources[name] = res
 	}

@@ -46,8 +46,10 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 				faults = append(faults, fault(moment.File.Path, moment.Line, "%s is reported from %d lines, not from one", name, n))
 			}
 		}
-		if info.Lane != "" && !slices.Contains(routines, info.Lane) {
-			faults = append(faults, fault("internal/probe/points.go", 0, "%s names the lane %s, but no goroutine of that name is started", name, info.Lane))
+		for _, lane := range info.Lanes() {
+			if !slices.Contains(routines, lane) {
+				faults = append(faults, fault("internal/probe/points.go", 0, "%s names the lane %s, but no goroutine of that name is started", name, lane))
+			}
 		}
 	}
 	slices.SortFunc(faults, func(a, b Fault) int { return strings.Compare(a.String(), b.String()) })

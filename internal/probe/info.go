@@ -57,7 +57,25 @@ const (
 	Pop  Op = "pop"
 )
 
+// Wait says what for somebody waits from a moment on. What waits for work is idle; everything else is held up.
+type Wait string
+
+// The waits.
+const (
+	ForRoom    Wait = "room"    // a channel is full
+	ForTaker   Wait = "taker"   // an unbuffered channel has nobody at its other end
+	ForLock    Wait = "lock"    // somebody else holds it
+	ForVersion Wait = "version" // the cache is older than a reader wants
+	ForClient  Wait = "client"  // a write to the network has not returned
+	ForReturn  Wait = "return"  // of code that is not the station's own: a handler, a reconciliation
+	ForWork    Wait = "work"    // there is nothing to do
+)
+
 // Info declares a point.
+//
+// A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
+// subject. One that has a key or a version to wait for ends with that. Whoever might have to wait for a channel tries
+// first, and reports only if that fails, so a channel that has room costs nothing.
 type Info struct {
 	Name    string  // of the Go constant
 	Station Station // where on the path
@@ -65,13 +83,20 @@ type Info struct {
 	Opens   string // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
 	Queue   string // for Send, Recv, Push, Pop: the data-queue name
 	Args    string // names of the args, separated by spaces; they become the station's (or the subject's) variables
-	Lane    string // the goroutine that reports it, by its routine name; "" if several may
+	Lane    string // the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if anybody may
+	Waits   Wait   // what for the goroutine waits from here on; "" if it goes on
+	On      string // where Waits: the name of the queue at which, "" if there is none
+	Holds   string // where Waits: the queues from which nothing is taken meanwhile, because the goroutine is their receiver
+	Until   string // where Waits: the points that end it
 	Locked  bool   // reported under a lock: the world is never held here
 	Passes  string // why the world is never held here although no lock is in sight; "" if it can be
 	Anomaly bool   // always drawn singly, never merged
 	Fact    string // what is true at this moment
 	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in
 }
+
+// Lanes returns the names in Lane.
+func (i *Info) Lanes() []string { return strings.Fields(i.Lane) }
 
 // ArgNames returns the names of the point's args in order.
 func (i *Info) ArgNames() []string { return strings.Fields(i.Args) }

@@ -12,9 +12,13 @@ const (
 	WatchChanOpened
 	WatchChanClosed
 	WatchChanError
+	Etcd3IncomingBlocked
 	Etcd3IncomingSent
 	Etcd3IncomingReceived
+	Etcd3ResultBlocked
 	Etcd3ResultSent
+	CacheLockWaited
+	CacheLockTaken
 	RingAppend
 	RingResize
 	RVAdvanced
@@ -22,11 +26,15 @@ const (
 	CacheReplaced
 	FreshnessWait
 	FreshnessReady
+	FreshnessGivenUp
 	ListServed
 	CacherReady
 	CacherNotReady
+	IncomingBlocked
 	IncomingSent
 	IncomingReceived
+	CacherLockWaited
+	CacherLockTaken
 	DispatchStarted
 	DispatchBlocked
 	DispatchFinished
@@ -34,15 +42,19 @@ const (
 	WatcherInterval
 	WatcherForced
 	WatcherRemoved
+	InputBlocked
 	InputSent
 	InputReceived
 	WatcherFiltered
+	ResultBlocked
 	ResultSent
 	ResultReceived
 	WireOpened
 	FrameWritten
+	WireFlushed
 	WireClosed
 	FrameDecoded
+	StreamBlocked
 	StreamEnded
 	ReflectorListed
 	ReflectorWatching
@@ -50,12 +62,17 @@ const (
 	ReflectorSynced
 	ReflectorWatchEnded
 	ReflectorBackoff
+	FIFOLockWaited
+	FIFOLockTaken
 	FIFOAdded
+	FIFOWaited
 	FIFOPopped
+	FIFOClosed
 	IndexerUpdated
 	Distributed
 	ListenerAdded
 	ListenerRemoved
+	AddBlocked
 	AddSent
 	AddReceived
 	PendingPushed
@@ -66,6 +83,8 @@ const (
 	HandlerReturned
 	HandlerSlow
 	WorkAdded
+	WorkWaited
+	WorkWoken
 	WorkGot
 	WorkDone
 	WorkRetry
@@ -120,6 +139,12 @@ var points = [...]Info{
 		Fact: "the watch cannot go on; one ERROR event is about to be sent",
 		Says: "The etcd3 watch fails: {text}.",
 	},
+	Etcd3IncomingBlocked: {
+		Name: "Etcd3IncomingBlocked", Station: Etcd3, Op: Mark, Lane: "watchChan.startWatching etcdWatcher.etcdWatch",
+		Waits: ForRoom, On: "etcd3-incoming", Until: "Etcd3IncomingSent",
+		Fact: "incomingEventChan is full: nothing more is read from etcd",
+		Says: "incomingEventChan is full: revision {rv} of {key} has to wait, and etcd with it.",
+	},
 	Etcd3IncomingSent: {
 		Name: "Etcd3IncomingSent", Station: Etcd3, Op: Send, Queue: "etcd3-incoming", Args: "len cap",
 		Fact: "an etcd event has been parsed and queued for decoding",
@@ -130,10 +155,26 @@ var points = [...]Info{
 		Fact: "the scheduler took the event and is about to start its decoder",
 		Says: "Revision {rv} of {key} leaves incomingEventChan to be decoded.",
 	},
+	Etcd3ResultBlocked: {
+		Name: "Etcd3ResultBlocked", Station: Etcd3, Op: Mark, Lane: "watchChan.collectEventProcessing etcdWatcher.translate",
+		Waits: ForRoom, On: "etcd3-result", Holds: "etcd3-incoming", Until: "Etcd3ResultSent",
+		Fact: "resultChan is full: nothing more is decoded",
+		Says: "resultChan is full: {type} {key} at {rv} has to wait.",
+	},
 	Etcd3ResultSent: {
 		Name: "Etcd3ResultSent", Station: Etcd3, Op: Send, Queue: "etcd3-result", Args: "len cap",
 		Fact: "the event was decoded and stands in resultChan, in revision order",
 		Says: "{type} {key} at {rv} is decoded and enters resultChan.",
+	},
+	CacheLockWaited: {
+		Name: "CacheLockWaited", Station: Ring, Op: Mark, Lane: "cacher.startCaching", Waits: ForLock, Holds: "etcd3-result", Until: "CacheLockTaken",
+		Fact: "somebody else holds the watchCache's lock: the writer waits",
+		Says: "The writer waits for the watchCache's lock.",
+	},
+	CacheLockTaken: {
+		Name: "CacheLockTaken", Station: Ring, Op: Mark, Lane: "cacher.startCaching", Locked: true,
+		Fact: "the writer has the watchCache's lock",
+		Says: "The writer has the watchCache's lock.",
 	},
 	RingAppend: {
 		Name: "RingAppend", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true,
@@ -161,7 +202,7 @@ var points = [...]Info{
 		Says: "The cache is replaced by a list at {rv}: {n} objects, empty history.",
 	},
 	FreshnessWait: {
-		Name: "FreshnessWait", Station: Store, Op: Mark, Locked: true,
+		Name: "FreshnessWait", Station: Store, Op: Mark, Locked: true, Waits: ForVersion, Until: "FreshnessReady FreshnessGivenUp",
 		Fact: "a reader waits until the cache has caught up with a resource version",
 		Says: "A reader waits until the cache reaches {rv}.",
 	},
@@ -169,6 +210,11 @@ var points = [...]Info{
 		Name: "FreshnessReady", Station: Store, Op: Mark, Locked: true,
 		Fact: "the reader's resource version has been reached",
 		Says: "The cache has reached {rv}; the reader goes on.",
+	},
+	FreshnessGivenUp: {
+		Name: "FreshnessGivenUp", Station: Store, Op: Mark, Locked: true,
+		Fact: "the reader was told that the version is too large, or that nobody waits for its answer any more",
+		Says: "A reader no longer waits for {rv}: {text}.",
 	},
 	ListServed: {
 		Name: "ListServed", Station: Store, Op: Mark, Args: "n",
@@ -186,6 +232,11 @@ var points = [...]Info{
 		Fact: "the cacher lost its source: reads and watches are refused with 429",
 		Says: "The cacher is not ready: {text}.",
 	},
+	IncomingBlocked: {
+		Name: "IncomingBlocked", Station: Incoming, Op: Mark, Lane: "cacher.startCaching", Waits: ForRoom, On: "incoming", Holds: "etcd3-result", Until: "IncomingSent",
+		Fact: "incoming is full: the one writer into the cache waits for the dispatcher",
+		Says: "incoming is full: {type} {key} at {rv} has to wait, and the reflector with it.",
+	},
 	IncomingSent: {
 		Name: "IncomingSent", Station: Incoming, Op: Send, Queue: "incoming", Args: "len cap",
 		Fact: "the event stands in incoming; the watchCache lock is not held",
@@ -195,6 +246,16 @@ var points = [...]Info{
 		Name: "IncomingReceived", Station: Incoming, Op: Recv, Queue: "incoming", Args: "len cap", Lane: "cacher.dispatchEvents",
 		Fact: "the dispatcher took the event",
 		Says: "The dispatcher takes {type} {key} at {rv}.",
+	},
+	CacherLockWaited: {
+		Name: "CacherLockWaited", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Waits: ForLock, Holds: "incoming", Until: "CacherLockTaken",
+		Fact: "somebody begins or ends a watch and holds the Cacher's lock: the dispatcher waits",
+		Says: "The dispatcher waits for the Cacher's lock.",
+	},
+	CacherLockTaken: {
+		Name: "CacherLockTaken", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Locked: true,
+		Fact: "the dispatcher has the Cacher's lock",
+		Says: "The dispatcher has the Cacher's lock.",
 	},
 	DispatchStarted: {
 		Name: "DispatchStarted", Station: Dispatch, Op: Mark, Args: "watchers", Lane: "cacher.dispatchEvents", Locked: true,
@@ -231,6 +292,11 @@ var points = [...]Info{
 		Fact: "result is closed; nothing will be sent any more",
 		Says: "Watcher {subject} is gone.",
 	},
+	InputBlocked: {
+		Name: "InputBlocked", Station: Watcher, Op: Mark, Lane: "cacher.dispatchEvents", Waits: ForRoom, On: "input", Holds: "incoming", Until: "InputSent WatcherForced",
+		Fact: "the input is full: the dispatcher waits for this watcher as long as the budget lasts",
+		Says: "The input of {subject} is full: the dispatcher waits with {type} {key} at {rv}.",
+	},
 	InputSent: {
 		Name: "InputSent", Station: Watcher, Op: Send, Queue: "input", Args: "len cap", Lane: "cacher.dispatchEvents",
 		Fact: "the event stands in this watcher's input",
@@ -246,6 +312,11 @@ var points = [...]Info{
 		Fact: "neither the old nor the new object matches: nothing is sent",
 		Says: "{key} at {rv} is not for {subject}.",
 	},
+	ResultBlocked: {
+		Name: "ResultBlocked", Station: Watcher, Op: Mark, Lane: "cacheWatcher.processInterval", Waits: ForRoom, On: "result", Holds: "input", Until: "ResultSent",
+		Fact: "the result is full: the watcher takes nothing from its input until its client is served",
+		Says: "The result of {subject} is full: {type} {key} at {rv} has to wait.",
+	},
 	ResultSent: {
 		Name: "ResultSent", Station: Watcher, Op: Send, Queue: "result", Args: "len cap", Lane: "cacheWatcher.processInterval",
 		Fact: "the converted event stands in result; type and object are what the client will see",
@@ -253,6 +324,7 @@ var points = [...]Info{
 	},
 	ResultReceived: {
 		Name: "ResultReceived", Station: Wire, Op: Recv, Queue: "result", Args: "len cap", Lane: "handlers.WatchServer",
+		Waits: ForClient, Holds: "result", Until: "ResultReceived WireFlushed WireClosed",
 		Fact: "the WatchServer took the event and is about to encode it",
 		Says: "The WatchServer takes {type} {key} at {rv} from {subject}.",
 	},
@@ -266,6 +338,11 @@ var points = [...]Info{
 		Fact: "one frame was written; it is flushed if nothing else is queued",
 		Says: "{type} {key} at {rv} is written as {bytes} bytes; {queued} more are queued.",
 	},
+	WireFlushed: {
+		Name: "WireFlushed", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
+		Fact: "everything written so far is on its way to the client, and nothing waits",
+		Says: "Everything for {subject} is on its way.",
+	},
 	WireClosed: {
 		Name: "WireClosed", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
 		Fact: "the response is over",
@@ -275,6 +352,11 @@ var points = [...]Info{
 		Name: "FrameDecoded", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive",
 		Fact: "the client has decoded one frame into an event",
 		Says: "The client decodes {type} {key} at {rv}.",
+	},
+	StreamBlocked: {
+		Name: "StreamBlocked", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive", Waits: ForTaker, On: "stream", Holds: "wire", Until: "ReflectorReceived StreamEnded",
+		Fact: "nobody takes the event yet: nothing more is read from the wire",
+		Says: "{subject} is not ready for {type} {key} at {rv}.",
 	},
 	StreamEnded: {
 		Name: "StreamEnded", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive",
@@ -311,15 +393,35 @@ var points = [...]Info{
 		Fact: "the reflector is about to wait before it tries again",
 		Says: "{subject} waits {ms} ms before trying again: {text}.",
 	},
+	FIFOLockWaited: {
+		Name: "FIFOLockWaited", Station: FIFO, Op: Mark, Lane: "reflector.Run", Waits: ForLock, On: "fifo", Holds: "stream", Until: "FIFOLockTaken",
+		Fact: "a delta is being processed under the lock of the queue: nothing can be queued",
+		Says: "The queue is locked while a delta is processed: {subject} waits.",
+	},
+	FIFOLockTaken: {
+		Name: "FIFOLockTaken", Station: FIFO, Op: Mark, Lane: "reflector.Run", Locked: true,
+		Fact: "the lock of the queue is free again, and taken by its writer",
+		Says: "{subject} has the lock of the queue.",
+	},
 	FIFOAdded: {
 		Name: "FIFOAdded", Station: FIFO, Op: Push, Queue: "fifo", Args: "len cap", Locked: true,
 		Fact: "the delta is queued; nobody has been told",
 		Says: "{type} {key} is queued; {len} wait.",
 	},
+	FIFOWaited: {
+		Name: "FIFOWaited", Station: FIFO, Op: Mark, Lane: "informer informer.Run", Locked: true, Waits: ForWork, On: "fifo", Until: "FIFOWaited FIFOPopped FIFOClosed",
+		Fact: "the queue is empty: its consumer sleeps, and lets go of the lock meanwhile",
+		Says: "The queue is empty: {subject} waits.",
+	},
 	FIFOPopped: {
 		Name: "FIFOPopped", Station: FIFO, Op: Pop, Queue: "fifo", Args: "len cap", Locked: true,
 		Fact: "the delta has left the queue and is being processed",
 		Says: "{type} {key} is taken from the queue; {len} wait.",
+	},
+	FIFOClosed: {
+		Name: "FIFOClosed", Station: FIFO, Op: Mark, Locked: true,
+		Fact: "nothing is queued any more; what waits is still handed out",
+		Says: "The queue is closed.",
 	},
 	IndexerUpdated: {
 		Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,
@@ -341,6 +443,11 @@ var points = [...]Info{
 		Name: "ListenerRemoved", Station: Listener, Op: Close,
 		Fact: "the listener's goroutines have ended",
 		Says: "Listener {subject} is removed.",
+	},
+	AddBlocked: {
+		Name: "AddBlocked", Station: Listener, Op: Mark, Lane: "informer informer.Run", Waits: ForTaker, On: "add", Holds: "fifo", Until: "AddSent",
+		Fact: "pop is not there to take the notification; it soon will be, because it never waits for a handler",
+		Says: "{subject} is not ready to take {type} {key}.",
 	},
 	AddSent: {
 		Name: "AddSent", Station: Listener, Op: Send, Queue: "add", Args: "len cap",
@@ -375,6 +482,7 @@ var points = [...]Info{
 	},
 	HandlerCalled: {
 		Name: "HandlerCalled", Station: Handler, Op: Mark, Lane: "processorListener.run",
+		Waits: ForReturn, Holds: "next pending", Until: "HandlerReturned",
 		Fact: "the handler is running",
 		Says: "The handler of {subject} runs for {type} {key}.",
 	},
@@ -393,8 +501,19 @@ var points = [...]Info{
 		Fact: "the key is queued, or was queued or being worked on already",
 		Says: "{key} is in the workqueue of {subject}; {len} wait.",
 	},
+	WorkWaited: {
+		Name: "WorkWaited", Station: Workqueue, Op: Mark, Lane: "scheduler.worker kubelet.worker namespaces.worker", Locked: true, Waits: ForWork, On: "workqueue", Until: "WorkWoken",
+		Fact: "the queue is empty: a worker sleeps",
+		Says: "A worker of {subject} has nothing to do.",
+	},
+	WorkWoken: {
+		Name: "WorkWoken", Station: Workqueue, Op: Mark, Lane: "scheduler.worker kubelet.worker namespaces.worker", Locked: true,
+		Fact: "there is a key, or the queue is shut down",
+		Says: "A worker of {subject} wakes.",
+	},
 	WorkGot: {
 		Name: "WorkGot", Station: Workqueue, Op: Pop, Queue: "workqueue", Args: "len cap", Locked: true,
+		Lane: "scheduler.worker kubelet.worker namespaces.worker", Waits: ForReturn, Holds: "workqueue", Until: "WorkDone",
 		Fact: "a worker holds the key; nobody else can get it",
 		Says: "A worker of {subject} takes {key}; {len} wait.",
 	},

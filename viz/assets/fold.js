@@ -1,6 +1,6 @@
 // The fold: what the page shows is one function of what stands in the log.
 //
-// This is internal/fold a second time, function by function: state.go, apply.go, queue.go, hash.go. Both are driven
+// This is internal/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are driven
 // by the table of points, which the page gets from /viz/points; the same records must give the same hash. Nothing
 // here knows the document.
 
@@ -22,6 +22,7 @@ function resourceOf(state, name) {
     points: {},
     ring: { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] },
     shelves: {},
+    waits: {},
   });
 }
 
@@ -86,16 +87,66 @@ function newest(list, n) {
   if (drop > 0) list.splice(0, drop);
 }
 
+// ---- waits.go
+
+// endsOf says of each point which waits it ends.
+function endsOf(points) {
+  const ends = {};
+  for (const info of points) for (const name of info.until ?? []) (ends[name] ??= []).push(info.name);
+  return ends;
+}
+
+// wait ends the wait that the point ends, if somebody waits so, and begins the one that it begins.
+function wait(infos, owners, ends, res, info, r) {
+  for (const begun of ends[info.name] ?? []) endWait(res, infos.get(begun), r);
+  const opens = aboutOpened(info) || Boolean(owners[info.queue]);
+  if (!info.waits || (opens && !res.subjects[r.subject ?? ""])) return;
+  (res.waits[waitKey(info, r)] ??= []).push({
+    seq: r.seq, t: r.t, point: info.name, kind: info.waits, subject: bound(r.subject), lane: info.lane ?? "",
+    on: info.on ?? "", type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0",
+  });
+}
+
+const waitKey = (info, r) => info.name + " " + (r.subject ?? "");
+
+function endWait(res, begun, r) {
+  const key = waitKey(begun, r);
+  const waits = res.waits[key];
+  if (!waits) return;
+  const n = waits.findIndex((w) => endedBy(w, r));
+  if (n < 0) return;
+  waits.splice(n, 1);
+  if (waits.length === 0) delete res.waits[key];
+}
+
+// endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version or do some work.
+function endedBy(w, r) {
+  switch (w.kind) {
+    case "version":
+      return w.key === bound(r.key) && w.rv === (r.rv ?? "0");
+    case "return":
+      return w.key === bound(r.key);
+  }
+  return true;
+}
+
+// endAllWaits is what the end of a subject does.
+function endAllWaits(infos, res, subject) {
+  for (const info of infos.values()) if (info.waits) delete res.waits[waitKey(info, { subject })];
+}
+
 // ---- apply.go
 
 // newFold returns {apply(state, records)} for a table of points as /viz/points gives it.
 export function newFold(points) {
   const infos = new Map(points.map((info) => [info.name, info]));
   const owners = ownersOf(points);
+  const ends = endsOf(points);
   return {
     infos,
+    owners,
     apply(state, records) {
-      for (const r of records) apply(infos, owners, state, r);
+      for (const r of records) apply(infos, owners, ends, state, r);
     },
   };
 }
@@ -111,7 +162,7 @@ function ownersOf(points) {
   return owners;
 }
 
-function apply(infos, owners, state, r) {
+function apply(infos, owners, ends, state, r) {
   if (r.seq <= state.seq) return;
   const missing = r.seq - state.seq - 1;
   if (missing > 0) forget(state, missing);
@@ -129,8 +180,10 @@ function apply(infos, owners, state, r) {
       break;
     case "close":
       delete res.subjects[id];
+      endAllWaits(infos, res, id);
       return;
   }
+  wait(infos, owners, ends, res, info, r);
   const subject = subjectOf(owners, state, res, info, id);
   if (subject) {
     noteSubject(subject, moment, info, r);
@@ -201,6 +254,7 @@ function forget(state, missing) {
   for (const res of Object.values(state.resources)) {
     for (const subject of Object.values(res.subjects)) subject.queues = {};
     res.ring.cells = [];
+    res.waits = {};
   }
 }
 

@@ -1,0 +1,38 @@
+package probe
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
+	var names, queues []string
+	for _, p := range Points() {
+		names = append(names, p.String())
+		queues = append(queues, p.Info().Queue)
+	}
+	queues = append(queues, "stream", "wire") // unbuffered and network: drawn as the way between two stations
+	for _, p := range Points() {
+		info := p.Info()
+		if info.Waits == "" {
+			if info.On+info.Holds+info.Until != "" {
+				t.Errorf("%s does not wait, but has On, Holds or Until", p)
+			}
+			continue
+		}
+		if info.Until == "" {
+			t.Errorf("%s waits for ever", p)
+		}
+		for _, name := range strings.Fields(info.Until) {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s ends with %s, which is no point", p, name)
+			}
+		}
+		for _, queue := range append(strings.Fields(info.Holds), strings.Fields(info.On)...) {
+			if !slices.Contains(queues, queue) {
+				t.Errorf("%s waits at or holds %s, which is no queue", p, queue)
+			}
+		}
+	}
+}
