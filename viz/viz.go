@@ -27,6 +27,8 @@ type Config struct {
 	Log *probe.Log
 	// Snapshot returns the components' own Snapshots as something that marshals to JSON; nil: /viz/state is 404.
 	Snapshot func() any
+	// Wire returns the open watches of the client half as bytes; nil: /viz/wire is 404.
+	Wire func() []WireStream
 	// Rules keeps the ten promises checked on the log; nil: /viz/rules is 404.
 	Rules *rules.Monitor
 	// World holds the watchers made from the page; nil: they cannot be made.
@@ -103,6 +105,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/points", servePoints)
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/rules", u.serveRules)
+	router.Get("/viz/wire", u.serveWire)
 	router.Get("/viz/watchers", u.listWatchers)
 	router.Post("/viz/watchers", u.addWatcher)
 	router.Delete("/viz/watchers/{id}", u.removeWatcher)

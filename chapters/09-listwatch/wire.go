@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"net"
@@ -15,7 +16,7 @@ import (
 const (
 	maxWireChunks = 16       // of each stream, the newest
 	maxWireData   = 1 << 10  // bytes of each chunk, from its start
-	maxWireHeader = 16 << 10 // bytes of an answer's header; a longer one is not understood
+	maxWireHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
 )
 
 // WireTap looks at watches where net/http does not let anybody look: between the HTTP client and the network. A reader
@@ -76,11 +77,20 @@ type WireChunk struct {
 // WireStream is one open watch.
 type WireStream struct {
 	ID      int         `json:"id"`
-	Request string      `json:"request"` // its first line
+	Request string      `json:"request"` // as it was sent, to the empty line
 	Header  string      `json:"header"`  // of the answer, to the empty line
 	Bytes   int64       `json:"bytes"`   // read so far, all in all
 	Count   int         `json:"count"`   // of chunks so far
 	Chunks  []WireChunk `json:"chunks"`  // the newest
+}
+
+// OpenedBy returns who asks, and for what: the user agent and the path with its query.
+func (s *WireStream) OpenedBy() string {
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(s.Request)))
+	if err != nil {
+		return "" // cut off, or never HTTP
+	}
+	return request.UserAgent() + " " + request.URL.RequestURI()
 }
 
 // Snapshot returns what is known of every open watch.
@@ -131,17 +141,18 @@ type tappedConn struct {
 // Write notes the beginning of requests.
 func (c *tappedConn) Write(p []byte) (int, error) {
 	if line, _, ok := bytes.Cut(p, []byte(" HTTP/1.1\r\n")); ok {
-		c.request(string(line))
+		header, _, _ := bytes.Cut(p, []byte("\r\n\r\n"))
+		c.request(string(line), string(header[:min(len(header), maxWireHeader)])+"\r\n\r\n")
 	}
 	return c.Conn.Write(p)
 }
 
-func (c *tappedConn) request(line string) {
+func (c *tappedConn) request(line, header string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgetLocked()
 	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line, "watch=1")) {
-		c.stream = c.tap.open(line)
+		c.stream = c.tap.open(header)
 	}
 }
 

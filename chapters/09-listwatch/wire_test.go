@@ -53,7 +53,7 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 			t.Fatalf("got %d streams, want the watch alone", len(streams))
 		}
 		s := streams[0]
-		if s.Request != "GET /pods?watch=true" || !strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxWireChunks {
+		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request, "GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") || !strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxWireChunks {
 			t.Errorf("got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
 		}
 		if got, want := s.Chunks[0], (WireChunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"}); got != want {

@@ -56,6 +56,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 		Log:      log,
 		Snapshot: func() any { return p.Snapshot() },
 		World:    world{p.Client.Watchers},
+		Wire:     func() []viz.WireStream { return wireOf(p.Client) },
 		API:      p.Server.Handler(),
 
 		AdvanceClock: clk.advance(),

@@ -33,6 +33,15 @@ func (w world) Watchers() []viz.WatcherInfo {
 	return infos
 }
 
+// wireOf returns the open watches of the client half for the page.
+func wireOf(client *pipeline.Client) []viz.WireStream {
+	var streams []viz.WireStream
+	for _, each := range client.Wire() {
+		streams = append(streams, viz.WireStream{OpenedBy: each.OpenedBy(), Bytes: each})
+	}
+	return streams
+}
+
 // worldClock is the clock of the pipeline: the real one, or one that stands still until it is told to move.
 type worldClock struct {
 	clock.WithTicker

@@ -258,6 +258,9 @@ func arg(info *probe.Info, r *probe.Record, name string) int64 {
 	return 0
 }
 
+// Bound returns a text as the picture keeps it.
+func Bound(text string) string { return bound(text) }
+
 // bound cuts a text that somebody else chose, and makes it valid UTF-8.
 func bound(text string) string {
 	if len(text) <= maxText && isASCII(text) {

@@ -1,0 +1,76 @@
+package viz
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+// WireStream is one open watch of the client half as bytes.
+type WireStream struct {
+	// OpenedBy is the user agent and the path with its query, as WireOpened says it.
+	OpenedBy string
+	// Bytes is what was on the wire: something that marshals to JSON.
+	Bytes any
+}
+
+// wireStream is a stream with the watcher that feeds it on the server's side.
+type wireStream struct {
+	Resource string `json:"resource"` // "" if the watcher is not known
+	Watcher  string `json:"watcher"`
+	OpenedBy string `json:"openedBy"`
+	Wire     any    `json:"wire"`
+}
+
+// serveWire answers GET /viz/wire?resource=&watcher= with the open watches of the client half as they are on the wire:
+// request, header, and the newest chunks, each with its size line, data and line end. What other programs have opened
+// does not pass through our hands on their side, and is not among them.
+func (u *UI) serveWire(w http.ResponseWriter, r *http.Request) {
+	if u.config.Wire == nil {
+		writeStatus(w, http.StatusNotFound, "there is no wire: this page shows a log only")
+		return
+	}
+	resource, watcher := r.URL.Query().Get("resource"), r.URL.Query().Get("watcher")
+	streams := []wireStream{}
+	for _, stream := range u.folder.watchersOf(u.config.Wire()) {
+		if (resource == "" || resource == stream.Resource) && (watcher == "" || watcher == stream.Watcher) {
+			streams = append(streams, stream)
+		}
+	}
+	writeJSON(w, http.StatusOK, streams)
+}
+
+// watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and is not
+// another stream's.
+func (f *folder) watchersOf(streams []WireStream) []wireStream {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.catchUpLocked()
+	var found []wireStream
+	taken := map[*fold.Subject]bool{}
+	for _, stream := range streams {
+		one := wireStream{OpenedBy: stream.OpenedBy, Wire: stream.Bytes}
+		if subject := f.openedLocked(&one, taken); subject != nil {
+			taken[subject] = true
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// openedLocked sets resource and watcher of a stream and returns the latter's subject, nil if there is none. It expects f.mu.
+func (f *folder) openedLocked(stream *wireStream, taken map[*fold.Subject]bool) (oldest *fold.Subject) {
+	text := fold.Bound(stream.OpenedBy)
+	for _, name := range slices.Sorted(maps.Keys(f.state.Resources)) {
+		for id, subject := range f.state.Resources[name].Subjects {
+			if taken[subject] || subject.Texts[probe.WireOpened.Info().Name] != text || oldest != nil && oldest.Opened < subject.Opened {
+				continue
+			}
+			oldest, stream.Resource, stream.Watcher = subject, name, id
+		}
+	}
+	return oldest
+}
