@@ -46,8 +46,11 @@ func (v view) station(name probe.Station) fold.Station {
 	return fold.Station{}
 }
 
-// queue returns the queue of that name, whoever holds it; of several the youngest one's.
+// queue returns the queue of that name: the informer's, if it has one, or else the youngest one's.
 func (v view) queue(name string) fold.Queue {
+	if informer := v.picture.Subjects[informerID]; informer != nil && informer.Queues[name] != nil {
+		return *informer.Queues[name]
+	}
 	var found fold.Queue
 	var opened uint64
 	for _, subject := range v.picture.Subjects {
@@ -89,9 +92,9 @@ func (v view) lanes(kind string) []lane {
 	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == kind })
 }
 
-// workqueues returns those who hold a workqueue.
+// workqueues returns those who hold a workqueue, by name. None of them opens, so lanesWhere finds them all equally old.
 func (v view) workqueues() []lane {
-	return v.lanesWhere(func(s *fold.Subject) bool { return s.Queues["workqueue"] != nil })
+	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == "" && s.Queues["workqueue"] != nil })
 }
 
 func (v view) lanesWhere(wanted func(*fold.Subject) bool) []lane {
@@ -129,9 +132,12 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	_ = stagePage(v).Render(r.Context(), w)
 }
 
-// shelfN returns how many objects a store holds.
-func shelfN(v view, name string) int64 {
-	if shelf := v.picture.Shelves[name]; shelf != nil {
+// informerID is the informer whose reflector, FIFO and indexer are drawn: there is room for one.
+const informerID = "informer"
+
+// shelfN returns how many objects the store of a subject holds.
+func shelfN(v view, station probe.Station, subject string) int64 {
+	if shelf := v.picture.Shelves[fold.ShelfName(station, subject)]; shelf != nil {
 		return shelf.N
 	}
 	return 0

@@ -134,7 +134,7 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	}
 	listener := newProcessorListener(handler, opts, p.clock, p.probe)
 	p.setListenersLocked(append(slices.Clip(p.listeners), listener))
-	listener.probe.At(probe.ListenerAdded, "", 0)
+	listener.probe.Text(probe.ListenerAdded, p.probe.ID(), "", 0)
 	if !p.started {
 		return listener, nil
 	}

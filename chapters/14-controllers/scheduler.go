@@ -72,7 +72,10 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 		queue:  NewRateLimitingQueue(config.Clock, config.Probe),
 	}
 	s.worker = &worker{queue: s.queue, reconciler: s, probe: config.Probe}
-	options := informer.HandlerOptions{Name: config.Probe.ID()}
+	options := informer.HandlerOptions{}
+	if config.Probe != nil {
+		options.Name = config.Probe.ID() + "-handler" // not the scheduler's own name: the listener ends before its queue
+	}
 	registration, err := config.Informer.AddEventHandlerWithOptions(s, options)
 	if err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
@@ -38,15 +39,16 @@ type ClientConfig struct {
 // clientFunc makes a REST client that calls itself name and reports to p.
 type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
 
-// Client is the client half: one shared informer on pods with its handlers, the toy controllers, and whoever else was
-// asked to watch.
+// Client is the client half: one shared informer on all pods with its handlers, the toy controllers, each with a watch of
+// its own as if it were another program, and whoever else was asked to watch.
 type Client struct {
 	// Set by NewClient, never changed.
 	wire       *listwatch.WireTap
 	Watchers   *Watchers
 	http       *http.Client
 	informer   *informer.SharedIndexInformer
-	scheduler  *controllers.Scheduler // nil: no controllers
+	scheduler  *controllers.Scheduler        // nil: no controllers
+	unfinished *informer.SharedIndexInformer // the scheduler's; nil: no controllers
 	kubelets   []*controllers.Kubelet
 	namespaces *controllers.NamespaceController // nil: no controllers
 	demo       *Demo                            // nil: no traffic
@@ -95,20 +97,33 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// addControllers makes the toy scheduler, which listens to the shared informer, and a kubelet for each node, which
-// watches for itself: a kubelet is not interested in anybody else's pods, and its watch says so to the server.
-func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods *probe.Probe) error {
-	scheduler, err := controllers.NewScheduler(controllers.SchedulerConfig{
-		Client:   newClient(userAgent+"-scheduler", nil),
-		Informer: c.informer,
-		Nodes:    nodes,
-		Clock:    config.Clock,
-		Probe:    pods.Subject("scheduler"),
+// addScheduler makes the toy scheduler and its informer. It does not share the informer of all pods: a pod that has
+// ended is none of its business, and its watch says so to the server. To the scheduler such a pod is deleted.
+func (c *Client) addScheduler(config ClientConfig, newClient clientFunc, pods *probe.Probe) (err error) {
+	const name = "scheduler-informer"
+	client := newClient(userAgent+"-scheduler", pods.Subject(name))
+	c.unfinished = informer.NewSharedIndexInformer(informer.Config{
+		Name:          name,
+		ListerWatcher: listwatch.NewListWatch(client, "pods", metav1.NamespaceAll, controllers.SchedulerOptions),
+		ExampleObject: &corev1.Pod{},
+		Transform:     controllers.StripManagedFields,
+		Clock:         config.Clock,
+		Probe:         pods.Subject(name),
+		FIFO:          config.FIFO,
+		UseWatchList:  config.UseWatchList,
 	})
-	if err != nil {
+	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
+		Client: client, Informer: c.unfinished, Nodes: nodes, Clock: config.Clock, Probe: pods.Subject("scheduler"),
+	})
+	return err
+}
+
+// addControllers makes the toy scheduler and a kubelet for each node. All of them watch for themselves: a kubelet is not
+// interested in anybody else's pods, either.
+func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods *probe.Probe) error {
+	if err := c.addScheduler(config, newClient, pods); err != nil {
 		return err
 	}
-	c.scheduler = scheduler
 	c.namespaces = controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
 		Client: newClient(userAgent+"-namespaces", nil), Clock: config.Clock, UseWatchList: config.UseWatchList,
 	})
@@ -128,6 +143,7 @@ func (c *Client) Run(ctx context.Context) {
 	group.Go(ctx, "informer", c.informer.Run)
 	group.Go(ctx, "watchers", c.Watchers.Run)
 	if c.scheduler != nil {
+		group.Go(ctx, "informer", c.unfinished.Run)
 		group.Go(ctx, "scheduler", c.scheduler.Run)
 		group.Go(ctx, "namespaces", c.namespaces.Run)
 	}
@@ -143,9 +159,13 @@ func (c *Client) Run(ctx context.Context) {
 	c.http.CloseIdleConnections()
 }
 
-// WaitReady returns when the informer's store holds its first state. The error is ctx's.
+// WaitReady returns when every informer's store holds its first state. The error is ctx's.
 func (c *Client) WaitReady(ctx context.Context) error {
-	if !informer.WaitFor(ctx, c.informer.HasSyncedChecker()) {
+	synced := []deltafifo.DoneChecker{c.informer.HasSyncedChecker()}
+	if c.unfinished != nil {
+		synced = append(synced, c.unfinished.HasSyncedChecker())
+	}
+	if !informer.WaitFor(ctx, synced...) {
 		return ctx.Err()
 	}
 	return nil
@@ -153,9 +173,11 @@ func (c *Client) WaitReady(ctx context.Context) error {
 
 // ClientSnapshot is the state of the client half.
 type ClientSnapshot struct {
-	Informer  informer.Snapshot              `json:"informer"`
-	Scheduler *controllers.SchedulerSnapshot `json:"scheduler,omitempty"`
-	Kubelets  []controllers.KubeletSnapshot  `json:"kubelets,omitempty"`
+	Informer informer.Snapshot `json:"informer"`
+	// Unfinished is the scheduler's informer.
+	Unfinished *informer.Snapshot             `json:"unfinished,omitempty"`
+	Scheduler  *controllers.SchedulerSnapshot `json:"scheduler,omitempty"`
+	Kubelets   []controllers.KubeletSnapshot  `json:"kubelets,omitempty"`
 }
 
 // Wire returns the open watches of the client half as they are on the wire, chunk by chunk.
@@ -165,8 +187,8 @@ func (c *Client) Wire() []listwatch.WireStream { return c.wire.Snapshot() }
 func (c *Client) Snapshot() ClientSnapshot {
 	snapshot := ClientSnapshot{Informer: c.informer.Snapshot()}
 	if c.scheduler != nil {
-		scheduler := c.scheduler.Snapshot()
-		snapshot.Scheduler = &scheduler
+		scheduler, unfinished := c.scheduler.Snapshot(), c.unfinished.Snapshot()
+		snapshot.Scheduler, snapshot.Unfinished = &scheduler, &unfinished
 	}
 	for _, kubelet := range c.kubelets {
 		snapshot.Kubelets = append(snapshot.Kubelets, kubelet.Snapshot())

@@ -4,7 +4,7 @@
 //   - server.go: [Server], the server half: per resource an etcd3 store, a Cacher and a registry store; before them all
 //     the handlers.
 //   - system.go: the namespaces that have to be there before anybody comes.
-//   - client.go: [Client], the client half: one shared informer, its handlers, the toy controllers.
+//   - client.go: [Client], the client half: one shared informer and its handlers, the toy controllers with watches of their own.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.
 //   - watchers.go: [Watchers], watches that somebody opens just to look.
 //   - demo.go: [Demo], gentle traffic.

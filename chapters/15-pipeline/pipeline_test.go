@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -200,6 +202,54 @@ func TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay(t *testing.T) {
 	})
 }
 
+// TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun says what the program's own four watchers of pods receive while a pod
+// lives and dies: who, which type, which version. Nothing is left out and nothing comes twice. r1 is its creation, r2 its
+// binding, then its kubelet writes: it has arrived (r3), it runs (r4), it has ended (r5). r6 and r7 are the deletion.
+func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
+	want := map[string][]string{
+		"informer":           {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
+		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "DELETED r5"},
+		"kubelet-node-1":     {"ADDED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
+	}
+	for _, fifo := range bothFIFOs {
+		t.Run(fifo, func(t *testing.T) {
+			inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.FIFO = fifo }, func(t *testing.T, w *world) {
+				w.create(t, podNamed("a", corev1.RestartPolicyNever))
+				time.Sleep(time.Minute)
+				first, err := strconv.ParseUint(w.get(t, "a").ResourceVersion, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				first -= 4 // it stands at r5
+				if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if diff := cmp.Diff(want, w.receivedSince(t, first)); diff != "" {
+					t.Errorf("who received what (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// receivedSince returns what each reflector of the client half received of pods, "ADDED r1" being the version first.
+func (w *world) receivedSince(t *testing.T, first uint64) map[string][]string {
+	t.Helper()
+	records, ok := w.log.Since(nil, 0, 1<<16)
+	if !ok {
+		t.Fatal("the log has moved on")
+	}
+	received := map[string][]string{}
+	for _, r := range records {
+		if r.Point == probe.ReflectorReceived && r.Resource == "pods" && r.Subject != "cacher" && r.Type != "BOOKMARK" {
+			received[r.Subject] = append(received[r.Subject], fmt.Sprintf("%s r%d", r.Type, r.RV-first+1))
+		}
+	}
+	return received
+}
+
 func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := len(w.Server.Snapshot().Cachers[3].Watchers)
@@ -297,8 +347,9 @@ func comparePicture(t *testing.T, pods *fold.Resource, s Snapshot) {
 		[]int64{int64(cached.Cache.Start), int64(cached.Cache.End), int64(cached.Cache.Capacity), int64(cached.Cache.ResourceVersion)}; !slices.Equal(got, want) {
 		t.Errorf("ring start, end, capacity, newest: the picture shows %v, the cache says %v", got, want)
 	}
-	compareCount(t, "objects on the store shelf", pods.Shelves["store"].N, cached.Cache.Objects)
-	compareCount(t, "objects on the indexer shelf", pods.Shelves["indexer"].N, informer.Indexer.Objects)
+	compareCount(t, "objects on the store shelf", pods.Shelves[fold.ShelfName(probe.Store, "cacher")].N, cached.Cache.Objects)
+	compareCount(t, "objects on the indexer shelf", pods.Shelves[fold.ShelfName(probe.Indexer, "informer")].N, informer.Indexer.Objects)
+	compareCount(t, "objects on the shelf of the scheduler's indexer", pods.Shelves[fold.ShelfName(probe.Indexer, "scheduler-informer")].N, s.Client.Unfinished.Indexer.Objects)
 	compareCount(t, "length of incoming", pods.Subjects["cacher"].Queues["incoming"].Len, cached.IncomingLen)
 	compareCount(t, "length of the fifo", pods.Subjects["informer"].Queues["fifo"].Len, informer.FIFO.Len)
 	compareCount(t, "length of the scheduler's workqueue", pods.Subjects["scheduler"].Queues["workqueue"].Len, s.Client.Scheduler.Queue.Len)
@@ -313,7 +364,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s Snapshot) {
 		}
 	}
 	compareCount(t, "watchers", int64(watchers), len(cached.Watchers))
-	for _, listener := range informer.Listeners {
+	for _, listener := range append(informer.Listeners, s.Client.Unfinished.Listeners...) {
 		compareCount(t, "pending of "+listener.ID, pendingOf(pods, listener.ID), listener.PendingLen)
 	}
 	compareWaits(t, pods)

@@ -161,9 +161,9 @@ func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
 	}
 	switch rec.Point {
 	case probe.StoreUpdate, probe.IndexerUpdated:
-		r.shelf(string(info.Station)).update(rec, arg(info, rec, "n"))
+		r.shelf(ShelfName(info.Station, rec.Subject)).update(rec, arg(info, rec, "n"))
 	case probe.CacheReplaced:
-		r.Shelves[string(probe.Store)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
+		r.Shelves[ShelfName(probe.Store, rec.Subject)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
 	}
 }
 

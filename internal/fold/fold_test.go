@@ -134,7 +134,7 @@ func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 		rec(probe.IndexerUpdated, "informer", "BOOKMARK", "", 9, 1),
 	))
 	want := &Shelf{N: 1, Rows: []Row{{Key: "default/a", Type: "Updated", RV: 3, Seq: 5}}}
-	if diff := cmp.Diff(want, s.Resources["pods"].Shelves["indexer"]); diff != "" {
+	if diff := cmp.Diff(want, s.Resources["pods"].Shelves["indexer/informer"]); diff != "" {
 		t.Errorf("indexer (-want +got):\n%s", diff)
 	}
 }

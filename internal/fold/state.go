@@ -1,5 +1,7 @@
 package fold
 
+import "listwatch/internal/probe"
+
 // How much of what is unbounded the picture keeps. Counters are exact whatever these are.
 const (
 	maxTokens = 32  // per queue: as many as a pipe is drawn slot by slot
@@ -25,7 +27,7 @@ type Resource struct {
 	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open, and those that never open
 	Points   map[string]uint64   `json:"points"`   // how often each point was reported
 	Ring     Ring                `json:"ring"`
-	Shelves  map[string]*Shelf   `json:"shelves"` // by station: store, indexer
+	Shelves  map[string]*Shelf   `json:"shelves"` // by ShelfName: "store/cacher", "indexer/informer"
 	// Waits are the waits that have begun and not ended, by point and subject ("InputBlocked w3"), oldest first.
 	Waits map[string][]Wait `json:"waits"`
 }
@@ -162,6 +164,9 @@ func (r *Resource) shelf(name string) *Shelf {
 	}
 	return sh
 }
+
+// ShelfName is how the store of a subject at a station is called: there may be several informers of one resource.
+func ShelfName(station probe.Station, subject string) string { return string(station) + "/" + subject }
 
 func newSubject(kind string, opened uint64) *Subject {
 	return &Subject{

@@ -406,7 +406,7 @@ var points = [...]Info{
 	FIFOAdded: {
 		Name: "FIFOAdded", Station: FIFO, Op: Push, Queue: "fifo", Args: "len cap", Locked: true,
 		Fact: "the delta is queued; nobody has been told",
-		Says: "{type} {key} is queued; {len} wait.",
+		Says: "{type} {key} is queued for {subject}; {len} wait.",
 	},
 	FIFOWaited: {
 		Name: "FIFOWaited", Station: FIFO, Op: Mark, Lane: "informer informer.Run", Locked: true, Waits: ForWork, On: "fifo", Until: "FIFOWaited FIFOPopped FIFOClosed",
@@ -416,7 +416,7 @@ var points = [...]Info{
 	FIFOPopped: {
 		Name: "FIFOPopped", Station: FIFO, Op: Pop, Queue: "fifo", Args: "len cap", Locked: true,
 		Fact: "the delta has left the queue and is being processed",
-		Says: "{type} {key} is taken from the queue; {len} wait.",
+		Says: "{type} {key} is taken from the queue of {subject}; {len} wait.",
 	},
 	FIFOClosed: {
 		Name: "FIFOClosed", Station: FIFO, Op: Mark, Locked: true,
@@ -426,18 +426,18 @@ var points = [...]Info{
 	IndexerUpdated: {
 		Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,
 		Fact: "the local store and its indices hold the new state; no handler knows yet",
-		Says: "The local store applies {type} {key}; it holds {n} objects.",
+		Says: "The local store of {subject} applies {type} {key}; it holds {n} objects.",
 	},
 	Distributed: {
 		Name: "Distributed", Station: Processor, Op: Mark, Args: "listeners",
 		Passes: "the informer holds deltasMu while it distributes",
 		Fact:   "the notification was handed to every listener concerned",
-		Says:   "{type} {key} is handed to {listeners} listeners.",
+		Says:   "{type} {key} is handed to {listeners} listeners of {subject}.",
 	},
 	ListenerAdded: {
 		Name: "ListenerAdded", Station: Listener, Op: Open, Opens: "listener", Locked: true,
-		Fact: "the listener is registered and receives everything from here on",
-		Says: "Listener {subject} is added.",
+		Fact: "the listener is registered and receives everything from here on; the text says with which informer",
+		Says: "Listener {subject} is added to {text}.",
 	},
 	ListenerRemoved: {
 		Name: "ListenerRemoved", Station: Listener, Op: Close,

@@ -29,7 +29,7 @@ var All = []Rule{
 	{5, "The type of an event follows from whether the object matched before and matches now.", func(bool) checking { return &eventTypes{} }},
 	{6, "A deleted object carries the version of its deletion.", func(bool) checking { return &deletedVersions{} }},
 	{7, "Versions are opaque to clients: they ask only for versions that they were given.", func(bool) checking { return &opaqueVersions{} }},
-	{8, "The store first, the handler second; and the order of each key is kept.", func(fromStart bool) checking { return &storeFirst{fromStart: fromStart} }},
+	{8, "The store first, the handler second; and the order of each key is kept.", func(fromStart bool) checking { return newStoreFirst(fromStart) }},
 	{9, "What a watcher is sent is in order, and nothing comes twice.", func(bool) checking { return &inOrder{} }},
 	{10, "Every channel holds back who sends into it: none holds more than it has room for.", func(bool) checking { return &backpressure{} }},
 }

@@ -54,32 +54,40 @@ func (o *opaqueVersions) asks(r *probe.Record) string {
 }
 
 // storeFirst is rule 8. What a handler is told stands in the local store, or stood there; and of one object a handler
-// is told in the order of its versions. A deletion that was only inferred has no version, and nothing is said of it.
+// is told in the order of its versions. A deletion that was only inferred has no version, and nothing is said of it. A
+// listener whose opening was not seen belongs to no known store: only the order is checked.
 type storeFirst struct {
 	fromStart bool // what was not seen to be stored was not stored
 
-	stored   map[string]uint64            // by key: the newest version that the store has had
-	replaced bool                         // the store was replaced as a whole: what came with that is not known
-	told     map[string]map[string]uint64 // by listener and key: the newest version its handler was called with
-	deleted  settled                      // keys that the store no longer holds
+	stores     map[string]*localStore       // by informer
+	told       map[string]map[string]uint64 // by listener and key: the newest version its handler was called with
+	informerOf map[string]string            // by listener, as far as it is known
+}
+
+// localStore is what is known of one informer's store.
+type localStore struct {
+	versions map[string]uint64 // by key: the newest version that the store has had
+	replaced bool              // it was replaced as a whole: what came with that is not known
+	deleted  settled           // keys that it no longer holds
+}
+
+func newStoreFirst(fromStart bool) *storeFirst {
+	return &storeFirst{
+		fromStart: fromStart,
+		stores:    map[string]*localStore{}, told: map[string]map[string]uint64{}, informerOf: map[string]string{},
+	}
 }
 
 func (s *storeFirst) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.IndexerUpdated:
-		if s.stored == nil {
-			s.stored = map[string]uint64{}
-		}
-		if r.Key == "" {
-			s.replaced = s.replaced || r.Type != bookmark
-			return ""
-		}
-		s.stored[r.Key] = max(s.stored[r.Key], r.RV)
-		if r.Type == "Deleted" || r.Type == deleted {
-			s.forget(s.deleted.add(r.Key))
-		}
-	case probe.ListenerAdded, probe.ListenerRemoved:
+		s.store(r)
+	case probe.ListenerAdded:
 		delete(s.told, r.Subject)
+		s.informerOf[r.Subject] = r.Text
+	case probe.ListenerRemoved:
+		delete(s.told, r.Subject)
+		delete(s.informerOf, r.Subject)
 	case probe.HandlerCalled:
 		if r.RV > 0 && r.Key != "" {
 			return s.call(r)
@@ -88,33 +96,56 @@ func (s *storeFirst) check(r *probe.Record) string {
 	return ""
 }
 
-// forget drops what is known of an object that was deleted long ago. What was not seen to be stored may from then on have
-// been so.
-func (s *storeFirst) forget(key string) {
+// of returns what is known of an informer's store.
+func (s *storeFirst) of(informer string) *localStore {
+	store := s.stores[informer]
+	if store == nil {
+		store = &localStore{versions: map[string]uint64{}}
+		s.stores[informer] = store
+	}
+	return store
+}
+
+func (s *storeFirst) store(r *probe.Record) {
+	store := s.of(r.Subject)
+	if r.Key == "" {
+		store.replaced = store.replaced || r.Type != bookmark
+		return
+	}
+	store.versions[r.Key] = max(store.versions[r.Key], r.RV)
+	if r.Type == "Deleted" || r.Type == deleted {
+		s.forget(r.Subject, store.deleted.add(r.Key))
+	}
+}
+
+// forget drops what is known of an object that was deleted from an informer's store long ago. What was not seen to be
+// stored may from then on have been so.
+func (s *storeFirst) forget(informer, key string) {
 	if key == "" {
 		return
 	}
 	s.fromStart = false
-	delete(s.stored, key)
-	for _, told := range s.told {
-		delete(told, key)
+	delete(s.of(informer).versions, key)
+	for listener, told := range s.told {
+		if of, known := s.informerOf[listener]; !known || of == informer {
+			delete(told, key)
+		}
 	}
 }
 
 func (s *storeFirst) call(r *probe.Record) string {
-	if s.told == nil {
-		s.told = map[string]map[string]uint64{}
-	}
 	if s.told[r.Subject] == nil {
 		s.told[r.Subject] = map[string]uint64{}
 	}
 	before := s.told[r.Subject][r.Key]
 	s.told[r.Subject][r.Key] = r.RV
-	stored, known := s.stored[r.Key]
+	informer, hangs := s.informerOf[r.Subject]
+	store := s.of(informer)
+	stored, known := store.versions[r.Key]
 	switch {
 	case r.RV < before:
 		return fmt.Sprintf("the handler of %s is told %s after %d", r.Subject, object(r), before)
-	case r.RV > stored && !s.replaced && (known || s.fromStart):
+	case hangs && r.RV > stored && !store.replaced && (known || s.fromStart):
 		return fmt.Sprintf("the handler of %s is told %s, and the store has had %d", r.Subject, object(r), stored)
 	}
 	return ""

@@ -93,14 +93,14 @@ func lives(from, n int) []probe.Record {
 
 func TestACheckerForgetsWhatIsSettled(t *testing.T) {
 	checker := New()
-	records := numbered(append(story()[:8], lives(0, 5*maxSettled)...), 1)
+	records := numbered(append(story()[:9], lives(0, 5*maxSettled)...), 1)
 	for _, breach := range checker.Apply(records) {
 		t.Fatal(breach)
 	}
 	pods := checker.resources["pods"]
 	first, types, asked := pods[7].(*storeFirst), pods[4].(*eventTypes), pods[6].(*opaqueVersions).reflectors["informer"]
 	for what, n := range map[string]int{
-		"stored": len(first.stored), "told": len(first.told["l1"]), "present": len(types.present["w1"].present),
+		"stored": len(first.of("informer").versions), "told": len(first.told["l1"]), "present": len(types.present["w1"].present),
 		"given": len(asked.given), "given before": len(asked.before),
 	} {
 		if n > maxSettled+1 {
@@ -115,7 +115,7 @@ func TestACheckerForgetsWhatIsSettled(t *testing.T) {
 }
 
 func BenchmarkChecker(b *testing.B) {
-	records := numbered(append(story()[:8], lives(0, 1000)...), 1)
+	records := numbered(append(story()[:9], lives(0, 1000)...), 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if breaches := New().Apply(records); len(breaches) > 0 {

@@ -47,7 +47,10 @@ func changed(typ, key string, rv uint64) []probe.Record {
 }
 
 func story() []probe.Record {
+	listens := at(probe.ListenerAdded, "l1", "", "", 0)
+	listens.Text = "informer"
 	records := []probe.Record{
+		listens,
 		at(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 1),
 		added("w1", 5),
 		added("w2", 5),

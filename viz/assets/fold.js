@@ -11,17 +11,32 @@ const maxText = 240; // code points of any text a client may have chosen
 
 // ---- state.go
 
+// dict is a map from names that somebody else may have chosen. An object of the ordinary kind knows "toString" without
+// having been told of it, and does not keep "__proto__".
+function dict() {
+  return Object.create(null);
+}
+
 export function newState() {
-  return { seq: 0, t: 0, lost: 0, resources: {} };
+  return { seq: 0, t: 0, lost: 0, resources: dict() };
+}
+
+// adopt makes the maps of a state that was read or copied what dict makes.
+function adopt(state) {
+  Object.setPrototypeOf(state.resources, null);
+  for (const res of Object.values(state.resources)) {
+    Object.setPrototypeOf(res.subjects, null);
+    Object.setPrototypeOf(res.shelves, null);
+  }
 }
 
 function resourceOf(state, name) {
   return (state.resources[name] ??= {
     stations: {},
-    subjects: {},
+    subjects: dict(),
     points: {},
     ring: { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] },
-    shelves: {},
+    shelves: dict(),
     waits: {},
   });
 }
@@ -32,6 +47,11 @@ function stationOf(res, name) {
 
 function shelfOf(res, name) {
   return (res.shelves[name] ??= { n: 0, rows: [] });
+}
+
+// shelfName is how the store of a subject at a station is called: there may be several informers of one resource.
+export function shelfName(station, subject) {
+  return `${station}/${subject ?? ""}`;
 }
 
 function newMoment() {
@@ -146,6 +166,7 @@ export function newFold(points) {
     infos,
     owners,
     apply(state, records) {
+      adopt(state);
       for (const r of records) apply(infos, owners, ends, state, r);
     },
   };
@@ -273,10 +294,10 @@ function applySpecial(res, info, r) {
   switch (info.name) {
     case "StoreUpdate":
     case "IndexerUpdated":
-      updateShelf(shelfOf(res, info.station), r, arg(info, r, "n"));
+      updateShelf(shelfOf(res, shelfName(info.station, r.subject)), r, arg(info, r, "n"));
       break;
     case "CacheReplaced":
-      res.shelves.store = { n: arg(info, r, "n"), rows: [] };
+      res.shelves[shelfName("store", r.subject)] = { n: arg(info, r, "n"), rows: [] };
   }
 }
 
@@ -374,7 +395,7 @@ export function canonical(state) {
 function sorted(value) {
   if (Array.isArray(value)) return value.map(sorted);
   if (value === null || typeof value !== "object") return value;
-  const out = {};
+  const out = dict();
   for (const key of Object.keys(value).sort()) out[key] = sorted(value[key]);
   return out;
 }

@@ -88,8 +88,11 @@ export function showListeners(scene, res) {
   scene.text("listener.more", more(hidden));
   for (const [id, subject] of list) {
     const el = scene.lanes.listeners.get(id);
-    say(el.querySelector(".name"), squeeze(id, 10));
-    put(el, "aria-label", `listener ${id}`);
+    say(el.querySelector(".name"), squeeze(feeds(id), 10));
+    const words = cut(`listener ${id} of ${subject.texts.ListenerAdded || "an informer"}`, 200);
+    put(el, "aria-label", words);
+    say(el.querySelector("title"), words);
+    mark(el, "elsewhere", !hangsOn(scene, subject));
     for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0);
     const pending = subject.queues.pending;
     say(el.querySelector('[data-queue="pending"] .num'), pending ? `pending ${pending.len}/${pending.cap}` : "pending 0");
@@ -101,6 +104,16 @@ export function showListeners(scene, res) {
     put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }
 }
+
+// hangsOn reports whether a listener belongs to the informer that is drawn. One of another informer is drawn where
+// listeners are, and no rail leads to it.
+export function hangsOn(scene, listener) {
+  return (listener?.texts.ListenerAdded ?? scene.informer) === scene.informer;
+}
+
+// feeds is whose workqueue the handler of a listener fills, if it fills one: that of "scheduler" is called
+// "scheduler-handler".
+const feeds = (listener) => listener.replace(/-handler$/, "");
 
 // beside gives each workqueue its place: that of the handler which fills it, or, if its owner watches by itself, one
 // where no handler is, as long as there is one.
@@ -114,10 +127,10 @@ function beside(queues, handlers, room) {
 }
 
 export function showWorkqueues(scene, res) {
-  const queues = Object.entries(res.subjects).filter(([, s]) => s.queues.workqueue).sort(([a], [b]) => (a < b ? -1 : 1));
-  const handlers = opened(res, "listener").map(([id]) => id);
+  const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue).sort(([a], [b]) => (a < b ? -1 : 1));
+  const handlers = opened(res, "listener").map(([id]) => feeds(id));
   const list = beside(queues, handlers, scene.geometry.listen.room);
-  for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[id]?.queues.workqueue);
+  for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[feeds(id)]?.queues.workqueue);
   const hidden = lanes(scene, "workqueues", "workqueue-lane", "data-workqueue", list, scene.geometry.listen);
   scene.text("workqueue.more", more(hidden));
   for (const [id, subject] of list) {

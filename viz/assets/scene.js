@@ -2,6 +2,7 @@
 // knows nothing of records; what moves between two states is motion.js.
 
 import { mark, put, say } from "./dom.js";
+import { shelfName } from "./fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { ringSpot, showRing } from "./ring.js";
@@ -39,7 +40,7 @@ function show(scene, state, resource) {
   const general = state.resources[""];
   showServer(scene, res, general);
   showRing(scene, res.ring, state.t);
-  showShelf(scene, "store", res.shelves.store);
+  showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showWatchers(scene, res);
   showClient(scene, res);
   showListeners(scene, res);
@@ -92,16 +93,22 @@ function youngest(res, kind) {
 
 // ---- client half
 
+// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one.
+function informerOf(res) {
+  if (res.subjects.informer) return "informer";
+  return Object.keys(res.subjects).filter((id) => res.subjects[id].queues.fifo).sort()[0] ?? "informer";
+}
+
 function showClient(scene, res) {
-  scene.informer = Object.entries(res.subjects).find(([, s]) => s.queues.fifo)?.[0] ?? "informer";
+  scene.informer = informerOf(res);
   const reflector = res.subjects[scene.informer];
   scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
   scene.text("fifo.high", fifo?.high ? `most: ${fifo.high}` : "");
-  showShelf(scene, "indexer", res.shelves.indexer);
-  const n = res.stations.processor?.vars.listeners;
+  showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
+  const n = reflector?.vars.listeners;
   scene.text("processor.listeners", n === undefined ? "" : `${n} of them`);
 }
 

@@ -1,7 +1,7 @@
 // Steps: where each record takes its event. One entry a point; what is not here does not travel.
 
 import { objectKey } from "./fold.js";
-import { agentOf } from "./lanes.js";
+import { agentOf, hangsOn } from "./lanes.js";
 
 const boxOf = { watchers: "watcher", listeners: "listener", handlers: "handler", workqueues: "workqueue" };
 
@@ -89,13 +89,22 @@ export function newSteps(m) {
       hop(now, id(r, "informer"), parents, a.wire, a.wire, r, { bend: "straight", label: label(r) });
       hop(now, id(r, "informer"), parents, a.wire, [g.wireX, g.clientAxis], r, { bend: "straight", label: label(r) });
     },
-    FIFOAdded: (r, now) => hop(now, id(r, "informer"), [], a.reflector, a.fifo, r, { bend: "straight" }),
-    FIFOPopped: (r, now) => hop(now, id(r, "informer"), [], a.fifo, a["fifo-out"], r, { bend: "straight", label: label(r) }),
+    FIFOAdded(r, now) {
+      if (r.subject === scene.informer) hop(now, id(r, "informer"), [], a.reflector, a.fifo, r, { bend: "straight" });
+    },
+    FIFOPopped(r, now) {
+      if (r.subject === scene.informer) hop(now, id(r, "informer"), [], a.fifo, a["fifo-out"], r, { bend: "straight", label: label(r) });
+    },
     IndexerUpdated(r, now) {
+      if (r.subject !== scene.informer) return;
       hop(now, id(r, "informer"), [], a["fifo-out"], a.indexer, r, { bend: "straight", label: label(r) });
       flash(now, id(r, "informer"), a.indexer, "stored");
     },
     AddSent(r, now) {
+      if (!hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject)) {
+        hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "add", 0), spotOf("listeners", r.subject, "add", 0.5), r, { bend: "straight" });
+        return;
+      }
       // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
       hop(now, id(r, "informer"), [], a.indexer, a.processor, r, { bend: "straight", as: "Distributed" });
       hop(now, id(r, r.subject), [id(r, "informer")], a.processor, spotOf("listeners", r.subject, "add", 0.5), r);

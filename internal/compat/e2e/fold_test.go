@@ -150,8 +150,8 @@ func (g *generator) records(n int) []probe.Record {
 			Seq:      g.last.Seq + 1,
 			Time:     g.last.Time + time.Duration(g.rand.IntN(1e6)),
 			Point:    points[g.rand.IntN(len(points))],
-			Resource: g.pick("pods", "pods", "pods", "nodes", ""), // these two are ours to name, never a stranger's
-			Subject:  g.pick("w1", "w2", "l1", "cacher", "etcd3-1", "informer", ""),
+			Resource: g.pick("pods", "pods", "pods", "nodes", "", "__proto__", "constructor"), // a recording can say anything
+			Subject:  g.pick("w1", "w2", "l1", "cacher", "etcd3-1", "informer", "", "__proto__", "toString"),
 			Type:     g.pick("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "Sync", ""),
 			Key:      g.pick("/registry/pods/default/a", "default/a", "default/b", "", hostile[g.rand.IntN(len(hostile))]),
 			RV:       g.rand.Uint64N(20) * g.rand.Uint64N(1<<60),
