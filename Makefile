@@ -7,7 +7,7 @@ RUN      ?= .
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race lint generate cross bench debug
+.PHONY: help run test race lint generate recordings cross bench debug
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -29,6 +29,9 @@ lint: ## gofmt, vet and fresh generated files
 generate: ## write the generated files anew: templ pages, docs/MAP.md, docs/DIFFERENCES.md
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test ./internal/policy -run Fresh -update
+
+recordings: ## make the chapters' recordings anew: internal/takes/*.lw.gz
+	$(GO) test ./internal/takes -run TestMake -update
 
 cross: ## build cmd/viz for the systems attendees bring
 	@for p in $(PLATFORMS); do \

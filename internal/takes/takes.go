@@ -1,0 +1,71 @@
+// Package takes holds short recordings of the whole pipeline: what the chapters show beside their text, and what
+// screenshots are made from. They were made by `make recordings`, which runs the pipeline in a bubble where time is a
+// fake and no socket is opened; which goroutine comes first is the only thing that differs from one making to the next.
+//
+// Everything here is immutable; there is no lock and no goroutine.
+package takes
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
+)
+
+//go:embed *.lw.gz
+var files embed.FS
+
+// Suffix is that of a recording's file.
+const Suffix = ".lw.gz"
+
+// Take is one recording.
+type Take struct {
+	Name  string // of its file, without [Suffix]
+	Title string // what happens in it
+	Key   string // the object the story is about
+}
+
+// All are the takes there are.
+var All = []Take{
+	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches", "default/a"},
+	{"life", "A pod is created, scheduled, run, changed and deleted", "default/a"},
+	{"ring", "The history of ten events is overrun, and a watch asks for what it no longer holds", "default/a"},
+	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
+}
+
+// Find returns the take of that name; ok is false if there is none.
+func Find(name string) (take Take, ok bool) {
+	for _, take := range All {
+		if take.Name == name {
+			return take, true
+		}
+	}
+	return Take{}, false
+}
+
+// File returns the recording as it is embedded.
+func (t Take) File() []byte {
+	file, err := files.ReadFile(t.Name + Suffix)
+	if err != nil {
+		panic(fmt.Sprintf("takes: %v", err))
+	}
+	return file
+}
+
+// Load returns the take's records, and the picture before the first of them.
+func (t Take) Load() (*fold.State, []probe.Record, error) {
+	header, records, err := recording.Read(bytes.NewReader(t.File()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
+	}
+	start := fold.New()
+	if header.Keyframe != nil {
+		if start, err = fold.Read(header.Keyframe); err != nil {
+			return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
+		}
+	}
+	return start, records, nil
+}

@@ -1,0 +1,153 @@
+package takes
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
+)
+
+// signatures are the points without which a take does not tell its story.
+var signatures = map[string][]probe.Point{
+	"start": {probe.WatchChanOpened, probe.CacheReplaced, probe.CacherReady, probe.WatcherAdded, probe.ReflectorWatching, probe.ReflectorSynced},
+	"life":  {probe.RequestReceived, probe.TxnCommitted, probe.Etcd3IncomingSent, probe.RingAppend, probe.StoreUpdate, probe.IncomingReceived, probe.DispatchStarted, probe.InputSent, probe.FrameWritten, probe.FrameDecoded, probe.HandlerCalled, probe.HandlerReturned},
+	"ring":  {probe.RingAppend, probe.TxnCommitted},
+	"slow":  {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
+}
+
+// check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
+func check(t *testing.T, take Take, file []byte) {
+	t.Helper()
+	if len(file) >= 100_000 {
+		t.Errorf("%d bytes, want less than 100 kB", len(file))
+	}
+	header, records, err := recording.Read(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFold(t, header, records)
+	seen := map[probe.Point]bool{}
+	anomalies, keyed := 0, false
+	for i := range records {
+		seen[records[i].Point] = true
+		keyed = keyed || records[i].Key != "" && probe.ObjectKey(records[i].Key) == take.Key
+		if records[i].Anomaly() {
+			anomalies++
+		}
+	}
+	for _, point := range signatures[take.Name] {
+		if !seen[point] {
+			t.Errorf("%s does not happen in it", point)
+		}
+	}
+	if wantAnomaly := take.Name == "ring" || take.Name == "slow"; wantAnomaly != (anomalies > 0) {
+		t.Errorf("%d anomalies", anomalies)
+	}
+	if !keyed && take.Name != "start" {
+		t.Errorf("nothing happens to %s", take.Key)
+	}
+	t.Logf("%s: %d records, %d bytes", take.Name, len(records), len(file))
+}
+
+// checkFold folds the recording at once, one by one, and from a keyframe at a hundred cursors.
+func checkFold(t *testing.T, header recording.Header, records []probe.Record) {
+	t.Helper()
+	start := func() *fold.State {
+		if header.Keyframe == nil {
+			return fold.New()
+		}
+		state, err := fold.Read(header.Keyframe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	whole, single := start(), start()
+	frames := fold.NewKeyframes(50)
+	whole.Apply(records)
+	hashes := []string{single.Hash()} // by cursor
+	for i := range records {
+		frames.Fold(single, records[i:i+1])
+		hashes = append(hashes, single.Hash())
+	}
+	if whole.Lost > 0 || whole.Hash() != single.Hash() {
+		t.Errorf("folded at once: %s, one by one: %s, lost %d", whole.Hash(), single.Hash(), whole.Lost)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	first := records[0].Seq - 1
+	for range 100 {
+		cursor := random.IntN(len(records) + 1)
+		frame, ok := frames.At(first + uint64(cursor))
+		if !ok {
+			t.Fatalf("no picture at %d", cursor)
+		}
+		state, err := fold.Read(frame.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Apply(records[frame.Seq-first : cursor])
+		if state.Hash() != hashes[cursor] {
+			t.Fatalf("at %d: %s from the keyframe at %d, %s from the beginning", cursor, state.Hash(), frame.Seq, hashes[cursor])
+		}
+	}
+}
+
+func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
+	for _, take := range All {
+		t.Run(take.Name, func(t *testing.T) { check(t, take, take.File()) })
+	}
+	entries, err := files.ReadDir(".")
+	if err != nil || len(entries) != len(All) {
+		t.Errorf("%d files for %d takes: %v", len(entries), len(All), err)
+	}
+}
+
+// TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of points. It is
+// never made anew.
+func TestAnOldRecordingStillReplays(t *testing.T) {
+	file, err := os.ReadFile("testdata/old.lw.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, records, err := recording.Read(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header.Points == recording.PointsHash() {
+		t.Error("it was written with today's table of points: it is not old")
+	}
+	checkFold(t, header, records)
+	state := fold.New()
+	state.Apply(records)
+	pods := state.Resources["pods"]
+	if pods == nil {
+		t.Fatal("there are no pods in it")
+	}
+	got := [5]int64{pods.Ring.Start, pods.Ring.End, int64(pods.Ring.Newest), pods.Shelves["store"].N, int64(pods.Points["HandlerReturned"])}
+	if want := [5]int64{0, 23, 30, 4, 46}; got != want {
+		t.Errorf("ring from, to and newest, objects, calls: got %v at its end, want %v", got, want)
+	}
+}
+
+func TestATakeIsFoundByItsName(t *testing.T) {
+	for _, take := range All {
+		if found, ok := Find(take.Name); !ok || found != take {
+			t.Errorf("%s: got %v", take.Name, found)
+		}
+		if _, ok := scripts[take.Name]; !ok {
+			t.Errorf("%s has no script", take.Name)
+		}
+		start, records, err := take.Load()
+		if err != nil || len(records) == 0 || start.Seq+1 != records[0].Seq {
+			t.Errorf("%s begins at %d with record %d: %v", take.Name, start.Seq, records[0].Seq, err)
+		}
+	}
+	if _, ok := Find("none"); ok || slices.ContainsFunc(All, func(take Take) bool { return take.Name == "" }) {
+		t.Error("found a take that is none")
+	}
+}
