@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"k8s.io/utils/clock"
@@ -136,4 +137,36 @@ func (f *folder) view(resource string) view {
 	defer f.mu.Unlock()
 	f.catchUpLocked()
 	return newView(f.state, resource)
+}
+
+// at returns the picture at a record, 0: at the newest. It is the caller's own. The error is 410 Gone if the log no
+// longer leads there.
+func (f *folder) at(seq uint64) (*fold.State, error) {
+	if seq == 0 || seq >= f.log.Last() {
+		return f.now(), nil
+	}
+	frame, oldest, ok := f.keyframe(seq)
+	if !ok {
+		return nil, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq, oldest)
+	}
+	state, err := fold.Read(frame.State)
+	if err != nil {
+		return nil, fmt.Errorf("read the keyframe at %d: %w", frame.Seq, err)
+	}
+	for state.Seq < seq {
+		records, ok := f.log.Since(nil, state.Seq, int(min(foldBatch, seq-state.Seq)))
+		if !ok || len(records) == 0 {
+			return nil, refuse(http.StatusGone, "record %d has left the log", state.Seq+1)
+		}
+		state.Apply(records)
+	}
+	return state, nil
+}
+
+// now returns the newest picture, the caller's own.
+func (f *folder) now() *fold.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.catchUpLocked()
+	return f.state.Clone()
 }

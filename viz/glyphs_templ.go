@@ -436,7 +436,8 @@ func stationBox(name string) templ.Component {
 	})
 }
 
-func stationTitle(name string) templ.Component {
+// hitArea makes the whole place of a station answer to the pointer, its title included.
+func hitArea(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -457,7 +458,44 @@ func stationTitle(name string) templ.Component {
 			templ_7745c5c3_Var20 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<text class=\"title\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<rect class=\"hit\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, rect(boxes[name].X, boxes[name].Y-24, boxes[name].W, boxes[name].H+24, 0))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "></rect>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		return nil
+	})
+}
+
+func stationTitle(name string) templ.Component {
+	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
+			return templ_7745c5c3_CtxErr
+		}
+		templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+		if !templ_7745c5c3_IsBuffer {
+			defer func() {
+				templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err == nil {
+					templ_7745c5c3_Err = templ_7745c5c3_BufErr
+				}
+			}()
+		}
+		ctx = templ.InitializeContext(ctx)
+		templ_7745c5c3_Var21 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var21 == nil {
+			templ_7745c5c3_Var21 = templ.NopComponent
+		}
+		ctx = templ.ClearChildren(ctx)
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<text class=\"title\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -465,20 +503,20 @@ func stationTitle(name string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, ">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var21 string
-		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(boxes[name].Title)
+		var templ_7745c5c3_Var22 string
+		templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(boxes[name].Title)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/glyphs.templ`, Line: 71, Col: 85}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/glyphs.templ`, Line: 76, Col: 85}
 		}
-		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "</text>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</text>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -503,12 +541,12 @@ func tokenDefs() templ.Component {
 			}()
 		}
 		ctx = templ.InitializeContext(ctx)
-		templ_7745c5c3_Var22 := templ.GetChildren(ctx)
-		if templ_7745c5c3_Var22 == nil {
-			templ_7745c5c3_Var22 = templ.NopComponent
+		templ_7745c5c3_Var23 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var23 == nil {
+			templ_7745c5c3_Var23 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<defs><symbol id=\"token-added\" viewBox=\"-10 -10 20 20\"><circle r=\"8\"></circle><path class=\"sign\" d=\"M-4 0H4M0 -4V4\"></path></symbol> <symbol id=\"token-modified\" viewBox=\"-10 -10 20 20\"><rect x=\"-7.5\" y=\"-7.5\" width=\"15\" height=\"15\" rx=\"3\"></rect><path class=\"sign\" d=\"M-4 1q2 -4 4 -1t4 -1\"></path></symbol> <symbol id=\"token-deleted\" viewBox=\"-10 -10 20 20\"><path d=\"M-3.5 -8H3.5L8 -3.5V3.5L3.5 8H-3.5L-8 3.5V-3.5Z\"></path><path class=\"sign\" d=\"M-4 0H4\"></path></symbol> <symbol id=\"token-bookmark\" viewBox=\"-10 -10 20 20\"><path d=\"M0 -9L8 0L0 9L-8 0Z\"></path></symbol> <symbol id=\"token-error\" viewBox=\"-10 -10 20 20\"><path d=\"M0 -9L9 8H-9Z\"></path><path class=\"sign\" d=\"M0 -3V3M0 5V6\"></path></symbol> <symbol id=\"token-synthetic\" viewBox=\"-10 -10 20 20\"><circle class=\"open\" r=\"7.5\"></circle></symbol> <pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"hatch\" width=\"2.5\" height=\"6\"></rect></pattern> <marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"6\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path class=\"tip\" d=\"M0 0L8 4L0 8z\"></path></marker></defs>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<defs><symbol id=\"token-added\" viewBox=\"-10 -10 20 20\"><circle r=\"8\"></circle><path class=\"sign\" d=\"M-4 0H4M0 -4V4\"></path></symbol> <symbol id=\"token-modified\" viewBox=\"-10 -10 20 20\"><rect x=\"-7.5\" y=\"-7.5\" width=\"15\" height=\"15\" rx=\"3\"></rect><path class=\"sign\" d=\"M-4 1q2 -4 4 -1t4 -1\"></path></symbol> <symbol id=\"token-deleted\" viewBox=\"-10 -10 20 20\"><path d=\"M-3.5 -8H3.5L8 -3.5V3.5L3.5 8H-3.5L-8 3.5V-3.5Z\"></path><path class=\"sign\" d=\"M-4 0H4\"></path></symbol> <symbol id=\"token-bookmark\" viewBox=\"-10 -10 20 20\"><path d=\"M0 -9L8 0L0 9L-8 0Z\"></path></symbol> <symbol id=\"token-error\" viewBox=\"-10 -10 20 20\"><path d=\"M0 -9L9 8H-9Z\"></path><path class=\"sign\" d=\"M0 -3V3M0 5V6\"></path></symbol> <symbol id=\"token-synthetic\" viewBox=\"-10 -10 20 20\"><circle class=\"open\" r=\"7.5\"></circle></symbol> <pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"hatch\" width=\"2.5\" height=\"6\"></rect></pattern> <marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"6\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path class=\"tip\" d=\"M0 0L8 4L0 8z\"></path></marker></defs>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -51,7 +51,7 @@ var boxes = map[string]box{
 	"incoming":  {782, 62, 84, 184, "incoming"},
 	"dispatch":  {870, 62, 80, 184, "dispatch"},
 	"watcher":   {970, 62, 218, 184, "cacheWatchers"},
-	"wire":      {1202, 20, 76, 480, "wire"},
+	"wire":      {1202, 44, 76, 456, "wire"},
 	"reflector": {1050, 332, 136, 164, "reflector"},
 	"fifo":      {898, 332, 136, 164, "FIFO"},
 	"indexer":   {758, 332, 124, 164, "indexer"},

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/book"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/rules"
@@ -62,6 +64,8 @@ type UI struct {
 	assets  *assets
 	handler http.Handler
 
+	readSites func() (map[string]*book.Site, error) // once, when first asked for
+
 	done chan struct{} // closed by Run when it ends, never sent on: open feeds end
 }
 
@@ -77,7 +81,10 @@ func New(config Config) *UI {
 		id:     rand.Text(),
 		folder: newFolder(config.Log, config.Keyframe),
 		assets: newAssets(),
-		done:   make(chan struct{}),
+
+		readSites: sync.OnceValues(readSites),
+
+		done: make(chan struct{}),
 	}
 	u.handler = Guard(config.Hosts...)(u.routes())
 	return u
@@ -103,6 +110,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/timeline", u.serveTimeline)
 	router.Get("/viz/trace", u.serveTrace)
 	router.Get("/viz/points", servePoints)
+	router.Get("/viz/part/{station}/{tab}", u.servePart)
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/rules", u.serveRules)
 	router.Get("/viz/wire", u.serveWire)

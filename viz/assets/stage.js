@@ -29,6 +29,7 @@ import { newFind } from "./find.js";
 import { hash, isAnomaly, newFold, newState, sentence } from "./fold.js";
 import { newFollow } from "./follow.js";
 import { newHands } from "./hands.js";
+import { newInspector } from "./inspector.js";
 import { newKeys } from "./keys.js";
 import { newLooks } from "./looks.js";
 import { newMotion } from "./motion.js";
@@ -54,6 +55,7 @@ const modules = [
   newFind,
   newPresenter,
   newSpoken,
+  newInspector,
 ];
 
 const showPeriods = [0, 100, 125]; // ms between two drawings of the scene, by how much is going on

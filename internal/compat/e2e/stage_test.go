@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// inspected is what the inspector shows.
+type inspected struct {
+	Open                   bool
+	Title, Tab, Words      string
+	Point, File, Line, Lit string // of the code leaf; Lit is the number of the lit line
+	Command                string
+}
+
+const readInspector = `(() => {
+	const panel = document.querySelector("#inspector");
+	const figure = panel.querySelector("figure.decl");
+	return {
+		Open: !panel.hidden, Title: panel.querySelector("h2").textContent, Tab: panel.querySelector("[aria-selected=true]").dataset.tab,
+		Words: panel.querySelector("#leaf").textContent, Point: figure?.dataset.point ?? "", File: figure?.dataset.file ?? "",
+		Line: figure?.dataset.line ?? "", Lit: panel.querySelector(".l.lit")?.dataset.n ?? "", Command: panel.querySelector("[data-copy]")?.dataset.copy ?? "",
+	};
+})()`
+
+// inspect waits until the inspector shows what fits.
+func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) inspected {
+	t.Helper()
+	var seen inspected
+	eventually(t, within(), func() (bool, string) {
+		seen = evaluate[inspected](t, p, readInspector)
+		return fits(seen), fmt.Sprintf("want %s, the inspector shows %.600s", what, fmt.Sprintf("%+v", seen))
+	})
+	return seen
+}
+
+// press is a key with nothing focused that would take it.
+func (p *page) press(t *testing.T, key string) {
+	t.Helper()
+	evaluate[bool](t, p, fmt.Sprintf(`document.activeElement?.blur?.() ?? true, document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true`, key))
+}
+
+// TestTheStageCanBeLookedInto starts one program and one browser for everything that can be looked into.
+func TestTheStageCanBeLookedInto(t *testing.T) {
+	v := startViz(t, "-controllers=false", "-demo=false")
+	v.busy(t, 300)
+	p := openPage(t, v.url)
+	p.live(t, v)
+	t.Run("every station opens", func(t *testing.T) { everyStationOpens(t, p) })
+	t.Run("the code moves with the cursor", func(t *testing.T) { codeMoves(t, p) })
+	t.Run("the gutter counts", func(t *testing.T) { gutterCounts(t, p, v) })
+	t.Run("the past is of its time", func(t *testing.T) { pastIsOfItsTime(t, p) })
+}
+
+func everyStationOpens(t *testing.T, p *page) {
+	stations := evaluate[[]string](t, p, `[...document.querySelectorAll(".scenery [data-station]")].map((el) => el.dataset.station)`)
+	if len(stations) != 16 {
+		t.Fatalf("stations on stage: %q", stations)
+	}
+	for _, station := range stations {
+		evaluate[bool](t, p, fmt.Sprintf(`document.querySelector('.scenery [data-station=%s]').focus(), document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })) || true`, station))
+		p.inspect(t, station, func(i inspected) bool { return i.Open && i.Tab == "what" && strings.Contains(i.Words, "Why it exists") })
+		if got := evaluate[string](t, p, "document.body.dataset.inspecting"); got != station {
+			t.Errorf("inspecting %q, want %q", got, station)
+		}
+	}
+	for _, tab := range []string{"state", "code", "blocked", "history", "upstream", "knobs", "what"} {
+		p.do(t, chromedp.Click(chromedp.CSS("#tab-"+tab)))
+		p.inspect(t, tab, func(i inspected) bool {
+			return i.Tab == tab && evaluate[bool](t, p, fmt.Sprintf(`document.querySelector("#leaf .leaf.%s") !== null`, tab))
+		})
+	}
+	p.press(t, "Escape")
+	p.inspect(t, "nothing", func(i inspected) bool { return !i.Open })
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-watcher] [data-queue="input"] .wall`)))
+	p.inspect(t, "a watcher's input", func(i inspected) bool { return i.Open && strings.HasPrefix(i.Title, "input of w") })
+}
+
+// codeMoves steps over records of several stations: each lights the line that reported it, in whatever file.
+func codeMoves(t *testing.T, p *page) {
+	p.do(t, chromedp.Click(chromedp.CSS("#tab-code")))
+	begin := evaluate[int](t, p, `(async () => {
+		const tape = window.listwatch.player.tape;
+		await tape.load(1, window.listwatch.player.head + 1);
+		const commit = await tape.find(window.listwatch.player.head - 80, -1, 1, window.listwatch.player.head, (r) => r.point === "TxnCommitted" && r.key.includes("busy"));
+		await window.listwatch.player.seek(commit);
+		return commit;
+	})()`)
+	files := map[string]bool{}
+	for range 14 {
+		r := evaluate[struct {
+			Point string
+			Seq   int
+		}](t, p, `({ Point: window.listwatch.player.tape.get(window.listwatch.player.cursor).point, Seq: window.listwatch.player.cursor })`)
+		got := p.inspect(t, r.Point, func(i inspected) bool { return i.Point == r.Point && i.Lit == i.Line && i.Lit != "" })
+		if got.Command != "break "+got.File+":"+got.Line {
+			t.Errorf("%s: the command for the debugger is %q, the line %s:%s", r.Point, got.Command, got.File, got.Line)
+		}
+		if text := evaluate[string](t, p, `document.querySelector(".l.lit").textContent`); !strings.Contains(text, "probe."+r.Point) {
+			t.Errorf("%s: the lit line is %q", r.Point, text)
+		}
+		files[got.File] = true
+		p.press(t, ".")
+		eventually(t, within(), func() (bool, string) {
+			at := evaluate[int](t, p, "window.listwatch.player.cursor")
+			return at == r.Seq+1, fmt.Sprintf("at %d, want %d", at, r.Seq+1)
+		})
+	}
+	if len(files) < 4 {
+		t.Errorf("from record %d on the code was in %v only", begin, files)
+	}
+}
+
+func gutterCounts(t *testing.T, p *page, v *viz) {
+	p.press(t, "End")
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=ring] .title`)), chromedp.Click(chromedp.CSS("#tab-code")))
+	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
+	v.busy(t, 200)
+	eventually(t, within(), func() (bool, string) {
+		seen := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
+		want := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
+		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q", seen, want)
+	})
+}
+
+func pastIsOfItsTime(t *testing.T, p *page) {
+	p.do(t, chromedp.Click(chromedp.CSS("#tab-state")))
+	for _, fraction := range []string{"0.4", "0.8"} {
+		evaluate[bool](t, p, `(async () => { const { player } = window.listwatch; await player.seek(Math.round(player.head * `+fraction+`)); return true; })()`)
+		p.inspect(t, "the ring as it was", func(inspected) bool {
+			return evaluate[bool](t, p, `document.querySelector('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(window.listwatch.state.resources.pods.ring.end)
+				&& Number(document.querySelector("#leaf .leaf").dataset.seq) === window.listwatch.player.cursor`)
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package viz
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"listwatch/internal/probe"
+)
+
+// leaf asks for one leaf of the inspector.
+func leaf(t *testing.T, ui *UI, path string) string {
+	t.Helper()
+	answer := ask(ui, "GET", "/viz/part/"+path, "")
+	if answer.Code != http.StatusOK {
+		t.Fatalf("%s: got %d: %s", path, answer.Code, answer.Body)
+	}
+	if got := answer.Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
+		t.Errorf("%s: Content-Type %q", path, got)
+	}
+	return answer.Body.String()
+}
+
+func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
+	ui := lively("default/a")
+	for _, station := range probe.Stations {
+		queues := map[string]bool{"": true}
+		for _, point := range probe.Points() {
+			if info := point.Info(); info.Station == station && info.Queue != "" {
+				queues["?queue="+info.Queue] = true
+			}
+		}
+		for queue := range queues {
+			for _, tab := range partTabs {
+				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab.Name, queue))
+				if !strings.Contains(page, `<article class="leaf `+tab.Name+`"`) || strings.Contains(page, `data-title=""`) {
+					t.Errorf("%s%s %s: %.300s", station, queue, tab.Name, page)
+				}
+			}
+		}
+	}
+	for _, station := range probe.Stations {
+		if text := stationTexts[station]; text.What == "" || text.Why == "" || text.Chapter == "" {
+			t.Errorf("%s: not told of: %+v", station, text)
+		}
+	}
+	for queue := range pipes {
+		if text := queueTexts[queue]; text.Title == "" || text.What == "" || text.Why == "" || text.Chapter == "" {
+			t.Errorf("%s: not told of: %+v", queue, text)
+		}
+	}
+}
+
+func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
+	ui := lively("default/a")
+	lit := regexp.MustCompile(`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+">(\d+)</span>(.*?)</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
+	for _, point := range probe.Points() {
+		info := point.Info()
+		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
+		if n := strings.Count(page, " lit\""); n != 1 {
+			t.Errorf("%s: %d lines are lit, want 1", point, n)
+		}
+		match := lit.FindStringSubmatch(page)
+		if match == nil || match[2] != "" && (match[2] != info.Name || !strings.Contains(match[4], info.Name)) {
+			t.Errorf("%s: lit is %.200q", point, match)
+		}
+		if !strings.Contains(page, "break chapters/") {
+			t.Errorf("%s: no command for the debugger", point)
+		}
+	}
+	page := leaf(t, ui, "ring/code")
+	if !strings.Contains(page, `data-hits="RingAppend">1<`) {
+		t.Errorf("the gutter does not count the one append: %s", page)
+	}
+}
+
+func TestALeafIsOfTheRecordItIsAskedFor(t *testing.T) {
+	ui := lively("default/a")
+	for at, want := range map[int]string{4: "", 5: "<td>1</td>"} {
+		page := leaf(t, ui, fmt.Sprintf("watcher/state?queue=input&subject=w1&at=%d", at))
+		field := regexp.MustCompile(`data-field="len">.*?(<td>.*?</td>)`).FindStringSubmatch(page)
+		if want == "" && field != nil || want != "" && (field == nil || field[1] != want) {
+			t.Errorf("at %d: len is %q, want %s", at, field, want)
+		}
+		if !strings.Contains(page, fmt.Sprintf(`data-seq="%d"`, at)) {
+			t.Errorf("at %d: %.200s", at, page)
+		}
+	}
+	if page := leaf(t, ui, "watcher/history?at=4"); !strings.Contains(page, `data-seq="4"`) || strings.Contains(page, `data-seq="5"`) {
+		t.Errorf("the history at 4 is %s", page)
+	}
+	if page := leaf(t, ui, "watcher/history?q=ENTERS"); strings.Count(page, "<li") != 1 || !strings.Contains(page, "enters the input of w1") {
+		t.Errorf("searched for enters: %s", page)
+	}
+}
+
+func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
+	log, pods := newLog()
+	ui := New(Config{Log: log})
+	cacher, w := pods.Subject("cacher"), pods.Subject("w1")
+	for i := range 3 {
+		cacher.Event(probe.IncomingSent, "ADDED", "/registry/pods/default/a", uint64(10+i), i+1, 3)
+	}
+	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming is full, 3 of 3") || !strings.Contains(page, "cacher.dispatchEvents to take from incoming") {
+		t.Errorf("incoming alone: %s", page)
+	}
+	w.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 1)
+	w.Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 6, 1, 1)
+	w.Event(probe.ResultSent, "ADDED", "/registry/pods/default/a", 6, 1, 1)
+	page := leaf(t, ui, "incoming/blocked")
+	if !strings.Contains(page, "Everybody waits for handlers.WatchServer to take from result") || strings.Count(page, `class="place"`) != 3 {
+		t.Errorf("behind a full watcher: %s", page)
+	}
+}
+
+func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
+	ui := lively("default/a")
+	for path, want := range map[string]int{
+		"nowhere/what": 404, "ring/nothing": 404, "ring/state?queue=input": 404, "ring/state?at=x": 400, "ring/state?log=other": 410,
+	} {
+		if got := ask(ui, "GET", "/viz/part/"+path, "").Code; got != want {
+			t.Errorf("%s: got %d, want %d", path, got, want)
+		}
+	}
+	small, log := busy(64, 400)
+	_ = log
+	if got := ask(small, "GET", "/viz/part/watcher/state?at=5", "").Code; got != http.StatusGone {
+		t.Errorf("a record that has left the log: got %d, want 410", got)
+	}
+}
+
+func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
+	ui := lively(`"><script>alert(1)</script><img src=x onerror=alert(2)>'`)
+	for _, station := range probe.Stations {
+		for _, tab := range partTabs {
+			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab.Name)) + leaf(t, ui, fmt.Sprintf("%s/%s", station, tab.Name))
+			for _, bad := range []string{"<script", "<img"} {
+				if strings.Contains(page, bad) {
+					t.Errorf("%s %s: contains %s", station, tab.Name, bad)
+				}
+			}
+		}
+	}
+}
