@@ -37,8 +37,8 @@ func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) ins
 	return seen
 }
 
-// press is a key with nothing focused that would take it.
-func (p *page) press(t *testing.T, key string) {
+// strike is a key with nothing focused that would take it.
+func (p *page) strike(t *testing.T, key string) {
 	t.Helper()
 	evaluate[bool](t, p, fmt.Sprintf(`document.activeElement?.blur?.() ?? true, document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true`, key))
 }
@@ -73,7 +73,7 @@ func everyStationOpens(t *testing.T, p *page) {
 			return i.Tab == tab && evaluate[bool](t, p, fmt.Sprintf(`document.querySelector("#leaf .leaf.%s") !== null`, tab))
 		})
 	}
-	p.press(t, "Escape")
+	p.strike(t, "Escape")
 	p.inspect(t, "nothing", func(i inspected) bool { return !i.Open })
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-watcher] [data-queue="input"] .wall`)))
 	p.inspect(t, "a watcher's input", func(i inspected) bool { return i.Open && strings.HasPrefix(i.Title, "input of w") })
@@ -103,7 +103,7 @@ func codeMoves(t *testing.T, p *page) {
 			t.Errorf("%s: the lit line is %q", r.Point, text)
 		}
 		files[got.File] = true
-		p.press(t, ".")
+		p.strike(t, ".")
 		eventually(t, within(), func() (bool, string) {
 			at := evaluate[int](t, p, "window.listwatch.player.cursor")
 			return at == r.Seq+1, fmt.Sprintf("at %d, want %d", at, r.Seq+1)
@@ -115,7 +115,7 @@ func codeMoves(t *testing.T, p *page) {
 }
 
 func gutterCounts(t *testing.T, p *page, v *viz) {
-	p.press(t, "End")
+	p.strike(t, "End")
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=ring] .title`)), chromedp.Click(chromedp.CSS("#tab-code")))
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
 	v.busy(t, 200)
