@@ -73,7 +73,7 @@ func (h Hop) matches(r *Record) bool {
 // Holdable reports whether anybody can be held at the point.
 func (p Point) Holdable() bool {
 	info := p.Info()
-	return !info.Locked && info.Passes == ""
+	return !info.Locked && info.Passes == "" && !info.Waits.onOther()
 }
 
 // onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then flows in

@@ -44,7 +44,10 @@ func (g *Gate) State() GateState {
 // describe says who waits, from its stack: the first function is where the moment was reported, the last one before
 // what starts goroutines is what the goroutine is for.
 func (w *waiter) describe() Held {
-	held := Held{Record: w.record, Since: w.since, Goroutine: w.record.Point.Info().Lane}
+	held := Held{Record: w.record, Since: w.since}
+	if lanes := w.record.Point.Info().Lanes(); len(lanes) == 1 {
+		held.Goroutine = lanes[0]
+	}
 	body := ""
 	frames := runtime.CallersFrames(w.callers)
 	for more := len(w.callers) > 0; more; {

@@ -71,6 +71,10 @@ const (
 	ForWork    Wait = "work"    // there is nothing to do
 )
 
+// onOther reports whether somebody else has to act before the wait can end. Whoever begins one is about to stand still
+// anyway, and belongs to the station before: a gate does not hold it.
+func (w Wait) onOther() bool { return w == ForRoom || w == ForTaker || w == ForLock }
+
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same

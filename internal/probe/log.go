@@ -2,6 +2,7 @@ package probe
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -27,91 +28,130 @@ const DefaultLogSize = 1 << 16
 // Log is the append-only, bounded log of moments. It keeps the newest records and gives each a sequence number, so
 // that a reader which asks for records the log no longer holds is told so instead of being given a gap.
 // All methods are safe for concurrent use.
+//
+// Whoever reports never waits for a reader, and for another who reports only while a new block is made, once in a
+// thousand records:
+//
+//	claim       next.Add(1) is the record's number, and with it a slot that is nobody else's
+//	write       the slot, without a lock
+//	publish     the slot's seq: now it may be read
+//
+//	blocks  … [■■■■■■■■][■■■■■□■■][■□······]     ■ published   □ claimed, being written
+//	                          └ sealed: everything up to here is published, and its time is settled
+//
+// A reader is shown what is sealed, so it sees every number once and in order. Two goroutines that report at the same
+// instant may look at the clock in one order and claim in the other; sealing lets no time run backwards.
 type Log struct {
 	// Set by NewLog, never changed.
 	clock clock.PassiveClock
 	start time.Time
+	size  uint64 // how many records are kept
 
 	gate Gate // behind every record; open, unless somebody holds the world
 
-	mu      sync.Mutex // guards the fields below; innermost everywhere: no other lock is taken while it is held
-	records []Record   // a ring: record seq lies in slot (seq-1) % len
-	first   uint64     // sequence number of the first record there ever was: 1, unless another run's are replayed
-	next    uint64     // sequence number of the next record; the log holds [max(first, next-len), next)
+	_       [64]byte              // every writer writes next: what everybody only reads lies on another line of the cache
+	next    atomic.Uint64         // sequence number that was claimed last
+	current atomic.Pointer[block] // where the newest records go, most likely
+
+	blocksMu sync.Mutex              // one makes a block at a time; innermost everywhere: no other lock is waited for while it is held
+	blocks   []atomic.Pointer[block] // by number, modulo their count; stored under blocksMu
+
+	mu     sync.Mutex    // guards the fields below; readers only
+	first  uint64        // sequence number of the first record there ever was: 1, unless another run's are replayed
+	sealed uint64        // everything up to this one may be read
+	latest time.Duration // time of the record sealed
 }
+
+// spareBlocks lie beyond the records that are kept: the one that is being filled, and the one that is made in advance.
+const spareBlocks = 2
 
 // NewLog returns an empty log that keeps the newest size records; size 0 means [DefaultLogSize].
 func NewLog(clk clock.PassiveClock, size int) *Log {
 	if size <= 0 {
 		size = DefaultLogSize
 	}
-	return &Log{clock: clk, start: clk.Now(), records: make([]Record, size), first: 1, next: 1}
+	count := (size+blockSize-1)/blockSize + spareBlocks
+	return &Log{clock: clk, start: clk.Now(), size: uint64(size), blocks: make([]atomic.Pointer[block], count), first: 1}
 }
 
-func (l *Log) append(r *Record) {
-	l.mu.Lock()
+func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
+
+// claim returns the next number, and its slot.
+func (l *Log) claim() (seq uint64, s *slot) {
+	seq = l.next.Add(1)
+	number, place := blockOf(seq)
+	b := l.current.Load()
+	if b == nil || b.number.Load() != number {
+		b = l.block(number)
+	}
+	if b == nil {
+		return seq, nil // so late that the log has moved on: it would not be kept
+	}
+	return seq, &b.slots[place]
+}
+
+// block returns the block of that number, which it makes if need be, or nil if the log has moved on. A block that is
+// returned is not used again before every record in it has been written.
+func (l *Log) block(number uint64) *block {
+	place := &l.blocks[number%uint64(len(l.blocks))]
+	if b := place.Load(); b != nil && b.number.Load() == number {
+		return b
+	}
+	l.blocksMu.Lock()
+	defer l.blocksMu.Unlock()
+	old := place.Load()
+	switch {
+	case old != nil && old.number.Load() == number:
+		return old
+	case old != nil && old.number.Load() > number:
+		return nil
+	}
+	b := l.reuse(old, number)
+	if b == nil {
+		b = new(block)
+		b.number.Store(number)
+		place.Store(b)
+	}
+	l.current.Store(b)
+	return b
+}
+
+// reuse gives a block that has left the log another number, if nobody writes into it and nobody is reading. Otherwise it
+// returns nil: whoever reports does not wait for a reader.
+func (l *Log) reuse(b *block, number uint64) *block {
+	if b == nil || !b.complete() || !l.mu.TryLock() {
+		return nil
+	}
 	defer l.mu.Unlock()
-	// The time is taken under the lock so that it never runs backwards along the log.
-	r.Time = l.clock.Since(l.start)
-	r.Seq = l.next
-	l.records[(l.next-1)%uint64(len(l.records))] = *r
-	l.next++
+	b.number.Store(number)
+	return b
 }
 
 // Replay appends a record of another run, at the time it was made there. If it is the first one here, the log begins with
 // its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
+	l.begin(r.Seq)
+	seq, s := l.claim()
+	s.moment = moment{
+		probe: &Probe{log: l, resource: r.Resource, subject: r.Subject},
+		typ:   r.Type, text: r.Text, key: r.Key, rv: r.RV, args: r.Args, point: r.Point,
+	}
+	s.t = r.Time
+	s.seq.Store(seq)
+}
+
+// begin makes seq the number of the next record if there has been none.
+func (l *Log) begin(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.next == l.first && r.Seq > 0 {
-		l.first, l.next = r.Seq, r.Seq
+	if l.next.Load() == l.first-1 && seq > 0 {
+		l.first, l.sealed = seq, seq-1
+		l.next.Store(seq - 1)
 	}
-	r.Seq = l.next
-	l.records[(l.next-1)%uint64(len(l.records))] = r
-	l.next++
 }
 
 // Gate returns the gate at which the goroutines stand that report to this log.
 func (l *Log) Gate() *Gate { return &l.gate }
 
-// Last returns the sequence number of the newest record, 0 if there is none.
-func (l *Log) Last() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.next - 1
-}
-
-// Oldest returns the sequence number of the oldest record still held, or of the next one to come if there is none.
-func (l *Log) Oldest() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.oldestLocked()
-}
-
-// oldestLocked expects l.mu.
-func (l *Log) oldestLocked() uint64 {
-	if size := uint64(len(l.records)); l.next > size {
-		return max(l.first, l.next-size)
-	}
-	return l.first
-}
-
 // Size returns how many records the log keeps.
-func (l *Log) Size() int { return len(l.records) }
-
-// Since appends to dst the records in (seq, newest], at most max of them, oldest first, and returns the extended
-// slice, which the caller owns. ok is false, and nothing is appended, if the log no longer holds seq+1: the caller
-// has to begin again from a snapshot, as a watcher does after 410 Gone. A seq from the future is answered with
-// ok false too: the reader knew another log.
-func (l *Log) Since(dst []Record, seq uint64, max int) (records []Record, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if seq+1 < l.oldestLocked() || seq >= l.next {
-		return dst, false
-	}
-	for n := seq + 1; n < l.next && max > 0; n++ {
-		dst = append(dst, l.records[(n-1)%uint64(len(l.records))])
-		max--
-	}
-	return dst, true
-}
+func (l *Log) Size() int { return int(l.size) }

@@ -82,11 +82,21 @@ func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
 }
 
 func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int) {
-	r := Record{Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: key, RV: rv, Text: text}
-	copy(r.Args[:], args)
-	p.log.append(&r)
-	if p.log.gate.closed.Load() { // nobody holds the world: a load is all it costs
-		p.log.gate.wait(r)
+	l := p.log
+	t := l.now() // before the claim: a goroutine that is interrupted between the two holds up nobody
+	seq, s := l.claim()
+	if s != nil {
+		// Field by field: a whole moment, put together and copied, would take twice as long.
+		s.probe, s.typ, s.text, s.key = p, typ, text, key
+		s.rv, s.point, s.t = rv, point, t
+		s.args = [4]int{}
+		copy(s.args[:], args)
+		s.seq.Store(seq)
+	}
+	if l.gate.closed.Load() { // nobody holds the world: a load is all it costs
+		m := moment{probe: p, typ: typ, text: text, key: key, rv: rv, point: point}
+		copy(m.args[:], args)
+		l.gate.wait(m.record(seq, t))
 	}
 }
 
