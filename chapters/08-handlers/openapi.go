@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	_ "embed" // for the document
+	_ "embed" // for the documents
 	"fmt"
 	"io"
 	"net/http"
@@ -12,29 +12,55 @@ import (
 	"sync"
 )
 
-// coreV1OpenAPI is the OpenAPI v3 document of core/v1, cut down to the resources there are, gzipped. It is data made
-// from the document that client-go carries for its tests; internal/tools/openapi makes it.
-//
-//go:embed openapi_v1.json.gz
-var coreV1OpenAPI []byte
+// The documents that describe the API, gzipped: data that internal/tools/openapi makes, with the generator by which a
+// kube-apiserver gets its own, out of the Go types of the version of k8s.io/api that we are built with.
+var (
+	//go:embed openapi_v3.json.gz
+	openAPIv3 []byte
+	//go:embed openapi_v2.json.gz
+	openAPIv2 []byte
+	//go:embed openapi_v2.pb.gz
+	openAPIv2Proto []byte
+)
 
-// openAPI serves the documents by which kubectl explains fields and checks what it is about to send.
+// The form of OpenAPI v2 that client-go asks for, in the spelling of today and the one of clients, which is no media type by
+// the rules and therefore not to be found by parsing.
+const (
+	mediaTypeOpenAPIv2Proto           = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	mediaTypeOpenAPIv2ProtoDeprecated = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+)
+
+// openAPI serves the documents by which kubectl explains fields and checks what it is about to send: v3 to those of
+// today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-type openAPI struct {
-	plain []byte
-	hash  string // of plain; part of the document's URL, so that the URL's answer never changes
+// Differs: made once and for all; upstream builds them when it starts, from its routes. v3 is JSON only.
+type openAPI struct{ v3, v2, v2Proto *document }
+
+// document is one description in one form.
+type document struct {
+	contentType       string
+	plain, compressed []byte
+	hash              string // of plain; part of the URL of a v3 document, so that the URL's answer never changes
 }
 
-// loadOpenAPI unpacks the document, once for all servers of the process.
+// loadOpenAPI unpacks the documents, once for all servers of the process.
 var loadOpenAPI = sync.OnceValue(newOpenAPI)
 
 func newOpenAPI() *openAPI {
-	plain, err := gunzip(coreV1OpenAPI)
+	return &openAPI{
+		v3:      newDocument(mediaTypeJSON, openAPIv3),
+		v2:      newDocument(mediaTypeJSON, openAPIv2),
+		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, openAPIv2Proto),
+	}
+}
+
+func newDocument(contentType string, compressed []byte) *document {
+	plain, err := gunzip(compressed)
 	if err != nil {
 		panic(fmt.Sprintf("handlers: embedded OpenAPI document: %v", err))
 	}
-	return &openAPI{plain: plain, hash: fmt.Sprintf("%X", sha256.Sum256(plain))}
+	return &document{contentType: contentType, plain: plain, compressed: compressed, hash: fmt.Sprintf("%X", sha256.Sum256(plain))}
 }
 
 // gunzip unpacks what is embedded.
@@ -46,12 +72,12 @@ func gunzip(data []byte) ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// serveIndex says which documents there are. The hash makes clients keep theirs until it changes.
+// serveIndex says which v3 documents there are. The hash makes clients keep theirs until it changes.
 func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 	type document struct {
 		ServerRelativeURL string `json:"serverRelativeURL"`
 	}
-	paths := map[string]document{"api/v1": {ServerRelativeURL: "/openapi/v3/api/v1?hash=" + o.hash}}
+	paths := map[string]document{"api/v1": {ServerRelativeURL: "/openapi/v3/api/v1?hash=" + o.v3.hash}}
 	writeJSON(w, r, mediaTypeJSON, map[string]any{"paths": paths})
 }
 
@@ -60,10 +86,29 @@ func (o *openAPI) serveCoreV1(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, newNotAcceptable([]string{mediaTypeJSON}))
 		return
 	}
-	etag := `"` + o.hash + `"`
+	o.v3.serve(w, r)
+}
+
+// serveV2 serves the description of before OpenAPI v3.
+//
+// Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
+func (o *openAPI) serveV2(w http.ResponseWriter, r *http.Request) {
+	switch accept := r.Header.Get("Accept"); {
+	case strings.Contains(accept, mediaTypeOpenAPIv2ProtoDeprecated), strings.Contains(accept, mediaTypeOpenAPIv2Proto):
+		o.v2Proto.serve(w, r)
+	case acceptsJSON(r):
+		o.v2.serve(w, r)
+	default:
+		writeError(w, r, newNotAcceptable([]string{mediaTypeJSON, mediaTypeOpenAPIv2Proto}))
+	}
+}
+
+// serve writes the document, unless the client says that it has it.
+func (d *document) serve(w http.ResponseWriter, r *http.Request) {
+	etag := `"` + d.hash + `"`
 	w.Header().Set("Etag", etag)
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
-	if r.URL.Query().Get("hash") == o.hash {
+	if r.URL.Query().Get("hash") == d.hash {
 		w.Header().Set("Cache-Control", "public, immutable, max-age=31536000")
 	} else {
 		w.Header().Set("Cache-Control", "no-cache")
@@ -72,27 +117,13 @@ func (o *openAPI) serveCoreV1(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	w.Header().Set("Content-Type", mediaTypeJSON)
+	w.Header().Set("Content-Type", d.contentType)
 	if !acceptsGzip(r) {
-		_, _ = w.Write(o.plain)
+		_, _ = w.Write(d.plain)
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
-	_, _ = w.Write(coreV1OpenAPI)
-}
-
-// serveV2 answers clients of before OpenAPI v3 that there is an API, and nothing about it.
-func (o *openAPI) serveV2(w http.ResponseWriter, r *http.Request) {
-	if !acceptsJSON(r) {
-		writeError(w, r, newNotAcceptable([]string{mediaTypeJSON}))
-		return
-	}
-	writeJSON(w, r, mediaTypeJSON, map[string]any{
-		"swagger":     "2.0",
-		"info":        map[string]string{"title": "listwatch", "version": versionGitVersion, "description": "See /openapi/v3."},
-		"paths":       map[string]any{},
-		"definitions": map[string]any{},
-	})
+	_, _ = w.Write(d.compressed)
 }
 
 func acceptsJSON(r *http.Request) bool {

@@ -1,6 +1,6 @@
-// Command openapi makes chapters/08-handlers/openapi_v1.json.gz out of the core/v1 document that client-go carries as
-// test data: only the paths that listwatch serves, only the forms in which it serves them, and only the schemas that
-// these refer to.
+// Command openapi makes the documents by which chapters/08-handlers describes its API: openapi_v3.json.gz, openapi_v2.json.gz
+// and openapi_v2.pb.gz. The schemas are made from the Go types of k8s.io/api by upstream's own generator; the paths are those of
+// the core/v1 document that client-go carries as test data, as far as listwatch serves them, in the forms in which it does.
 //
 // It also makes chapters/08-handlers/field_types.yaml.gz, which says of each field of these kinds how it is merged, out
 // of what client-go knows for its apply configurations. Run it from the repository's root:
@@ -12,10 +12,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,7 +24,7 @@ import (
 
 const (
 	source = "openapi/openapitest/testdata/api__v1_openapi.json" // in client-go
-	output = "../../chapters/08-handlers/openapi_v1.json.gz"
+	output = "../../chapters/08-handlers/openapi_"
 
 	typesSource = "applyconfigurations/internal/internal.go" // in client-go
 	typesOutput = "../../chapters/08-handlers/field_types.yaml.gz"
@@ -34,7 +34,7 @@ const (
 var served = []string{
 	"/api/v1/configmaps", "/api/v1/namespaces/{namespace}/configmaps", "/api/v1/namespaces/{namespace}/configmaps/{name}",
 	"/api/v1/events", "/api/v1/namespaces/{namespace}/events", "/api/v1/namespaces/{namespace}/events/{name}",
-	"/api/v1/namespaces", "/api/v1/namespaces/{name}",
+	"/api/v1/namespaces", "/api/v1/namespaces/{name}", "/api/v1/namespaces/{name}/status", "/api/v1/namespaces/{name}/finalize",
 	"/api/v1/nodes", "/api/v1/nodes/{name}", "/api/v1/nodes/{name}/status",
 	"/api/v1/pods", "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}",
 	"/api/v1/namespaces/{namespace}/pods/{name}/status", "/api/v1/namespaces/{namespace}/pods/{name}/binding",
@@ -55,13 +55,10 @@ func main() {
 }
 
 func run() error {
-	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go")
-	list.Dir = "../compat"
-	dir, err := list.Output()
+	clientGo, err := ofModule("k8s.io/client-go", "{{.Dir}}")
 	if err != nil {
-		return fmt.Errorf("find client-go: %w", err)
+		return err
 	}
-	clientGo := strings.TrimSpace(string(dir))
 	if err := writeFieldTypes(clientGo); err != nil {
 		return err
 	}
@@ -74,11 +71,35 @@ func run() error {
 		return fmt.Errorf("parse %s: %w", source, err)
 	}
 	trim(document)
+	generator, err := newGenerator()
+	if err != nil {
+		return err
+	}
+	defer generator.close()
+	return writeDocuments(document, generator)
+}
+
+// writeDocuments completes a document of paths with schemas and writes it in all its forms.
+func writeDocuments(document map[string]any, generator *generator) error {
+	v3, v2, err := generator.schemasOf(referred(document))
+	if err != nil {
+		return err
+	}
+	document["components"] = map[string]any{"schemas": v3}
+	document["info"] = map[string]any{"title": "listwatch", "version": "v1.37.2"}
 	plain, err := json.Marshal(document) // keys sorted: the same input gives the same bytes
 	if err != nil {
 		return err
 	}
-	return write(output, plain)
+	swagger, err := json.Marshal(swaggerOf(document, v2))
+	if err != nil {
+		return err
+	}
+	proto, err := generator.proto(swagger)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(output+"v3.json.gz", plain), write(output+"v2.json.gz", swagger), write(output+"v2.pb.gz", proto))
 }
 
 // write writes data, compressed.
@@ -143,19 +164,17 @@ func trim(document map[string]any) {
 		}
 	}
 	dropContent(paths)
-	components := document["components"].(map[string]any)
-	delete(components, "securitySchemes")
-	schemas := components["schemas"].(map[string]any)
-	wanted := map[string]bool{}
+	delete(document, "components")
+}
+
+// referred returns the names of our kinds and of every type that a path refers to.
+func referred(document map[string]any) []string {
+	names := map[string]bool{}
 	for _, kind := range kinds {
-		collect(map[string]any{"$ref": "#/components/schemas/io.k8s.api.core.v1." + kind}, schemas, wanted)
+		names["io.k8s.api.core.v1."+kind] = true
 	}
-	collect(paths, schemas, wanted)
-	for name := range schemas {
-		if !wanted[name] {
-			delete(schemas, name)
-		}
-	}
+	collect(document["paths"], names)
+	return slices.Sorted(maps.Keys(names))
 }
 
 // dropContent removes refused content types, wherever they stand.
@@ -177,23 +196,19 @@ func dropContent(node any) {
 	}
 }
 
-// collect marks every schema that node refers to, and those that these refer to.
-func collect(node any, schemas map[string]any, wanted map[string]bool) {
+// collect notes every schema that node refers to.
+func collect(node any, names map[string]bool) {
 	switch node := node.(type) {
 	case map[string]any:
 		if ref, ok := node["$ref"].(string); ok {
-			name := strings.TrimPrefix(ref, "#/components/schemas/")
-			if !wanted[name] {
-				wanted[name] = true
-				collect(schemas[name], schemas, wanted)
-			}
+			names[strings.TrimPrefix(ref, "#/components/schemas/")] = true
 		}
 		for _, child := range node {
-			collect(child, schemas, wanted)
+			collect(child, names)
 		}
 	case []any:
 		for _, child := range node {
-			collect(child, schemas, wanted)
+			collect(child, names)
 		}
 	}
 }
