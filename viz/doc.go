@@ -2,7 +2,8 @@
 // everything the one port serves.
 //
 // The page is an observer. It reads the probe log, and pulls Snapshots; it acts only as any other client could, by
-// requests to the Kubernetes API on the same origin, and through [World] for watchers that the process itself holds.
+// requests to the Kubernetes API on the same origin, and through [World] for watchers that the process itself holds; and it
+// can hold the world and move its clock, see package hold.
 //
 // Its own feed is a list-watch: /viz/snapshot is the list, with the sequence number it stands at; /viz/events is the
 // watch from there, with bookmarks while nothing happens, and `gone` when the log no longer holds what was asked for,
@@ -14,6 +15,7 @@
 //   - feed.go: the events.
 //   - past.go, index.go: any picture, any records, and what there is to be seen on the timeline.
 //   - trace.go: the way of one object as a trace that other tools show.
+//   - hold.go: the world held, its clock moved; hold.templ and assets/hold.js are the panel.
 //   - world.go: watchers made from the page.
 //   - guard.go: who may talk to us at all.
 //   - stage.templ, glyphs.templ, layout.go: the scenery as SVG; assets/ animates it. There player.js says which moment is on

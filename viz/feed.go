@@ -42,6 +42,10 @@ type feed struct {
 	out    []byte
 	silent time.Duration // since something was written
 	slow   bool          // a write has waited for the page to read
+
+	worldTold  uint64        // the world's changes when the page was last told of it
+	usual      bool          // the world was untouched then
+	sinceWorld time.Duration // since then
 }
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
@@ -53,7 +57,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	f := &feed{log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w), seq: seq}
+	f := &feed{log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w), seq: seq, usual: true}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -93,7 +97,10 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 	if f.bookmark() != nil { // tells the page at once that it is connected, and where
 		return
 	}
-	for f.advance() {
+	if u.config.Hold != nil {
+		defer u.config.Hold.Attend()()
+	}
+	for f.advance() && f.world(u.config.Hold) == nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -101,6 +108,7 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 			return
 		case <-ticker.C():
 			f.silent += framePeriod
+			f.sinceWorld += framePeriod
 		}
 	}
 }

@@ -16,8 +16,8 @@ const firstResource = "pods"
 // view is what the scenery is drawn from before the page's script takes over: the picture of one resource.
 type view struct {
 	Seq       uint64
-	Mode      string // of the body's data-mode: "live" or "replay"
-	Manual    bool   // the pipeline's clock moves only from the page
+	Mode      string // of the body's data-mode: "live", "held" or "replay"
+	World     bool   // something runs that can be held
 	Resource  string
 	Resources []string
 	picture   *fold.Resource
@@ -124,9 +124,12 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	v := u.folder.view(firstResource)
-	v.Mode, v.Manual = "live", u.config.AdvanceClock != nil
-	if u.config.Replay {
+	v.Mode, v.World = "live", u.config.Hold != nil
+	switch {
+	case u.config.Replay:
 		v.Mode = "replay"
+	case v.World && u.config.Hold.Status().Held:
+		v.Mode = "held"
 	}
 	// A peer that goes while the page is written is nobody's concern.
 	_ = stagePage(v).Render(r.Context(), w)

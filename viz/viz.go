@@ -15,6 +15,7 @@ import (
 
 	"listwatch/internal/book"
 	"listwatch/internal/fold"
+	"listwatch/internal/hold"
 	"listwatch/internal/probe"
 	"listwatch/internal/rules"
 )
@@ -49,8 +50,8 @@ type Config struct {
 	Recording string
 	// Keyframe is the picture before the log's first record; nil: nothing was there yet.
 	Keyframe *fold.State
-	// AdvanceClock moves the pipeline's clock, if that moves only from the page; nil: it runs by itself.
-	AdvanceClock func(d time.Duration)
+	// Hold is what can be held, and whose clock can be moved; nil: nothing runs.
+	Hold *hold.World
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -117,7 +118,9 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/watchers", u.listWatchers)
 	router.Post("/viz/watchers", u.addWatcher)
 	router.Delete("/viz/watchers/{id}", u.removeWatcher)
-	router.Post("/viz/clock", u.advanceClock)
+	router.Get("/viz/hold", u.serveHold)
+	router.Post("/viz/hold", u.hold)
+	router.Post("/viz/clock", u.moveClock)
 	router.Get("/viz/assets/*", u.assets.serve)
 	if book := u.config.Book; book != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))

@@ -36,7 +36,7 @@ func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv ui
 	if rv == 0 {
 		return nil // any version will do
 	}
-	start := w.config.Clock.Now()
+	start := w.config.Patience.Now()
 	defer w.observeReadWait(start)
 	if rv <= w.resourceVersion {
 		return nil
@@ -60,7 +60,7 @@ func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv ui
 
 func (w *WatchCache) observeReadWait(start time.Time) {
 	if w.config.ReadWait != nil {
-		w.config.ReadWait.Observe(w.config.Clock.Since(start).Seconds())
+		w.config.ReadWait.Observe(w.config.Patience.Since(start).Seconds())
 	}
 }
 
@@ -71,7 +71,7 @@ func (w *WatchCache) waitedEnoughLocked(ctx context.Context, rv uint64, start ti
 		return apierrors.NewServiceUnavailable("the watch cache is stopped")
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait until the cache reaches %d: %w", rv, ctx.Err())
-	case w.config.Clock.Since(start) >= blockTimeout:
+	case w.config.Patience.Since(start) >= blockTimeout:
 		return storage.NewTooLargeResourceVersionError(rv, w.resourceVersion, storage.ResourceVersionTooHighRetrySeconds)
 	}
 	return nil

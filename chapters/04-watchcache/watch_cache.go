@@ -40,7 +40,10 @@ type Config struct {
 	ReadWait Observer
 
 	Clock clock.WithTicker
-	Probe *probe.Probe
+	// Patience is the clock by which readers wait; nil: Clock. It is another one where Clock can be stopped, and whoever asks
+	// from outside must get an answer all the same.
+	Patience clock.WithTicker
+	Probe    *probe.Probe
 	// RingCapacity fixes the capacity of the ring; 0 lets it move between 100 and 102400.
 	RingCapacity int
 }
@@ -78,6 +81,9 @@ type WatchCache struct {
 
 // New returns an empty cache. It starts nothing.
 func New(config Config) *WatchCache {
+	if config.Patience == nil {
+		config.Patience = config.Clock
+	}
 	w := &WatchCache{
 		config:  config,
 		history: newHistory(config.RingCapacity, config.Probe),
@@ -85,8 +91,8 @@ func New(config Config) *WatchCache {
 	}
 	// Waiters only read, and many of them wait at once: cond.Wait gives back a read lock, not the write lock.
 	w.cond = sync.NewCond(w.mu.RLocker())
-	w.progress = NewConditionalProgressRequester(config.Clock, config.RequestWatchProgress)
-	w.wakeups = NewConditionalProgressRequester(config.Clock, w.wakeReaders)
+	w.progress = NewConditionalProgressRequester(config.Patience, config.RequestWatchProgress)
+	w.wakeups = NewConditionalProgressRequester(config.Patience, w.wakeReaders)
 	return w
 }
 

@@ -98,6 +98,7 @@ func New(config Config) (*Cacher, error) {
 		GetCurrentResourceVersion: config.Storage.GetCurrentResourceVersion,
 		ReadWait:                  c.metrics.readWait,
 		Clock:                     config.Clock,
+		Patience:                  config.Patience,
 		Probe:                     c.probe,
 		RingCapacity:              config.RingCapacity,
 	})

@@ -51,6 +51,7 @@ type Config struct {
 	Indexers map[string]func(obj runtime.Object) string
 
 	Clock        clock.WithTicker
+	Patience     clock.WithTicker     // by which readers wait until the cache is fresh; nil: Clock
 	Probe        *probe.Probe         // bound to the resource
 	Registry     *prometheus.Registry // where metrics are shown; nil: nowhere
 	Compaction   Compaction           // nil: the storage forgets nothing

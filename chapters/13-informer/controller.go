@@ -7,6 +7,7 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
 
@@ -74,6 +75,7 @@ func (c *Controller) processLoop(ctx context.Context) {
 			// Not tried again: the object is what the server sent, it will not get better.
 			c.processErrors.Add(1)
 		}
+		c.config.Reflector.Probe.At(probe.FIFOProcessed, "", 0)
 	}
 }
 

@@ -25,9 +25,10 @@ import (
 type ServerConfig struct {
 	Client       etcd3.Client
 	Clock        clock.WithTicker
-	Probe        *probe.Probe // nil: off
-	MediaType    string       // in which objects are stored; "": protobuf
-	EtcdWatcher  string       // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
+	Patience     clock.WithTicker // by which reads wait until a cache is fresh; nil: Clock
+	Probe        *probe.Probe     // nil: off
+	MediaType    string           // in which objects are stored; "": protobuf
+	EtcdWatcher  string           // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
 	Dispatch     cacher.Mode
 	RingCapacity int  // of every cache; 0: dynamic
 	UseWatchList bool // caches get their first state as a stream
@@ -112,7 +113,8 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 		return raw, nil
 	}
 	cacherConfig := resource.CacherConfig()
-	cacherConfig.Clock, cacherConfig.Probe = config.Clock, config.Probe.Resource(resource.Name)
+	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
+	cacherConfig.Probe = config.Probe.Resource(resource.Name)
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
 	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)

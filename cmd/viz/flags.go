@@ -50,6 +50,9 @@ func (o *options) switches() map[string]string {
 	}
 }
 
+// clockManual as -clock: the clock stands once everything is ready.
+const clockManual = "manual"
+
 // flightOff as -flight saves nothing by itself.
 const flightOff = "off"
 
@@ -76,7 +79,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted or a client's history is gone, save the last half minute in `folder`; off: do not")
-	choice(flags, &o.clock, "clock", "manual: time moves only from the page", "real", "manual")
+	choice(flags, &o.clock, "clock", "manual: time moves only from the page", "real", clockManual)
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

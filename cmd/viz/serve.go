@@ -45,9 +45,11 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	}
 	defer func() { err = errors.Join(err, closeEtcd()) }()
 
-	clk := newWorldClock(o.clock)
-	log := probe.NewLog(clk, 0)
-	p, err := newPipeline(o, client, clk, probe.New(log), baseURL(listener))
+	clocks := startClocks()
+	defer clocks.stop()
+	log := probe.NewLog(clocks.world, 0)
+	held := newHold(clocks, log, stderr)
+	p, err := newPipeline(o, client, clocks, probe.New(log), baseURL(listener))
 	if err != nil {
 		return err
 	}
@@ -58,9 +60,8 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 		World:    world{p.Client.Watchers},
 		Wire:     func() []viz.WireStream { return wireOf(p.Client) },
 		API:      p.Server.Handler(),
-
-		AdvanceClock: clk.advance(),
-		Rules:        promises,
+		Hold:     held,
+		Rules:    promises,
 	})
 	if err != nil {
 		return err
@@ -75,13 +76,13 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	}
 	front := &front{listener: listener, handler: ui, fail: fail}
 	group.Go(ctx, "viz.ui", ui.Run)
+	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
 	startFlight(ctx, &group, o, log, ui, stderr)
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run) })
 
-	stopTime := clk.runUntilReady()
 	err = p.WaitReady(ctx)
-	stopTime()
+	held.SetPaused(o.clock == clockManual) // not before: without time nothing would ever become ready
 	if err == nil {
 		announce(o, listener, stdout, stderr)
 		<-ctx.Done()
@@ -113,20 +114,20 @@ func openEtcd(ctx context.Context, o *options) (client etcd3.Client, closeAll fu
 	return etcd3.NewClient(node.Client()), func() error { return errors.Join(node.Close(), removeDir()) }, nil
 }
 
-func newPipeline(o *options, client etcd3.Client, clk clock.WithTicker, p *probe.Probe, base *url.URL) (*pipeline.Pipeline, error) {
+func newPipeline(o *options, client etcd3.Client, clocks *clocks, p *probe.Probe, base *url.URL) (*pipeline.Pipeline, error) {
 	dispatch := cacher.TwoPhase
 	if o.dispatch == cacher.Sequential.String() {
 		dispatch = cacher.Sequential
 	}
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
-		Client: client, Clock: clk, Probe: p, MediaType: o.mediaType, EtcdWatcher: o.etcdWatcher,
+		Client: client, Clock: clocks.world, Patience: clocks.patience, Probe: p, MediaType: o.mediaType, EtcdWatcher: o.etcdWatcher,
 		Dispatch: dispatch, RingCapacity: o.ringCapacity, UseWatchList: o.initial == "watchlist",
 	})
 	if err != nil {
 		return nil, err
 	}
 	clientHalf, err := pipeline.NewClient(pipeline.ClientConfig{
-		Base: base, HTTP: newHTTPClient(), Clock: clk, Probe: p, FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
+		Base: base, HTTP: newHTTPClient(), Clock: clocks.world, Probe: p, FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
 		Controllers: o.controllers, Demo: o.demo,
 	})
 	if err != nil {

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
-	"sync"
+	"fmt"
+	"io"
 	"time"
 
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/hold"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+	"listwatch/internal/worldclock"
 	"listwatch/viz"
 )
 
@@ -42,53 +46,33 @@ func wireOf(client *pipeline.Client) []viz.WireStream {
 	return streams
 }
 
-// worldClock is the clock of the pipeline: the real one, or one that stands still until it is told to move.
-type worldClock struct {
-	clock.WithTicker
-	manual *clocktesting.FakeClock // nil: real
+// clocks are the times of the program's inside and of those who ask from outside.
+type clocks struct {
+	world    *worldclock.Clock
+	patience *worldclock.Clock // never stands
+	routines routine.Group
+	cancel   context.CancelFunc
 }
 
-func newWorldClock(kind string) *worldClock {
-	if kind == "manual" {
-		manual := clocktesting.NewFakeClock(time.Now())
-		return &worldClock{WithTicker: manual, manual: manual}
-	}
-	return &worldClock{WithTicker: clock.RealClock{}}
+// startClocks returns running clocks. They run until stop is called: what waits for them ends before.
+func startClocks() *clocks {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &clocks{world: worldclock.New(time.Now()), patience: worldclock.New(time.Now()), cancel: cancel}
+	c.routines.Go(ctx, "worldclock.run", c.world.Run)
+	c.routines.Go(ctx, "worldclock.patience", c.patience.Run)
+	return c
 }
 
-// startupTick is the pace of a manual clock until everything is ready.
-const startupTick = 10 * time.Millisecond
+// stop returns when the clocks have stopped.
+func (c *clocks) stop() {
+	c.cancel()
+	c.routines.Wait()
+}
 
-// runUntilReady lets a manual clock follow the real one until the returned function is called: without time nothing
-// would ever become ready. It returns a function that may be called once.
-func (c *worldClock) runUntilReady() (stop func()) {
-	if c.manual == nil {
-		return func() {}
-	}
-	done := make(chan struct{}) // closed by stop
-	var running sync.WaitGroup
-	running.Go(func() {
-		ticker := time.NewTicker(startupTick)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				c.manual.Step(startupTick)
-			}
-		}
+// newHold returns the world that can be held.
+func newHold(c *clocks, log *probe.Log, stderr io.Writer) *hold.World {
+	return hold.New(hold.Config{
+		Gate: log.Gate(), Clock: c.world, Patience: c.patience, Wall: clock.RealClock{},
+		Say: func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) },
 	})
-	return func() {
-		close(done)
-		running.Wait()
-	}
-}
-
-// advance returns what moves the clock, nil if it runs by itself.
-func (c *worldClock) advance() func(time.Duration) {
-	if c.manual == nil {
-		return nil
-	}
-	return c.manual.Step
 }

@@ -25,7 +25,7 @@ type GateState struct {
 type Held struct {
 	Record    Record
 	Since     time.Time // on the wall
-	Goroutine string    // its routine name where the point has one, else the function it runs
+	Goroutine string    // its routine name where the point has one, else "request", or the function it runs
 	Function  string    // where it stands: "cacher.(*Cacher).processEvent"
 	Line      string    // "incoming.go:22"
 }
@@ -57,7 +57,11 @@ func (w *waiter) describe() Held {
 			held.Function = funcName(frame.Function)
 			held.Line = filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)
 		}
-		if strings.HasPrefix(frame.Function, "runtime") || strings.Contains(frame.Function, "/routine.") || strings.HasPrefix(frame.Function, "net/http.") {
+		if strings.HasPrefix(frame.Function, "net/http.") {
+			body = "request"
+			break
+		}
+		if strings.HasPrefix(frame.Function, "runtime") || strings.Contains(frame.Function, "/routine.") {
 			break
 		}
 		body = funcName(frame.Function)

@@ -68,6 +68,7 @@ const (
 	FIFOWaited
 	FIFOPopped
 	FIFOClosed
+	FIFOProcessed
 	IndexerUpdated
 	Distributed
 	ListenerAdded
@@ -422,6 +423,11 @@ var points = [...]Info{
 		Name: "FIFOClosed", Station: FIFO, Op: Mark, Locked: true,
 		Fact: "nothing is queued any more; what waits is still handed out",
 		Says: "The queue is closed.",
+	},
+	FIFOProcessed: {
+		Name: "FIFOProcessed", Station: FIFO, Op: Mark,
+		Fact: "what was taken is in the local store and was handed to the listeners; no lock of the informer is held",
+		Says: "{subject} is done with what it took, and looks into the queue again.",
 	},
 	IndexerUpdated: {
 		Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,

@@ -151,9 +151,6 @@ export function newControls(scene) {
   });
   on("#watcher-form", "submit", submitWatcher);
   on("#watcher-cancel", "click", () => dialog.close());
-  if (document.querySelector("#advance-clock")) {
-    on("#advance-clock", "click", (e) => attempt(e.currentTarget, () => ask("POST", "/viz/clock", { advance: "1s" })));
-  }
   scene.root.addEventListener("click", (event) => {
     const key = event.target.closest(".row")?.dataset.key;
     if (key) choose(key);

@@ -1,0 +1,213 @@
+package viz
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"listwatch/internal/hold"
+	"listwatch/internal/probe"
+)
+
+// maxAdvance bounds one step of the pipeline's clock.
+const maxAdvance = time.Hour
+
+// holdCommand is the body of POST /viz/hold.
+type holdCommand struct {
+	// Do is one of
+	//
+	//	hold     the world; or, with a station, close the gate there
+	//	release  the world; or, with a station, open the gate there
+	//	step     let those held pass one point each: all, those of a station, or those with an object or version
+	//	leave    say how long what is held may stay so with no page open
+	Do string `json:"do"`
+
+	Station  string `json:"station"`
+	Resource string `json:"resource"`
+	Subject  string `json:"subject"`
+	Key      string `json:"key"` // step only
+	RV       uint64 `json:"rv"`  // step only
+
+	Unattended string `json:"unattended"` // hold and leave: a duration; "" is five minutes
+}
+
+// stepped is the answer to a step.
+type stepped struct {
+	Passed int `json:"passed"` // how many went on
+	hold.Status
+}
+
+// serveHold says what is held.
+func (u *UI) serveHold(w http.ResponseWriter, _ *http.Request) {
+	if u.config.Hold == nil {
+		refuseHold(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, u.config.Hold.Status())
+}
+
+func refuseHold(w http.ResponseWriter) {
+	writeStatus(w, http.StatusConflict, "nothing runs here that could be held")
+}
+
+// hold holds the world, or lets it go, and answers with what is held then. Without a world it is 409 Conflict.
+func (u *UI) hold(w http.ResponseWriter, r *http.Request) {
+	if u.config.Hold == nil {
+		refuseHold(w)
+		return
+	}
+	var command holdCommand
+	err := readJSON(w, r, &command)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	answer, err := u.obey(&command)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// obey does what was asked for and returns the answer.
+func (u *UI) obey(command *holdCommand) (any, error) {
+	world := u.config.Hold
+	selector := probe.Selector{Station: probe.Station(command.Station), Resource: command.Resource, Subject: command.Subject}
+	if command.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
+		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", command.Station)
+	}
+	unattended, err := command.unattended()
+	if err != nil {
+		return nil, err
+	}
+	all := selector == probe.Selector{}
+	switch {
+	case command.Do == "hold" && all:
+		world.Hold(unattended)
+	case command.Do == "hold":
+		if !slices.Contains(world.Status().Stations, selector.Station) && selector.Station != "" {
+			return nil, refuse(http.StatusBadRequest, "station: nobody can be held at %s alone: its moments are told under locks, or by whoever comes from the station before", selector.Station)
+		}
+		world.HoldAt(selector, unattended)
+	case command.Do == "release" && all:
+		world.Release()
+	case command.Do == "release":
+		world.ReleaseAt(selector)
+	case command.Do == "step":
+		n := world.Step(probe.Hop{Selector: selector, Key: command.Key, RV: command.RV})
+		return stepped{Passed: n, Status: world.Status()}, nil
+	case command.Do == "leave":
+		world.Leave(unattended)
+	default:
+		return nil, refuse(http.StatusBadRequest, "do: want hold, release, step or leave, got %.40q", command.Do)
+	}
+	return world.Status(), nil
+}
+
+// unattended reads the duration; 0 is the usual one.
+func (c *holdCommand) unattended() (time.Duration, error) {
+	if c.Unattended == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(c.Unattended)
+	if err != nil || d <= 0 || d > hold.MaxUnattended {
+		return 0, refuse(http.StatusBadRequest, "unattended: want a duration in (0, %s], got %.40q", hold.MaxUnattended, c.Unattended)
+	}
+	return d, nil
+}
+
+// clockCommand is the body of POST /viz/clock. What is given is done in this order.
+type clockCommand struct {
+	Speed   *float64 `json:"speed"`   // how fast it runs when it runs
+	Paused  *bool    `json:"paused"`  // stop it, or let it run
+	Advance string   `json:"advance"` // a duration, "1s", "250ms", or "next": to the next timer
+}
+
+// moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then. Without a clock it is
+// 409 Conflict.
+func (u *UI) moveClock(w http.ResponseWriter, r *http.Request) {
+	if u.config.Hold == nil {
+		refuseHold(w)
+		return
+	}
+	var command clockCommand
+	err := readJSON(w, r, &command)
+	if err == nil {
+		err = u.turn(&command)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, u.config.Hold.Status())
+}
+
+func (u *UI) turn(command *clockCommand) error {
+	world := u.config.Hold
+	d, err := command.advance()
+	if err != nil {
+		return err
+	}
+	if command.Speed != nil {
+		if err := world.SetSpeed(*command.Speed); err != nil {
+			return refuse(http.StatusBadRequest, "%v", err)
+		}
+	}
+	if command.Paused != nil {
+		world.SetPaused(*command.Paused)
+	}
+	switch {
+	case command.Advance == "next":
+		if _, ok := world.AdvanceToNext(); !ok {
+			return refuse(http.StatusConflict, "nobody waits for a timer")
+		}
+	case d > 0:
+		world.Advance(d)
+	}
+	return nil
+}
+
+// advance reads by how much the clock is to be moved; 0: not at all, or to the next timer.
+func (c *clockCommand) advance() (time.Duration, error) {
+	switch {
+	case c.Advance == "next":
+		return 0, nil
+	case c.Advance == "" && c.Speed == nil && c.Paused == nil:
+		return 0, refuse(http.StatusBadRequest, "want speed, paused or advance")
+	case c.Advance == "":
+		return 0, nil
+	}
+	d, err := time.ParseDuration(c.Advance)
+	if err != nil || d <= 0 || d > maxAdvance {
+		return 0, refuse(http.StatusBadRequest, "advance: want next or a duration in (0, %s], got %.40q", maxAdvance, c.Advance)
+	}
+	return d, nil
+}
+
+// world writes how the world is, if that has changed since the page was told, and once a second while something is
+// out of the usual: then times go by that the page counts. A page that never sees the world touched never hears of it.
+func (f *feed) world(world *hold.World) error {
+	if world == nil {
+		return nil
+	}
+	changes := world.Changes()
+	if changes == f.worldTold && (f.usual || f.sinceWorld < worldPeriod) {
+		return nil
+	}
+	before := f.usual
+	status := world.Status()
+	f.worldTold, f.usual, f.sinceWorld = changes, status.Usual(), 0
+	if before && f.usual {
+		return nil
+	}
+	data, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	return f.message("world", data)
+}
+
+// worldPeriod is how often a page is told of a world that is out of the usual.
+const worldPeriod = time.Second
