@@ -54,10 +54,10 @@ type World struct {
 
 	mu         sync.Mutex // guards the fields below; taken before the gate's and the clock's
 	held       bool
-	since      time.Time // on the wall
-	stopped    bool      // the clock, by somebody who wanted just that
-	running    bool      // the clock was let run although the world is held
-	ended      bool // for good
+	since      time.Time     // on the wall
+	stopped    bool          // the clock, by somebody who wanted just that
+	running    bool          // the clock was let run although the world is held
+	ended      bool          // for good
 	attending  int           // pages that are open
 	seen       time.Time     // when the last of them was closed, or somebody did something; on the wall
 	unattended time.Duration // how long to wait from then

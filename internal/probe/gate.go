@@ -22,8 +22,8 @@ import (
 // at the station. Whoever brings something there belongs to the station before and is stopped by the full queue, not by
 // the gate.
 //
-// Nobody is ever held at a point that is reported under a lock ([Info].Locked), or that passes for another reason
-// ([Info].Passes), and no request that only reads is: whoever looks at a held world is not part of it.
+// Nobody is ever held at a point that is reported under a lock ([Info].Locked), that begins a wait, or that passes for
+// another reason ([Info].Passes), and no request that only reads is: whoever looks at a held world is not part of it.
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
@@ -70,7 +70,8 @@ func (h Hop) matches(r *Record) bool {
 	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
 }
 
-// Holdable reports whether anybody can be held at the point.
+// Holdable reports whether anybody can be held at the point. Whoever is about to wait for room, a lock or work is not held
+// on top of that: it goes and waits, as the moment says it does.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	return !info.Locked && info.Passes == "" && !info.Waits.onOther()
