@@ -9,7 +9,9 @@ import (
 // a slash: "/registry/pods". A recursive key gets a trailing slash, so that a list of "/registry/pods" cannot reach
 // into "/registry/podsecurity". Empty keys, keys outside the prefix, and "." or ".." segments are refused.
 //
-// Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).prepareKey
+// Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: PrepareKey
+// Differs: the prefix ends at a segment: upstream lets "/registry/podsmore/a" pass for a pod, and leaves it to its callers
+// never to ask.
 func PrepareKey(prefix, key string, recursive bool) (string, error) {
 	if key == "" {
 		return "", fmt.Errorf("storage key is empty")

@@ -19,6 +19,7 @@ func TestPrepareKey(t *testing.T) {
 		{name: "resource as one key", key: "/registry/pods", want: "/registry/pods"},
 		{name: "name with dots", key: "/registry/pods/default/a..b", want: "/registry/pods/default/a..b"},
 		{name: "neighbour", key: "/registry/podsecurity/a"},
+		{name: "neighbour that begins alike", key: "/registry/podsmore"},
 		{name: "neighbour, recursive", key: "/registry/podsecurity", recursive: true},
 		{name: "parent", key: "/registry", recursive: true},
 		{name: "climbing", key: "/registry/pods/../secrets/a"},

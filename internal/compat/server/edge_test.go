@@ -136,6 +136,7 @@ func TestAKeyThatIsNoneIsRefusedWithAStatusByOurCache(t *testing.T) {
 }
 
 func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
+	supportProgress(t)
 	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
 	mine, real := ours{startOurCache(t, ourFeed{feed: silent()}, nil)}, theirs{startTheirCache(t, theirFeed{feed: silent()})}
 	for _, q := range []query{{}, {rv: "0"}, {rv: "0", label: "a=b", limit: 1}, {rv: "7", match: metav1.ResourceVersionMatchNotOlderThan}, {namespace: "a", name: "b"}} {

@@ -207,11 +207,16 @@ func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher
 // startOurCache returns a cache over store that ends with the test.
 func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
 	tb.Helper()
+	return startOurCacheAt(tb, store, p, clock.RealClock{})
+}
+
+func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe, clk clock.WithTicker) *cacher.CacheDelegator {
+	tb.Helper()
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
 		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
 		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
-		Clock:    clock.RealClock{}, UseWatchList: true, Probe: p,
+		Clock:    clk, UseWatchList: true, Probe: p,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -260,6 +265,11 @@ func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Inter
 
 func startTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
 	tb.Helper()
+	return startTheirCacheAt(tb, store, clock.RealClock{})
+}
+
+func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.WithTicker) realstorage.Interface {
+	tb.Helper()
 	c, err := realcacher.NewCacherFromConfig(realcacher.Config{
 		Storage: store, Versioner: realstorage.APIObjectVersioner{}, GroupResource: podsResource,
 		EventsHistoryWindow: realcacher.DefaultEventFreshDuration, ResourcePrefix: prefix,
@@ -268,7 +278,7 @@ func startTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Int
 		Indexers: &cache.Indexers{realstorage.FieldIndex("spec.nodeName"): func(obj any) ([]string, error) {
 			return []string{nodeName(obj.(runtime.Object))}, nil
 		}},
-		Codec: codec,
+		Codec: codec, Clock: clk,
 	})
 	if err != nil {
 		tb.Fatal(err)
