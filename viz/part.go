@@ -29,6 +29,7 @@ var partTabs = []partTab{
 	{"history", "History", (*UI).partHistory},
 	{"upstream", "Upstream", (*UI).partUpstream},
 	{"knobs", "Knobs", (*UI).partKnobs},
+	{"bytes", "Bytes", (*UI).partBytes}, // shown where there are any: at the wire and the watchers
 }
 
 // part is one thing on the stage that can be looked into: a station, or one of its queues, of one subject or of all.
@@ -55,7 +56,7 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 	}
 	i := slices.IndexFunc(partTabs, func(tab partTab) bool { return tab.Name == chi.URLParam(r, "tab") })
 	if i < 0 {
-		writeError(w, refuse(http.StatusNotFound, "there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs"))
+		writeError(w, refuse(http.StatusNotFound, "there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs, bytes"))
 		return
 	}
 	if err := u.look(r, p); err != nil {

@@ -34,9 +34,10 @@ export function newBrush(canvas, ctx, width) {
     ctx.lineWidth = 4;
     ctx.lineJoin = "round";
     ctx.strokeStyle = brush.colours.halo;
-    ctx.strokeText(h.label, x, y - 14);
+    const base = h.below ? y + 25 : y - 14; // where nothing is written on the stage
+    ctx.strokeText(h.label, x, base);
     ctx.fillStyle = brush.colours.ink;
-    ctx.fillText(h.label, x, y - 14);
+    ctx.fillText(h.label, x, base);
   }
 
   // spriteOf returns a token as an image, drawn once for a theme and a size.

@@ -10,7 +10,7 @@ const reload = 700; // ms between two fetches of the same leaf while records com
 const pace = 420; // ms that a line stays lit while walking with what is followed
 const farthest = 48; // records the walk may be behind
 const count = 250; // ms between two readings of the gutter
-const living = new Set(["state", "history", "blocked"]); // leaves that change with the records
+const living = new Set(["state", "history", "blocked", "bytes"]); // leaves that change with the records
 
 export function newInspector(stage) {
   const { player, infos, scene, follow } = stage;
@@ -58,9 +58,11 @@ export function newInspector(stage) {
   }
 
   function choose(name) {
-    tab = name;
+    const wire = ["wire", "watcher", "reflector"].includes(place.station);
+    tab = name === "bytes" && !wire ? "what" : name;
     for (const each of tabs) {
-      const on = each.dataset.tab === name;
+      if (each.dataset.tab === "bytes") each.hidden = !wire;
+      const on = each.dataset.tab === tab;
       put(each, "aria-selected", String(on));
       put(each, "tabindex", on ? "0" : "-1");
       if (on) put(leaf, "aria-labelledby", each.id);
@@ -252,7 +254,8 @@ export function newInspector(stage) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const next = tabs[(tabs.findIndex((t) => t.dataset.tab === tab) + step + tabs.length) % tabs.length];
+    const shown = tabs.filter((t) => !t.hidden);
+    const next = shown[(shown.findIndex((t) => t.dataset.tab === tab) + step + shown.length) % shown.length];
     choose(next.dataset.tab);
     next.focus();
   });

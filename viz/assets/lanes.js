@@ -66,7 +66,8 @@ export function showWatchers(scene, res) {
   scene.text("watcher.n", list.length);
   scene.text("watcher.more", more(hidden));
   put(scene.root.querySelector("#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
-  scene.text("wire.streams", list.length === 1 ? "1 stream" : `${list.length} streams`);
+  scene.text("wire.n", list.length);
+  scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
   for (const [id, subject] of list) {
     const el = scene.lanes.watchers.get(id);
     say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);

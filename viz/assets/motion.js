@@ -1,11 +1,15 @@
 // Motion: records as tokens that travel. Every hop is there because a record says so, and begins no earlier than the
 // record came; hops of one event follow each other, so what took microseconds can be followed by eye. Not to scale.
 //
-// All tokens are on one canvas over the scenery, drawn from one clock. Above twenty events a second the labels go,
-// above two hundred only one event in k travels; the counters are the fold's and exact whatever is drawn here.
+// All tokens are on one canvas over the scenery, drawn from one clock. Above twenty events a second the labels go, above
+// two hundred only one event in k travels, above two thousand the ways have stripes instead (level.js, flow.js); the
+// counters are the fold's and exact whatever is drawn here.
 
 import { newBrush } from "./brush.js";
 import { cut } from "./dom.js";
+import { isAnomaly } from "./fold.js";
+import { newFlow } from "./flow.js";
+import { newLevel } from "./level.js";
 import { shortKey } from "./pipe.js";
 import { newSteps } from "./steps.js";
 import { shapeOf } from "./tokens.js";
@@ -25,12 +29,12 @@ export function newMotion(canvas, scene, infos, follow) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const reduced = () => still.matches;
   const orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
-  const anomalies = new Set([...infos.values()].filter((info) => info.anomaly).map((info) => info.name));
   const chains = new Map(); // where an event was seen last, and until when it is on its way there
   let hops = [];
   let flashes = [];
-  let level = 0;
-  let every = 1;
+  const flow = newFlow(scene);
+  const detail = newLevel();
+  let level = 0; // detail's, as of the last records
   let painted = false;
   let swept = 0;
   let following = false; // the record at hand is of what is followed
@@ -65,7 +69,7 @@ export function newMotion(canvas, scene, infos, follow) {
     if (hops.length >= planned && !look.always) return;
     hops.push({
       a: begin, b: to, bend: look.bend ?? "across", t0, t1: t0 + ms, shape: shapeOf(r.type),
-      colour: look.colour ?? "moving", label: look.label ?? "", fades: look.fades ?? false, followed: following,
+      colour: look.colour ?? "moving", label: look.label ?? "", below: look.below, fades: look.fades ?? false, followed: following,
     });
   }
 
@@ -76,12 +80,14 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   function records(list, resource, now, rate) {
-    level = rate > 200 ? 2 : rate > 20 ? 1 : 0;
-    every = level < 2 ? 1 : Math.ceil(rate / 100);
-    for (const r of list) {
-      if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
+    const { every } = detail.at(rate, now);
+    level = detail.level;
+    const here = list.filter((r) => (r.resource ?? "") === resource || (r.resource ?? "") === "");
+    if (level === 3) flow.count(here, now);
+    for (const r of here) {
       following = follow.matches(r);
-      if (every > 1 && !following && !anomalies.has(r.point) && (r.rv ? Number(r.rv) : seen++) % every !== 0) continue;
+      const single = following || isAnomaly(infos.get(r.point), r);
+      if (!single && (level === 3 || (every > 1 && (r.rv ? Number(r.rv) : seen++) % every !== 0))) continue;
       const step = steps[r.point];
       if (step) step(r, now);
     }
@@ -107,12 +113,14 @@ export function newMotion(canvas, scene, infos, follow) {
     hops = hops.filter((h) => now < h.t1 + (reduced() ? 500 : 0));
     flashes = flashes.filter((f) => now < f.t0 + f.ms);
     if (now - swept > 2000) sweep(now);
-    if (hops.length + flashes.length === 0 && !painted) return;
-    painted = hops.length + flashes.length > 0;
+    const busy = hops.length + flashes.length > 0 || level === 3;
+    if (!busy && !painted) return;
+    painted = busy;
     const scale = canvas.width / g.width;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, canvas.width, canvas.height);
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    if (level === 3) flow.draw(ctx, now, brush.colours, reduced());
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
     const one = reduced() ? drawStill : drawHop;
     let left = alive;
@@ -162,6 +170,7 @@ export function newMotion(canvas, scene, infos, follow) {
     hops = [];
     flashes = [];
     chains.clear();
+    flow.clear();
   }
 
   // behind is how many ms after its record the last token will have arrived.
@@ -174,5 +183,5 @@ export function newMotion(canvas, scene, infos, follow) {
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();
-  return { records, draw, clear, restyle: brush.restyle, behind, get alive() { return hops.length; }, get level() { return level; }, get every() { return every; } };
+  return { records, draw, clear, restyle: brush.restyle, behind, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
 }

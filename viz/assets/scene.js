@@ -109,7 +109,7 @@ function showClient(scene, res) {
   scene.text("fifo.high", fifo?.high ? `most: ${fifo.high}` : "");
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   const n = reflector?.vars.listeners;
-  scene.text("processor.listeners", n === undefined ? "" : `${n} of them`);
+  scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
 }
 
 function stateOf(subject) {

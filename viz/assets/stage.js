@@ -201,7 +201,7 @@ function show(now) {
 function applied(list) {
   const now = performance.now();
   dirty = true;
-  stage.count(list, now);
+  stage.count(now);
   if (list.some((r) => ["open", "close"].includes(fold.infos.get(r.point).op))) show(now); // lanes first: tokens travel to where they are
   motion.records(list, stage.resource, motionTime, stage.rates(now).events);
   table.add(list);

@@ -1,6 +1,7 @@
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
 import { put, say } from "./dom.js";
+import { levels } from "./level.js";
 
 const period = 250; // ms between two readings of the rate
 
@@ -10,17 +11,21 @@ export function newStatus(stage) {
   let history = []; // [time, events, records] of the last second
   let rated = 0;
 
-  stage.count = (list, now) => history.push([now, list.filter((r) => r.point === "RingAppend").length, list.length]);
-
-  stage.rates = (now) => {
-    while (history.length > 0 && now - history[0][0] > 1000) history.shift();
+  // stage.count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.
+  stage.count = (now) => {
+    const state = player.state;
     let events = 0;
-    let records = 0;
-    for (const [, e, r] of history) {
-      events += e;
-      records += r;
-    }
-    return { events, records };
+    for (const res of Object.values(state.resources)) events += res.points.RingAppend ?? 0;
+    if (history.length > 0 && state.seq < history.at(-1)[2]) history = [];
+    history.push([now, events, state.seq]);
+  };
+
+  // stage.rates says how many events and records came in the last second.
+  stage.rates = (now) => {
+    while (history.length > 1 && now - history[1][0] > 1000) history.shift();
+    if (history.length < 2 || now - history.at(-1)[0] > 1000) return { events: 0, records: 0 };
+    const [first, last] = [history[0], history.at(-1)];
+    return { events: last[1] - first[1], records: last[2] - first[2] };
   };
 
   function showRate(now) {
@@ -28,8 +33,17 @@ export function newStatus(stage) {
     rated = now;
     const { events, records } = stage.rates(now);
     say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s, ${records} records/s`);
-    const words = motion.every > 1 ? `● = ${motion.every}` : motion.level === 1 ? "every event, no labels" : "every event";
-    say($("#level"), words);
+    const { level, every, forced } = motion.detail.at(events, now);
+    const words = level === 2 ? `${levels[level].name} ● = ${every}` : `${levels[level].name} ${levels[level].words}`;
+    say($("#level"), forced === null ? words : `${words}, fixed`);
+    put($("#level"), "data-level", level);
+  }
+
+  // turn goes through the levels, and then leaves the choice to the rate again.
+  function turn() {
+    const { forced } = motion.detail;
+    motion.detail.force(forced === null ? 0 : forced === levels.length - 1 ? null : forced + 1);
+    rated = 0;
   }
 
   function showTime() {
@@ -69,5 +83,10 @@ export function newStatus(stage) {
     showTime();
   }
 
-  return { draw };
+  $("#level").addEventListener("click", turn);
+  return {
+    draw,
+    jumped: () => (player.mode === "live" ? stage.count(performance.now()) : (history = [])),
+    keys: [[["l"], "how much is drawn: by the rate, or L0 to L3", turn]],
+  };
 }

@@ -38,7 +38,7 @@ export function newSteps(m) {
       hop(now, id(r), [], a.http, a.etcd, r, { label: label(r) });
       flash(now, id(r), a.etcd, "stored");
     },
-    Etcd3IncomingSent: (r, now) => hop(now, id(r), [], a.etcd, a["etcd3-incoming"], r, { label: label(r) }),
+    Etcd3IncomingSent: (r, now) => hop(now, id(r), [], a.etcd, a["etcd3-incoming"], r, { label: label(r), below: true }),
     Etcd3IncomingReceived(r, now) {
       hop(now, id(r), [], a["etcd3-incoming"], [pipe("etcd3-incoming").X + pipe("etcd3-incoming").W, a["etcd3-incoming"][1]], r, { bend: "straight" });
       hop(now, id(r), [], a["etcd3-incoming"], a.decode, r);

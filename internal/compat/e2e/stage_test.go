@@ -53,6 +53,9 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the code moves with the cursor", func(t *testing.T) { codeMoves(t, p) })
 	t.Run("the gutter counts", func(t *testing.T) { gutterCounts(t, p, v) })
 	t.Run("the past is of its time", func(t *testing.T) { pastIsOfItsTime(t, p) })
+	t.Run("the wire is bytes", func(t *testing.T) { wireIsBytes(t, p, v) })
+	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
+	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
 }
 
 func everyStationOpens(t *testing.T, p *page) {
@@ -134,5 +137,93 @@ func pastIsOfItsTime(t *testing.T, p *page) {
 			return evaluate[bool](t, p, `document.querySelector('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(window.listwatch.state.resources.pods.ring.end)
 				&& Number(document.querySelector("#leaf .leaf").dataset.seq) === window.listwatch.player.cursor`)
 		})
+	}
+}
+
+// wireIsBytes compares what the leaf shows with what the program says was on the wire.
+func wireIsBytes(t *testing.T, p *page, v *viz) {
+	p.strike(t, "End")
+	p.strike(t, "Escape")
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=wire] .title`)), chromedp.Click(chromedp.CSS("#tab-bytes")))
+	var streams []struct {
+		Watcher string
+		Wire    struct {
+			Request string
+			Chunks  []struct{ SizeLine string }
+		}
+	}
+	v.get(t, "/viz/wire?resource=pods", &streams)
+	if len(streams) == 0 || len(streams[0].Wire.Chunks) == 0 {
+		t.Fatalf("nothing on the wire: %+v", streams)
+	}
+	for _, s := range streams {
+		line, _, _ := strings.Cut(s.Wire.Request, "\r\n")
+		p.inspect(t, line, func(i inspected) bool {
+			return strings.Contains(i.Words, line+`\r\n`) && strings.Contains(i.Words, `HTTP/1.1 200 OK\r\n`) && strings.Contains(i.Words, `Transfer-Encoding: chunked\r\n`)
+		})
+		size := strings.TrimSpace(s.Wire.Chunks[len(s.Wire.Chunks)-1].SizeLine)
+		p.inspect(t, "a chunk of "+size, func(i inspected) bool { return strings.Contains(i.Words, size+`\r\n`) })
+	}
+	p.strike(t, "Escape")
+}
+
+// levelFollowsTheRate asks the page's own module, and then turns it by its key.
+func levelFollowsTheRate(t *testing.T, p *page) {
+	got := evaluate[string](t, p, `(async () => {
+		const { newLevel } = await import("/viz/assets/level.js");
+		const l = newLevel();
+		const seen = [];
+		for (const [rate, now] of [[5, 0], [21, 1], [15, 100], [18, 5000], [10, 6000], [10, 7000], [10, 8100], [1999, 8200], [2001, 8300], [9000, 8400], [300, 9000], [300, 12000], [0, 12100], [0, 15000]]) {
+			const { level, every } = l.at(rate, now);
+			seen.push(level + (level === 2 ? "/" + every : ""));
+		}
+		return seen.join(" ");
+	})()`)
+	if want := "0 1 1 1 1 1 0 2/32 3 3 3 2/4 2/2 0"; got != want {
+		t.Errorf("levels by rate: got %s, want %s", got, want)
+	}
+	label := func(want string) {
+		t.Helper()
+		eventually(t, within(), func() (bool, string) {
+			text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
+			return strings.HasPrefix(text, want), fmt.Sprintf("the level says %q, want %q", text, want)
+		})
+	}
+	for _, want := range []string{"L0 every event, fixed", "L1 tokens, fixed", "L2 ● = 2, fixed", "L3 flow, fixed"} {
+		p.strike(t, "l")
+		label(want)
+	}
+	p.strike(t, "l")
+	eventually(t, within(), func() (bool, string) {
+		text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
+		return text == "L0 every event", "the level says " + text
+	})
+}
+
+// anomalyIsNeverMerged lets ten thousand events and three evictions come at once, at every level: each eviction travels.
+func anomalyIsNeverMerged(t *testing.T, p *page) {
+	type drawing struct{ Tokens, Evictions, Counted int }
+	for level, most := range []int{3000, 3000, 3000, 3} {
+		got := evaluate[drawing](t, p, fmt.Sprintf(`(() => {
+			const { motion, player } = window.listwatch;
+			player.freeze();
+			motion.clear();
+			motion.detail.force(%d);
+			const list = [];
+			for (let i = 0; i < 10000; i++) {
+				const rv = String(100000 + i);
+				list.push({ point: "RingAppend", resource: "pods", type: "ADDED", key: "/registry/pods/default/x", rv, args: [0, i + 1, 100, 1] });
+				if (i %% 4000 === 1) list.push({ seq: i, point: "WatcherForced", resource: "pods", subject: "w" + i, type: "", rv: "0" });
+			}
+			motion.records(list, "pods", performance.now(), 10000);
+			const counted = motion.flow.sums(performance.now() + 1).get("ring")?.n ?? 0;
+			const seen = { Tokens: motion.alive, Evictions: motion.anomalies, Counted: counted };
+			motion.clear();
+			motion.detail.force(null);
+			return seen;
+		})()`, level))
+		if got.Evictions != 3 || got.Tokens > most+3 || level == 3 && got.Counted != 10000 {
+			t.Errorf("level %d: drawn %+v, want all 3 evictions and at most %d others", level, got, most)
+		}
 	}
 }
