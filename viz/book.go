@@ -32,7 +32,11 @@ func newBook(fsys fs.FS) (http.Handler, error) {
 	pages := &bookPages{pages: make(map[string]bookPage)}
 	views := map[string]templ.Component{book.Root: bookContents(b)}
 	for _, chapter := range b.Chapters {
-		views[chapter.Path] = bookChapter(b, chapter)
+		figure, err := newFigure(chapter)
+		if err != nil {
+			return nil, fmt.Errorf("set %s: %w", chapter.Path, err)
+		}
+		views[chapter.Path] = bookChapter(b, chapter, figure)
 		for _, file := range chapter.Files {
 			views[file.Path] = bookSource(b, chapter, file)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
+	"listwatch/internal/takes"
 )
 
 // firstResource is what the stage shows first.
@@ -20,6 +21,8 @@ type view struct {
 	World     bool   // something runs that can be held
 	Resource  string
 	Resources []string
+	Take      string // a recording to be shown instead of the log, by name
+	Figure    bool   // the page is a mini-stage in a chapter: the drawing and the sentence only
 	picture   *fold.Resource
 }
 
@@ -130,6 +133,12 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		v.Mode = "replay"
 	case v.World && u.config.Hold.Status().Held:
 		v.Mode = "held"
+	}
+	if take, ok := takes.Find(r.URL.Query().Get("take")); ok {
+		v.Take, v.Mode = take.Name, "replay"
+	}
+	if v.Figure = r.URL.Query().Has("figure"); v.Figure {
+		framed(w.Header())
 	}
 	// A peer that goes while the page is written is nobody's concern.
 	_ = stagePage(v).Render(r.Context(), w)

@@ -122,6 +122,7 @@ func (u *UI) routes() http.Handler {
 	router.Post("/viz/hold", u.hold)
 	router.Post("/viz/clock", u.moveClock)
 	router.Get("/viz/assets/*", u.assets.serve)
+	router.Get("/viz/takes/{name}", serveTake)
 	if book := u.config.Book; book != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
 		router.Handle("/book/*", book)

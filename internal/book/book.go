@@ -46,6 +46,7 @@ type Chapter struct {
 	HTML     string    // everything below the title; safe to be shown as it is
 	Files    []*File   // the chapter's Go files, tests last
 	Moments  []Moment  // what the chapter reports to the page, in path order
+	Told     []string  // the points whose lines the prose shows, in the order of the prose
 	Previous *Chapter  // nil for the first
 	Next     *Chapter  // nil for the last
 }
@@ -134,7 +135,7 @@ type editor struct {
 	fsys    fs.FS
 	tree    *source.Tree
 	moments []source.Moment
-	told    map[string]bool // "06-cacher/dispatch.go:88": the line reports a moment
+	told    map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
 
 	jumps    []jump // links to places in chapters, not checked yet
 	problems []error
@@ -145,10 +146,10 @@ func newEditor(fsys fs.FS, tree *source.Tree) *editor {
 	for _, point := range probe.Points() {
 		points[point.String()] = true
 	}
-	e := &editor{fsys: fsys, tree: tree, told: make(map[string]bool)}
+	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string)}
 	e.moments = tree.Moments(func(name string) bool { return points[name] })
 	for _, moment := range e.moments {
-		e.told[fmt.Sprintf("%s:%d", moment.File.Path, moment.Line)] = true
+		e.told[fmt.Sprintf("%s:%d", moment.File.Path, moment.Line)] = moment.Point
 	}
 	return e
 }

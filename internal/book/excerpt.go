@@ -86,8 +86,18 @@ func (d *document) renderExcerpt(w util.BufWriter, _ []byte, node ast.Node, ente
 	_, _ = fmt.Fprintf(w, `<figure class="decl" id="%s"><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`,
 		symbol, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Notes.Upstream))
 	code := d.editor.code(decl.File.Path, decl.Src, decl.From, numbered)
+	d.tell(decl)
 	_, _ = fmt.Fprintf(w, "<pre class=\"code\" tabindex=\"0\" aria-label=\"%s\"><code>%s</code></pre></figure>\n", symbol, code)
 	return ast.WalkSkipChildren, nil
+}
+
+// tell notes which points the lines of a declaration report.
+func (d *document) tell(decl *source.Decl) {
+	for n := range strings.Count(decl.Src, "\n") + 1 {
+		if point := d.editor.told[fmt.Sprintf("%s:%d", decl.File.Path, decl.From+n)]; point != "" {
+			d.chapter.Told = append(d.chapter.Told, point)
+		}
+	}
 }
 
 // upstreamHTML writes where the real thing stands.

@@ -23,17 +23,17 @@ func (e *editor) code(file, src string, first int, style numbering) string {
 	var out strings.Builder
 	for i, line := range highlight(src) {
 		n := first + i
-		class := "l"
-		if e.told[fmt.Sprintf("%s:%d", file, n)] {
-			class = "l told"
+		class := `class="l"`
+		if point := e.told[fmt.Sprintf("%s:%d", file, n)]; point != "" {
+			class = fmt.Sprintf(`class="l told" data-point="%s"`, point)
 		}
 		switch style {
 		case plain:
-			fmt.Fprintf(&out, `<span class="%s">%s`, class, line)
+			fmt.Fprintf(&out, `<span %s>%s`, class, line)
 		case numbered:
-			fmt.Fprintf(&out, `<span class="%s" data-n="%d">%s`, class, n, line)
+			fmt.Fprintf(&out, `<span %s data-n="%d">%s`, class, n, line)
 		case anchored:
-			fmt.Fprintf(&out, `<span class="%s" id="L%d" data-n="%d">%s`, class, n, n, line)
+			fmt.Fprintf(&out, `<span %s id="L%d" data-n="%d">%s`, class, n, n, line)
 		}
 		out.WriteString("\n</span>")
 	}

@@ -3,12 +3,21 @@
 
 import { mark, put } from "./dom.js";
 
+// toMiddle scrolls ground until el is in its middle, as far as that can be.
+export function toMiddle(ground, el) {
+  const [spot, place] = [el.getBoundingClientRect(), ground.getBoundingClientRect()];
+  ground.scrollBy({
+    left: spot.left + spot.width / 2 - place.left - place.width / 2,
+    top: spot.top + spot.height / 2 - place.top - place.height / 2,
+    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
+  });
+}
+
 export function newPresenter(stage) {
   const root = document.documentElement;
   const button = document.querySelector("#presenter");
   const ground = document.querySelector(".ground");
   const picture = document.querySelector("#stage");
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
   const stations = () => [...stage.scene.root.querySelectorAll(".station")];
   const on = () => root.dataset.presenter === "on";
   let lit = null;
@@ -33,12 +42,7 @@ export function newPresenter(stage) {
   // center brings the station in the light to the middle, as far as the drawing is larger than its place.
   function center() {
     if (!lit) return;
-    const [spot, place] = [lit.getBoundingClientRect(), ground.getBoundingClientRect()];
-    ground.scrollBy({
-      left: spot.left + spot.width / 2 - place.left - place.width / 2,
-      top: spot.top + spot.height / 2 - place.top - place.height / 2,
-      behavior: still.matches ? "instant" : "smooth",
-    });
+    toMiddle(ground, lit);
   }
 
   function walk(step) {

@@ -25,6 +25,7 @@ import { newBanner } from "./banner.js";
 import { newControls } from "./controls.js";
 import { put } from "./dom.js";
 import { newFeed } from "./feed.js";
+import { newFigure } from "./figure.js";
 import { newFind } from "./find.js";
 import { hash, isAnomaly, newFold, newState, sentence } from "./fold.js";
 import { newFollow } from "./follow.js";
@@ -52,6 +53,7 @@ const modules = [
   newVisit,
   newLooks,
   newHands,
+  newFigure,
   newFind,
   newPresenter,
   newSpoken,
@@ -265,5 +267,6 @@ window.listwatch = {
   hash: () => hash(player.state), motion, player, timeline, follow, openRecording: (file) => stage.openRecording(file), clockText, stage,
 };
 
-stage.feed.begin();
+if (document.body.dataset.take) stage.openTake(document.body.dataset.take);
+else stage.feed.begin();
 requestAnimationFrame(frame);

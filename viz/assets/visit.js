@@ -1,5 +1,6 @@
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
+import { put } from "./dom.js";
 import { newState } from "./fold.js";
 import { linkTo, misfit, readLink, readRecording } from "./recording.js";
 import { newTape } from "./tape.js";
@@ -49,6 +50,22 @@ export function newVisit(stage) {
       player.play();
     } catch (problem) {
       stage.notice(`${file.name}: ${problem.message}`);
+    }
+  };
+
+  // stage.openTake shows a recording that the program brings along. In a chapter it stands still: the chapter moves it.
+  stage.openTake = async (name) => {
+    try {
+      const response = await fetch(`/viz/takes/${encodeURIComponent(name)}`);
+      if (!response.ok) throw new Error(`the server answers ${response.status}`);
+      const file = new File([await response.arrayBuffer()], name);
+      if (!stage.figure) return await stage.openRecording(file);
+      const recording = await readRecording(file, fold.infos);
+      leave(recording.hash);
+      lay(recording);
+      put(document.body, "data-figure", "ready");
+    } catch (problem) {
+      stage.notice(`${name}: ${problem.message}`);
     }
   };
 

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// mini is what a chapter's mini-stage says of itself.
+type mini struct {
+	Step, Steps int
+	Seq         string // of the step
+	Stage       string // the record at which the stage in the frame stands
+	Lit         string // the point whose line is lit
+	Point       string // of the step
+	Live        string // data-mode of the stage in the frame
+}
+
+const readMini = `(() => {
+	const mini = document.querySelector("#mini");
+	const items = [...mini.querySelectorAll(".steps li")];
+	const now = mini.querySelector(".steps li[aria-current]");
+	const inner = mini.querySelector("iframe")?.contentDocument?.body;
+	return {
+		Step: items.indexOf(now) + 1, Steps: items.length, Seq: now?.dataset.seq ?? "", Point: now?.dataset.point ?? "",
+		Stage: inner?.dataset.seq ?? "", Live: inner?.dataset.mode ?? "",
+		Lit: document.querySelector(".l.lit")?.dataset.point ?? "",
+	};
+})()`
+
+// TestAChapterIsReadBesideItsStage scrolls through a chapter: the part that is read selects the moment that is shown.
+func TestAChapterIsReadBesideItsStage(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.url+"/book/06-cacher")
+	settled := func(what string, holds func(m mini) bool) {
+		t.Helper()
+		eventually(t, endsWithin, func() (bool, string) {
+			m := evaluate[mini](t, p, readMini)
+			return m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", what, m)
+		})
+	}
+	settled("at the top", func(m mini) bool { return m.Step == 1 && m.Steps >= 5 })
+	points := evaluate[[]string](t, p, `[...document.querySelectorAll("article .l[data-point]")].map((line) => line.dataset.point)
+		.filter((point) => document.querySelector('.steps li[data-point="' + point + '"]'))`)
+	if len(points) < 4 {
+		t.Fatalf("the chapter shows lines of %q only", points)
+	}
+	for _, point := range []string{points[2], points[len(points)-1], points[0]} {
+		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" }), true)`, point))
+		settled("reading "+point, func(m mini) bool { return m.Point == point && m.Lit == point })
+	}
+	before := evaluate[mini](t, p, readMini)
+	p.do(t, chromedp.Click(chromedp.CSS("#mini .on")))
+	settled("next", func(m mini) bool { return m.Step == before.Step+1 })
+	p.do(t, chromedp.Click(chromedp.CSS("#mini .back")))
+	settled("back", func(m mini) bool { return m.Step == before.Step })
+	link := evaluate[string](t, p, `document.querySelector("#mini .whole").getAttribute("href")`)
+	p.do(t, chromedp.Click(chromedp.CSS("#mini input[type=checkbox]")))
+	eventually(t, endsWithin, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Live == "live", fmt.Sprintf("live: %+v", m)
+	})
+	p.do(t, chromedp.Navigate(v.url+link))
+	eventually(t, endsWithin, func() (bool, string) {
+		m := p.moment(t)
+		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"), fmt.Sprintf("the whole stage at %s: %+v", link, m)
+	})
+}
+
+// TestAChapterHasItsKeyMomentWithoutScript switches scripts off, as paper does.
+func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	}, chromedp.Navigate(v.url+"/book/06-cacher"))
+	shown := evaluate[bool](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width > 200 && !document.querySelector("#mini iframe")
+		&& document.querySelector("#mini .hands").hidden && document.querySelectorAll("#mini .steps li").length > 4`)
+	if !shown {
+		t.Error("without script there is no key moment, or there are buttons that do nothing")
+	}
+}

@@ -1,0 +1,106 @@
+// The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
+// mini-stage shows it, and the line that reported it is lit. Buttons do the same for whoever presents.
+
+const mini = document.querySelector("#mini");
+if (mini) stageBeside(mini);
+
+function stageBeside(mini) {
+  const steps = [...mini.querySelectorAll(".steps li")];
+  const lines = new Map([...document.querySelectorAll("article .l[data-point]")].map((line) => [line, steps.findIndex((li) => li.dataset.point === line.dataset.point)]));
+  const reading = [...lines].filter(([, step]) => step >= 0);
+  const place = mini.querySelector(".frame");
+  const range = mini.querySelector("input[type=range]");
+  const live = mini.querySelector("input[type=checkbox]");
+  const wide = matchMedia("screen and (min-width: 64rem)");
+  let frame = null;
+  let step = -1;
+  let held = 0; // until then scrolling does not choose: a button has
+  let shown = ""; // what the frame shows: the step it was last told
+
+  function open(address) {
+    shown = "";
+    frame?.remove();
+    frame = document.createElement("iframe");
+    frame.title = `Mini-stage: ${mini.querySelector("h2").textContent}`;
+    frame.src = address;
+    place.classList.add("staged");
+    place.append(frame);
+    frame.addEventListener("load", tell);
+  }
+
+  // tell gives the frame the step, as soon as it can hear.
+  async function tell() {
+    if (!frame || live.checked) return;
+    const stage = frame.contentWindow.listwatch?.stage;
+    const ready = frame.contentDocument?.body?.dataset.figure === "ready";
+    if (!stage?.figure || !ready) return setTimeout(tell, 60);
+    const li = steps[step];
+    if (!li || shown === li.dataset.seq) return;
+    shown = li.dataset.seq;
+    await stage.figure.show(Number(li.dataset.seq), li.querySelector(".station").textContent);
+    mini.dataset.shown = li.dataset.seq;
+  }
+
+  function choose(n, from = null) {
+    const next = Math.min(steps.length - 1, Math.max(0, n));
+    light(from ?? lineOf(next));
+    if (next === step) return;
+    step = next;
+    steps.forEach((li, i) => li.toggleAttribute("aria-current", i === step));
+    range.value = step + 1;
+    mini.querySelector(".where").textContent = `step ${step + 1} of ${steps.length}`;
+    mini.querySelector(".whole").href = steps[step].dataset.whole;
+    mini.dataset.step = step + 1;
+    tell();
+  }
+
+  const lineOf = (n) => reading.find(([, at]) => at === n)?.[0];
+
+  function light(line) {
+    document.querySelectorAll(".l.lit").forEach((other) => other.classList.toggle("lit", other === line));
+    line?.classList.add("lit");
+  }
+
+  // scrolled chooses the last reported line above the middle of the window.
+  function scrolled() {
+    if (performance.now() < held) return;
+    const middle = innerHeight * 0.55;
+    let best = reading[0];
+    for (const each of reading) if (each[0].getBoundingClientRect().top < middle) best = each;
+    if (best) choose(best[1], best[0]);
+  }
+
+  function turn(by) {
+    held = performance.now() + 900;
+    choose(step + by);
+    lineOf(step)?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+  }
+
+  let asked = false;
+  addEventListener("scroll", () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      scrolled();
+    });
+  }, { passive: true });
+  mini.querySelector(".back").addEventListener("click", () => turn(-1));
+  mini.querySelector(".on").addEventListener("click", () => turn(1));
+  range.addEventListener("input", () => turn(range.value - 1 - step));
+  live.addEventListener("change", () => {
+    mini.classList.toggle("live", live.checked);
+    open(live.checked ? "/?figure=1" : mini.dataset.frame);
+  });
+  mini.querySelector(".steps").addEventListener("click", (event) => {
+    const li = event.target.closest("li");
+    if (li) turn(steps.indexOf(li) - step);
+  });
+
+  mini.querySelector(".hands").hidden = false;
+  choose(0);
+  scrolled();
+  const start = () => wide.matches && !frame && open(mini.dataset.frame);
+  wide.addEventListener("change", start);
+  start();
+}
