@@ -74,6 +74,18 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 			wantHandled: 1,
 			wantWaits:   1,
 		}, {
+			name:        "open 500: handler, wait, list",
+			watches:     watches(refusing(noLeader)),
+			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantHandled: 1,
+			wantWaits:   1,
+		}, {
+			name:        "open 504 too large: handler, wait, list at the same version",
+			watches:     watches(refusing(tooLarge())),
+			want:        "800ms list rv=5 limit=0\n800ms watch rv=5",
+			wantHandled: 1,
+			wantWaits:   1,
+		}, {
 			name:    "closed at once after an event: watch again at once, from that event",
 			watches: watches(played(0, event(watch.Added, pod("a", "6")))),
 			want:    "0s watch rv=6",

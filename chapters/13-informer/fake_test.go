@@ -106,6 +106,13 @@ func (s *fakeServer) cut(compact bool) {
 	s.cond.Broadcast()
 }
 
+// fail makes every request fail with err, or none if it is nil.
+func (s *fakeServer) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listErr, s.watchErr = err, err
+}
+
 func (s *fakeServer) counts() (lists, watches int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,10 @@
 package informer
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -51,6 +55,13 @@ func (v *view) set(obj any, rv string) {
 	}
 }
 
+// read returns a copy of the state, and what was strange.
+func (v *view) read() (state map[string]string, strange []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.state), slices.Clone(v.strange)
+}
+
 func (v *view) OnAdd(obj any, _ bool) {
 	v.note(v.known(obj) == "", "added again", obj)
 	v.set(obj, obj.(*corev1.Pod).ResourceVersion)
@@ -67,64 +78,120 @@ func (v *view) OnDelete(obj any) {
 	v.set(obj, "")
 }
 
-// withoutDeadline hides the test's deadline, which is in a time that a bubble does not know.
-type withoutDeadline struct{ rapid.TB }
+// script is what happens to an informer, step by step:
+//
+//	set a, delete a      writes
+//	mark                 a bookmark
+//	cut, expire          all watches end; after expire they cannot be resumed: 410
+//	fail, heal           from now on every request fails; from now on none does
+//	join, join slow      a handler joins; one that takes a second for everything it is told
+//	leave                the handler that joined first leaves
+//	settle, wait         everything comes to rest; 20 s pass
+//	rest                 so much time passes that nothing happens any more; everybody is looked at
+type script struct {
+	t             *testing.T
+	server        *fakeServer
+	bench         *bench
+	views         []*view
+	registrations []processor.Registration
+}
+
+// play plays steps in a bubble, and returns what was wrong, "" if nothing was. Chance must have spoken before: rapid knows
+// nothing of bubbles, and would stop after a day, which passes here in no time.
+func play(t *testing.T, fifo string, watchList bool, steps []string) (wrong string) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer("a", "b")
+		p := &script{t: t, server: s, bench: &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
+			Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, FIFO: fifo,
+			Indexers:     indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+			UseWatchList: watchList, Jitter: func() float64 { return 0 }, ResyncPeriod: time.Minute,
+		}), t: t, server: s, ended: make(chan struct{})}}
+		p.bench.run()
+		defer p.bench.end()
+		for i, step := range append(steps, "rest") {
+			if wrong = p.step(step); wrong != "" {
+				wrong = fmt.Sprintf("step %d, %s: %s", i, step, wrong)
+				return
+			}
+		}
+	})
+	return wrong
+}
+
+func (p *script) step(step string) (wrong string) {
+	verb, what, _ := strings.Cut(step, " ")
+	switch verb {
+	case "set":
+		p.server.set(what)
+	case "delete":
+		p.server.delete(what)
+	case "mark":
+		p.server.bookmark()
+	case "cut", "expire":
+		p.server.cut(verb == "expire")
+	case "fail":
+		p.server.fail(errBroken)
+	case "heal":
+		p.server.fail(nil)
+	case "join":
+		p.join(what == "slow")
+	case "leave":
+		if len(p.views) > 0 {
+			p.bench.RemoveEventHandler(p.registrations[0])
+			p.views, p.registrations = p.views[1:], p.registrations[1:]
+		}
+	case "settle":
+		synctest.Wait()
+	case "wait":
+		time.Sleep(20 * time.Second)
+	case "rest":
+		p.server.fail(nil)
+		time.Sleep(10*time.Minute + 30*time.Second) // not on the minute, when everything is resynced
+		synctest.Wait()
+		return p.look()
+	}
+	return ""
+}
+
+func (p *script) join(slow bool) {
+	v := &view{state: map[string]string{}}
+	if slow {
+		v.slow = time.Second
+	}
+	p.views = append(p.views, v)
+	p.registrations = append(p.registrations, p.bench.add(v, HandlerOptions{}))
+}
+
+// look expects that the store and every handler know what the server holds, and that nobody was told anything strange.
+func (p *script) look() (wrong string) {
+	if diff := cmp.Diff(p.server.state(), p.bench.stored()); diff != "" {
+		return "store (-server +store):\n" + diff
+	}
+	for i, v := range p.views {
+		state, strange := v.read()
+		if diff := cmp.Diff(p.server.state(), state); diff != "" || len(strange) > 0 {
+			return fmt.Sprintf("handler %d: %v (-server +handler):\n%s", i, strange, diff)
+		}
+		if !p.registrations[i].HasSynced() {
+			return fmt.Sprintf("handler %d has not synced", i)
+		}
+	}
+	return ""
+}
 
 // Whatever happens to the watch, and whenever a handler joins: when all is quiet, each handler knows what the store
 // holds, which is what the server holds, and was told nothing strange on the way.
 func TestEveryHandlerEndsUpKnowingTheServersState(t *testing.T) {
+	steps := rapid.SliceOfN(rapid.SampledFrom([]string{
+		"set a", "set b", "set c", "set d", "delete a", "delete b", "delete c", "delete d", "mark", "cut", "expire", "expire",
+		"fail", "heal", "join", "join slow", "leave", "settle", "wait", "rest",
+	}), 12, 80)
 	for _, fifo := range []string{FIFOReal, FIFODelta} {
 		t.Run(fifo, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rapid.Check(withoutDeadline{t}, func(rt *rapid.T) {
-					s := newFakeServer("a", "b")
-					b := &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
-						Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, FIFO: fifo,
-						Indexers:     indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-						UseWatchList: rapid.Bool().Draw(rt, "watch-list"), Jitter: func() float64 { return 0 },
-						ResyncPeriod: time.Minute,
-					}), t: t, server: s, ended: make(chan struct{})}
-					b.run()
-					defer b.end()
-					var views []*view
-					var registrations []processor.Registration
-					pods := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-					rt.Repeat(map[string]func(*rapid.T){
-						"set":    func(rt *rapid.T) { s.set(pods.Draw(rt, "pod")) },
-						"delete": func(rt *rapid.T) { s.delete(pods.Draw(rt, "pod")) },
-						"cut":    func(rt *rapid.T) { s.cut(rapid.Bool().Draw(rt, "compact")) },
-						"mark":   func(*rapid.T) { s.bookmark() },
-						"settle": func(*rapid.T) { synctest.Wait() },
-						"wait":   func(*rapid.T) { time.Sleep(20 * time.Second) },
-						"join": func(rt *rapid.T) {
-							v := &view{state: map[string]string{}}
-							if rapid.Bool().Draw(rt, "slow") {
-								v.slow = time.Second
-							}
-							views = append(views, v)
-							registrations = append(registrations, b.add(v, HandlerOptions{}))
-						},
-						"leave": func(rt *rapid.T) {
-							if len(views) > 0 {
-								b.RemoveEventHandler(registrations[0])
-								views, registrations = views[1:], registrations[1:]
-							}
-						},
-					})
-					time.Sleep(time.Hour)
-					b.end() // resyncs go on for ever; what a slow handler has not been told by now changes nothing
-					if diff := cmp.Diff(s.state(), b.stored()); diff != "" {
-						rt.Fatalf("store (-server +store):\n%s", diff)
-					}
-					for i, v := range views {
-						if diff := cmp.Diff(s.state(), v.state); diff != "" || len(v.strange) > 0 {
-							rt.Fatalf("handler %d: %v (-server +handler):\n%s", i, v.strange, diff)
-						}
-						if !registrations[i].HasSynced() {
-							rt.Fatalf("handler %d has not synced", i)
-						}
-					}
-				})
+			rapid.Check(t, func(rt *rapid.T) {
+				if wrong := play(t, fifo, rapid.Bool().Draw(rt, "watch-list"), steps.Draw(rt, "steps")); wrong != "" {
+					rt.Fatal(wrong)
+				}
 			})
 		})
 	}

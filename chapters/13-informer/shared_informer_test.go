@@ -140,27 +140,32 @@ func variants(t *testing.T, server func() *fakeServer, test func(t *testing.T, b
 	for _, fifo := range []string{FIFOReal, FIFODelta} {
 		for _, watchList := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/watchlist=%v", fifo, watchList), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := server()
-					cfg := Config{
-						Name:          "pods",
-						ListerWatcher: s,
-						ExampleObject: &corev1.Pod{},
-						Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-						Clock:         clock.RealClock{}, // the bubble's
-						FIFO:          fifo,
-						UseWatchList:  watchList,
-						Jitter:        func() float64 { return 0 },
-					}
-					for _, f := range change {
-						f(&cfg)
-					}
-					b := &bench{SharedIndexInformer: NewSharedIndexInformer(cfg), t: t, server: s, ended: make(chan struct{})}
-					test(t, b)
-				})
+				variant(t, fifo, watchList, server, test, change...)
 			})
 		}
 	}
+}
+
+// variant runs test in a bubble.
+func variant(t *testing.T, fifo string, watchList bool, server func() *fakeServer, test func(t *testing.T, b *bench), change ...func(*Config)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := server()
+		cfg := Config{
+			Name:          "pods",
+			ListerWatcher: s,
+			ExampleObject: &corev1.Pod{},
+			Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+			Clock:         clock.RealClock{}, // the bubble's
+			FIFO:          fifo,
+			UseWatchList:  watchList,
+			Jitter:        func() float64 { return 0 },
+		}
+		for _, f := range change {
+			f(&cfg)
+		}
+		b := &bench{SharedIndexInformer: NewSharedIndexInformer(cfg), t: t, server: s, ended: make(chan struct{})}
+		test(t, b)
+	})
 }
 
 func twoPods() *fakeServer { return newFakeServer("a", "b") }
