@@ -50,8 +50,13 @@ func (c *Cacher) dispatchEvents(context.Context) {
 	}
 }
 
-// bookmarkTick returns the time to the next bookmark, spread so that the resources do not all tick together.
-func bookmarkTick() time.Duration { return time.Second + rand.N(time.Second/4) }
+// From one look for watchers that are due a bookmark to the next it takes [bookmarkTickMin, bookmarkTickMin+bookmarkTickSpread).
+const (
+	bookmarkTickMin    = time.Second            // upstream's
+	bookmarkTickSpread = 250 * time.Millisecond // upstream's: so that the resources do not all tick together
+)
+
+func bookmarkTick() time.Duration { return bookmarkTickMin + rand.N(bookmarkTickSpread) }
 
 // receive takes one event from incoming to all its watchers. Bookmarks of the storage are not dispatched: they can come
 // many times a second, and what a watcher needs of them it gets from the dispatcher's own.

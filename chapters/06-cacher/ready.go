@@ -130,12 +130,16 @@ func (r *ready) changeLocked(to status) {
 	r.lastStateChange = r.clock.Now()
 }
 
+const (
+	retryAfterFactor = 0.06 // upstream's: twice as long after every twelve seconds
+	maxRetryAfter    = 30   // upstream's, in seconds
+)
+
 // retryAfter returns for how many seconds a client should stay away from a cache that has been down for so long: one
 // second at first, thirty from about a minute on.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/util.go: calculateRetryAfterForUnreadyCache
 func retryAfter(downtime time.Duration) int {
-	const factor = 0.06 // upstream's
-	seconds := math.Exp(factor * downtime.Seconds())
-	return int(min(30, max(1, seconds)))
+	seconds := math.Exp(retryAfterFactor * downtime.Seconds())
+	return int(min(maxRetryAfter, max(1, seconds)))
 }
