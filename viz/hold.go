@@ -2,6 +2,7 @@ package viz
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -87,7 +88,7 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 	case command.Do == "hold" && all:
 		world.Hold(unattended)
 	case command.Do == "hold":
-		if !slices.Contains(world.Status().Stations, selector.Station) && selector.Station != "" {
+		if !slices.Contains(hold.Stations(), selector.Station) && selector.Station != "" {
 			return nil, refuse(http.StatusBadRequest, "station: nobody can be held at %s alone: its moments are told under locks, or by whoever comes from the station before", selector.Station)
 		}
 		world.HoldAt(selector, unattended)
@@ -211,3 +212,15 @@ func (f *feed) world(world *hold.World) error {
 
 // worldPeriod is how often a page is told of a world that is out of the usual.
 const worldPeriod = time.Second
+
+// gateAt is where the gate of a station is drawn: across the way by which events come.
+func gateAt(station probe.Station) string {
+	b := boxes[string(station)]
+	switch {
+	case station == probe.Wire:
+		return fmt.Sprintf("translate(%v %v) rotate(90)", wireX, serverBottom+10)
+	case b.Y > serverBottom:
+		return fmt.Sprintf("translate(%v %v)", num(b.Right()+8), num(clientAxis))
+	}
+	return fmt.Sprintf("translate(%v %v)", num(b.X-9), num(serverAxis))
+}

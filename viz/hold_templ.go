@@ -8,6 +8,8 @@ package viz
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
+import "listwatch/internal/hold"
+
 // holdButton holds the world, and says how its clock goes. It is always at hand: whoever opens the page while the world is
 // held has to be able to let it go.
 func holdButton(v view) templ.Component {
@@ -71,7 +73,122 @@ func holdPanel(v view) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Let go\"><button type=\"button\" id=\"hop\" title=\"Everybody who is held passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only what is held with the followed object passes one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"Everybody goes on, and so does the clock (Shift+Space)\">Let go</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop the world's clock, or let it run: also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Who is held\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">stands at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">let go</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"nobody\" id=\"held-nobody\">Nobody is held.</p></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Let go\"><button type=\"button\" id=\"hop\" title=\"Everybody who is held passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only what is held with the followed object passes one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"Everybody goes on, and so does the clock (Shift+Space)\">Let go</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop the world's clock, or let it run: also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		for _, station := range hold.Stations() {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<button type=\"button\" data-gate=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var3 string
+			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 38, Col: 53}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" aria-pressed=\"false\" title=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var4 string
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("Close or open the gate at " + string(station))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 38, Col: 131}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "\">")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var5 string
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 38, Col: 151}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Who is held\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">stands at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">let go</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"nobody\" id=\"held-nobody\">Nobody is held.</p></div></aside>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		return nil
+	})
+}
+
+// gateGlyphs are drawn across the way into a station while its gate is closed, with how many goroutines stand there.
+func gateGlyphs() templ.Component {
+	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
+			return templ_7745c5c3_CtxErr
+		}
+		templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+		if !templ_7745c5c3_IsBuffer {
+			defer func() {
+				templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err == nil {
+					templ_7745c5c3_Err = templ_7745c5c3_BufErr
+				}
+			}()
+		}
+		ctx = templ.InitializeContext(ctx)
+		templ_7745c5c3_Var6 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var6 == nil {
+			templ_7745c5c3_Var6 = templ.NopComponent
+		}
+		ctx = templ.ClearChildren(ctx)
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<g id=\"gate-glyphs\" aria-hidden=\"true\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		for _, station := range hold.Stations() {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<g class=\"gate\" data-gate-at=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var7 string
+			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 63, Col: 49}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "\" data-closed=\"false\" transform=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var8 string
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(gateAt(station))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 63, Col: 99}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "\"><path d=\"M-3 -22V22M3 -22V22\"></path> <g class=\"count\" visibility=\"hidden\"><circle cy=\"-30\" r=\"9\"></circle> <text class=\"mid\" y=\"-25\"></text></g></g>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</g>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

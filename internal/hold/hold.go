@@ -254,8 +254,8 @@ func (w *World) forsaken() string {
 // Changes returns a number that is another one whenever [World.Status] may be, but for the passing of time.
 func (w *World) Changes() uint64 { return w.changes.Load() + w.config.Gate.Changes() }
 
-// stations returns those at which somebody can be held by a gate of their own, in path order.
-func stations() []probe.Station {
+// Stations returns those at which somebody can be held by a gate of their own, in path order.
+func Stations() []probe.Station {
 	var list []probe.Station
 	for _, station := range probe.Stations {
 		if slices.ContainsFunc(probe.Points(), func(p probe.Point) bool {

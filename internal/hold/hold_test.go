@@ -253,7 +253,7 @@ func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
 }
 
 func TestGatesCanBeClosedWhereSomebodyCanBeHeld(t *testing.T) {
-	got := stations()
+	got := Stations()
 	for _, want := range []probe.Station{probe.Etcd3, probe.Incoming, probe.Watcher, probe.Wire, probe.Reflector, probe.FIFO, probe.Listener, probe.Handler, probe.Workqueue} {
 		found := false
 		for _, each := range got {

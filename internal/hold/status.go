@@ -65,7 +65,7 @@ func (w *World) Status() Status {
 	s := Status{
 		Held: gate.World, Gates: append([]probe.Selector{}, gate.Gates...), Opened: append([]probe.Selector{}, gate.Opened...), Waiting: []Waiting{},
 		Clock:    Clock{Now: clock.Now, Speed: clock.Speed, Paused: clock.Paused, Next: []Due{}},
-		Stations: stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
+		Stations: Stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
 	}
 	if s.Held {
 		since := w.since

@@ -6,7 +6,7 @@
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 
 // newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has passed over records that the
-// page was too slow for, and on.state(word, title).
+// page was too slow for, on.world(status) when the world is held or its clock moved, and on.state(word, title).
 export function newFeed(on) {
   let source = null;
   let heard = 0;
@@ -43,6 +43,10 @@ export function newFeed(on) {
     source.addEventListener("coalesced", (message) => {
       alive();
       on.coalesced(JSON.parse(message.data));
+    });
+    source.addEventListener("world", (message) => {
+      alive();
+      on.world(JSON.parse(message.data));
     });
     source.addEventListener("bookmark", alive);
     source.addEventListener("gone", begin);

@@ -8,7 +8,7 @@ const storage = "keys";
 
 // sections is the order in which the list shows them. What is bound and not named here comes last.
 const sections = [
-  ["Time", [" ", "Shift+ ", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
+  ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
   ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "l", "/", "e"]],
   ["Cluster", ["c", "m", "d", "w", "x", "r"]],
   ["Page", ["s", "a", "t", "?"]],

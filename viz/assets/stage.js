@@ -12,6 +12,7 @@
 //	shown(res, state)  the scene was drawn from state; res is the resource on stage, undefined if nothing is known of it
 //	draw(now)          once a frame
 //	resource(name)     another resource is on stage
+//	world(status)      the running world was held, let go, or its clock moved
 //	restyle()          the colours are others
 //	escape()           Escape was pressed: close what is open, and return true if something was
 //	keys               rows of [keys, words, act] for keys.js
@@ -31,6 +32,7 @@ import { hash, isAnomaly, newFold, newState, sentence } from "./fold.js";
 import { newFollow } from "./follow.js";
 import { newHands } from "./hands.js";
 import { newInspector } from "./inspector.js";
+import { newHold } from "./hold.js";
 import { newKeys } from "./keys.js";
 import { newLooks } from "./looks.js";
 import { newMotion } from "./motion.js";
@@ -54,6 +56,7 @@ const modules = [
   newLooks,
   newHands,
   newFigure,
+  newHold,
   newFind,
   newPresenter,
   newSpoken,
@@ -126,6 +129,7 @@ stage.feed = newFeed({
     timeline.skip(message);
     player.replaced(message.state);
   },
+  world: (status) => all("world", status),
   state(word, title) {
     stage.connection = [word, title];
     all("connected");

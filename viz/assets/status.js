@@ -47,7 +47,7 @@ export function newStatus(stage) {
   }
 
   function showTime() {
-    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode;
+    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.held ? "held" : player.mode;
     put(document.body, "data-mode", mode);
     put(document.body, "data-head", player.head);
     const frozen = player.mode === "frozen";

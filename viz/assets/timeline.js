@@ -89,7 +89,7 @@ export function newTimeline(player, on) {
 
   // edges returns the time at the left and the right edge.
   function edges(now) {
-    const newest = player.recording ? headT : headT + Math.min(2000, Math.max(0, now - headAt)) * 1e6;
+    const newest = player.recording ? headT : headT + Math.min(2000, Math.max(0, now - headAt)) * 1e6 * (player.worldPace ?? 1);
     const first = Math.max(0, (buckets[0]?.[0] ?? 0) * width);
     const whole = Math.max(1e9, newest - first);
     const shown = Math.min(span, whole);
