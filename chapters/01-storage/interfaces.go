@@ -17,7 +17,7 @@ import (
 // registry translates the former with the Interpret functions of this package.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface
-// Differs: no TTL, no key checks against a compaction endpoint, no Stats.
+// Differs: a time to live is the storage's own business, not a parameter of writes; no key checks against a compaction endpoint, no Stats.
 type Interface interface {
 	// Create stores obj at key and fills out with what was stored, resource version included. obj must not carry a
 	// resource version. The error is KeyExists if something is there already.

@@ -27,6 +27,10 @@ type Client interface {
 
 	// CompactHistory forgets every revision before rev.
 	CompactHistory(ctx context.Context, rev int64) error
+
+	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
+	// written under it are deleted, each with a revision of its own.
+	GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 }
 
 // NewClient makes an etcd client a Client. Closing it remains the caller's business.
@@ -39,6 +43,14 @@ type etcdClient struct{ kubernetes.Client }
 func (c etcdClient) CompactHistory(ctx context.Context, rev int64) error {
 	_, err := c.Compact(ctx, rev)
 	return err
+}
+
+func (c etcdClient) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	response, err := c.Grant(ctx, int64(ttl.Seconds()))
+	if err != nil {
+		return clientv3.NoLease, err
+	}
+	return response.ID, nil
 }
 
 // resourceHeader names the resource whose watches share a stream.

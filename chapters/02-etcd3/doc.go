@@ -8,8 +8,8 @@
 //   - A watch delivers changes in revision order, each once, until it ends. An initial state comes before them, all of
 //     one revision, in key order. A watch ends when its context does, or after one
 //     ERROR event. Its channel is closed exactly once, after every goroutine of the watch has ended.
-//   - Calls last as long as their context. This package sets no deadline and reads no clock, but for the [Compactor],
-//     which is given one.
+//   - Calls last as long as their context. This package sets no deadline. It reads a clock for two things: the [Compactor]'s
+//     turns, and how long objects with a time to live share a lease. When those end is etcd's business, by its own clock.
 //
 // # Goroutines
 //
@@ -28,7 +28,7 @@
 // # Locks
 //
 // Store.mu guards the set of watches, Compactor.mu one number. Both are innermost and held for a few instructions. No
-// lock is held while etcd is called.
+// lock is held while etcd is called, but for leaseManager.mu while a lease is granted: there is to be one.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3
 package etcd3

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,7 +34,8 @@ type Config struct {
 	NewListFunc    func() runtime.Object // an empty list of it; unused so far, as upstream's for its statistics
 	ResourcePrefix string                // "/registry/pods": begins with a slash, does not end with one
 	Resource       schema.GroupResource  // for error texts
-	Clock          clock.WithTicker      // unused by the Store itself, which has no deadlines; a [Compactor] has its own
+	TTL            time.Duration         // how long after its last write an object is deleted by etcd; 0: never
+	Clock          clock.WithTicker      // required with a TTL: how long a lease is shared
 	Probe          *probe.Probe          // of the resource
 	Watcher        string                // [WatcherEtcd3] or [WatcherEtcd2]; "" means the former
 }
@@ -45,7 +47,7 @@ type Config struct {
 // are the lock.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: store
-// Differs: no encryption, no leases, no size estimator, no unsafe deletion of objects that do not decode.
+// Differs: no encryption, one time to live for all objects of a store, no size estimator, no unsafe deletion of objects that do not decode.
 type Store struct {
 	// Set by New, never changed.
 	client         Client
@@ -56,6 +58,7 @@ type Store struct {
 	versioner      storage.APIObjectVersioner
 	probe          *probe.Probe
 	watcher        string
+	leases         *leaseManager
 
 	nWatches atomic.Int64 // so far: each watch gets the next number as its name
 
@@ -83,6 +86,7 @@ func New(cfg Config) (*Store, error) {
 	return &Store{
 		client: cfg.Client, codec: cfg.Codec, newFunc: cfg.NewFunc, resourcePrefix: cfg.ResourcePrefix,
 		resource: cfg.Resource, probe: cfg.Probe, watcher: cfg.Watcher,
+		leases:  newLeaseManager(cfg.Client, cfg.Clock, cfg.TTL),
 		watches: map[*stream]struct{}{},
 	}, nil
 }

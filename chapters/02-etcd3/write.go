@@ -171,7 +171,7 @@ func (s *Store) commit(ctx context.Context, t txn) (rev int64, kv *mvccpb.KeyVal
 		rev, kv, ok = response.Revision, response.KV, response.Succeeded
 	} else {
 		var response kubernetes.PutResponse
-		response, err = s.client.OptimisticPut(ctx, t.key, t.value, t.rev, kubernetes.PutOptions{GetOnFailure: true})
+		response, err = s.put(ctx, t)
 		rev, kv, ok = response.Revision, response.KV, response.Succeeded
 	}
 	if err != nil {
@@ -181,6 +181,22 @@ func (s *Store) commit(ctx context.Context, t txn) (rev int64, kv *mvccpb.KeyVal
 		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(rev))
 	}
 	return rev, kv, ok, nil
+}
+
+// put writes under a lease, if the store's objects have a time to live.
+func (s *Store) put(ctx context.Context, t txn) (kubernetes.PutResponse, error) {
+	for {
+		lease, err := s.leases.lease(ctx)
+		if err != nil {
+			return kubernetes.PutResponse{}, err
+		}
+		opts := kubernetes.PutOptions{GetOnFailure: true, LeaseID: lease}
+		response, err := s.client.OptimisticPut(ctx, t.key, t.value, t.rev, opts)
+		if s.leases.isGone(lease, err) {
+			continue // with another; etcd has written nothing
+		}
+		return response, err
+	}
 }
 
 // encode returns the bytes to store for obj, which loses its resource version: that is the revision it is about to get.

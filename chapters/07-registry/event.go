@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// eventTTL is how long an event is kept after it was last reported. Upstream's default.
+const eventTTL = time.Hour
+
 // Events describes events: what the people who run a cluster are told, not to be taken for watch events.
-// Differs: they are kept until deleted; upstream lets them expire after an hour.
 func Events() *Resource {
 	return &Resource{
 		Name: "events", Singular: "event", Kind: "Event", ShortNames: []string{"ev"}, Namespaced: true,
@@ -43,6 +45,7 @@ func Events() *Resource {
 		},
 		Cells:    eventCells,
 		Strategy: eventStrategy{},
+		TTL:      eventTTL,
 	}
 }
 

@@ -59,6 +59,9 @@ type Resource struct {
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
+	// TTL is how long after its last write an object is deleted by itself. 0: never.
+	TTL time.Duration
+
 	// Immortal are the names of objects that cannot be deleted.
 	Immortal []string
 

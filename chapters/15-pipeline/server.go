@@ -102,7 +102,7 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	}
 	raw, err := etcd3.New(etcd3.Config{
 		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc, NewListFunc: resource.NewListFunc,
-		ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(),
+		ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(), TTL: resource.TTL,
 		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name), Watcher: config.EtcdWatcher,
 	})
 	if err != nil {

@@ -232,6 +232,28 @@ func TestCompactionAnswersAsEtcd(t *testing.T) {
 	})
 }
 
+func TestLeasesAnswerAsEtcd(t *testing.T) {
+	sameAnswers(t, func(s *session) {
+		id, err := s.client.GrantLease(s.ctx, 2*time.Second)
+		s.say("grant: %v, %v", id != clientv3.NoLease, err)
+		for _, key := range []string{"/p/a", "/p/b"} {
+			r, err := s.client.OptimisticPut(s.ctx, key, []byte("1"), 0, kubernetes.PutOptions{LeaseID: id})
+			s.say("put %s: %v at %d, %v", key, r.Succeeded, r.Revision, err)
+		}
+		s.put("/p/b", "2", 3) // no longer under the lease
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if r, err := s.client.Get(s.ctx, "/p/a", kubernetes.GetOptions{}); err != nil || r.KV == nil {
+				break
+			}
+		}
+		s.get("/p/a", 0)
+		s.get("/p/b", 0)
+		r, err := s.client.OptimisticPut(s.ctx, "/p/c", []byte("1"), 0, kubernetes.PutOptions{LeaseID: id})
+		s.say("put under a lease that has ended: %v, %v", r.Succeeded, errors.Is(err, rpctypes.ErrLeaseNotFound))
+		s.watch("/p/", 5, clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithPrevKV())
+	})
+}
+
 func TestRandomHistoriesAnswerAsEtcd(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -3,7 +3,8 @@
 // testing/synctest bubble, where a real etcd cannot go. Everywhere else we use the real one; one contract test runs the
 // same script against both.
 //
-// What it does not have: leases, transactions of more than one key, and delay. A watch sees a commit as soon as its
+// A lease ends when its time is over and the store is used again, for reading, writing or asking for progress: nothing
+// ticks in it. What it does not have: transactions of more than one key, and delay. A watch sees a commit as soon as its
 // goroutine runs, also when it resumes from the past.
 //
 // # Goroutines and locks

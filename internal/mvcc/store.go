@@ -7,6 +7,7 @@ import (
 	"github.com/google/btree"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 )
@@ -28,6 +29,8 @@ type Store struct {
 	keys      *btree.BTreeG[*history]
 	log       []*change // by ascending revision, from the compacted one on
 	watches   map[*watcher]struct{}
+	leases    map[clientv3.LeaseID]*lease
+	lastLease clientv3.LeaseID
 }
 
 var _ kubernetes.Interface = (*Store)(nil)
@@ -39,6 +42,7 @@ func New(clk clock.WithTicker) *Store {
 		revision: firstRevision,
 		keys:     btree.NewG(btreeDegree, func(a, b *history) bool { return a.key < b.key }),
 		watches:  map[*watcher]struct{}{},
+		leases:   map[clientv3.LeaseID]*lease{},
 	}
 }
 
@@ -101,9 +105,13 @@ func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOpti
 func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.expireLocked(ctx, opts.LeaseID); err != nil {
+		return kubernetes.PutResponse{}, err
+	}
 	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
 	if ok {
 		s.commitLocked(key, value, false)
+		s.attachLocked(key, opts.LeaseID)
 	}
 	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
 }
@@ -113,6 +121,9 @@ func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, exp
 func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64, opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.expireLocked(ctx, clientv3.NoLease); err != nil {
+		return kubernetes.DeleteResponse{}, err
+	}
 	kv, ok, err := s.compareLocked(ctx, key, expected, opts.GetOnFailure)
 	if ok && expected != 0 {
 		s.commitLocked(key, nil, true)
@@ -140,9 +151,10 @@ func (s *Store) Delete(key string) int64 {
 
 // readableLocked returns the revision to read at, s.revision for 0. It expects s.mu.
 func (s *Store) readableLocked(ctx context.Context, rev int64) (int64, error) {
+	err := s.expireLocked(ctx, clientv3.NoLease)
 	switch {
-	case ctx.Err() != nil:
-		return 0, ctx.Err()
+	case err != nil:
+		return 0, err
 	case rev <= 0:
 		return s.revision, nil
 	case rev > s.revision:

@@ -79,20 +79,23 @@ func (s *Store) register(w *watcher) {
 func (s *Store) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.expireLocked(ctx, clientv3.NoLease); err != nil {
+		return err
+	}
 	var together []*watcher
 	for w := range s.watches {
 		if w.stream != streamOf(ctx) {
 			continue
 		}
 		if w.from > s.revision {
-			return ctx.Err()
+			return nil
 		}
 		together = append(together, w)
 	}
 	for _, w := range together {
 		w.pendLocked(clientv3.WatchResponse{})
 	}
-	return ctx.Err()
+	return nil
 }
 
 // streamOf returns what etcd's client tells streams apart by: the metadata that is sent with a request.

@@ -1,0 +1,111 @@
+package etcd3
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/mvcc"
+)
+
+// grants counts the leases that are granted.
+type grants struct {
+	Client
+	n int
+}
+
+func (g *grants) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	g.n++
+	return g.Client.GrantLease(ctx, ttl)
+}
+
+func expiring(ttl time.Duration) func(*Config) { return func(cfg *Config) { cfg.TTL = ttl } }
+
+func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			client := mvcc.New(clock.RealClock{})
+			s := newStore(t, client, expiring(time.Hour))
+			w := start(t, s, prefix, everything())
+			create(t, s, pod("a", "")) // 2
+			time.Sleep(50 * time.Minute)
+			create(t, s, pod("b", ""))   // 3
+			relabel(t, s, "a", "anew")   // 4: a lives another hour
+			time.Sleep(30 * time.Minute) // more than an hour after a was created
+			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 anew")
+			time.Sleep(40 * time.Minute)
+			if _, err := s.GetCurrentResourceVersion(t.Context()); err != nil { // leases are looked at when the store is used
+				t.Fatal(err)
+			}
+			w.want(t, "DELETED a 5 anew", "DELETED b 6")
+		})
+	})
+	t.Run("etcd", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		s := newStore(t, newEtcd(t), expiring(2*time.Second))
+		w, err := s.Watch(ctx, prefix, everything())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		create(t, s, pod("a", "web"))
+		for _, want := range []string{"ADDED a 2 web", "DELETED a 3 web"} {
+			if e, ok := <-w.ResultChan(); !ok || line(e) != want {
+				t.Fatalf("got %v %v, want %s", e, ok, want)
+			}
+		}
+	})
+}
+
+func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &grants{Client: mvcc.New(clock.RealClock{})}
+		s := newStore(t, client, expiring(time.Hour))
+		for i, c := range []struct {
+			after  time.Duration
+			grants int
+		}{{0, 1}, {30 * time.Second, 1}, {29 * time.Second, 1}, {2 * time.Second, 2}, {59 * time.Second, 2}, {time.Hour, 3}} {
+			time.Sleep(c.after)
+			create(t, s, pod(string(rune('a'+i)), ""))
+			if client.n != c.grants {
+				t.Errorf("write %d: got %d leases, want %d", i, client.n, c.grants)
+			}
+		}
+		for i := range leaseMaxAttachedCount {
+			relabel(t, s, "f", string(rune('a'+i%2)))
+		}
+		if client.n != 4 {
+			t.Errorf("after many writes: got %d leases, want 4", client.n)
+		}
+	})
+}
+
+// slowClock is behind etcd's: what it takes for a lease is none any more.
+type slowClock struct{ clock.WithTicker }
+
+func (slowClock) Now() time.Time { return time.Time{}.Add(time.Hour) }
+
+func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &grants{Client: mvcc.New(clock.RealClock{})}
+		s := newStore(t, client, func(cfg *Config) { cfg.TTL, cfg.Clock = time.Hour, slowClock{cfg.Clock} })
+		create(t, s, pod("a", ""))
+		time.Sleep(2 * time.Hour)
+		if got := create(t, s, pod("b", "")).ResourceVersion; client.n != 2 || got != "4" {
+			t.Errorf("got version %s after %d leases, want 4 after 2", got, client.n)
+		}
+	})
+}
+
+func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
+	client := &grants{Client: mvcc.New(clock.RealClock{})}
+	create(t, newStore(t, client, nil), pod("a", ""))
+	if client.n != 0 {
+		t.Errorf("got %d leases", client.n)
+	}
+}

@@ -1,0 +1,60 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Events are forgotten an hour after they were reported last; nothing else is.
+func TestEventsExpire(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		for _, name := range []string{"a", "b"} {
+			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
+			if err := w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names := func() (names []string) {
+			list := &corev1.EventList{}
+			if err := w.client.Get().Namespace("default").Resource("events").Do(t.Context()).Into(list); err != nil {
+				t.Fatal(err)
+			}
+			for _, event := range list.Items {
+				names = append(names, event.Name)
+			}
+			return names
+		}
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lasting"}}
+		if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Minute)
+		again := &corev1.Event{}
+		request := w.client.Get().Namespace("default").Resource("events").Name("b")
+		if err := request.Do(t.Context()).Into(again); err != nil {
+			t.Fatal(err)
+		}
+		again.Count = 2
+		if err := w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("after half an hour: got %v", got)
+		}
+		time.Sleep(35 * time.Minute)
+		if got := names(); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("after an hour: got %v, want b, which was reported again", got)
+		}
+		time.Sleep(30 * time.Minute)
+		if got := names(); len(got) != 0 {
+			t.Errorf("in the end: got %v", got)
+		}
+		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).Error(); err != nil {
+			t.Errorf("what has no time to live: %v", err)
+		}
+	})
+}
