@@ -7,7 +7,7 @@ RUN      ?= .
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race lint generate recordings cross bench debug
+.PHONY: help run test race lint generate recordings screenshots cross bench debug
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -32,6 +32,9 @@ generate: ## write the generated files anew: templ pages, docs/MAP.md, docs/DIFF
 
 recordings: ## make the chapters' recordings anew: internal/takes/*.lw.gz
 	$(GO) test ./internal/takes -run TestMake -update
+
+screenshots: ## take the README's pictures from a recording, and those of all key moments, in every look, into ./screenshots
+	cd internal/compat && $(GO) test ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/screenshots
 
 cross: ## build cmd/viz for the systems attendees bring
 	@for p in $(PLATFORMS); do \

@@ -49,6 +49,7 @@ type script struct {
 var scripts = map[string]script{
 	"start": {controllers: true, whole: true, play: func(t *testing.T, s *set) { time.Sleep(3 * time.Second) }},
 	"life":  {controllers: true, play: playLife},
+	"busy":  {controllers: true, play: playBusy},
 	"ring":  {capacity: 10, play: playRing},
 	"slow":  {capacity: 10, play: playSlow},
 }
@@ -61,6 +62,34 @@ func playLife(t *testing.T, s *set) {
 	time.Sleep(5 * time.Second)
 	s.remove(t, "a")
 	time.Sleep(40 * time.Second) // the kubelet's grace
+}
+
+func playBusy(t *testing.T, s *set) {
+	for _, name := range []string{"a", "b", "c"} {
+		s.create(t, name)
+		time.Sleep(4 * time.Second)
+	}
+	s.roll()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // nobody reads what comes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for i, name := range []string{"d", "e"} {
+		s.create(t, name)
+		time.Sleep(3 * time.Second)
+		s.label(t, "a", name)
+		s.label(t, "b", name)
+		time.Sleep(time.Second)
+		if i == 1 {
+			s.remove(t, "c")
+			time.Sleep(time.Second)
+		}
+	}
+	s.create(t, "f")
+	time.Sleep(3 * time.Second)
 }
 
 func playRing(t *testing.T, s *set) {

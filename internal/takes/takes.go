@@ -32,6 +32,7 @@ type Take struct {
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches", "default/a"},
 	{"life", "A pod is created, scheduled, run, changed and deleted", "default/a"},
+	{"busy", "Pods come and go while a client that watches them all has stopped reading", "default/a"},
 	{"ring", "The history of ten events is overrun, and a watch asks for what it no longer holds", "default/a"},
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
 }

@@ -16,6 +16,7 @@ import (
 var signatures = map[string][]probe.Point{
 	"start": {probe.WatchChanOpened, probe.CacheReplaced, probe.CacherReady, probe.WatcherAdded, probe.ReflectorWatching, probe.ReflectorSynced},
 	"life":  {probe.RequestReceived, probe.TxnCommitted, probe.Etcd3IncomingSent, probe.RingAppend, probe.StoreUpdate, probe.IncomingReceived, probe.DispatchStarted, probe.InputSent, probe.FrameWritten, probe.FrameDecoded, probe.HandlerCalled, probe.HandlerReturned},
+	"busy":  {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone, probe.HandlerReturned},
 	"ring":  {probe.RingAppend, probe.TxnCommitted},
 	"slow":  {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
 }
@@ -128,7 +129,7 @@ func TestAnOldRecordingStillReplays(t *testing.T) {
 	if pods == nil {
 		t.Fatal("there are no pods in it")
 	}
-	got := [5]int64{pods.Ring.Start, pods.Ring.End, int64(pods.Ring.Newest), pods.Shelves["store"].N, int64(pods.Points["HandlerReturned"])}
+	got := [5]int64{pods.Ring.Start, pods.Ring.End, int64(pods.Ring.Newest), pods.Shelves["store/cacher"].N, int64(pods.Points["HandlerReturned"])}
 	if want := [5]int64{0, 23, 30, 4, 46}; got != want {
 		t.Errorf("ring from, to and newest, objects, calls: got %v at its end, want %v", got, want)
 	}

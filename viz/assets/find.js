@@ -16,7 +16,7 @@ export function newFind(stage) {
     const res = stage.state.resources[stage.resource];
     const all = [];
     if (/^[1-9]\d*$/.test(text)) all.push([text, "resource version", () => stage.follow.set("", text)]);
-    const keys = new Set(["store", "indexer"].flatMap((name) => (res?.shelves[name]?.rows ?? []).map((row) => objectKey(row.key))));
+    const keys = new Set(Object.values(res?.shelves ?? {}).flatMap((shelf) => (shelf.rows ?? []).map((row) => objectKey(row.key))));
     for (const key of keys) all.push([key, "object", () => stage.follow.set(key)]);
     for (const lanes of Object.values(stage.scene.lanes)) {
       for (const [id, el] of lanes) all.push([id, el.closest(".station").getAttribute("aria-label"), () => focus(el)]);

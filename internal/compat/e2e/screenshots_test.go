@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/takes"
+)
+
+var (
+	screenshots = flag.String("screenshots", "", "write the pictures of all key moments into this folder")
+	opening     = flag.String("opening", "", "write the README's pictures, stage-light.png and stage-dark.png, into this folder")
+)
+
+// keyMoment is one picture: a moment of a recording.
+type keyMoment struct {
+	name, take, point string
+	nth               int    // of the records of that point; 0: the first, -1: the last
+	then              string // what is done in the page when it stands there, as JavaScript
+}
+
+// keyMoments are the pictures by which the stage is judged.
+var keyMoments = []keyMoment{
+	{"01-in-motion", "busy", "TxnCommitted", -3, ""},
+	{"02-request", "life", "RequestReceived", 0, ""},
+	{"03-commit", "life", "TxnCommitted", 0, ""},
+	{"04-etcd3", "life", "Etcd3IncomingSent", 1, ""},
+	{"05-ring", "busy", "RingAppend", -1, ""},
+	{"06-ring-overrun", "ring", "RingAppend", -1, ""},
+	{"07-dispatch", "busy", "DispatchStarted", -2, ""},
+	{"08-budget", "slow", "DispatchBlocked", 0, ""},
+	{"09-evicted", "slow", "WatcherForced", 0, ""},
+	{"10-followed", "life", "HandlerCalled", 2, `window.listwatch.follow.set("default/a")`},
+	{"11-presenter", "busy", "InputSent", -1, `document.querySelector("#presenter").click(); document.querySelector("[data-station=watcher]").focus()`},
+	{"12-start", "start", "ReflectorSynced", -1, ""},
+}
+
+// seq finds the record of a moment.
+func (m keyMoment) seq(t *testing.T) uint64 {
+	t.Helper()
+	take, ok := takes.Find(m.take)
+	if !ok {
+		t.Fatalf("there is no take %s", m.take)
+	}
+	_, records, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seqs []uint64
+	for i := range records {
+		if records[i].Point.String() == m.point && (records[i].Resource == "pods" || records[i].Resource == "") {
+			seqs = append(seqs, records[i].Seq)
+		}
+	}
+	i := m.nth
+	if i < 0 {
+		i += len(seqs)
+	}
+	if i < 0 || i >= len(seqs) {
+		t.Fatalf("%s: %d records of %s in %s", m.name, len(seqs), m.point, m.take)
+	}
+	return seqs[i]
+}
+
+// look is one way to see a moment.
+type look struct {
+	name          string
+	width, height int64
+	scheme        string
+	motion        string
+}
+
+var looks = []look{
+	{"light", 1280, 720, "light", "no-preference"},
+	{"dark", 1280, 720, "dark", "no-preference"},
+	{"reduced", 1280, 720, "light", "reduce"},
+}
+
+// wear makes the browser one of somebody who likes it that way.
+func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}
+		if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size); err != nil {
+			return chromedp.Void{}, err
+		}
+		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: l.motion}}
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return chromedp.Void{}, err
+	}
+}
+
+// TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine. With
+// -screenshots it keeps a picture of each in every look, with -opening those of the README.
+func TestEveryKeyMomentIsShown(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	which := looks[:1]
+	if *screenshots != "" {
+		which = looks
+	}
+	for _, l := range which {
+		p.do(t, l.wear(1))
+		for _, m := range keyMoments {
+			p.stand(t, v, m)
+			p.judge(t, m)
+			if *screenshots != "" {
+				p.shoot(t, filepath.Join(*screenshots, fmt.Sprintf("%s-%s.png", m.name, l.name)))
+			}
+		}
+	}
+	if *opening == "" {
+		return
+	}
+	for _, l := range looks[:2] {
+		p.do(t, l.wear(1))
+		p.stand(t, v, keyMoments[0])
+		p.run(t)
+		p.shoot(t, filepath.Join(*opening, "stage-"+l.name+".png"))
+	}
+}
+
+// stand opens the recording of a moment and goes there.
+func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
+	t.Helper()
+	seq := m.seq(t)
+	p.do(t, chromedp.Navigate(v.url+"/?take="+m.take))
+	eventually(t, endsWithin, func() (bool, string) {
+		shown := p.moment(t)
+		return shown.Mode == "replay" && shown.Head >= seq, fmt.Sprintf("%s: %+v", m.name, shown)
+	})
+	evaluate[bool](t, p, fmt.Sprintf(`(async () => {
+		document.querySelector("#banner button").click();
+		await window.listwatch.player.seek(%d);
+		%s;
+		return true;
+	})()`, seq, m.then))
+	eventually(t, endsWithin, func() (bool, string) {
+		shown := p.moment(t)
+		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
+	})
+}
+
+// run lets the recording play until tokens are on their way at several stations.
+func (p *page) run(t *testing.T) {
+	t.Helper()
+	evaluate[bool](t, p, `(async () => {
+		const { player, motion } = window.listwatch;
+		player.play();
+		const end = performance.now() + 5000;
+		while (performance.now() < end && motion.alive < 4) await new Promise(requestAnimationFrame);
+		return true;
+	})()`)
+	// Nothing is asserted of this wait: it chooses how far the tokens have come.
+	time.Sleep(700 * time.Millisecond)
+}
+
+// judge holds what must be the same wherever the picture is taken.
+func (p *page) judge(t *testing.T, m keyMoment) {
+	t.Helper()
+	said := evaluate[string](t, p, `document.querySelector("#sentence").textContent`)
+	if said == "" {
+		t.Errorf("%s: nothing is said", m.name)
+	}
+	overlaps := evaluate[[]string](t, p, `(() => {
+		const boxes = [...document.querySelectorAll(".scenery .title, .scenery .name")].filter((el) => el.checkVisibility({ checkVisibilityCSS: true }))
+			.map((el) => [el.textContent, el.getBoundingClientRect()]);
+		const found = [];
+		for (const [a, x] of boxes) for (const [b, y] of boxes) {
+			if (a < b && x.left < y.right - 1 && y.left < x.right - 1 && x.top < y.bottom - 2 && y.top < x.bottom - 2) found.push(a + " and " + b);
+		}
+		return found;
+	})()`)
+	if len(overlaps) > 0 {
+		t.Errorf("%s: names stand on each other: %q", m.name, overlaps)
+	}
+}
+
+// shoot writes what is to be seen, when everything that moves into its place has.
+func (p *page) shoot(t *testing.T, file string) {
+	t.Helper()
+	time.Sleep(250 * time.Millisecond) // tokens and transitions on their way; a picture is judged by eye
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, picture); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, small.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
