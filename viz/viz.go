@@ -36,6 +36,10 @@ type Config struct {
 	Rules *rules.Monitor
 	// World holds the watchers made from the page; nil: they cannot be made.
 	World World
+	// Sandbox turns knobs and plays scenarios; nil: it cannot be done.
+	Sandbox Sandbox
+	// Scenarios are offered on the page, in order.
+	Scenarios []Scenario
 	// API answers every path that is not the page's, as a kube-apiserver would; nil: 404.
 	API http.Handler
 	// Book answers /book/ and below; nil: 404.
@@ -121,6 +125,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/hold", u.serveHold)
 	router.Post("/viz/hold", u.hold)
 	router.Post("/viz/clock", u.moveClock)
+	u.routesOfSandbox(router)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
 	if book := u.config.Book; book != nil {

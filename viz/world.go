@@ -36,6 +36,8 @@ type WatcherOptions struct {
 	FieldSelector   string `json:"fieldSelector"`
 	ResourceVersion string `json:"resourceVersion"` // "" begins with the state as synthetic ADDED events
 	Bookmarks       bool   `json:"bookmarks"`
+	WatchList       bool   `json:"watchList"`      // the first state comes as a stream that ends in a bookmark
+	TimeoutSeconds  int64  `json:"timeoutSeconds"` // after which the server ends each of its streams; 0: as it likes
 }
 
 // WatcherInfo is one watcher made from the page.

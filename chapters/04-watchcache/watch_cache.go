@@ -203,6 +203,17 @@ func (w *WatchCache) Compact(rv uint64) {
 	w.snapshots.compactLocked(rv)
 }
 
+// SetRingCapacity gives the ring a capacity that it keeps, whatever happens; a smaller ring drops the oldest events. 0 lets
+// the capacity move again.
+//
+// Differs: upstream's ring has no knob; people wait for hours until one has shrunk.
+func (w *WatchCache) SetRingCapacity(fixed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.history.boundLocked(fixed)
+	w.history.setCapacityLocked(min(max(len(w.history.cache), w.history.lowerBound), w.history.upperBound), "somebody turned the knob")
+}
+
 func (w *WatchCache) newElement(obj runtime.Object) (*Element, error) {
 	key, err := w.config.KeyFunc(obj)
 	if err != nil {

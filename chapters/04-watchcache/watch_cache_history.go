@@ -20,6 +20,9 @@ const (
 	// client which reconnects with the version of its last bookmark still finds the ring there.
 	EventFreshDuration = BookmarkFrequency + 15*time.Second
 
+	// InitialCapacity is that of a ring whose capacity is not fixed.
+	InitialCapacity = lowerBoundCapacity
+
 	lowerBoundCapacity = 100        // upstream's default: about 100 pointers, whatever the resource
 	upperBoundCapacity = 100 * 1024 // upstream's default: lowerBoundCapacity doubled ten times
 )
@@ -36,11 +39,10 @@ const (
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: watchCacheHistory
 // Differs: the history window is constant, so the upper bound is too. A capacity can be fixed for demonstrations.
 type history struct {
-	// Set by newHistory, never changed.
-	lowerBound, upperBound int
-	probe                  *probe.Probe
+	probe *probe.Probe // set by newHistory, never changed
 
 	// Guarded by WatchCache.mu.
+	lowerBound, upperBound  int      // of the capacity; equal: it is fixed
 	cache                   []*Event // its length is the capacity
 	startIndex, endIndex    int      // the ring holds [startIndex, endIndex)
 	removedEventSinceRelist bool     // whether anything after the last list was dropped already
@@ -49,12 +51,18 @@ type history struct {
 
 // newHistory returns an empty ring. A fixed capacity above 0 is kept whatever happens.
 func newHistory(fixed int, p *probe.Probe) *history {
-	h := &history{lowerBound: lowerBoundCapacity, upperBound: upperBoundCapacity, probe: p}
+	h := &history{probe: p}
+	h.boundLocked(fixed) // nobody else knows of it yet
+	h.cache = make([]*Event, h.lowerBound)
+	return h
+}
+
+// boundLocked fixes the capacity, or with 0 leaves it to [history.resizeLocked].
+func (h *history) boundLocked(fixed int) {
+	h.lowerBound, h.upperBound = lowerBoundCapacity, upperBoundCapacity
 	if fixed > 0 {
 		h.lowerBound, h.upperBound = fixed, fixed
 	}
-	h.cache = make([]*Event, h.lowerBound)
-	return h
 }
 
 // appendLocked puts event at the end, dropping the oldest if there is no room. The caller holds WatchCache.mu for

@@ -195,5 +195,14 @@ func (c *Cacher) Ready() bool {
 	return err == nil
 }
 
+// Resource returns the name of what is cached, such as "pods".
+func (c *Cacher) Resource() string { return c.config.Resource.Resource }
+
+// RingCapacity returns how many events the ring holds at most, for now.
+func (c *Cacher) RingCapacity() int { return c.watchCache.Snapshot().Capacity }
+
+// SetRingCapacity is [watchcache.WatchCache.SetRingCapacity].
+func (c *Cacher) SetRingCapacity(fixed int) { c.watchCache.SetRingCapacity(fixed) }
+
 // Wait returns when the cacher is ready, with an error if ctx is done or the cacher stopped before.
 func (c *Cacher) Wait(ctx context.Context) error { return c.ready.wait(ctx) }

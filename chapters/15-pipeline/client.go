@@ -12,7 +12,6 @@ import (
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
-	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
 	"listwatch/internal/probe"
@@ -22,7 +21,10 @@ import (
 // The nodes of the toy cluster, and what the client half calls itself on the wire.
 var nodes = []string{"node-1", "node-2"}
 
-const userAgent = "listwatch"
+const (
+	userAgent = "listwatch"
+	observer  = "observer" // the handler that is always there, and does nothing
+)
 
 // ClientConfig says what the client half is made of. Base and Clock are required.
 type ClientConfig struct {
@@ -44,7 +46,9 @@ type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
 type Client struct {
 	// Set by NewClient, never changed.
 	wire       *listwatch.WireTap
+	Lines      *Lines
 	Watchers   *Watchers
+	Handlers   *Handlers
 	http       *http.Client
 	informer   *informer.SharedIndexInformer
 	scheduler  *controllers.Scheduler        // nil: no controllers
@@ -60,7 +64,8 @@ func NewClient(config ClientConfig) (*Client, error) {
 		config.HTTP = http.DefaultClient
 	}
 	wire := listwatch.NewWireTap()
-	config.HTTP = wire.Tap(config.HTTP)
+	lines := newLines()
+	config.HTTP = lines.over(wire.Tap(config.HTTP))
 	newClient := func(name string, p *probe.Probe) *listwatch.RESTClient {
 		return listwatch.NewRESTClient(listwatch.Config{
 			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p,
@@ -70,6 +75,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	pods := config.Probe.Resource("pods")
 	c := &Client{
 		wire:     wire,
+		Lines:    lines,
 		http:     config.HTTP,
 		Watchers: newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
 	}
@@ -83,7 +89,8 @@ func NewClient(config ClientConfig) (*Client, error) {
 		FIFO:          config.FIFO,
 		UseWatchList:  config.UseWatchList,
 	})
-	if _, err := c.informer.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: "observer"}); err != nil {
+	c.Handlers = newHandlers(c.informer, config.Clock)
+	if err := c.Handlers.Add(observer); err != nil {
 		return nil, err
 	}
 	if config.Controllers {
@@ -140,6 +147,8 @@ func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods 
 // Run runs the client half until ctx is done and everything it started has ended. It is called once.
 func (c *Client) Run(ctx context.Context) {
 	var group routine.Group
+	stopWaking := context.AfterFunc(ctx, c.Handlers.end)
+	defer stopWaking()
 	group.Go(ctx, "informer", c.informer.Run)
 	group.Go(ctx, "watchers", c.Watchers.Run)
 	if c.scheduler != nil {

@@ -10,6 +10,8 @@ import (
 type Pipeline struct {
 	Server *Server
 	Client *Client
+	// RestartEtcd stops etcd and starts it again on its data; nil if it is not ours.
+	RestartEtcd func(ctx context.Context) error
 }
 
 // Run runs the server half, then what serves it to the network, then the client half, until ctx is done. Then it stops

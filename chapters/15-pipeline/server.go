@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -39,11 +42,19 @@ type ServerConfig struct {
 type Server struct {
 	// Set by NewServer, never changed.
 	stores    []*etcd3.Store
+	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
 	cachers   []*cacher.Cacher
 	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
 	system    *systemNamespaces
 	handler   http.Handler
+	probe     *probe.Probe
+	Traffic   *Traffic
+
+	ringCapacity int // as configured
+
+	ringsMu sync.Mutex     // guards fixed; innermost
+	fixed   map[string]int // by resource: the capacity its ring was told to keep
 }
 
 // uncached are the resources that are served straight from etcd. Upstream keeps no cache of events either: they are
@@ -55,8 +66,13 @@ var uncached = map[string]bool{"events": true}
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).CompleteWithOptions
 func NewServer(config ServerConfig) (*Server, error) {
 	s := &Server{
+		storages:  map[string]storage.Interface{},
 		compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock}),
 		registry:  prometheus.NewRegistry(),
+		probe:     config.Probe,
+
+		ringCapacity: config.RingCapacity,
+		fixed:        map[string]int{},
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var configs []registry.Config
@@ -66,12 +82,14 @@ func NewServer(config ServerConfig) (*Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("wire %s: %w", resource.Name, err)
 		}
+		s.storages[resource.Name] = stored
 		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock, Probe: config.Probe.Resource(resource.Name)}
 		configs = append(configs, c)
 		if resource.Name == "namespaces" {
 			namespaces = registry.New(c)
 		}
 	}
+	s.Traffic = newTraffic(s.storages["pods"], config.Clock)
 	s.system = newSystemNamespaces(namespaces, s.cachers, config.Clock)
 	rest := map[string]handlers.Storage{}
 	for _, c := range configs {
@@ -125,6 +143,48 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	return delegator, nil
 }
 
+// Storage returns what a resource is read from and written to below the registry; nil if there is no such resource.
+func (s *Server) Storage(resource string) storage.Interface { return s.storages[resource] }
+
+// SetRingCapacity fixes the history ring of a resource, or with 0 lets it move again. The error is 404 if the resource
+// has none.
+func (s *Server) SetRingCapacity(resource string, capacity int) error {
+	for _, each := range s.cachers {
+		if each.Resource() == resource {
+			s.noteFixed(resource, capacity)
+			each.SetRingCapacity(capacity)
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "rings"}, resource)
+}
+
+func (s *Server) noteFixed(resource string, capacity int) {
+	s.ringsMu.Lock()
+	defer s.ringsMu.Unlock()
+	s.fixed[resource] = capacity
+}
+
+// rings returns the history ring of every resource that has one.
+func (s *Server) rings() []RingInfo {
+	s.ringsMu.Lock()
+	defer s.ringsMu.Unlock()
+	var rings []RingInfo
+	for _, each := range s.cachers {
+		info := RingInfo{Resource: each.Resource(), Capacity: each.RingCapacity(), Fixed: s.ringCapacity}
+		if fixed, ok := s.fixed[info.Resource]; ok {
+			info.Fixed = fixed
+		}
+		rings = append(rings, info)
+	}
+	return rings
+}
+
+// Compact makes etcd forget all history up to now, and returns the revision that is kept.
+func (s *Server) Compact(ctx context.Context) (rev int64, err error) {
+	return s.compactor.CompactNow(ctx)
+}
+
 // Handler returns the Kubernetes API, /metrics and the health endpoints.
 func (s *Server) Handler() http.Handler { return s.handler }
 
@@ -132,6 +192,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Run(ctx context.Context) {
 	var group routine.Group
 	group.Go(ctx, "compactor", s.compactor.Run)
+	group.Go(ctx, "traffic", s.Traffic.Run)
 	group.Go(ctx, "systemNamespaces", s.system.run)
 	for _, each := range s.cachers {
 		group.Go(ctx, "cacher", each.Run)

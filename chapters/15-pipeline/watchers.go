@@ -30,6 +30,8 @@ type WatcherOptions struct {
 	FieldSelector   string
 	ResourceVersion string // "": the current state first
 	Bookmarks       bool
+	WatchList       bool  // the first state comes as a stream that ends in a bookmark
+	TimeoutSeconds  int64 // after which the server ends each of its streams; 0: as the server likes
 }
 
 // WatcherInfo describes one watcher.
@@ -182,12 +184,22 @@ func (w *Watchers) follow(ctx context.Context, each *watcher) {
 }
 
 func (each *watcher) open(ctx context.Context) (watch.Interface, error) {
-	return each.lister.Watch(ctx, metav1.ListOptions{
+	options := metav1.ListOptions{
 		LabelSelector:       each.options.LabelSelector,
 		FieldSelector:       each.options.FieldSelector,
 		ResourceVersion:     each.resourceVersion,
 		AllowWatchBookmarks: each.options.Bookmarks,
-	})
+	}
+	if each.options.TimeoutSeconds > 0 {
+		options.TimeoutSeconds = &each.options.TimeoutSeconds
+	}
+	if each.options.WatchList && each.resourceVersion == "" {
+		initial := true
+		options.SendInitialEvents = &initial
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+		options.AllowWatchBookmarks = true // the state ends in one
+	}
+	return each.lister.Watch(ctx, options)
 }
 
 // drain reads the stream to its end. It returns true if the watcher is not wanted any more.

@@ -5,6 +5,7 @@ const (
 	_ Point = iota
 	RequestReceived
 	RequestAnswered
+	KnobTurned
 	PredicateChosen
 	TxnCommitted
 	TxnConflict
@@ -102,6 +103,11 @@ var points = [...]Info{
 		Name: "RequestAnswered", Station: HTTP, Op: Mark, Args: "status",
 		Fact: "the handler has returned; for a watch this is the end of the stream",
 		Says: "Answered {text} with {status}.",
+	},
+	KnobTurned: {
+		Name: "KnobTurned", Station: HTTP, Op: Mark,
+		Fact: "somebody has turned a knob of the sandbox; its effect follows",
+		Says: "A knob is turned: {text}.",
 	},
 	PredicateChosen: {
 		Name: "PredicateChosen", Station: HTTP, Op: Mark,

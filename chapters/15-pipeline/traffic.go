@@ -1,0 +1,177 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/routine"
+)
+
+const (
+	// MaxTraffic is the highest rate that [Traffic] can be asked for, in changes a second.
+	MaxTraffic = 10000
+
+	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
+	trafficWriters = 16                    // how many changes are under way at once: etcd commits them together
+	trafficPods    = 200                   // that are changed in turn
+	trafficNodes   = 50                    // on which they stand: load-0 … load-49; a watch that pins one sees a fiftieth
+	trafficBacklog = 512                   // what is due and cannot be done is forgotten, not saved up
+)
+
+// Traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
+// traffic=listwatch. They stand on nodes that nobody has, so that no scheduler and no kubelet cares. It writes at the
+// storage, below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
+//
+// Its methods may be called from any goroutine.
+//
+// Differs: upstream has nothing of the kind.
+type Traffic struct {
+	// Set by newTraffic, never changed.
+	storage storage.Interface
+	clock   clock.WithTicker
+
+	due chan int // sent by Run, never closed, received by the writers: the number of a pod; room for what is due at once
+
+	mu      sync.Mutex // guards the fields below; innermost
+	rate    int
+	written uint64
+	refused error // why the newest write that failed did
+}
+
+func newTraffic(pods storage.Interface, clk clock.WithTicker) *Traffic {
+	return &Traffic{storage: pods, clock: clk, due: make(chan int, trafficBacklog)}
+}
+
+// SetRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none. The error is 400.
+func (t *Traffic) SetRate(rate int) error {
+	if rate < 0 || rate > MaxTraffic {
+		return apierrors.NewBadRequest(fmt.Sprintf("a rate of %d changes a second: want 0 to %d", rate, MaxTraffic))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rate = rate
+	return nil
+}
+
+// TrafficInfo is how the traffic stands.
+type TrafficInfo struct {
+	Rate    int    `json:"rate"`            // as asked for
+	Written uint64 `json:"written"`         // changes, ever
+	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
+}
+
+// Info returns how the traffic stands.
+func (t *Traffic) Info() TrafficInfo {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info := TrafficInfo{Rate: t.rate, Written: t.written}
+	if t.refused != nil {
+		info.Error = t.refused.Error()
+	}
+	return info
+}
+
+// Run writes until ctx is done.
+func (t *Traffic) Run(ctx context.Context) {
+	var writers routine.Group
+	defer writers.Wait()
+	for range trafficWriters {
+		writers.Go(ctx, "traffic.write", t.write)
+	}
+	ticker := t.clock.NewTicker(trafficTick)
+	defer ticker.Stop()
+	owed, next, last := 0.0, 0, t.clock.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		now := t.clock.Now()
+		owed = math.Min(owed+float64(t.Info().Rate)*now.Sub(last).Seconds(), trafficBacklog)
+		last = now
+		for ; owed >= 1; owed-- {
+			if !t.offer(next) {
+				break // the writers are behind
+			}
+			next = (next + 1) % trafficPods
+		}
+	}
+}
+
+func (t *Traffic) offer(n int) bool {
+	select {
+	case t.due <- n:
+		return true
+	default:
+		return false
+	}
+}
+
+// write changes one pod after the other until ctx is done.
+func (t *Traffic) write(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-t.due:
+			if t.Info().Rate > 0 { // otherwise it was due before somebody said stop
+				t.wrote(ctx, t.change(ctx, n))
+			}
+		}
+	}
+}
+
+func (t *Traffic) wrote(ctx context.Context, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.written++
+	} else if ctx.Err() == nil {
+		t.refused = err
+	}
+}
+
+// change writes the pod with that number anew, as if somebody had touched one of its annotations.
+func (t *Traffic) change(ctx context.Context, n int) error {
+	stamp := strconv.FormatInt(t.clock.Now().UnixNano(), 10)
+	update := func(current runtime.Object) (runtime.Object, error) {
+		pod := current.(*corev1.Pod)
+		if pod.Name == "" {
+			*pod = *trafficPod(n)
+			pod.CreationTimestamp = metav1.NewTime(t.clock.Now())
+		}
+		pod.Annotations["now"] = stamp
+		return pod, nil
+	}
+	return t.storage.GuaranteedUpdate(ctx, podKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
+}
+
+func trafficName(n int) string { return fmt.Sprintf("traffic-%03d", n) }
+
+// trafficPod is a pod as the registry would have stored it.
+func trafficPod(n int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: trafficName(n), Namespace: metav1.NamespaceDefault, UID: types.UID(trafficName(n)),
+			Labels: map[string]string{"traffic": "listwatch"}, Annotations: map[string]string{},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   fmt.Sprintf("load-%d", n%trafficNodes),
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}

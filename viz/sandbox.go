@@ -1,0 +1,108 @@
+package viz
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// Sandbox is what can be done to the running pipeline besides writing to it. Errors that are an apierrors.APIStatus keep
+// their status.
+type Sandbox interface {
+	// Turn turns one knob. It returns when that is done; what follows stands in the log.
+	Turn(ctx context.Context, knob Knob) error
+	// Knobs returns how everything stands that a knob can change, as something that marshals to JSON.
+	Knobs() any
+	// Reset makes everything what it was in the beginning.
+	Reset(ctx context.Context) error
+	// Play plays a scenario to its end and returns what was seen, as something that marshals to JSON. One at a time: the
+	// error is 409 while another is played. An unknown one is 404.
+	Play(ctx context.Context, id string) (any, error)
+}
+
+// Knob is one thing to do. What Target and Value mean depends on Name; GET /viz/knobs lists them.
+type Knob struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+	Value  string `json:"value"`
+}
+
+// Scenario is one story that the page offers to play.
+type Scenario struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Symptom string `json:"symptom"` // what people see at work before they know why
+	Watch   string `json:"watch"`   // what to look at while it is played
+	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
+	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
+}
+
+// routesOfSandbox are the commands below /viz/ that act on the pipeline.
+func (u *UI) routesOfSandbox(router chi.Router) {
+	router.Get("/viz/knobs", u.listKnobs)
+	router.Post("/viz/knobs", u.turnKnob)
+	router.Post("/viz/reset", u.resetSandbox)
+	router.Get("/viz/scenarios", u.listScenarios)
+	router.Post("/viz/scenario/{id}", u.playScenario)
+}
+
+// sandbox returns the sandbox, or answers that there is none.
+func (u *UI) sandbox(w http.ResponseWriter) Sandbox {
+	if u.config.Sandbox == nil {
+		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could be acted on")
+	}
+	return u.config.Sandbox
+}
+
+func (u *UI) listKnobs(w http.ResponseWriter, _ *http.Request) {
+	if sandbox := u.sandbox(w); sandbox != nil {
+		writeJSON(w, http.StatusOK, sandbox.Knobs())
+	}
+}
+
+func (u *UI) turnKnob(w http.ResponseWriter, r *http.Request) {
+	sandbox := u.sandbox(w)
+	if sandbox == nil {
+		return
+	}
+	var knob Knob
+	err := readJSON(w, r, &knob)
+	if err == nil {
+		err = sandbox.Turn(r.Context(), knob)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, sandbox.Knobs())
+}
+
+func (u *UI) resetSandbox(w http.ResponseWriter, r *http.Request) {
+	sandbox := u.sandbox(w)
+	if sandbox == nil {
+		return
+	}
+	if err := sandbox.Reset(r.Context()); err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, sandbox.Knobs())
+}
+
+func (u *UI) listScenarios(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, append([]Scenario{}, u.config.Scenarios...))
+}
+
+func (u *UI) playScenario(w http.ResponseWriter, r *http.Request) {
+	sandbox := u.sandbox(w)
+	if sandbox == nil {
+		return
+	}
+	seen, err := sandbox.Play(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, seen)
+}
