@@ -46,6 +46,7 @@ type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
 type Client struct {
 	// Set by NewClient, never changed.
 	wire       *listwatch.WireTap
+	newClient  clientFunc
 	Lines      *Lines
 	Watchers   *Watchers
 	Handlers   *Handlers
@@ -74,10 +75,12 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}
 	pods := config.Probe.Resource("pods")
 	c := &Client{
-		wire:     wire,
-		Lines:    lines,
-		http:     config.HTTP,
-		Watchers: newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
+		wire:  wire,
+		Lines: lines,
+
+		newClient: newClient,
+		http:      config.HTTP,
+		Watchers:  newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
 	}
 	c.informer = informer.NewSharedIndexInformer(informer.Config{
 		Name:          "pods",
@@ -142,6 +145,11 @@ func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods 
 		}))
 	}
 	return nil
+}
+
+// NewClient returns one more client of the server half, which calls itself name, on a line of its own, and reports to p.
+func (c *Client) NewClient(name string, p *probe.Probe) *listwatch.RESTClient {
+	return c.newClient(name, p)
 }
 
 // Run runs the client half until ctx is done and everything it started has ended. It is called once.

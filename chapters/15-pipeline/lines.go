@@ -2,19 +2,21 @@ package pipeline
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// errCut is what a client gets whose line is cut: what it would get from a network that is not there.
-var errCut = errors.New("the line is cut")
+// errCut is what a client gets whose line is cut: what it would get from a server that is away for a moment. A reflector
+// then tries to watch on; after most other errors it would begin with the whole state.
+var errCut = fmt.Errorf("the line is cut: %w", syscall.ECONNREFUSED)
 
 // Lines is the client half's end of the wire. Clients are known by what they call themselves. Of each the open streams can
 // be dropped, as when a connection breaks; the line can be cut until it is mended, as when the network is away; and it

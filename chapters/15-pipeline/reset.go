@@ -28,7 +28,7 @@ func (p *Pipeline) Reset(ctx context.Context) error {
 	for _, each := range p.Client.Handlers.List() {
 		errs = append(errs, p.resetHandler(each.Name))
 	}
-	errs = append(errs, p.deletePods(ctx))
+	errs = append(errs, p.deletePods(ctx, anyPod))
 	for _, ring := range p.Server.rings() {
 		// What has grown does not shrink for an hour by itself: it is given its first size, and then let go.
 		errs = append(errs, p.Server.SetRingCapacity(ring.Resource, cmp.Or(p.Server.ringCapacity, watchcache.InitialCapacity)))
@@ -55,8 +55,23 @@ func (p *Pipeline) listPods(ctx context.Context) (list corev1.PodList, err error
 	return list, err
 }
 
-// deletePods deletes every pod at the storage: nobody is asked to end gracefully. It returns when the cache knows.
-func (p *Pipeline) deletePods(ctx context.Context) error {
+// RemoveTraffic deletes the pods that [Traffic] has made.
+func (p *Pipeline) RemoveTraffic(ctx context.Context) error { return p.deletePods(ctx, isTraffic) }
+
+// Watching returns how many watchers of a resource are registered with its cacher.
+func (p *Pipeline) Watching(resource string) int {
+	for _, each := range p.Server.cachers {
+		if each.Resource() == resource {
+			return len(each.Snapshot().Watchers)
+		}
+	}
+	return 0
+}
+
+func anyPod(*corev1.Pod) bool { return true }
+
+// deletePods deletes the wanted pods at the storage: nobody is asked to end gracefully. It returns when the cache knows.
+func (p *Pipeline) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool) error {
 	list, err := p.listPods(ctx)
 	if err != nil {
 		return err
@@ -68,7 +83,9 @@ func (p *Pipeline) deletePods(ctx context.Context) error {
 		group.Go(ctx, "reset.delete", func(ctx context.Context) { refused <- p.deleteEach(ctx, keys) })
 	}
 	for i := range list.Items {
-		keys <- podKey(&list.Items[i])
+		if wanted(&list.Items[i]) {
+			keys <- podKey(&list.Items[i])
+		}
 	}
 	close(keys)
 	group.Wait()

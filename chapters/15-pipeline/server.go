@@ -43,6 +43,7 @@ type Server struct {
 	// Set by NewServer, never changed.
 	stores    []*etcd3.Store
 	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
+	Pods      *registry.Store              // as the handlers use it
 	cachers   []*cacher.Cacher
 	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
@@ -85,8 +86,11 @@ func NewServer(config ServerConfig) (*Server, error) {
 		s.storages[resource.Name] = stored
 		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock, Probe: config.Probe.Resource(resource.Name)}
 		configs = append(configs, c)
-		if resource.Name == "namespaces" {
+		switch resource.Name {
+		case "namespaces":
 			namespaces = registry.New(c)
+		case "pods":
+			s.Pods = registry.New(c)
 		}
 	}
 	s.Traffic = newTraffic(s.storages["pods"], config.Clock)

@@ -175,3 +175,5 @@ func trafficPod(n int) *corev1.Pod {
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 }
+
+func isTraffic(pod *corev1.Pod) bool { return pod.Labels["traffic"] == "listwatch" }

@@ -1,0 +1,65 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	"listwatch/internal/probe"
+)
+
+var slowHandler = Scenario{
+	ID:      "slow-handler",
+	Title:   "A slow handler, and who pays for it",
+	Symptom: "The memory of a controller grows and grows, and no metric of the API server knows anything of it.",
+	Watch:   "The listener called slow: its pending ring fills, the only queue without a bound. The handler beside it is not held up.",
+	Chapter: "12-processor",
+	Thread:  "kubernetes/client-go#1326",
+	play:    playSlowHandler,
+}
+
+func playSlowHandler(s *stagehand) (string, error) {
+	const slow, quick, n = "slow", "observer", 20
+	if err := s.turn("handler.add", slow, "", ""); err != nil {
+		return "", err
+	}
+	s.undo = append(s.undo, func() error { return s.turn("handler.remove", slow, "", "") })
+	if err := s.turn("handler.delay", slow, "1s", "0s"); err != nil {
+		return "", err
+	}
+	s.step("added a handler that takes a second for each call")
+	last, err := s.churn(s.name(0), n)
+	if err != nil {
+		return "", err
+	}
+	s.step("changed a pod %d times", n)
+	done, err := s.await("the other handler to be done", func(r *probe.Record) bool {
+		return r.Point == probe.HandlerReturned && r.Subject == quick && r.RV == last
+	})
+	if err != nil {
+		return "", err
+	}
+	waiting, err := s.await("the last change in the pending ring", func(r *probe.Record) bool {
+		return r.Point == probe.PendingPushed && r.Subject == slow && r.RV == last
+	})
+	if err != nil {
+		return "", err
+	}
+	s.key = waiting.Seq
+	if waiting.Args[0] < n/2 {
+		return "", fmt.Errorf("only %d wait in the pending ring", waiting.Args[0])
+	}
+	committed, err := s.await("its commit", func(r *probe.Record) bool { return r.Point == probe.TxnCommitted && r.RV == last })
+	if err != nil {
+		return "", err
+	}
+	if err := s.pause(2 * time.Second); err != nil {
+		return "", err
+	}
+	if err := s.read(); err != nil {
+		return "", err
+	}
+	calls := s.count(of(probe.HandlerReturned, slow))
+	s.step("two seconds later: %d calls are over, the rest wait", calls)
+	return fmt.Sprintf("The observer was told of the last change %s after its commit. In the pending ring of the slow handler %d were waiting by then, and it had finished %d calls two seconds later. Nothing else waited for it: not the queue, not the stream, not the server. What waits there is memory, and nothing bounds it.",
+		(done.Time - committed.Time).Round(10*time.Microsecond), waiting.Args[0], calls), nil
+}

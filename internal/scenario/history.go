@@ -1,0 +1,273 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/probe"
+)
+
+const informerAgent = "listwatch-informer"
+
+var ringWrap = Scenario{
+	ID:      "ring-wrap",
+	Title:   "The ring wraps: 410, and the whole state again",
+	Symptom: "“too old resource version: 2781 (3056)” in the log of a controller, and nobody has done anything wrong.",
+	Watch:   "The ring, made four events small: its start hand passes the version that the informer will ask for. Then the reflector.",
+	Chapter: "04-watchcache",
+	Thread:  "kubernetes/kubernetes#55230",
+	play:    playRingWrap,
+}
+
+func playRingWrap(s *stagehand) (string, error) {
+	if err := s.ring(4); err != nil {
+		return "", err
+	}
+	s.step("made the ring 4 events small")
+	expired, synced, err := s.outrun(func() error { _, err := s.churn(s.name(0), 8); return err })
+	if err != nil {
+		return "", err
+	}
+	s.key = expired.Seq
+	return fmt.Sprintf("While the informer was away the ring passed the version it had seen last. Coming back, it was answered 410: %q. It took the whole state again, %d pods at %d, and has missed nothing but the way there.",
+		short(expired.Text, 90), synced.Args[0], synced.RV), nil
+}
+
+// outrun cuts the informer off, lets absent happen, and lets it come back to a ring that no longer remembers. It returns
+// the answer 410 and the moment at which the informer had the whole state again.
+func (s *stagehand) outrun(absent func() error) (expired, synced probe.Record, err error) {
+	if err = s.turn("line.cut", informerAgent, "true", "false"); err != nil {
+		return
+	}
+	s.step("cut the line of the informer")
+	cut, err := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer"))
+	if err == nil {
+		err = absent()
+	}
+	if err == nil {
+		err = s.pause(eye)
+	}
+	if err == nil {
+		s.step("changed pods while it was away")
+		err = s.turn("line.cut", informerAgent, "false", "")
+	}
+	if err != nil {
+		return
+	}
+	s.step("mended the line")
+	if expired, err = s.awaitAfter(cut.Seq, "the answer 410", isExpired); err != nil {
+		return
+	}
+	s.step("410: its version is gone")
+	synced, err = s.awaitAfter(expired.Seq, "the whole state", func(r *probe.Record) bool {
+		return r.Subject == "informer" && (r.Point == probe.ReflectorSynced || r.Point == probe.ReflectorListed)
+	})
+	s.step("it has the whole state again, at %d", synced.RV)
+	return
+}
+
+// isExpired reports whether the informer learns that its version is gone.
+func isExpired(r *probe.Record) bool {
+	return r.Point == probe.ReflectorWatchEnded && r.Subject == "informer" && strings.Contains(r.Text, "too old")
+}
+
+func short(text string, n int) string {
+	if len(text) > n {
+		return text[:n] + "…"
+	}
+	return text
+}
+
+var bookmarks = Scenario{
+	ID:      "bookmarks",
+	Title:   "Bookmarks keep a quiet watch alive",
+	Symptom: "“My watch selects almost nothing, and each time it is opened again I get 410 and a full list.”",
+	Watch:   "Two watchers that select nothing, and the ring turning below them. One asked for bookmarks. Both streams end after four seconds.",
+	Chapter: "06-cacher",
+	Thread:  "kubernetes/enhancements#956",
+	play:    playBookmarks,
+}
+
+func playBookmarks(s *stagehand) (string, error) {
+	if err := s.ring(4); err != nil {
+		return "", err
+	}
+	start, err := s.churn(s.name(0), 2)
+	if err != nil {
+		return "", err
+	}
+	quiet := pipeline.WatcherOptions{Resource: "pods", LabelSelector: label + "=nothing", ResourceVersion: fmt.Sprint(start), TimeoutSeconds: 4}
+	without, err := s.watcher(quiet)
+	if err != nil {
+		return "", err
+	}
+	quiet.Bookmarks = true
+	with, err := s.watcher(quiet)
+	if err != nil {
+		return "", err
+	}
+	s.step("opened two watches that select nothing, at version %d; the second asks for bookmarks", start)
+	marked, err := s.lane(s.from, with)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.churn(s.name(0), 8); err != nil {
+		return "", err
+	}
+	s.step("changed a pod 8 times: the ring of 4 has passed %d", start)
+	return s.afterBookmark(start, marked, with, without)
+}
+
+func (s *stagehand) afterBookmark(start uint64, marked, with, without string) (string, error) {
+	bookmark, err := s.await("a bookmark", func(r *probe.Record) bool {
+		return r.Point == probe.FrameWritten && r.Subject == marked && r.Type == "BOOKMARK" && r.RV > start
+	})
+	if err != nil {
+		return "", err
+	}
+	s.step("%s is sent a bookmark of %d, two seconds before its time is over", marked, bookmark.RV)
+	plain, err := s.lane(s.from, without)
+	if err != nil {
+		return "", err
+	}
+	again := map[string]string{}
+	for agent, first := range map[string]string{with: marked, without: plain} {
+		closed, err := s.await("the end of "+first, of(probe.WireClosed, first))
+		if err != nil {
+			return "", err
+		}
+		if again[agent], err = s.lane(closed.Seq, agent); err != nil {
+			return "", err
+		}
+	}
+	s.step("both streams have ended, and both clients came back")
+	gone, err := s.await("410 for the one without", func(r *probe.Record) bool {
+		return r.Point == probe.FrameWritten && r.Subject == again[without] && r.Type == "ERROR"
+	})
+	if err != nil {
+		return "", err
+	}
+	s.key = gone.Seq
+	if err := s.pause(eye); err != nil {
+		return "", err
+	}
+	if s.count(func(r *probe.Record) bool {
+		return r.Point == probe.FrameWritten && r.Subject == again[with] && r.Type == "ERROR"
+	}) > 0 {
+		return "", fmt.Errorf("the watch with bookmarks was told to begin again")
+	}
+	return fmt.Sprintf("Neither was sent an event. The one without bookmarks came back with %d, which the ring had passed: 410. The other one came back with its bookmark of %d, and goes on.", start, bookmark.RV), nil
+}
+
+var compaction = Scenario{
+	ID:      "compaction",
+	Title:   "etcd forgets",
+	Symptom: "“etcdserver: mvcc: required revision has been compacted”",
+	Watch:   "The etcd3 watchChan: the watch of a resource that has no cache goes straight to etcd, and etcd does not remember.",
+	Chapter: "02-etcd3",
+	play:    playCompaction,
+}
+
+func playCompaction(s *stagehand) (string, error) {
+	old, err := s.churn(s.name(0), 3)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.churn(s.name(0), 3); err != nil {
+		return "", err
+	}
+	if err := s.turn("etcd.compact", "", "", ""); err != nil {
+		return "", err
+	}
+	s.step("compacted etcd: everything before the newest revision is forgotten")
+	if err := s.pause(eye); err != nil {
+		return "", err
+	}
+	began := s.Log.Last()
+	request := s.client.Get().Resource("events").Param("watch", "true").Param("resourceVersion", fmt.Sprint(old))
+	stream, err := request.Watch(s.ctx)
+	if err == nil {
+		stream.Stop()
+	}
+	s.step("watched events, which have no cache, from %d", old)
+	failed, err := s.awaitAfter(began, "etcd's refusal", point(probe.WatchChanError))
+	if err != nil {
+		return "", err
+	}
+	s.key = failed.Seq
+	pods, err := s.open(fmt.Sprint(old))
+	if err != nil {
+		return "", err
+	}
+	defer pods.Stop()
+	event, err := s.next(pods)
+	if err != nil || event.Type == "ERROR" {
+		return "", fmt.Errorf("the watch of pods from %d, which the ring still holds: %s %v", old, event.Type, err)
+	}
+	s.step("watched pods, which have one, from %d: %s", old, event.Type)
+	return fmt.Sprintf("A watch of events from %d was refused by etcd: %q. A watch of pods from the same version went on as if nothing had happened: its ring in the cache still remembers. Compaction hurts who reads from etcd, and who comes later than the ring reaches.",
+		old, short(failed.Text, 90)), nil
+}
+
+var missedDeletion = Scenario{
+	ID:      "missed-deletion",
+	Title:   "The deletion that nobody saw",
+	Symptom: "panic: interface conversion: interface {} is cache.DeletedFinalStateUnknown, not *v1.Pod",
+	Watch:   "The indexer and the handlers: a pod is deleted while the informer is away, and the ring forgets it before the informer is back.",
+	Chapter: "10-deltafifo",
+	Thread:  "grafana/grafana-app-sdk#1352",
+	play:    playMissedDeletion,
+}
+
+func playMissedDeletion(s *stagehand) (string, error) {
+	const witness = "witness"
+	if err := s.turn("handler.add", witness, "", ""); err != nil {
+		return "", err
+	}
+	s.undo = append(s.undo, func() error { return s.turn("handler.remove", witness, "", "") })
+	if err := s.ring(4); err != nil {
+		return "", err
+	}
+	victim := s.name(0)
+	rv, err := s.create(victim, nowhere, nil)
+	if err != nil {
+		return "", err
+	}
+	told := func(typ string) func(r *probe.Record) bool {
+		return func(r *probe.Record) bool {
+			return r.Point == probe.HandlerCalled && r.Subject == witness && r.Type == typ && about(r, victim)
+		}
+	}
+	if _, err := s.await("the news of it", told("ADDED")); err != nil {
+		return "", err
+	}
+	s.step("created %s at %d; the handler knows it", victim, rv)
+	if _, _, err := s.outrun(func() error { return s.deleteUnseen(victim) }); err != nil {
+		return "", err
+	}
+	called, err := s.await("the handler's deletion", told("DELETED"))
+	if err != nil {
+		return "", err
+	}
+	s.key = called.Seq
+	seen := s.Pipeline.Client.Handlers.Seen(witness)
+	if !strings.Contains(strings.Join(seen, " "), "DELETED "+namespace+"/"+victim+"?") {
+		return "", fmt.Errorf("the handler was told %v, and no DeletedFinalStateUnknown", seen)
+	}
+	s.step("the handler is called with a DeletedFinalStateUnknown")
+	return fmt.Sprintf("No DELETED event ever reached the client: the ring had forgotten it. The pod was missing from the new state, so the queue inferred its deletion, and OnDelete was given a DeletedFinalStateUnknown with the last state known, that of version %d. What it looked like when it was really deleted nobody can say.", rv), nil
+}
+
+// deleteUnseen deletes a pod and lets the ring forget it.
+func (s *stagehand) deleteUnseen(name string) error {
+	if err := s.delete(name); err != nil {
+		return err
+	}
+	if err := s.pause(100 * time.Millisecond); err != nil {
+		return err
+	}
+	_, err := s.churn(s.name(1), 6)
+	return err
+}

@@ -1,0 +1,130 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	reflector "listwatch/chapters/03-reflector"
+	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+)
+
+var twoQueues = Scenario{
+	ID:      "two-queues",
+	Title:   "RealFIFO beside DeltaFIFO",
+	Symptom: "“My handler is told of a's third change before b's first. Is the order of events not the order of the ring?”",
+	Watch:   "Two more reflectors on the same pods, each with a queue of one age. Nobody takes anything out until all changes are in.",
+	Chapter: "10-deltafifo",
+	play:    playTwoQueues,
+}
+
+// turns is how often each of the two pods is changed.
+const turns = 4
+
+func playTwoQueues(s *stagehand) (string, error) {
+	a, b := s.name(0), s.name(1)
+	for _, name := range []string{a, b} {
+		if _, err := s.create(name, nowhere, nil); err != nil {
+			return "", err
+		}
+	}
+	queues := s.fill()
+	for name := range queues {
+		if _, err := s.await("the first state in "+name, of(probe.ReflectorSynced, name)); err != nil {
+			return "", err
+		}
+	}
+	s.step("two reflectors hold the first state in a queue of either age")
+	var last uint64
+	for turn := range turns {
+		for _, name := range []string{a, b} {
+			rv, err := s.relabel(name, "turn", fmt.Sprint(turn+1))
+			if err != nil {
+				return "", err
+			}
+			last = rv
+		}
+	}
+	s.step("changed a and b in turn, %d times each", turns)
+	orders := map[string]string{}
+	for _, name := range []string{realQueue, deltaQueue} {
+		in, err := s.await("the last change in "+name, func(r *probe.Record) bool {
+			return r.Point == probe.FIFOAdded && r.Subject == name && r.RV == last
+		})
+		if err != nil {
+			return "", err
+		}
+		s.key = max(s.key, in.Seq)
+		if orders[name], err = drain(queues[name]); err != nil {
+			return "", err
+		}
+		s.step("%s gives %s", name, orders[name])
+	}
+	if want := "a1 b1 a2 b2 a3 b3 a4 b4"; orders[realQueue] != want {
+		return "", fmt.Errorf("RealFIFO gave %s, want %s", orders[realQueue], want)
+	}
+	if want := "a1 a2 a3 a4 b1 b2 b3 b4"; orders[deltaQueue] != want {
+		return "", fmt.Errorf("DeltaFIFO gave %s, want %s", orders[deltaQueue], want)
+	}
+	return fmt.Sprintf("Into both queues went, while nobody took anything out: %s. RealFIFO, today's, gave just that. DeltaFIFO gave %s: it keeps one entry for each key, and whoever takes a key takes all that has gathered for it. The order of each key holds in both.",
+		orders[realQueue], orders[deltaQueue]), nil
+}
+
+const (
+	realQueue  = "informer-real"
+	deltaQueue = "informer-delta"
+)
+
+// fill runs a reflector into a queue of each kind, for the length of the story. Nobody takes anything out of them.
+func (s *stagehand) fill() map[string]deltafifo.Queue {
+	pods := s.Probe.Resource("pods")
+	queues := map[string]deltafifo.Queue{
+		realQueue: deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+			Name: realQueue, Probe: pods.Subject(realQueue), AtomicEvents: true, UnlockWhileProcessing: true,
+		}),
+		deltaQueue: deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+			Name: deltaQueue, Probe: pods.Subject(deltaQueue), EmitDeltaTypeReplaced: true,
+		}),
+	}
+	for name, queue := range queues {
+		p := pods.Subject(name)
+		r := reflector.New(reflector.Config{
+			Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p, UseWatchList: true,
+			ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+name, p), "pods", namespace, s.own),
+		})
+		s.group.Go(s.ctx, "reflector.Run", r.Run)
+		s.undo = append(s.undo, func() error { queue.Close(); return nil })
+	}
+	return queues
+}
+
+func (s *stagehand) own(options *metav1.ListOptions) { options.LabelSelector = label + "=" + s.id }
+
+// drain takes everything out of a queue and returns the changes of the story in the order in which they came: "a1" is the
+// state of pod a with turn=1.
+func drain(queue deltafifo.Queue) (string, error) {
+	var order []string
+	for queue.Snapshot().Len > 0 {
+		err := queue.Pop(func(deltas deltafifo.Deltas, _ bool) error {
+			order = append(order, turnsOf(deltas)...)
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(order, " "), nil
+}
+
+func turnsOf(deltas deltafifo.Deltas) (order []string) {
+	for _, delta := range deltas {
+		if pod, ok := delta.Object.(*corev1.Pod); ok && pod.Labels["turn"] != "" {
+			order = append(order, pod.Name[len(pod.Name)-1:]+pod.Labels["turn"])
+		}
+	}
+	return order
+}

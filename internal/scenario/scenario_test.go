@@ -1,0 +1,195 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/mvcc"
+	"listwatch/internal/pipenet"
+	"listwatch/internal/probe"
+	"listwatch/internal/rules"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// inWorld runs body in a bubble with a whole pipeline that has settled.
+func inWorld(t *testing.T, body func(t *testing.T, w *World)) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := clock.RealClock{} // the bubble's
+		log := probe.NewLog(clk, 1<<18)
+		p := probe.New(log)
+		listener := pipenet.Listen()
+		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: p, UseWatchList: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := pipeline.NewClient(pipeline.ClientConfig{
+			Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: listener.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &World{Pipeline: &pipeline.Pipeline{Server: server, Client: client}, Log: log, Probe: p, Clock: clk}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{}) // closed when Run has returned
+		go func() {
+			defer close(ended)
+			w.Pipeline.Run(ctx, serveOn(listener, server.Handler()))
+		}()
+		defer func() {
+			cancel()
+			<-ended
+		}()
+		if err := w.Pipeline.WaitReady(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
+		synctest.Wait()
+		body(t, w)
+	})
+}
+
+func serveOn(listener net.Listener, handler http.Handler) func(context.Context) {
+	return func(ctx context.Context) {
+		server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }}
+		go server.Serve(listener)
+		<-ctx.Done()
+		server.Shutdown(context.Background())
+	}
+}
+
+// signatures are what the log must show of each story, in this order, and what must be said of it.
+var signatures = map[string]struct {
+	points []probe.Point
+	says   string
+}{
+	"loses-nothing":   {[]probe.Point{probe.ListServed, probe.RingAppend, probe.WatcherAdded, probe.WatcherInterval, probe.RingAppend, probe.ResultSent}, `all ten, in order`},
+	"three-versions":  {[]probe.Point{probe.TxnCommitted, probe.TxnCommitted, probe.ListServed, probe.ListServed, probe.ListServed}, `Without a version: "second".*At exactly \d+: "first"`},
+	"ring-wrap":       {[]probe.Point{probe.RingResize, probe.ReflectorWatchEnded, probe.ReflectorBackoff, probe.ReflectorWatchEnded, probe.ReflectorSynced}, `410: "too old resource version`},
+	"slow-watcher":    {[]probe.Point{probe.KnobTurned, probe.DispatchBlocked, probe.WatcherForced, probe.WatcherRemoved, probe.WatcherAdded}, `held 10 in its input and 10 in its result.*of the others it closed 0`},
+	"trigger-index":   {[]probe.Point{probe.WatcherAdded, probe.DispatchStarted, probe.ResultSent, probe.ResultSent}, `was sent DELETED and \S+ ADDED.*998 nodes never`},
+	"selector":        {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.ResultSent, probe.RingAppend, probe.ResultSent}, `ADDED, DELETED, ADDED\..*the ring as MODIFIED`},
+	"bookmarks":       {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed, probe.WireOpened}, `had passed: 410`},
+	"compaction":      {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError}, `refused by etcd`},
+	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.FIFOAdded, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
+	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `1\d were waiting`},
+	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
+}
+
+func TestEveryStoryLeavesItsSignature(t *testing.T) {
+	if len(signatures) != len(All) {
+		t.Errorf("%d signatures for %d stories", len(signatures), len(All))
+	}
+	for _, each := range All {
+		t.Run(each.ID, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *World) {
+				before := w.Pipeline.Knobs()
+				began := time.Now()
+				seen, err := w.Play(t.Context(), each.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				took := time.Since(began)
+				t.Logf("%v: %s", took, seen.Saw)
+				w.check(t, seen, signatures[each.ID].points, signatures[each.ID].says)
+				if took > 15*time.Second {
+					t.Errorf("the story took %v: nobody waits so long", took)
+				}
+				time.Sleep(2 * time.Minute) // whoever was cut off comes back
+				synctest.Wait()
+				after := w.Pipeline.Knobs()
+				if len(after.Handlers) != len(before.Handlers) || len(after.Lines) != len(before.Lines) || after.Rings[3].Fixed != 0 || after.Traffic.Rate != 0 {
+					t.Errorf("the story left behind %+v, it began with %+v", after, before)
+				}
+			})
+		})
+	}
+}
+
+func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string) {
+	t.Helper()
+	records, ok := w.Log.Since(nil, seen.From, int(seen.To-seen.From))
+	if !ok {
+		t.Fatal("the log has moved on")
+	}
+	rest := records
+	for n, point := range points {
+		i := slices.IndexFunc(rest, func(r probe.Record) bool { return r.Point == point })
+		if i < 0 {
+			t.Fatalf("the log shows no %s after the first %d points of %v", point, n, points)
+		}
+		rest = rest[i+1:]
+	}
+	if !regexp.MustCompile(says).MatchString(seen.Saw) {
+		t.Errorf("it says %q, want a match of %q", seen.Saw, says)
+	}
+	if seen.Key <= seen.From || seen.Key > seen.To {
+		t.Errorf("the record to look at is %d, not in (%d, %d]", seen.Key, seen.From, seen.To)
+	}
+	if len(seen.Steps) == 0 {
+		t.Error("no step is told")
+	}
+	checker := rules.New()
+	all, _ := w.Log.Since(nil, w.Log.Oldest()-1, 1<<18)
+	for _, breach := range checker.Apply(all) {
+		t.Error(breach)
+	}
+}
+
+func TestOneStoryAtATime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *World) {
+		first := make(chan error, 1)
+		go func() {
+			_, err := w.Play(t.Context(), "slow-handler")
+			first <- err
+		}()
+		time.Sleep(10 * time.Millisecond)
+		if _, err := w.Play(t.Context(), "selector"); !apierrors.IsConflict(err) {
+			t.Errorf("the second story: got %v, want a conflict", err)
+		}
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		if _, err := w.Play(t.Context(), "no-such"); !apierrors.IsNotFound(err) {
+			t.Errorf("an unknown story: got %v, want not found", err)
+		}
+	})
+}
+
+func TestAStoryEndsWithItsContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *World) {
+		for _, each := range All {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if _, err := w.Play(ctx, each.ID); err != nil && !errors.Is(err, context.DeadlineExceeded) && !regexp.MustCompile("context").MatchString(err.Error()) {
+				t.Errorf("%s: %v", each.ID, err)
+			}
+			cancel()
+			if err := w.Pipeline.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestEveryStoryIsTold(t *testing.T) {
+	ids := map[string]bool{}
+	for _, each := range All {
+		if each.ID == "" || each.Title == "" || each.Symptom == "" || each.Watch == "" || each.Chapter == "" || ids[each.ID] {
+			t.Errorf("%+v: something is missing, or the id is taken", each)
+		}
+		ids[each.ID] = true
+	}
+}

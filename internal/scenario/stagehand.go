@@ -1,0 +1,263 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/probe"
+	"listwatch/internal/routine"
+)
+
+const (
+	namespace = "default"
+	label     = "story"   // on every pod of a story: its id
+	nowhere   = "nowhere" // the node on which most of them stand: no scheduler and no kubelet cares
+	beat      = 5 * time.Millisecond
+	eye       = 300 * time.Millisecond // what an eye needs between two things
+)
+
+// stagehand is what a story works with: a client, the knobs, and the log since it began.
+type stagehand struct {
+	*World
+	ctx    context.Context // of this one story: it ends with it
+	id     string
+	client *listwatch.RESTClient
+	from   uint64
+	group  routine.Group
+
+	// Owned by the story's goroutine.
+	steps  []Step
+	key    uint64
+	undo   []func() error // from the last to the first, when the story is over
+	pods   map[string]bool
+	seen   []probe.Record // of the log since the story began, as far as it was read
+	readTo uint64
+}
+
+func newStagehand(ctx context.Context, w *World, id string) *stagehand {
+	last := w.Log.Last()
+	return &stagehand{
+		World: w, ctx: ctx, id: id, from: last, readTo: last, pods: map[string]bool{},
+		client: w.Pipeline.Client.NewClient("story-"+id, nil),
+	}
+}
+
+// strike puts back what the story has changed. Whatever does not work is the next reset's business.
+func (s *stagehand) strike() {
+	for i := len(s.undo) - 1; i >= 0; i-- {
+		_ = s.undo[i]()
+	}
+	for name := range s.pods {
+		_ = s.delete(name)
+	}
+}
+
+// step notes what was done.
+func (s *stagehand) step(format string, args ...any) {
+	s.steps = append(s.steps, Step{Text: fmt.Sprintf(format, args...), Seq: s.Log.Last()})
+}
+
+// turn turns a knob; back is the value at which it stands again afterwards, "" if there is nothing to put back.
+func (s *stagehand) turn(name, target, value, back string) error {
+	if err := s.Pipeline.Turn(s.ctx, pipeline.Knob{Name: name, Target: target, Value: value}); err != nil {
+		return err
+	}
+	if back != "" {
+		s.undo = append(s.undo, func() error {
+			return s.Pipeline.Turn(s.ctx, pipeline.Knob{Name: name, Target: target, Value: back})
+		})
+	}
+	return nil
+}
+
+// ring fixes the pods' ring for the length of the story.
+func (s *stagehand) ring(capacity int) error {
+	fixed := 0
+	for _, ring := range s.Pipeline.Knobs().Rings {
+		if ring.Resource == "pods" {
+			fixed = ring.Fixed
+		}
+	}
+	return s.turn("ring.capacity", "pods", strconv.Itoa(capacity), strconv.Itoa(fixed))
+}
+
+// pause lets people look.
+func (s *stagehand) pause(d time.Duration) error {
+	timer := s.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}
+
+// ---- pods
+
+// name is that of the n-th pod of the story: "ring-wrap-a", "ring-wrap-b", …
+func (s *stagehand) name(n int) string { return s.id + "-" + string(rune('a'+n)) }
+
+// create makes a pod on a node, with labels besides the story's own, and returns its version.
+func (s *stagehand) create(name, node string, labels map[string]string) (uint64, error) {
+	s.pods[name] = true
+	_ = s.delete(name) // of a story that did not end well
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{label: s.id}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
+	}
+	for key, value := range labels {
+		pod.Labels[key] = value
+	}
+	return version(s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.ctx).Get())
+}
+
+// relabel gives a pod another value of one label, and returns its version.
+func (s *stagehand) relabel(name, key, value string) (uint64, error) {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
+	return version(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.ctx).Get())
+}
+
+// delete deletes a pod at once. A pod that is not there is no error.
+func (s *stagehand) delete(name string) error {
+	zero := int64(0)
+	err := s.client.Delete().Namespace(namespace).Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(s.ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// churn changes a pod n times, and returns its last version. The pod is made if it is not there.
+func (s *stagehand) churn(name string, n int) (last uint64, err error) {
+	if !s.pods[name] {
+		if last, err = s.create(name, nowhere, nil); err != nil {
+			return 0, err
+		}
+		n--
+	}
+	for i := range n {
+		if last, err = s.relabel(name, "turn", strconv.Itoa(i)); err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
+}
+
+// list lists pods of the story with the given options.
+func (s *stagehand) list(options metav1.ListOptions) (*corev1.PodList, error) {
+	options.LabelSelector = label + "=" + s.id
+	var list corev1.PodList
+	return &list, s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&options).Do(s.ctx).Into(&list)
+}
+
+func version(obj runtime.Object, err error) (uint64, error) {
+	if err != nil {
+		return 0, err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
+}
+
+// ---- the log
+
+// await waits for a record since the story began, and returns it.
+func (s *stagehand) await(what string, match func(r *probe.Record) bool) (probe.Record, error) {
+	return s.awaitAfter(s.from, what, match)
+}
+
+// awaitAfter waits for a record after another.
+func (s *stagehand) awaitAfter(seq uint64, what string, match func(r *probe.Record) bool) (probe.Record, error) {
+	began := s.Clock.Now()
+	for {
+		if err := s.read(); err != nil {
+			return probe.Record{}, err
+		}
+		for i := range s.seen {
+			if r := &s.seen[i]; r.Seq > seq && match(r) {
+				return *r, nil
+			}
+		}
+		if s.Clock.Since(began) > patience {
+			return probe.Record{}, fmt.Errorf("waited %v for %s, and it did not come", patience, what)
+		}
+		if err := s.pause(beat); err != nil {
+			return probe.Record{}, fmt.Errorf("wait for %s: %w", what, err)
+		}
+	}
+}
+
+// maxRead is how many records one story looks at.
+const maxRead = 1 << 18
+
+// read takes in what was written since.
+func (s *stagehand) read() error {
+	var ok bool
+	n := len(s.seen)
+	if s.seen, ok = s.Log.Since(s.seen, s.readTo, 1<<16); !ok {
+		return errors.New("the log has moved on: there is too much traffic to see anything")
+	}
+	if len(s.seen) > maxRead {
+		return errors.New("too much has happened to see anything")
+	}
+	if len(s.seen) > n {
+		s.readTo = s.seen[len(s.seen)-1].Seq
+	}
+	return nil
+}
+
+// count returns how many records since the story began match.
+func (s *stagehand) count(match func(r *probe.Record) bool) (n int) {
+	for i := range s.seen {
+		if match(&s.seen[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func point(p probe.Point) func(*probe.Record) bool {
+	return func(r *probe.Record) bool { return r.Point == p }
+}
+
+func of(p probe.Point, subject string) func(*probe.Record) bool {
+	return func(r *probe.Record) bool { return r.Point == p && r.Subject == subject }
+}
+
+// about reports whether a record is about a pod of that name.
+func about(r *probe.Record, name string) bool { return strings.HasSuffix(r.Key, "/"+name) }
+
+// lane waits for the newest stream of a client after a record, and returns the id of the watcher that serves it.
+func (s *stagehand) lane(after uint64, userAgent string) (string, error) {
+	r, err := s.awaitAfter(after, "a stream of "+userAgent, func(r *probe.Record) bool {
+		return r.Point == probe.WireOpened && strings.HasPrefix(r.Text, userAgent+" ")
+	})
+	return r.Subject, err
+}
+
+// watcher opens a watcher of the page for the length of the story, and returns what it calls itself.
+func (s *stagehand) watcher(options pipeline.WatcherOptions) (userAgent string, err error) {
+	watchers := s.Pipeline.Client.Watchers
+	id, err := watchers.Add(s.ctx, options)
+	if err != nil {
+		return "", err
+	}
+	s.undo = append(s.undo, func() error { return watchers.Remove(id) })
+	return "listwatch-" + id, nil
+}

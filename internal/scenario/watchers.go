@@ -1,0 +1,250 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/probe"
+)
+
+var slowWatcher = Scenario{
+	ID:      "slow-watcher",
+	Title:   "A watcher that does not read is closed",
+	Symptom: "“Forcing pods watcher close due to unresponsiveness: … len(c.input) = 10, len(c.result) = 10”",
+	Watch:   "The new lane: result fills, then input, then the dispatcher's battery drains while all others wait. Then the door closes.",
+	Chapter: "06-cacher",
+	Thread:  "kubernetes/kubernetes#125123",
+	play:    playSlowWatcher,
+}
+
+func playSlowWatcher(s *stagehand) (string, error) {
+	agent, err := s.watcher(pipeline.WatcherOptions{Resource: "pods", Bookmarks: true})
+	if err != nil {
+		return "", err
+	}
+	lane, err := s.lane(s.from, agent)
+	if err != nil {
+		return "", err
+	}
+	s.step("opened a watcher: %s", lane)
+	if err := s.turn("line.stall", agent, "true", "false"); err != nil {
+		return "", err
+	}
+	s.step("its client reads no more")
+	if err := s.turn("traffic.rate", "", "200", "0"); err != nil {
+		return "", err
+	}
+	s.undo = append(s.undo, s.forgetTraffic)
+	s.step("200 changes a second")
+	forced, err := s.await("the end of "+lane, of(probe.WatcherForced, lane))
+	if err != nil {
+		return "", err
+	}
+	s.key = forced.Seq
+	s.step("%s is closed", lane)
+	full := s.fullest(lane)
+	if err := s.turn("traffic.rate", "", "0", ""); err != nil {
+		return "", err
+	}
+	if err := s.turn("line.stall", agent, "false", ""); err != nil {
+		return "", err
+	}
+	again, err := s.lane(forced.Seq, agent)
+	if err != nil {
+		return "", err
+	}
+	s.step("its client reads again, finds the end of the stream, and comes back as %s", again)
+	others := s.count(func(r *probe.Record) bool { return r.Point == probe.WatcherForced && r.Subject != lane })
+	return fmt.Sprintf("%s held %d in its input and %d in its result, and its client read nothing. The dispatcher waited what its budget allowed and closed it; of the others it closed %d. The client came back as %s, from the last version that it had seen.",
+		lane, full["input"], full["result"], others, again), nil
+}
+
+// fullest returns how full the channels of a watcher have been.
+func (s *stagehand) fullest(lane string) map[string]int {
+	most := map[string]int{}
+	for i := range s.seen {
+		if r := &s.seen[i]; r.Subject == lane {
+			if queue := r.Point.Info().Queue; queue != "" {
+				most[queue] = max(most[queue], r.Args[0])
+			}
+		}
+	}
+	return most
+}
+
+// forgetTraffic deletes the pods that traffic has made.
+func (s *stagehand) forgetTraffic() error {
+	if err := s.turn("traffic.rate", "", "0", ""); err != nil {
+		return err
+	}
+	return s.Pipeline.RemoveTraffic(s.ctx)
+}
+
+const nNodes = 1000
+
+var triggerIndex = Scenario{
+	ID:      "trigger-index",
+	Title:   "A thousand nodes, two deliveries",
+	Symptom: "“We have a thousand kubelets. Does each of them look at every change of every pod?”",
+	Watch:   "The dispatcher's number of recipients while a thousand watchers are registered, each for one node.",
+	Chapter: "06-cacher",
+	play:    playTriggerIndex,
+}
+
+func playTriggerIndex(s *stagehand) (string, error) {
+	name, from, to := s.name(0), node(17), node(423)
+	if _, err := s.create(name, from, nil); err != nil {
+		return "", err
+	}
+	streams := make([]watch.Interface, nNodes)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	for n := range streams {
+		stream, err := s.Pipeline.Server.Pods.Watch(ctx, "", &internalversion.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node(n)), ResourceVersion: "0",
+		})
+		if err != nil {
+			return "", err
+		}
+		defer stream.Stop()
+		streams[n] = stream
+	}
+	if event, err := s.next(streams[17]); err != nil || event.Type != watch.Added {
+		return "", fmt.Errorf("the watch of %s begins with %s, want ADDED: %v", from, event.Type, err)
+	}
+	s.step("%d watchers, each for the pods of one node", nNodes)
+	rv, err := s.move(name, to)
+	if err != nil {
+		return "", err
+	}
+	s.step("moved %s from %s to %s", name, from, to)
+	gone, err := s.next(streams[17])
+	if err != nil {
+		return "", err
+	}
+	come, err := s.next(streams[423])
+	if err != nil {
+		return "", err
+	}
+	finished, err := s.await("the end of the dispatch", func(r *probe.Record) bool { return r.Point == probe.DispatchFinished && r.RV == rv })
+	if err != nil {
+		return "", err
+	}
+	s.key = finished.Seq
+	started, err := s.await("its beginning", func(r *probe.Record) bool { return r.Point == probe.DispatchStarted && r.RV == rv })
+	if err != nil {
+		return "", err
+	}
+	if gone.Type != watch.Deleted || come.Type != watch.Added {
+		return "", fmt.Errorf("%s is told %s and %s %s, want DELETED and ADDED", from, gone.Type, to, come.Type)
+	}
+	s.step("%s is told %s, %s is told %s", from, gone.Type, to, come.Type)
+	registered := s.Pipeline.Watching("pods")
+	return fmt.Sprintf("Of %d watchers of pods the dispatcher picked %d: the two nodes, and the %d that want every pod. %s was sent DELETED and %s ADDED, for one and the same change; %d nodes never heard of it.",
+		registered, started.Args[0], started.Args[0]-2, from, to, nNodes-2), nil
+}
+
+func node(n int) string { return fmt.Sprintf("story-node-%d", n) }
+
+// move gives a pod another node, which the API does not allow: it is done at the storage.
+func (s *stagehand) move(name, node string) (uint64, error) {
+	var moved corev1.Pod
+	update := func(current runtime.Object) (runtime.Object, error) {
+		current.(*corev1.Pod).Spec.NodeName = node
+		return current, nil
+	}
+	key := "/registry/pods/" + namespace + "/" + name
+	err := s.Pipeline.Server.Storage("pods").GuaranteedUpdate(s.ctx, key, &moved, false, nil, update, nil)
+	return version(&moved, err)
+}
+
+var selectorTransition = Scenario{
+	ID:      "selector",
+	Title:   "In and out of a selector",
+	Symptom: "“The kubelet is told ADDED, and kubectl says MODIFIED. It was one and the same change.”",
+	Watch:   "The two new lanes: what each is sent for the same events. The type depends on who asks.",
+	Chapter: "05-cachewatcher",
+	play:    playSelectorTransition,
+}
+
+func playSelectorTransition(s *stagehand) (string, error) {
+	name := s.name(0)
+	if _, err := s.create(name, "", map[string]string{"tier": "green"}); err != nil {
+		return "", err
+	}
+	start, err := s.list(metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	s.step("created %s with tier=green and no node", name)
+	blue, err := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, LabelSelector: "tier=blue," + label + "=" + s.id})
+	if err != nil {
+		return "", err
+	}
+	defer blue.Stop()
+	kubelet, err := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, FieldSelector: "spec.nodeName=story-node", LabelSelector: label + "=" + s.id})
+	if err != nil {
+		return "", err
+	}
+	defer kubelet.Stop()
+	s.step("watched tier=blue, and the pods of story-node")
+	var types, labels []string
+	for _, tier := range []string{"blue", "green", "blue"} {
+		event, err := s.after(blue, func() error { _, err := s.relabel(name, "tier", tier); return err })
+		if err != nil {
+			return "", err
+		}
+		types = append(types, string(event.Type))
+		labels = append(labels, event.Object.(*corev1.Pod).Labels["tier"])
+		s.step("tier=%s: %s, with the object as tier=%s", tier, event.Type, labels[len(labels)-1])
+	}
+	if got := strings.Join(append(types, labels...), " "); got != "ADDED DELETED ADDED blue blue blue" {
+		return "", fmt.Errorf("the watch of tier=blue was sent %s", got)
+	}
+	bound, err := s.after(kubelet, func() error { return s.bind(name, "story-node") })
+	if err != nil {
+		return "", err
+	}
+	if bound.Type != watch.Added {
+		return "", fmt.Errorf("the watch of the node was sent %s, want ADDED", bound.Type)
+	}
+	rv, err := version(bound.Object, nil)
+	if err != nil {
+		return "", err
+	}
+	sent, err := s.await("the same event as it is stored", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
+	s.key = sent.Seq
+	s.step("bound it to story-node: ADDED there, %s in the ring", sent.Type)
+	return fmt.Sprintf("Three changes of one label were sent to the watch of tier=blue as %s. With DELETED came the object as it was when it still matched, at the new version. The binding stands in the ring as %s; the node's watch was sent ADDED: it had not seen this pod before.", strings.Join(types, ", "), sent.Type), err
+}
+
+// after does something and waits for the event of it.
+func (s *stagehand) after(stream watch.Interface, act func() error) (watch.Event, error) {
+	if err := act(); err != nil {
+		return watch.Event{}, err
+	}
+	event, err := s.next(stream)
+	if err != nil {
+		return event, err
+	}
+	return event, s.pause(eye)
+}
+
+// bind does what a scheduler does. If the toy scheduler was faster the pod is moved instead.
+func (s *stagehand) bind(name, node string) error {
+	patch := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, name, node)
+	err := s.client.Post().Namespace(namespace).Resource("pods").Name(name).SubResource("binding").Body(patch).Do(s.ctx).Error()
+	if err != nil {
+		_, err = s.move(name, node)
+	}
+	return err
+}
