@@ -46,8 +46,13 @@ func (p *Pipeline) Turn(ctx context.Context, knob Knob) error {
 	if err != nil {
 		return err
 	}
-	p.Server.probe.Text(probe.KnobTurned, knob.String(), "", 0)
+	p.turned(knob.String())
 	return turn(ctx)
+}
+
+// turned says in the log that something was turned.
+func (p *Pipeline) turned(text string) {
+	p.Server.probe.Text(probe.KnobTurned, text, "", 0)
 }
 
 // String returns the knob as the log says it.

@@ -11,7 +11,6 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
 
@@ -22,7 +21,7 @@ const deleters = 16
 // were always there, no pod. What has happened stays in the log, and etcd's revisions go on counting: nobody is lied to,
 // so everybody who watches sees it happen.
 func (p *Pipeline) Reset(ctx context.Context) error {
-	p.Server.probe.Text(probe.KnobTurned, "everything, to where it was", "", 0)
+	p.turned("everything, to where it was")
 	errs := []error{p.Server.Traffic.SetRate(0), p.removeWatchers(ctx)}
 	p.Client.Lines.Mend()
 	for _, each := range p.Client.Handlers.List() {

@@ -19,6 +19,9 @@ import (
 	"listwatch/internal/routine"
 )
 
+// WatcherAgent is what the watchers call themselves, with a number behind it.
+const WatcherAgent = userAgent + "-page-"
+
 // rewatchDelay is how long a watcher waits after its stream has ended before it opens another.
 const rewatchDelay = time.Second
 
@@ -130,7 +133,7 @@ func (w *Watchers) register(options WatcherOptions) *watcher {
 	w.last++
 	id := "page-" + strconv.Itoa(w.last)
 	added := &watcher{
-		id: id, userAgent: "listwatch-" + id, options: options,
+		id: id, userAgent: WatcherAgent + strconv.Itoa(w.last), options: options,
 		opened: make(chan error, 1), removed: make(chan struct{}),
 		resourceVersion: options.ResourceVersion,
 	}

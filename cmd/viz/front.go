@@ -25,9 +25,10 @@ type front struct {
 // that is stuck writing to a client which does not read is freed by closing the connection.
 func (f *front) run(ctx context.Context) {
 	server := &http.Server{
-		Handler:           f.handler,
+		Handler:           narrow(f.handler),
 		ReadHeaderTimeout: headerTimeout,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withConn,
 	}
 	served := make(chan error, 1) // sent once, by the serving goroutine
 	go func() { served <- server.Serve(f.listener) }()
@@ -52,6 +53,7 @@ func (f *front) stop(server *http.Server) {
 func newHTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               nil, // it is our own port
+		DialContext:         dialNarrow,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     30 * time.Second,
 	}}

@@ -19,6 +19,7 @@ import (
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/rules"
+	"listwatch/internal/scenario"
 	"listwatch/viz"
 )
 
@@ -39,20 +40,21 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 
 // live runs the real thing.
 func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) (err error) {
-	client, closeEtcd, err := openEtcd(ctx, o)
+	etcd, err := openEtcd(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeEtcd()) }()
+	defer func() { err = errors.Join(err, etcd.close()) }()
 
 	clocks := startClocks()
 	defer clocks.stop()
 	log := probe.NewLog(clocks.world, 0)
 	held := newHold(clocks, log, stderr)
-	p, err := newPipeline(o, client, clocks, probe.New(log), baseURL(listener))
+	p, err := newPipeline(o, etcd.client, clocks, probe.New(log), baseURL(listener))
 	if err != nil {
 		return err
 	}
+	p.RestartEtcd = etcd.restart
 	promises := rules.NewMonitor(log)
 	ui, err := newUI(o, listener, viz.Config{
 		Log:      log,
@@ -62,6 +64,11 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 		API:      p.Server.Handler(),
 		Hold:     held,
 		Rules:    promises,
+		Sandbox: &sandbox{
+			pipeline: p,
+			stories:  &scenario.World{Pipeline: p, Log: log, Probe: probe.New(log), Clock: clocks.world},
+		},
+		Scenarios: scenarios(),
 	})
 	if err != nil {
 		return err
@@ -90,28 +97,39 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	return ended(ctx)
 }
 
-// openEtcd returns a client of the etcd to use, and what ends it and everything that was started for it.
-func openEtcd(ctx context.Context, o *options) (client etcd3.Client, closeAll func() error, err error) {
+// etcd is the etcd that is used.
+type etcd struct {
+	client  etcd3.Client
+	close   func() error                    // ends it and everything that was started for it
+	restart func(ctx context.Context) error // nil: it is not ours
+}
+
+// openEtcd returns the etcd to use.
+func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	if o.etcdEndpoints != "" {
 		external, err := etcdnode.Dial(ctx, strings.Split(o.etcdEndpoints, ","))
 		if err != nil {
-			return nil, nil, err
+			return etcd{}, err
 		}
-		return etcd3.NewClient(external), external.Close, nil
+		return etcd{client: etcd3.NewClient(external), close: external.Close}, nil
 	}
 	dir, removeDir := o.dataDir, func() error { return nil }
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "listwatch-")
 		if err != nil {
-			return nil, nil, fmt.Errorf("make a folder for etcd's data: %w", err)
+			return etcd{}, fmt.Errorf("make a folder for etcd's data: %w", err)
 		}
 		removeDir = func() error { return os.RemoveAll(dir) }
 	}
 	node, err := etcdnode.Start(ctx, etcdnode.Options{Dir: dir, Durable: o.dataDir != ""})
 	if err != nil {
-		return nil, nil, errors.Join(err, removeDir())
+		return etcd{}, errors.Join(err, removeDir())
 	}
-	return etcd3.NewClient(node.Client()), func() error { return errors.Join(node.Close(), removeDir()) }, nil
+	return etcd{
+		client:  etcd3.NewClient(node.Client()),
+		close:   func() error { return errors.Join(node.Close(), removeDir()) },
+		restart: node.Restart,
+	}, nil
 }
 
 func newPipeline(o *options, client etcd3.Client, clocks *clocks, p *probe.Probe, base *url.URL) (*pipeline.Pipeline, error) {

@@ -31,7 +31,7 @@ func playRingWrap(s *stagehand) (string, error) {
 		return "", err
 	}
 	s.key = expired.Seq
-	return fmt.Sprintf("While the informer was away the ring passed the version it had seen last. Coming back, it was answered 410: %q. It took the whole state again, %d pods at %d, and has missed nothing but the way there.",
+	return fmt.Sprintf("While the informer was away the ring passed the version it had seen last. Coming back, it was answered 410: %q. It took the whole state again, objects: %d, at %d, and has missed nothing but the way there.",
 		short(expired.Text, 90), synced.Args[0], synced.RV), nil
 }
 
@@ -91,7 +91,7 @@ var bookmarks = Scenario{
 }
 
 func playBookmarks(s *stagehand) (string, error) {
-	if err := s.ring(4); err != nil {
+	if err := s.ring(32); err != nil {
 		return "", err
 	}
 	start, err := s.churn(s.name(0), 2)
@@ -113,10 +113,10 @@ func playBookmarks(s *stagehand) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.churn(s.name(0), 8); err != nil {
+	if _, err := s.churn(s.name(0), 40); err != nil {
 		return "", err
 	}
-	s.step("changed a pod 8 times: the ring of 4 has passed %d", start)
+	s.step("changed a pod 40 times: the ring of 32 has passed %d", start)
 	return s.afterBookmark(start, marked, with, without)
 }
 
@@ -187,9 +187,8 @@ func playCompaction(s *stagehand) (string, error) {
 	}
 	began := s.Log.Last()
 	request := s.client.Get().Resource("events").Param("watch", "true").Param("resourceVersion", fmt.Sprint(old))
-	stream, err := request.Watch(s.ctx)
-	if err == nil {
-		stream.Stop()
+	if stream, err := request.Watch(s.ctx); err == nil { // otherwise it was refused at once
+		defer stream.Stop()
 	}
 	s.step("watched events, which have no cache, from %d", old)
 	failed, err := s.awaitAfter(began, "etcd's refusal", point(probe.WatchChanError))

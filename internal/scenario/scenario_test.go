@@ -84,7 +84,7 @@ var signatures = map[string]struct {
 	"selector":        {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.ResultSent, probe.RingAppend, probe.ResultSent}, `ADDED, DELETED, ADDED\..*the ring as MODIFIED`},
 	"bookmarks":       {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed, probe.WireOpened}, `had passed: 410`},
 	"compaction":      {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError}, `refused by etcd`},
-	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.FIFOAdded, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
+	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
 	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `1\d were waiting`},
 	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
 }

@@ -35,6 +35,9 @@ func playLosesNothing(s *stagehand) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, err := s.list(metav1.ListOptions{}); err != nil { // a consistent read: the cache has seen them
+		return "", err
+	}
 	s.step("changed pods %d times while nobody watched", len(before))
 	stream, err := s.open(list.ResourceVersion)
 	if err != nil {
@@ -56,7 +59,7 @@ func playLosesNothing(s *stagehand) (string, error) {
 		return "", err
 	}
 	s.step("the stream brought %d events", len(want))
-	r, err := s.await("the registration", func(r *probe.Record) bool { return r.Point == probe.WatcherInterval && r.Args[0] >= len(before) })
+	r, err := s.await("the replay", func(r *probe.Record) bool { return r.Point == probe.WatcherInterval && r.Args[0] >= len(before) })
 	s.key = r.Seq
 	return fmt.Sprintf("The list stood at %s. Five changes came before the watch began and five after. The watch from %s brought all ten, in order, none twice: %d to %d. What came before was still in the ring.",
 		list.ResourceVersion, list.ResourceVersion, want[0], want[len(want)-1]), err

@@ -178,14 +178,14 @@ var selectorTransition = Scenario{
 
 func playSelectorTransition(s *stagehand) (string, error) {
 	name := s.name(0)
-	if _, err := s.create(name, "", map[string]string{"tier": "green"}); err != nil {
+	if _, err := s.create(name, nowhere, map[string]string{"tier": "green"}); err != nil {
 		return "", err
 	}
 	start, err := s.list(metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
-	s.step("created %s with tier=green and no node", name)
+	s.step("created %s with tier=green", name)
 	blue, err := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, LabelSelector: "tier=blue," + label + "=" + s.id})
 	if err != nil {
 		return "", err
@@ -210,7 +210,7 @@ func playSelectorTransition(s *stagehand) (string, error) {
 	if got := strings.Join(append(types, labels...), " "); got != "ADDED DELETED ADDED blue blue blue" {
 		return "", fmt.Errorf("the watch of tier=blue was sent %s", got)
 	}
-	bound, err := s.after(kubelet, func() error { return s.bind(name, "story-node") })
+	bound, err := s.after(kubelet, func() error { _, err := s.move(name, "story-node"); return err })
 	if err != nil {
 		return "", err
 	}
@@ -223,8 +223,8 @@ func playSelectorTransition(s *stagehand) (string, error) {
 	}
 	sent, err := s.await("the same event as it is stored", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
 	s.key = sent.Seq
-	s.step("bound it to story-node: ADDED there, %s in the ring", sent.Type)
-	return fmt.Sprintf("Three changes of one label were sent to the watch of tier=blue as %s. With DELETED came the object as it was when it still matched, at the new version. The binding stands in the ring as %s; the node's watch was sent ADDED: it had not seen this pod before.", strings.Join(types, ", "), sent.Type), err
+	s.step("moved it to story-node: ADDED there, %s in the ring", sent.Type)
+	return fmt.Sprintf("Three changes of one label were sent to the watch of tier=blue as %s. With DELETED came the object as it was when it still matched, at the new version. Its move to another node stands in the ring as %s; the node's watch was sent ADDED: it had not seen this pod before.", strings.Join(types, ", "), sent.Type), err
 }
 
 // after does something and waits for the event of it.
@@ -237,14 +237,4 @@ func (s *stagehand) after(stream watch.Interface, act func() error) (watch.Event
 		return event, err
 	}
 	return event, s.pause(eye)
-}
-
-// bind does what a scheduler does. If the toy scheduler was faster the pod is moved instead.
-func (s *stagehand) bind(name, node string) error {
-	patch := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, name, node)
-	err := s.client.Post().Namespace(namespace).Resource("pods").Name(name).SubResource("binding").Body(patch).Do(s.ctx).Error()
-	if err != nil {
-		_, err = s.move(name, node)
-	}
-	return err
 }

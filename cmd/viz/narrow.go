@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	pipeline "listwatch/chapters/15-pipeline"
+)
+
+// socketBuffer is how much the network itself keeps of what nobody reads, for the watchers that are opened to look. As it
+// comes, a socket keeps megabytes: a watcher that does not read would be noticed after thousands of events.
+const socketBuffer = 4 << 10
+
+// connKey is where a request's context holds its connection.
+type connKey struct{}
+
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// narrow lets the connections of watchers that are opened to look hold little.
+func narrow(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, ok := r.Context().Value(connKey{}).(*net.TCPConn)
+		if ok && strings.HasPrefix(r.UserAgent(), pipeline.WatcherAgent) {
+			_ = conn.SetWriteBuffer(socketBuffer) // who refuses is only slower to notice
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// dialNarrow is the other end.
+func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		_ = tcp.SetReadBuffer(socketBuffer)
+	}
+	return conn, err
+}
