@@ -43,6 +43,7 @@ type part struct {
 	At       uint64 // the record at which we look; 0: the newest
 
 	Seq     uint64 // of picture
+	t       int64  // of the picture, on the log's clock
 	picture *fold.Resource
 }
 
@@ -103,7 +104,7 @@ func (u *UI) look(r *http.Request, p *part) error {
 	if err != nil {
 		return err
 	}
-	p.Seq = state.Seq
+	p.Seq, p.t = state.Seq, state.T
 	p.picture = state.Resources[p.Resource]
 	if p.picture == nil {
 		p.picture = &fold.Resource{}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -12,65 +13,52 @@ import (
 	"listwatch/internal/probe"
 )
 
-// downstream says into which queue whoever takes from a queue puts what it took; "" is the end of the way.
-var downstream = map[string]string{
-	"etcd3-incoming": "etcd3-result", "etcd3-result": "incoming", "incoming": "input", "input": "result", "result": "",
-	"fifo": "add", "add": "pending", "pending": "next", "next": "", "workqueue": "",
-}
-
-// link is one queue in a chain of waiting.
+// link is one queue in a chain of waiting, and what the page says of it.
 type link struct {
-	Queue    string
-	Subject  string
-	Station  probe.Station // where the queue is drawn
-	Len, Cap int64
-	Senders  []string // goroutines
-	Takers   []string
-	Last     fold.Moment // what its subject did last
+	fold.Link
+	Name    string        // "input of w3"
+	Station probe.Station // where it is looked into
+	Place   string        // the data-queue there, "" if it is none
+	Senders []string      // goroutines
+	Takers  []string
+	Sends   string // who cannot put something in, and for how long
+	Takes   string // why nothing is taken
 }
 
-// Full reports whether a sender has to wait.
-func (l *link) Full() bool { return l.Cap > 0 && l.Len >= l.Cap }
+// full reports whether a sender has to wait.
+func (l *link) full() bool { return l.Sender != nil || l.Cap > 0 && l.Len >= l.Cap }
 
-// chain is who waits for whom, from the part that was asked about to the one that everybody waits for.
+// chain is who waits for whom, from the queue that was asked about to the one whose receiver can end it.
 type chain struct {
 	Links []link
+	Full  bool // somebody waits, or would
 	Says  string
 }
 
 func (u *UI) partBlocked(p *part) (templ.Component, error) {
 	var chains []chain
-	for _, start := range p.links() {
-		chains = append(chains, p.follow(start))
+	for _, id := range slices.Sorted(maps.Keys(p.picture.Subjects)) {
+		if p.Subject != "" && id != p.Subject {
+			continue
+		}
+		for _, queue := range p.queues() {
+			if p.picture.Subjects[id].Queues[queue] != nil {
+				chains = append(chains, p.follow(queue, id))
+			}
+		}
 	}
+	slices.SortStableFunc(chains, func(a, b chain) int { return int(b.Links[0].Len - a.Links[0].Len) })
 	return partBlockedLeaf(p, chains), nil
 }
 
-// links returns the queues of the part.
-func (p *part) links() []link {
-	var list []link
+// queues returns the names of the queues of the part.
+func (p *part) queues() []string {
+	var list []string
 	for _, info := range p.points() {
-		if info.Queue == "" || slices.ContainsFunc(list, func(l link) bool { return l.Queue == info.Queue }) {
-			continue
+		if info.Queue != "" && !slices.Contains(list, info.Queue) {
+			list = append(list, info.Queue)
 		}
-		list = append(list, p.queues(info.Queue, p.Subject)...)
 	}
-	return list
-}
-
-// queues returns the queues of a name, of one subject or of all, the fullest first.
-func (p *part) queues(name, subject string) []link {
-	var list []link
-	for _, id := range slices.Sorted(maps.Keys(p.picture.Subjects)) {
-		q := p.picture.Subjects[id].Queues[name]
-		if q == nil || subject != "" && id != subject {
-			continue
-		}
-		l := link{Queue: name, Subject: id, Len: q.Len, Cap: q.Cap, Last: p.picture.Subjects[id].Last}
-		l.Station, l.Senders, l.Takers = ends(name)
-		list = append(list, l)
-	}
-	slices.SortStableFunc(list, func(a, b link) int { return int(b.Len - a.Len) })
 	return list
 }
 
@@ -104,40 +92,79 @@ func lanesOf(points []*probe.Info) []string {
 	return names
 }
 
-// follow goes downstream from a queue as long as the next one is full, too: whoever takes from a full queue and could put
-// what it takes somewhere is the one that everybody waits for.
-func (p *part) follow(start link) chain {
-	c := chain{Links: []link{start}}
-	last := start
-	for last.Full() {
-		subject := last.Subject
-		if last.Queue == "incoming" || last.Queue == "etcd3-result" {
-			subject = "" // the next one belongs to somebody else
-		}
-		next := p.queues(downstream[last.Queue], subject)
-		if len(next) == 0 || !next[0].Full() {
-			break
-		}
-		last = next[0]
-		c.Links = append(c.Links, last)
+// follow puts the chain of waiting that begins at a queue into words.
+func (p *part) follow(queue, subject string) chain {
+	var c chain
+	for _, each := range p.picture.Why(queue, subject) {
+		c.Links = append(c.Links, p.linkOf(each))
 	}
-	c.Says = c.words()
+	first, last := &c.Links[0], &c.Links[len(c.Links)-1]
+	c.Full = first.full()
+	switch {
+	case c.Full:
+		c.Says = fmt.Sprintf("%s is full, %d of %d. %s%s", first.Name, first.Len, first.Cap, first.Sends, p.end(last))
+	case first.Len > 0:
+		c.Says = fmt.Sprintf("Nobody waits to put something into %s. What stands in it waits: %s", first.Name, p.end(last))
+	default:
+		c.Says = fmt.Sprintf("%s is empty: %s waits for something to come from %s.", first.Name, orSomebody(first.Takers), orSomebody(first.Senders))
+	}
 	return c
 }
 
-// words say what the chain means.
-func (c *chain) words() string {
-	first, last := &c.Links[0], &c.Links[len(c.Links)-1]
-	name := queueTexts[first.Queue].Title
-	taker := orSomebody(last.Takers)
-	switch {
-	case first.Full():
-		return fmt.Sprintf("%s is full, %d of %d: %s has to wait. Everybody waits for %s to take from %s.",
-			name, first.Len, first.Cap, orSomebody(first.Senders), taker, queueTexts[last.Queue].Title)
-	case first.Len > 0:
-		return fmt.Sprintf("Nobody waits to put something into %s. What stands in it waits for %s.", name, taker)
+func (p *part) linkOf(each fold.Link) link {
+	l := link{Link: each, Place: each.Queue}
+	switch each.Queue {
+	case "stream": // from the StreamWatcher to the reflector
+		l.Name, l.Place, l.Station = "the hand-over to the reflector of "+each.Subject, "", probe.Reflector
+		l.Senders, l.Takers = []string{"StreamWatcher.receive"}, []string{"reflector.Run"}
+	case "wire":
+		l.Name, l.Place, l.Station = "the stream to "+each.Subject, "", probe.Wire
+		l.Senders, l.Takers = []string{"handlers.WatchServer"}, []string{"StreamWatcher.receive"}
+	default:
+		l.Name = queueTexts[each.Queue].Title + " of " + each.Subject
+		l.Station, l.Senders, l.Takers = ends(each.Queue)
 	}
-	return fmt.Sprintf("%s is empty: %s waits for something to come from %s.", name, taker, orSomebody(first.Senders))
+	if each.Sender != nil {
+		l.Sends = fmt.Sprintf("%s has waited there for %s. ", orSomebody(strings.Fields(each.Sender.Lane)), p.since(each.Sender))
+	}
+	if each.Taker != nil {
+		l.Takes = fmt.Sprintf("%s takes nothing: it has waited for %s %s", orSomebody(l.Takers), waitTexts[each.Taker.Kind], p.since(each.Taker))
+	}
+	return l
+}
+
+// waitTexts say what for somebody waits, to be followed by how long.
+var waitTexts = map[string]string{
+	string(probe.ForRoom): "room at the next one", string(probe.ForTaker): "the next one to take it", string(probe.ForLock): "a lock",
+	string(probe.ForVersion): "a newer version", string(probe.ForClient): "its client to read", string(probe.ForReturn): "its own code to return",
+	string(probe.ForWork): "something to do",
+}
+
+// end says who can end the waiting at the last queue of a chain.
+func (p *part) end(last *link) string {
+	who := orSomebody(last.Takers)
+	if last.Taker == nil {
+		return fmt.Sprintf("Everybody waits for %s to take from %s.", who, last.Name)
+	}
+	subject, spent := last.Taker.Subject, p.since(last.Taker)
+	switch probe.Wait(last.Taker.Kind) {
+	case probe.ForClient:
+		return fmt.Sprintf("Everybody waits for the client of %s: %s has been writing to it for %s.", subject, who, spent)
+	case probe.ForReturn:
+		return fmt.Sprintf("Everybody waits for the code of %s, which has been at %s for %s.", subject, probe.ObjectKey(last.Taker.Key), spent)
+	case probe.ForLock:
+		return fmt.Sprintf("Everybody waits for a lock that %s has wanted for %s.", who, spent)
+	}
+	return fmt.Sprintf("Everybody waits for %s.", who)
+}
+
+// since says how long somebody has waited, on the log's clock.
+func (p *part) since(w *fold.Wait) string {
+	d := time.Duration(p.t - w.T)
+	if d < time.Second {
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
 }
 
 func orSomebody(names []string) string {

@@ -103,15 +103,25 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 	for i := range 3 {
 		cacher.Event(probe.IncomingSent, "ADDED", "/registry/pods/default/a", uint64(10+i), i+1, 3)
 	}
-	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming is full, 3 of 3") || !strings.Contains(page, "cacher.dispatchEvents to take from incoming") {
+	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming of cacher is full, 3 of 3") || !strings.Contains(page, "Everybody waits for cacher.dispatchEvents to take from incoming") {
 		t.Errorf("incoming alone: %s", page)
 	}
+	cacher.Event(probe.IncomingBlocked, "ADDED", "/registry/pods/default/a", 13)
 	w.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 1)
-	w.Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 6, 1, 1)
-	w.Event(probe.ResultSent, "ADDED", "/registry/pods/default/a", 6, 1, 1)
+	w.Event(probe.ResultReceived, "ADDED", "/registry/pods/default/a", 6, 0, 1)
+	w.Event(probe.ResultBlocked, "ADDED", "/registry/pods/default/a", 7)
+	w.Event(probe.InputBlocked, "ADDED", "/registry/pods/default/a", 8)
 	page := leaf(t, ui, "incoming/blocked")
-	if !strings.Contains(page, "Everybody waits for handlers.WatchServer to take from result") || strings.Count(page, `class="place"`) != 3 {
-		t.Errorf("behind a full watcher: %s", page)
+	for _, want := range []string{
+		"cacher.startCaching has waited there for", "Everybody waits for the client of w1: handlers.WatchServer has been writing to it for",
+		"cacher.dispatchEvents takes nothing: it has waited for room at the next one", `data-place="watcher" data-queue-name="result" data-subject="w1"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("behind a client that does not read, %q is not told: %s", want, page)
+		}
+	}
+	if n := strings.Count(page, `class="place"`); n != 3 {
+		t.Errorf("the chain has %d links, want incoming, input and result: %s", n, page)
 	}
 }
 

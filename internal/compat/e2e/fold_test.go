@@ -2,13 +2,18 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
@@ -27,8 +32,9 @@ func newTwin(t *testing.T, v *viz) *twin {
 	p := openPage(t, v.url+"/book/") // any page of the program: its policy lets scripts of its own in
 	evaluate[bool](t, p, `(async () => {
 		const module = await import("/viz/assets/fold.js");
+		const { newWhy } = await import("/viz/assets/why.js");
 		const table = await (await fetch("/viz/points")).json();
-		window.twin = { module, fold: module.newFold(table), state: module.newState() };
+		window.twin = { newWhy, module, fold: module.newFold(table), state: module.newState() };
 		return true;
 	})()`)
 	return &twin{page: p, ours: fold.New()}
@@ -72,6 +78,38 @@ func (w *twin) apply(t *testing.T, records []probe.Record) {
 	from := max(0, at-200)
 	t.Fatalf("after record %d the states differ (hash %s in the page, %s here):\npage …%.400s\nhere …%.400s",
 		w.ours.Seq, theirs, w.ours.Hash(), got[from:], want[from:])
+}
+
+// compareWhy asks both sides of every queue why it is blocked, and for the causes.
+func (w *twin) compareWhy(t *testing.T) {
+	t.Helper()
+	theirs := evaluate[string](t, w.page, `(() => {
+		const res = window.twin.state.resources.pods;
+		const { why, causes } = window.twin.newWhy(window.twin.fold.infos);
+		const chains = [];
+		for (const id of Object.keys(res.subjects).sort()) {
+			for (const queue of Object.keys(res.subjects[id].queues).sort()) chains.push(why(res, queue, id));
+		}
+		return window.twin.module.canonical({ chains, causes: causes(res) });
+	})()`)
+	pods := w.ours.Resources["pods"]
+	all := struct {
+		Chains [][]fold.Link `json:"chains"`
+		Causes []fold.Link   `json:"causes"`
+	}{Chains: [][]fold.Link{}, Causes: append([]fold.Link{}, pods.Causes()...)}
+	for _, id := range slices.Sorted(maps.Keys(pods.Subjects)) {
+		for _, queue := range slices.Sorted(maps.Keys(pods.Subjects[id].Queues)) {
+			all.Chains = append(all.Chains, pods.Why(queue, id))
+		}
+	}
+	var got, want any
+	ours, err := json.Marshal(all)
+	if err := errors.Join(err, json.Unmarshal(ours, &want), json.Unmarshal([]byte(theirs), &got)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("why, after record %d (-here +page):\n%.2000s", w.ours.Seq, diff)
+	}
 }
 
 func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
@@ -124,6 +162,7 @@ func TestThePageFoldsAnythingAsTheProgramDoes(t *testing.T) {
 			g := &generator{rand: rand.New(rand.NewPCG(seed, 0))}
 			for range 40 {
 				w.apply(t, g.records(50))
+				w.compareWhy(t)
 			}
 		})
 	}
