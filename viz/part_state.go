@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -44,8 +45,8 @@ func (p *part) fields() []fieldGroup {
 	if p.Station == probe.Ring {
 		groups = append(groups, ringFields(p.picture.Ring))
 	}
-	if shelf := p.picture.Shelves[string(p.Station)]; shelf != nil {
-		groups = append(groups, shelfFields(shelf))
+	for name, shelf := range p.shelves() {
+		groups = append(groups, shelfFields(name, shelf))
 	}
 	for _, each := range p.subjects() {
 		if p.Subject == "" || each.ID == p.Subject {
@@ -110,8 +111,19 @@ func ringFields(r fold.Ring) fieldGroup {
 	}}
 }
 
-func shelfFields(shelf *fold.Shelf) fieldGroup {
-	group := fieldGroup{"objects, the newest change last", []field{{"in all", fmt.Sprint(shelf.N)}}}
+// shelves yields the stores of the station, by name: several informers have one each.
+func (p *part) shelves() iter.Seq2[string, *fold.Shelf] {
+	return func(yield func(string, *fold.Shelf) bool) {
+		for _, name := range slices.Sorted(maps.Keys(p.picture.Shelves)) {
+			if strings.HasPrefix(name, string(p.Station)+"/") && !yield(name, p.picture.Shelves[name]) {
+				return
+			}
+		}
+	}
+}
+
+func shelfFields(name string, shelf *fold.Shelf) fieldGroup {
+	group := fieldGroup{name + ": objects, the newest change last", []field{{"in all", fmt.Sprint(shelf.N)}}}
 	for _, row := range shelf.Rows {
 		group.Fields = append(group.Fields, field{probe.ObjectKey(row.Key), fmt.Sprintf("%d %s", row.RV, row.Type)})
 	}
@@ -144,8 +156,8 @@ func (p *part) raw() map[string]any {
 	if p.Station == probe.Ring {
 		raw["ring"] = p.picture.Ring
 	}
-	if shelf := p.picture.Shelves[string(p.Station)]; shelf != nil {
-		raw["shelf"] = shelf
+	for name, shelf := range p.shelves() {
+		raw[name] = shelf
 	}
 	subjects := map[string]*fold.Subject{}
 	for _, each := range p.subjects() {

@@ -54,7 +54,9 @@ func (s *State) apply(r *probe.Record) {
 	res.station(string(info.Station)).note(moment, info, r)
 	switch info.Op {
 	case probe.Open:
-		res.Subjects[r.Subject] = newSubject(info.Opens, r.Seq)
+		opened := newSubject(info.Opens, r.Seq)
+		opened.Began = r.RV
+		res.Subjects[r.Subject] = opened
 	case probe.Close:
 		delete(res.Subjects, r.Subject)
 		res.endAllWaits(r.Subject)

@@ -54,8 +54,9 @@ type Moment struct {
 
 // Subject is one of several of a kind, such as watcher "w3", or someone who is simply there, such as "informer".
 type Subject struct {
-	Kind   string            `json:"kind"`   // what the opening point says: "watcher"; "" if it never opens
-	Opened uint64            `json:"opened"` // seq of the opening, 0 if that was not seen
+	Kind   string            `json:"kind"`         // what the opening point says: "watcher"; "" if it never opens
+	Opened uint64            `json:"opened"`       // seq of the opening, 0 if that was not seen
+	Began  uint64            `json:"began,string"` // RV of the opening: what a watcher was registered from
 	RV     uint64            `json:"rv,string"`
 	Vars   map[string]int64  `json:"vars"`
 	Texts  map[string]string `json:"texts"`  // the last text of each point that had one

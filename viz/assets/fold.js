@@ -58,8 +58,8 @@ function newMoment() {
   return { seq: 0, t: 0, point: "", subject: "", type: "", key: "", rv: "0", text: "" };
 }
 
-function newSubject(kind, opened) {
-  return { kind, opened, rv: "0", vars: {}, texts: {}, counts: {}, queues: {}, last: newMoment() };
+function newSubject(kind, opened, began = "0") {
+  return { kind, opened, began, rv: "0", vars: {}, texts: {}, counts: {}, queues: {}, last: newMoment() };
 }
 
 function queueOf(subject, name) {
@@ -197,7 +197,7 @@ function apply(infos, owners, ends, state, r) {
   const id = r.subject ?? "";
   switch (info.op) {
     case "open":
-      res.subjects[id] = newSubject(info.opens, r.seq);
+      res.subjects[id] = newSubject(info.opens, r.seq, r.rv);
       break;
     case "close":
       delete res.subjects[id];

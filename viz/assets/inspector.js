@@ -300,6 +300,7 @@ export function newInspector(stage) {
   const clear = () => place && load();
   const fresh = () => place && living.has(tab) && performance.now() - shownAt > 60 && load();
   stage.inspect = open;
+  stage.closeInspector = close;
   return {
     applied, landed, draw, resource: clear, jumped: fresh, escape: close,
     keys: [

@@ -64,7 +64,7 @@ export function newMotion(canvas, scene, infos, follow) {
     }
     const distance = Math.hypot(to[0] - begin[0], to[1] - begin[1]);
     if (distance < 1) return;
-    const ms = Math.min(longest, Math.max(shortest, distance / pace)) / (1 + level * 0.6);
+    const ms = look.slow ? 800 : Math.min(longest, Math.max(shortest, distance / pace)) / (1 + level * 0.6);
     chains.set(chainId, { x: to[0], y: to[1], free: t0 + ms, order });
     if (hops.length >= planned && !look.always) return;
     hops.push({
@@ -116,10 +116,11 @@ export function newMotion(canvas, scene, infos, follow) {
     const busy = hops.length + flashes.length > 0 || level === 3;
     if (!busy && !painted) return;
     painted = busy;
-    const scale = canvas.width / g.width;
+    const view = scene.view;
+    const scale = canvas.width / view.w;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, canvas.width, canvas.height);
-    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     if (level === 3) flow.draw(ctx, now, brush.colours, reduced());
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
     const one = reduced() ? drawStill : drawHop;
@@ -183,5 +184,5 @@ export function newMotion(canvas, scene, infos, follow) {
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();
-  return { records, draw, clear, restyle: brush.restyle, behind, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
+  return { records, draw, clear, restyle: brush.restyle, touch: () => (painted = true), behind, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
 }

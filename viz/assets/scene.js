@@ -18,9 +18,11 @@ export function newScene(geometry) {
   const scene = {
     geometry, root, texts, stations, queues,
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
+    view: { x: 0, y: 0, w: geometry.width, h: geometry.height }, // what of the stage is seen; zoom.js
+    unrolled: localStorage.getItem("ring") === "tape",
     marked: "",
     followed: () => false, // of a token, a row, a cell: is it what is followed?
-    slotSpot: (pos) => ringSpot(geometry, scene.ring, pos),
+    slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
     ring: { capacity: 0 },
     store: [],
     show: (state, resource) => show(scene, state, resource),
@@ -39,7 +41,7 @@ function show(scene, state, resource) {
   if (!res) return;
   const general = state.resources[""];
   showServer(scene, res, general);
-  showRing(scene, res.ring, state.t);
+  showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
   showWatchers(scene, res);
   showClient(scene, res);

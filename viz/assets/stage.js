@@ -31,6 +31,7 @@ import { newFind } from "./find.js";
 import { hash, isAnomaly, newFold, newState, sentence } from "./fold.js";
 import { newFollow } from "./follow.js";
 import { newHands } from "./hands.js";
+import { newHistory } from "./history.js";
 import { newInspector } from "./inspector.js";
 import { newHold } from "./hold.js";
 import { newKeys } from "./keys.js";
@@ -47,6 +48,7 @@ import { newTape, serverSource } from "./tape.js";
 import { newTelling } from "./telling.js";
 import { clockText, newTimeline } from "./timeline.js";
 import { newVisit } from "./visit.js";
+import { newZoom } from "./zoom.js";
 
 const modules = [
   newBanner,
@@ -60,6 +62,8 @@ const modules = [
   newFind,
   newPresenter,
   newSpoken,
+  newHistory,
+  newZoom, // before the inspector: a cell is not looked into, but at
   newInspector,
 ];
 

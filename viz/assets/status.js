@@ -32,7 +32,8 @@ export function newStatus(stage) {
     if (now - rated < period) return;
     rated = now;
     const { events, records } = stage.rates(now);
-    say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s, ${records} records/s`);
+    say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
+    put($("#rate"), "title", `${records} records/s`);
     const { level, every, forced } = motion.detail.at(events, now);
     const words = level === 2 ? `${levels[level].name} ● = ${every}` : `${levels[level].name} ${levels[level].words}`;
     say($("#level"), forced === null ? words : `${words}, fixed`);

@@ -28,6 +28,12 @@ export function newSteps(m) {
 
   const ours = (r) => agentOf(scene.lanes.watchers.get(r.subject)?.lane?.subject ?? { texts: {} }).includes("informer");
 
+  // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
+  function slideOff(r, now) {
+    const from = scene.slotSpot(scene.ring.start);
+    hop(now, `gone|${r.seq}`, [], from, [g.boxes.ring.X + 21, 236], { type: "ERROR" }, { colour: "anomaly", always: true, label: "410", slow: true, bend: "straight" });
+  }
+
   return {
     RequestReceived(r, now) {
       if (!/\b(POST|PUT|PATCH|DELETE)\b/.test(r.text ?? "")) return;
@@ -76,6 +82,7 @@ export function newSteps(m) {
     ResultReceived: (r, now) =>
       hop(now, id(r, r.subject), [], spotOf("watchers", r.subject, "result", 0), spotOf("watchers", r.subject, "result", 1), r, { bend: "straight" }),
     FrameWritten(r, now) {
+      if (r.type === "ERROR") slideOff(r, now);
       if (ours(r)) return; // drawn when the client has it: one token, one crossing
       const from = spotOf("watchers", r.subject, "result", 1);
       hop(now, id(r, r.subject), [], from, [g.width + 4, from[1]], r, { bend: "straight", fades: true });
@@ -148,7 +155,16 @@ export function newSteps(m) {
       hop(now, `forced|${r.seq}`, [], spotOf("watchers", r.subject, "input", 0), [g.width, spotOf("watchers", r.subject, "input", 0)[1]], { type: "ERROR" }, { colour: "anomaly", always: true, label: "closed", fades: true });
     },
     ReflectorBackoff: (r, now) => flash(now, "", r.subject === "cacher" ? a["etcd3-out"] : a.reflector, "anomaly", 40),
-    RingResize: (r, now) => flash(now, "", a.ring, "anomaly", 96),
+    RingResize(r, now) {
+      flash(now, "", a.ring, "anomaly", 96);
+      const before = scene.ring; // every event is seated anew: same position, another slot
+      if (!before.capacity || before.capacity === r.args?.[2]) return;
+      const after = { ...before, capacity: r.args[2] };
+      for (const cell of before.cells) {
+        hop(now, `seat|${cell.pos}`, [], scene.slotSpot(cell.pos, before), scene.slotSpot(cell.pos, after), cell, { bend: "straight", fresh: true, slow: true, always: true });
+      }
+    },
+    RequestAnswered: (r, now) => r.args?.[0] === 410 && slideOff(r, now),
     DispatchBlocked: (r, now) => flash(now, "", a.dispatch, "anomaly", 34),
     CacherNotReady: (r, now) => flash(now, "", a.incoming, "anomaly", 40),
     WatchChanError: (r, now) => flash(now, "", a.decode, "anomaly", 50),

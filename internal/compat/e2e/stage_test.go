@@ -30,7 +30,7 @@ const readInspector = `(() => {
 func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) inspected {
 	t.Helper()
 	var seen inspected
-	eventually(t, within(), func() (bool, string) {
+	eventually(t, endsWithin, func() (bool, string) {
 		seen = evaluate[inspected](t, p, readInspector)
 		return fits(seen), fmt.Sprintf("want %s, the inspector shows %.600s", what, fmt.Sprintf("%+v", seen))
 	})
@@ -54,6 +54,8 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the gutter counts", func(t *testing.T) { gutterCounts(t, p, v) })
 	t.Run("the past is of its time", func(t *testing.T) { pastIsOfItsTime(t, p) })
 	t.Run("the wire is bytes", func(t *testing.T) { wireIsBytes(t, p, v) })
+	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
+	t.Run("the zoom comes closer", func(t *testing.T) { zoomComesCloser(t, p) })
 	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
 }
@@ -107,7 +109,7 @@ func codeMoves(t *testing.T, p *page) {
 		}
 		files[got.File] = true
 		p.strike(t, ".")
-		eventually(t, within(), func() (bool, string) {
+		eventually(t, endsWithin, func() (bool, string) {
 			at := evaluate[int](t, p, "window.listwatch.player.cursor")
 			return at == r.Seq+1, fmt.Sprintf("at %d, want %d", at, r.Seq+1)
 		})
@@ -122,7 +124,7 @@ func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=ring] .title`)), chromedp.Click(chromedp.CSS("#tab-code")))
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
 	v.busy(t, 200)
-	eventually(t, within(), func() (bool, string) {
+	eventually(t, endsWithin, func() (bool, string) {
 		seen := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
 		want := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
 		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q", seen, want)
@@ -184,7 +186,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 	}
 	label := func(want string) {
 		t.Helper()
-		eventually(t, within(), func() (bool, string) {
+		eventually(t, endsWithin, func() (bool, string) {
 			text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
 			return strings.HasPrefix(text, want), fmt.Sprintf("the level says %q, want %q", text, want)
 		})
@@ -194,7 +196,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 		label(want)
 	}
 	p.strike(t, "l")
-	eventually(t, within(), func() (bool, string) {
+	eventually(t, endsWithin, func() (bool, string) {
 		text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
 		return text == "L0 every event", "the level says " + text
 	})
@@ -226,4 +228,76 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 			t.Errorf("level %d: drawn %+v, want all 3 evictions and at most %d others", level, got, most)
 		}
 	}
+}
+
+// ringIsReadable unrolls the ring and rolls it up again, and compares what is written at its hands with what it holds.
+func ringIsReadable(t *testing.T, p *page) {
+	type ring struct {
+		Start, End, Capacity int
+		Cells, Held          int
+		StartText, EndText   string
+		Unrolled             string
+		Spread               float64 // how far the cells reach from top to bottom
+	}
+	read := func() ring {
+		return evaluate[ring](t, p, `(() => {
+			const el = document.querySelector("[data-station=ring]");
+			const boxes = [...el.querySelectorAll(".cell")].map((c) => c.getBBox());
+			const text = (name) => el.querySelector('[data-text="' + name + '"]').textContent;
+			return {
+				Start: Number(el.dataset.start), End: Number(el.dataset.end), Capacity: Number(el.dataset.capacity), Cells: boxes.length,
+				Held: el.querySelectorAll(".cell.held").length, StartText: text("ring.start"), EndText: text("ring.end"), Unrolled: el.dataset.unrolled,
+				Spread: Math.max(...boxes.map((b) => b.y + b.height)) - Math.min(...boxes.map((b) => b.y)),
+			};
+		})()`)
+	}
+	for _, unrolled := range []string{"true", "false"} {
+		p.strike(t, "u")
+		eventually(t, endsWithin, func() (bool, string) {
+			r := read()
+			return r.Unrolled == unrolled && r.Spread < 40 == (unrolled == "true"), fmt.Sprintf("unrolled %s: %+v", unrolled, r)
+		})
+		r := read()
+		if r.Cells != min(r.Capacity, 128) || r.Held != min(r.End-r.Start, r.Cells) {
+			t.Errorf("%+v: want a cell for each place, and as many held as there are events", r)
+		}
+		if want := fmt.Sprintf("end %d %% %d = %d", r.End, r.Capacity, r.End%r.Capacity); r.EndText != want {
+			t.Errorf("the end says %q, want %q", r.EndText, want)
+		}
+	}
+	ticks := evaluate[string](t, p, `(() => {
+		const ring = window.listwatch.state.resources.pods.ring;
+		const served = Object.values(window.listwatch.state.resources.pods.subjects).filter((s) => s.kind === "watcher" && BigInt(s.began) + 1n >= BigInt(ring.oldest) && (ring.capacity <= 128 || BigInt(s.began) + 1n >= BigInt(ring.cells[0].rv)));
+		return document.querySelectorAll(".start-tick").length + " " + served.length;
+	})()`)
+	if a, b, _ := strings.Cut(ticks, " "); a != b {
+		t.Errorf("watchers' starts that are marked, and that lie in the ring: %s", ticks)
+	}
+}
+
+// zoomComesCloser goes from the whole path to a station, to one cell, and back; tokens move where the scenery is.
+func zoomComesCloser(t *testing.T, p *page) {
+	view := func() string {
+		return evaluate[string](t, p, `document.querySelector("#stage").dataset.zoom + " " + (Number(document.querySelector(".scenery").getAttribute("viewBox").split(" ")[2]) < 700)`)
+	}
+	until := func(want string) {
+		t.Helper()
+		eventually(t, endsWithin, func() (bool, string) { got := view(); return got == want, fmt.Sprintf("%s, want %s", got, want) })
+	}
+	evaluate[bool](t, p, `document.querySelector("[data-station=ring]").focus() ?? true`)
+	p.do(t, chromedp.KeyEvent("z"))
+	until("station true")
+	evaluate[bool](t, p, `(() => { const cells = document.querySelectorAll(".cell.held"); cells[cells.length - 1].dispatchEvent(new MouseEvent("click", { bubbles: true })); return true; })()`)
+	until("cell true")
+	card := evaluate[string](t, p, `document.querySelector("#cell").textContent`)
+	last := evaluate[string](t, p, `(() => { const ring = window.listwatch.state.resources.pods.ring; const pos = [...document.querySelectorAll(".cell.held")].at(-1).dataset.pos; const c = ring.cells.find((c) => c.pos === Number(pos)); return "position" + pos + "|resource version" + c.rv; })()`)
+	for want := range strings.SplitSeq(last, "|") {
+		if !strings.Contains(card, want) {
+			t.Errorf("the card of a cell says %q, want %q in it", card, want)
+		}
+	}
+	p.strike(t, "Escape")
+	until("station true")
+	p.strike(t, "Escape")
+	until("overview false")
 }

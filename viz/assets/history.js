@@ -1,0 +1,59 @@
+// The history: what happens to the ring that its picture alone does not say. Why it was given another size, who was told
+// 410, and whether it is drawn rolled up.
+
+import { put, say } from "./dom.js";
+
+const told = 8e9; // ns of the log's time that a note stays
+const looked = 600; // records that are looked through when another moment is on stage
+
+export function newHistory(stage) {
+  const { scene, player } = stage;
+  const note = document.querySelector("#ring-note");
+  const tray = document.querySelector("#ring-tray");
+  const roll = document.querySelector("#ring-roll");
+  let size = null; // {t, words} of the newest resize
+  let gone = null; // {t, words} of the newest 410
+
+  function look(list) {
+    for (const r of list) {
+      if (!stage.here(r)) continue;
+      if (r.point === "RingResize") size = { t: r.t, words: `now ${r.args?.[2]} places: ${r.text ?? ""}` };
+      const refused = (r.point === "RequestAnswered" && r.args?.[0] === 410) || (r.point === "FrameWritten" && r.type === "ERROR");
+      if (refused) gone = { t: r.t, words: `410 Expired: ${r.subject || "the client"} has to list again` };
+    }
+  }
+
+  const current = (each) => (each && stage.state.t >= each.t && stage.state.t - each.t < told ? each : null);
+
+  function shown() {
+    const [a, b] = [current(size), current(gone)];
+    const newest = a && b ? (a.t > b.t ? a : b) : (a ?? b);
+    say(note, newest?.words ?? "");
+    put(tray, "visibility", b ? "visible" : "hidden");
+  }
+
+  function jumped() {
+    size = gone = null;
+    look(player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1));
+  }
+
+  function turn() {
+    scene.unrolled = !scene.unrolled;
+    localStorage.setItem("ring", scene.unrolled ? "tape" : "ring");
+    put(roll, "aria-pressed", String(scene.unrolled));
+    stage.motion.clear();
+    stage.touch();
+  }
+
+  put(roll, "aria-pressed", String(scene.unrolled));
+  roll.addEventListener("click", (event) => {
+    event.stopPropagation();
+    turn();
+  });
+  roll.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    turn();
+  });
+  return { applied: look, jumped, shown, resource: () => (size = gone = null), keys: [[["u"], "unroll the ring, or roll it up", turn]] };
+}
