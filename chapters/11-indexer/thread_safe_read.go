@@ -10,8 +10,9 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Get
 func (c *ThreadSafeStore) Get(key string) (obj any, exists bool) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.shelf.get(key)
+	obj, exists = c.shelf.get(key)
+	c.mu.RUnlock() // not deferred: nothing above can panic, and no read is made more often than this one
+	return obj, exists
 }
 
 // List returns all objects in any order.
