@@ -135,7 +135,7 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		v.Mode = "held"
 	}
 	if take, ok := takes.Find(r.URL.Query().Get("take")); ok {
-		v.Take, v.Mode = take.Name, "replay"
+		v.Take, v.Mode, v.World = take.Name, "replay", false
 	}
 	if v.Figure = r.URL.Query().Has("figure"); v.Figure {
 		framed(w.Header())

@@ -76,7 +76,7 @@ export function newVisit(stage) {
     stage.source = null;
     stage.shown = { log: "", recording: name };
     stage.connection = ["live", ""];
-    $("#create-pod").parentElement.hidden = true;
+    document.querySelectorAll(".bar > .buttons").forEach((group) => (group.hidden = true));
     follow.clear();
   }
 
