@@ -111,6 +111,9 @@ func (s *site) startServer(t *testing.T) {
 	if err := server.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// The clients have noticed by now which of their connections broke: none will send a write over such a one, which cannot
+	// be tried again.
+	synctest.Wait()
 }
 
 // crashingFront passes requests on until it is told to refuse. requests are those that were passed on and have not ended.
