@@ -33,8 +33,8 @@ generate: ## write the generated files anew: templ pages, docs/MAP.md, docs/DIFF
 recordings: ## make the chapters' recordings anew: internal/takes/*.lw.gz
 	$(GO) test ./internal/takes -run TestMake -update
 
-screenshots: ## take the README's pictures from a recording, and those of all key moments, in every look, into ./screenshots
-	cd internal/compat && $(GO) test ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/screenshots
+screenshots: ## take the README's pictures from a recording, and those of all key moments, in every look, into ./.screenshots
+	cd internal/compat && $(GO) test ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
 
 cross: ## build cmd/viz for the systems attendees bring
 	@for p in $(PLATFORMS); do \
