@@ -40,6 +40,7 @@ function show(scene, state, resource) {
   put(document.body, "data-lost", state.lost);
   if (!res) return;
   const general = state.resources[""];
+  scene.now = state.t;
   showServer(scene, res, general);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
@@ -70,12 +71,13 @@ function showServer(scene, res, general) {
   scene.text("incoming.ready", up === 0 || last === "CacherNotReady" ? "not ready" : "ready");
   const dispatch = res.stations.dispatch;
   const n = dispatch?.vars.watchers;
-  scene.text("dispatch.to", n === undefined ? "" : n === 0 ? "to nobody" : `to ${n}`);
   const blocked = dispatch?.last.point === "DispatchBlocked";
   mark(scene.stations.get("dispatch"), "blocked", blocked);
-  const budget = blocked ? dispatch.vars.budget : 100;
-  scene.text("dispatch.budget", blocked ? `${budget} ms left` : "up to 100 ms");
-  put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, Math.max(0, budget))));
+  scene.text("dispatch.to", n === undefined ? "" : blocked ? `pass 2: ${dispatch.vars.blocked} full` : n === 0 ? "to nobody" : `pass 1: to ${n}`);
+  // The budget is spent by waiting: what is left of it is a matter of time.
+  const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
+  scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
+  put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
   const wire = res.stations.wire;
   scene.text("wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
 }

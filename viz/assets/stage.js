@@ -23,6 +23,7 @@
 // page and makes none that it could let templ write.
 
 import { newBanner } from "./banner.js";
+import { newCast } from "./cast.js";
 import { newControls } from "./controls.js";
 import { put } from "./dom.js";
 import { newFeed } from "./feed.js";
@@ -62,6 +63,7 @@ const modules = [
   newFind,
   newPresenter,
   newSpoken,
+  newCast,
   newHistory,
   newZoom, // before the inspector: a cell is not looked into, but at
   newInspector,

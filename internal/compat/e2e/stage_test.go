@@ -56,6 +56,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the wire is bytes", func(t *testing.T) { wireIsBytes(t, p, v) })
 	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
 	t.Run("the zoom comes closer", func(t *testing.T) { zoomComesCloser(t, p) })
+	t.Run("the cast tells how it spends its time", func(t *testing.T) { castTells(t, p) })
 	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
 }
@@ -300,4 +301,31 @@ func zoomComesCloser(t *testing.T, p *page) {
 	until("station true")
 	p.strike(t, "Escape")
 	until("overview false")
+}
+
+// castTells gives the page's module a dispatch of 700 ms of which 500 were spent before a full watcher.
+func castTells(t *testing.T, p *page) {
+	type role struct{ Busy, Held, Label string }
+	got := evaluate[[]role](t, p, `(async () => {
+		const { newCast } = await import("/viz/assets/cast.js");
+		const { stage } = window.listwatch;
+		const cast = newCast({ scene: { informer: "informer" }, infos: stage.infos, player: { mode: "live" }, here: () => true });
+		const el = document.querySelector("[data-role=dispatch]");
+		const seen = () => ({ Busy: el.dataset.busy, Held: el.dataset.held, Label: el.getAttribute("aria-label") });
+		const wait = { seq: 2, t: 100e6, point: "InputBlocked", kind: "room", subject: "w1", lane: "cacher.dispatchEvents", on: "input" };
+		cast.applied([{ point: "DispatchStarted", t: 1, args: [1] }, { point: "InputBlocked", subject: "w1", t: 100e6 }]);
+		cast.shown({ waits: { "InputBlocked w1": [wait] } }, { t: 500e6 });
+		const during = seen();
+		cast.applied([{ point: "InputSent", subject: "w1", t: 600e6, args: [1, 10] }, { point: "DispatchFinished", t: 700e6 }]);
+		cast.shown({ waits: {} }, { t: 1000e6 });
+		const after = seen();
+		cast.shown({ waits: {} }, { t: 3000e6 });
+		return [during, after, seen()];
+	})()`)
+	want := []role{{"0.100", "0.400", "cacher.dispatchEvents waits for room, for 400 ms at input of w1."}, {"0.200", "0.500", "cacher.dispatchEvents has nothing to do."}, {"0.000", "0.000", "cacher.dispatchEvents has nothing to do."}}
+	for i, w := range want {
+		if got[i].Busy != w.Busy || got[i].Held != w.Held || !strings.HasPrefix(got[i].Label, w.Label) {
+			t.Errorf("moment %d: got %+v, want %+v", i, got[i], w)
+		}
+	}
 }
