@@ -32,9 +32,9 @@ func (s *server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 		line := r.Method + " " + r.URL.RequestURI()
 		s.probe.Text(probe.RequestReceived, line, "", 0)
 		watching := isWatch(to, r)
-		count := s.metrics.begin(s.clock, to, r, watching)
+		request := s.metrics.begin(s.clock, to, r, watching)
 		// Deferred, because cutting a connection is done by a panic.
-		defer s.answered(recorder, line, count)
+		defer s.answered(recorder, line, request)
 		if watching {
 			s.recovering(recorder, r, handler)
 		} else {
@@ -43,8 +43,8 @@ func (s *server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 	}
 }
 
-func (s *server) answered(recorder *statusRecorder, line string, count func(code int)) {
-	count(recorder.status)
+func (s *server) answered(recorder *statusRecorder, line string, request *counted) {
+	request.end(recorder.status, recorder.written)
 	s.probe.Text(probe.RequestAnswered, line, "", 0, recorder.status)
 }
 
@@ -196,10 +196,11 @@ func (d *deadline) run(ctx context.Context) {
 	}
 }
 
-// statusRecorder remembers the status of an answer.
+// statusRecorder remembers the status and the size of an answer.
 type statusRecorder struct {
 	http.ResponseWriter
-	status int // 0 until the header is written
+	status  int   // 0 until the header is written
+	written int64 // bytes
 }
 
 // WriteHeader remembers code.
@@ -215,7 +216,9 @@ func (r *statusRecorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	return r.ResponseWriter.Write(p)
+	n, err := r.ResponseWriter.Write(p)
+	r.written += int64(n)
+	return n, err
 }
 
 // Hijack hands the connection over to a websocket, which answers for itself.

@@ -13,10 +13,13 @@ import (
 // metrics counts requests under upstream's names.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
+// Differs: requests in flight are counted as of now; upstream shows the most there were within the last second.
 type metrics struct {
 	registry      *prometheus.Registry
 	requests      *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
+	inflight      *prometheus.GaugeVec
+	sizes         *prometheus.HistogramVec
 	longRunning   *prometheus.GaugeVec
 	watchEvents   *prometheus.CounterVec
 	watchSizes    *prometheus.HistogramVec
@@ -38,6 +41,15 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 			Help:    "Time from request to answer, watches excepted.",
 			Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60},
 		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "dry_run"}),
+		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "apiserver_current_inflight_requests",
+			Help: "Requests being served, watches excepted.",
+		}, []string{"request_kind"}),
+		sizes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "apiserver_response_sizes",
+			Help:    "Size of the answers to reads, in bytes as sent, watches excepted.",
+			Buckets: prometheus.ExponentialBuckets(1000, 10, 7),
+		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}),
 		longRunning: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "apiserver_longrunning_requests",
 			Help: "Watches being served.",
@@ -57,7 +69,10 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 			Buckets: []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60},
 		}, []string{"group", "version", "resource", "scope"}),
 	}
-	registry.MustRegister(m.requests, m.durations, m.longRunning, m.watchEvents, m.watchSizes, m.watchListTime)
+	for _, kind := range []string{"readOnly", "mutating"} {
+		m.inflight.WithLabelValues(kind) // shown from the start
+	}
+	registry.MustRegister(m.requests, m.durations, m.inflight, m.sizes, m.longRunning, m.watchEvents, m.watchSizes, m.watchListTime)
 	return m
 }
 
@@ -88,25 +103,56 @@ func scopeOf(s *scope, r *http.Request, verb string) string {
 	}
 }
 
-// begin counts a request in. The function it returns counts it out.
-func (m *metrics) begin(clock clock.PassiveClock, to route, r *http.Request, watching bool) func(code int) {
+// counted is a request that was counted in and has yet to be counted out.
+type counted struct {
+	metrics  *metrics
+	clock    clock.PassiveClock
+	labels   []string
+	started  time.Time
+	watching bool
+	reading  bool // of an object or a list
+	kind     string
+}
+
+// begin counts a request in.
+func (m *metrics) begin(clock clock.PassiveClock, to route, r *http.Request, watching bool) *counted {
 	verb := to.verb
 	if watching {
 		verb = "watch"
 	}
-	labels := requestLabels(to.scope, r, verb)
-	started := clock.Now()
+	c := &counted{
+		metrics: m, clock: clock, labels: requestLabels(to.scope, r, verb), started: clock.Now(), watching: watching,
+		reading: verb == "get" || verb == "list", kind: requestKind(r),
+	}
 	if watching {
-		m.longRunning.WithLabelValues(labels...).Inc()
+		m.longRunning.WithLabelValues(c.labels...).Inc()
+	} else {
+		m.inflight.WithLabelValues(c.kind).Inc()
 	}
-	return func(code int) {
-		if watching {
-			m.longRunning.WithLabelValues(labels...).Dec()
-		} else {
-			m.durations.WithLabelValues(append(labels, "")...).Observe(clock.Since(started).Seconds())
-		}
-		m.requests.WithLabelValues(append(labels, strconv.Itoa(code), "")...).Inc()
+	return c
+}
+
+// end counts the request out, with the code and the size of its answer.
+func (c *counted) end(code int, size int64) {
+	m := c.metrics
+	if c.watching {
+		m.longRunning.WithLabelValues(c.labels...).Dec()
+	} else {
+		m.inflight.WithLabelValues(c.kind).Dec()
+		m.durations.WithLabelValues(append(c.labels, "")...).Observe(c.clock.Since(c.started).Seconds())
 	}
+	if c.reading {
+		m.sizes.WithLabelValues(c.labels...).Observe(float64(size))
+	}
+	m.requests.WithLabelValues(append(c.labels, strconv.Itoa(code), "")...).Inc()
+}
+
+// requestKind says which of upstream's two limits a request would count against.
+func requestKind(r *http.Request) string {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return "readOnly"
+	}
+	return "mutating"
 }
 
 // upstreamVerbs are the verbs as the metrics call them.

@@ -33,30 +33,34 @@ type watchEncoder struct {
 	// Owned by Encode.
 	options    *metav1.TableOptions
 	frame      bytes.Buffer
+	eventType  watch.EventType // of the event that is being encoded
+	to         countingWriter
+	encode     func(runtime.Object, io.Writer) error // doEncode, bound once and not for each event
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
 }
 
 func newWatchEncoder(ctx context.Context, s *scope, media mediaType, options *metav1.TableOptions) *watchEncoder {
-	return &watchEncoder{ctx: ctx, scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
+	e := &watchEncoder{ctx: ctx, scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
+	e.encode = e.doEncode
+	return e
 }
 
 // Encode writes the frame of one event in a single Write, and returns its length.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).Encode
 func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
-	counter := &countingWriter{w: w}
-	encode := func(obj runtime.Object, w io.Writer) error { return e.doEncode(event.Type, obj, w) }
+	e.eventType, e.to = event.Type, countingWriter{w: w}
 	var err error
 	if cacheable, ok := event.Object.(runtime.CacheableObject); ok {
-		err = cacheable.CacheEncode(e.identifierOf(event.Type), encode, counter)
+		err = cacheable.CacheEncode(e.identifierOf(event.Type), e.encode, &e.to)
 	} else {
-		err = encode(event.Object, counter)
+		err = e.encode(event.Object, &e.to)
 	}
 	e.dropHeaders(event.Object)
-	return counter.n, err
+	return e.to.n, err
 }
 
-func (e *watchEncoder) doEncode(eventType watch.EventType, obj runtime.Object, w io.Writer) error {
+func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
 	out, err := doTransformObject(e.ctx, obj, e.options, e.media.convert, e.scope)
 	if err == nil {
 		out, err = withKind(out)
@@ -65,7 +69,7 @@ func (e *watchEncoder) doEncode(eventType watch.EventType, obj runtime.Object, w
 		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
 	}
 	e.frame.Reset()
-	fmt.Fprintf(&e.frame, `{"type":%q,"object":`, eventType)
+	fmt.Fprintf(&e.frame, `{"type":%q,"object":`, e.eventType)
 	if err := e.media.encoder.Encode(out, &e.frame); err != nil {
 		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
 	}

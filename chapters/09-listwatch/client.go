@@ -29,12 +29,13 @@ type Config struct {
 	Burst     int     // requests at once; 0: ten
 	Clock     clock.WithTicker
 	Probe     *probe.Probe
+	Metrics   *Metrics // nil: nothing is counted
 }
 
 // RESTClient makes requests for core/v1 objects in JSON. It may be used from any goroutine.
 //
 // Upstream: k8s.io/client-go/rest/client.go: RESTClient
-// Differs: one API group; JSON only, and not compressed; no metrics, no warnings, no per-URL backoff.
+// Differs: one API group; JSON only, and not compressed; no warnings, no per-URL backoff.
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
 	base      url.URL // its path ends in /api/v1
@@ -43,6 +44,7 @@ type RESTClient struct {
 	limiter   *tokenBucket // nil: no limit
 	clock     clock.WithTicker
 	probe     *probe.Probe
+	metrics   *Metrics // nil: nothing is counted
 }
 
 // NewRESTClient returns a client.
@@ -55,6 +57,7 @@ func NewRESTClient(config Config) *RESTClient {
 		userAgent: config.UserAgent,
 		clock:     config.Clock,
 		probe:     config.Probe,
+		metrics:   config.Metrics,
 	}
 	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + apiPath
 	if c.http == nil {

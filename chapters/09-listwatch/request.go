@@ -158,7 +158,14 @@ func (r *Request) Do(ctx context.Context) Result {
 	if r.err != nil {
 		return Result{err: r.err}
 	}
-	retry := &withRetry{client: r.client, isRetryable: never}
+	start := r.client.clock.Now()
+	result := r.do(ctx)
+	r.client.metrics.finished(r, r.client.clock.Since(start), result)
+	return result
+}
+
+func (r *Request) do(ctx context.Context) Result {
+	retry := &withRetry{request: r, client: r.client, isRetryable: never}
 	if r.verb == http.MethodGet {
 		retry.isRetryable = isBroken
 	}
@@ -187,7 +194,7 @@ func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	retry := &withRetry{client: r.client, isRetryable: isStreamEnd}
+	retry := &withRetry{request: r, client: r.client, isRetryable: isStreamEnd}
 	for {
 		if err := retry.before(ctx, false); err != nil {
 			return nil, err
@@ -248,5 +255,7 @@ func (r *Request) send(ctx context.Context) (*http.Response, error) {
 	if r.client.userAgent != "" {
 		request.Header.Set("User-Agent", r.client.userAgent)
 	}
-	return r.client.http.Do(request)
+	response, err := r.client.http.Do(request)
+	r.client.metrics.attempted(r, response, err)
+	return response, err
 }

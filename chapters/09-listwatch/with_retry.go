@@ -27,6 +27,7 @@ const (
 // Upstream: k8s.io/client-go/rest/with_retry.go: WithRetry
 // Differs: the last error is returned as it is, without the one of the attempt before.
 type withRetry struct {
+	request     *Request // for the metrics
 	client      *RESTClient
 	isRetryable func(error) bool // of errors without an answer
 
@@ -44,14 +45,25 @@ func (w *withRetry) before(ctx context.Context, throttled bool) error {
 		}
 		throttled = true
 	}
-	if throttled && w.client.limiter != nil {
-		return w.client.limiter.Wait(ctx)
+	if !throttled || w.client.limiter == nil {
+		return ctx.Err()
 	}
-	return ctx.Err()
+	start := w.client.clock.Now()
+	err := w.client.limiter.Wait(ctx)
+	w.client.metrics.waited(w.request, w.client.clock.Since(start))
+	return err
 }
 
 // again reports whether to make another attempt, given the answer or the error of the last.
 func (w *withRetry) again(response *http.Response, err error) bool {
+	repeat := w.decide(response, err)
+	if repeat {
+		w.client.metrics.repeated(w.request, response, err)
+	}
+	return repeat
+}
+
+func (w *withRetry) decide(response *http.Response, err error) bool {
 	if w.attempts > maxRetries {
 		return false
 	}

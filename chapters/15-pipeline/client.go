@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -31,8 +32,9 @@ type ClientConfig struct {
 	Base         *url.URL     // where the server half is served
 	HTTP         *http.Client // its idle connections are closed when Run ends; nil: http.DefaultClient
 	Clock        clock.WithTicker
-	Probe        *probe.Probe // nil: off
-	FIFO         string       // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
+	Probe        *probe.Probe         // nil: off
+	Registry     *prometheus.Registry // where what the clients count is shown; nil: nowhere
+	FIFO         string               // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
 	UseWatchList bool
 	Controllers  bool // run the toy scheduler and the toy kubelets
 	Demo         bool // make traffic
@@ -67,9 +69,13 @@ func NewClient(config ClientConfig) (*Client, error) {
 	wire := listwatch.NewWireTap()
 	lines := newLines()
 	config.HTTP = lines.over(wire.Tap(config.HTTP))
+	var metrics *listwatch.Metrics
+	if config.Registry != nil {
+		metrics = listwatch.NewMetrics(config.Registry)
+	}
 	newClient := func(name string, p *probe.Probe) *listwatch.RESTClient {
 		return listwatch.NewRESTClient(listwatch.Config{
-			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p,
+			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p, Metrics: metrics,
 			QPS: -1, // one process, loopback: there is nobody to be protected from us
 		})
 	}

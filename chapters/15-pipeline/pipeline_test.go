@@ -69,6 +69,7 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	clientConfig.Registry = server.Registry()
 	client, err := NewClient(clientConfig)
 	if err != nil {
 		t.Fatal(err)

@@ -192,6 +192,9 @@ func (s *Server) Compact(ctx context.Context) (rev int64, err error) {
 // Handler returns the Kubernetes API, /metrics and the health endpoints.
 func (s *Server) Handler() http.Handler { return s.handler }
 
+// Registry returns what is shown at /metrics. Others of the same process may add to it.
+func (s *Server) Registry() *prometheus.Registry { return s.registry }
+
 // Run keeps the caches filled until ctx is done, and returns when all their goroutines have ended. It is called once.
 func (s *Server) Run(ctx context.Context) {
 	var group routine.Group

@@ -146,7 +146,7 @@ func newPipeline(o *options, client etcd3.Client, clocks *clocks, p *probe.Probe
 	}
 	clientHalf, err := pipeline.NewClient(pipeline.ClientConfig{
 		Base: base, HTTP: newHTTPClient(), Clock: clocks.world, Probe: p, FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
-		Controllers: o.controllers, Demo: o.demo,
+		Controllers: o.controllers, Demo: o.demo, Registry: server.Registry(),
 	})
 	if err != nil {
 		return nil, err
