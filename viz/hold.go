@@ -19,7 +19,7 @@ type holdCommand struct {
 	// Do is one of
 	//
 	//	hold     the world; or, with a station, close the gate there
-	//	release  the world; or, with a station, open the gate there
+	//	release  the world, or, if it is not held, every gate; or, with a station, open the gate there
 	//	step     let those held pass one point each: all, those of a station, or those with an object or version
 	//	leave    say how long what is held may stay so with no page open
 	Do string `json:"do"`

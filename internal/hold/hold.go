@@ -92,12 +92,18 @@ func (w *World) HoldAt(s probe.Selector, unattended time.Duration) {
 	w.config.Gate.Close(s)
 }
 
-// Release lets everybody go, and the clock be what it was.
+// Release lets the world go, and the clock be what it was. Gates that were closed at single stations stay closed: what
+// they do to the running world is what they were closed for. If the world is not held, Release opens them.
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.attendLocked(0)
-	w.releaseLocked()
+	w.seen = w.config.Wall.Now()
+	if !w.held {
+		w.config.Gate.Release()
+		return
+	}
+	w.config.Gate.Unhold()
+	w.runOnLocked()
 }
 
 // ReleaseAt opens the gate for a station or one subject there, also while the world is held.
@@ -109,12 +115,11 @@ func (w *World) ReleaseAt(s probe.Selector) {
 	w.config.Gate.Open(s)
 }
 
-// releaseLocked expects mu.
-func (w *World) releaseLocked() {
+// runOnLocked is to be called when the gate is open again: the clock last, so that whoever was held has lost no time. It
+// expects mu.
+func (w *World) runOnLocked() {
 	w.held, w.running = false, false
-	w.changes.Add(1)
-	w.config.Gate.Release()
-	w.setClockLocked() // the clock last: whoever was held has until now lost no time
+	w.setClockLocked()
 }
 
 // Step lets those whom hop selects pass one point each, and returns how many that were.
@@ -223,7 +228,7 @@ func (w *World) end() {
 	defer w.mu.Unlock()
 	w.ended = true
 	w.config.Gate.End()
-	w.releaseLocked()
+	w.runOnLocked()
 }
 
 // look lets go if nobody is there who could.
@@ -247,7 +252,8 @@ func (w *World) forsaken() string {
 		what = "what was held at single stations"
 	}
 	w.letGo = fmt.Sprintf("%s was let go: no page was open for %s, and %d goroutines stood", what, alone.Round(time.Second), len(state.Held))
-	w.releaseLocked()
+	w.config.Gate.Release()
+	w.runOnLocked()
 	return w.letGo
 }
 

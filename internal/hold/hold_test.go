@@ -234,6 +234,25 @@ func TestTheWatchdogOpensForgottenGates(t *testing.T) {
 	})
 }
 
+func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.HoldAt(probe.Selector{Station: probe.Watcher}, 0)
+		f.Hold(0)
+		f.Release()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if s := f.Status(); s.Held || len(s.Gates) != 1 || len(s.Waiting) != 1 {
+			t.Errorf("the world was let go: %+v", s)
+		}
+		f.Release()
+		synctest.Wait()
+		if s := f.Status(); !s.Usual() || len(s.Waiting) != 0 {
+			t.Errorf("the gates were opened: %+v", s)
+		}
+	})
+}
+
 func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)

@@ -91,6 +91,14 @@ func (g *Gate) Hold() {
 	g.changedLocked()
 }
 
+// Unhold lets the world go. Where the gate was closed on its own it stays so.
+func (g *Gate) Unhold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.world, g.opened = false, nil
+	g.changedLocked()
+}
+
 // Release opens the gate for everybody.
 func (g *Gate) Release() {
 	g.mu.Lock()

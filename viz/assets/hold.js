@@ -79,8 +79,9 @@ export function newHold(stage) {
   }
 
   function showBar() {
-    const word = closed() ? "Let go" : "Hold";
+    const word = status.held || !closed() ? (closed() ? "Let go" : "Hold") : "Open gates";
     say($("#hold"), word);
+    say($("#let-go"), closed() ? word : "Let go");
     put($("#hold"), "aria-pressed", String(closed()));
     const { paused, speed } = status.clock;
     say($("#world-clock"), paused ? "❄ 0×" : times(speed));
@@ -147,6 +148,14 @@ export function newHold(stage) {
     return tr;
   }
 
+  // begin asks once: the feed says nothing of a world that is as usual. What has been heard meanwhile is newer.
+  async function begin() {
+    const asked = performance.now();
+    const response = await fetch("/viz/hold", { cache: "no-store" }).catch(() => null);
+    const answer = response?.ok ? await response.json() : null;
+    if (answer && heard < asked) show(answer);
+  }
+
   // draw lets the times go by between two words of the program.
   function draw(now) {
     if (!status || panel.hidden) return;
@@ -210,7 +219,7 @@ export function newHold(stage) {
   document.addEventListener("visibilitychange", () => !going && document.hidden && leave(hidden));
 
   return {
-    begin: () => fetch("/viz/hold", { cache: "no-store" }).then((response) => response.json()).then(show).catch(() => {}),
+    begin,
     world: show,
     draw,
     followed: () => status && showHeld(),
