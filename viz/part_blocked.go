@@ -128,7 +128,7 @@ func (p *part) linkOf(each fold.Link) link {
 		l.Sends = fmt.Sprintf("%s has waited there for %s. ", orSomebody(strings.Fields(each.Sender.Lane)), p.since(each.Sender))
 	}
 	if each.Taker != nil {
-		l.Takes = fmt.Sprintf("%s takes nothing: it has waited for %s %s", orSomebody(l.Takers), waitTexts[each.Taker.Kind], p.since(each.Taker))
+		l.Takes = fmt.Sprintf("%[1]s takes nothing: for %[3]s it has waited for %[2]s", orSomebody(l.Takers), waitTexts[each.Taker.Kind], p.since(each.Taker))
 	}
 	return l
 }
@@ -161,10 +161,10 @@ func (p *part) end(last *link) string {
 // since says how long somebody has waited, on the log's clock.
 func (p *part) since(w *fold.Wait) string {
 	d := time.Duration(p.t - w.T)
-	if d < time.Second {
-		return d.Round(10 * time.Microsecond).String()
+	if d < 10*time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
-	return d.Round(10 * time.Millisecond).String()
+	return fmt.Sprintf("%d s", int(d.Seconds()))
 }
 
 func orSomebody(names []string) string {

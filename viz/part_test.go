@@ -114,7 +114,7 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 	page := leaf(t, ui, "incoming/blocked")
 	for _, want := range []string{
 		"cacher.startCaching has waited there for", "Everybody waits for the client of w1: handlers.WatchServer has been writing to it for",
-		"cacher.dispatchEvents takes nothing: it has waited for room at the next one", `data-place="watcher" data-queue-name="result" data-subject="w1"`,
+		"cacher.dispatchEvents takes nothing: for ", "it has waited for room at the next one", `data-place="watcher" data-queue-name="result" data-subject="w1"`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("behind a client that does not read, %q is not told: %s", want, page)

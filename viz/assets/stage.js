@@ -23,7 +23,11 @@
 // page and makes none that it could let templ write.
 
 import { newBanner } from "./banner.js";
+<<<<<<< HEAD
 import { newCast } from "./cast.js";
+=======
+import { newBlocked } from "./blocked.js";
+>>>>>>> bad092e (Show who is held up on the stage, and the one that everybody waits for; prove in a browser that the page's chains are ours)
 import { newControls } from "./controls.js";
 import { put } from "./dom.js";
 import { newFeed } from "./feed.js";
@@ -67,6 +71,7 @@ const modules = [
   newHistory,
   newZoom, // before the inspector: a cell is not looked into, but at
   newInspector,
+  newBlocked,
 ];
 
 const showPeriods = [0, 100, 125]; // ms between two drawings of the scene, by how much is going on
