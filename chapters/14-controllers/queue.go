@@ -59,13 +59,14 @@ func (q *Queue) Add(key string) {
 
 // addLocked expects q.mu. It is the whole of Add and the second half of Done.
 func (q *Queue) addLocked(key string) {
-	known := q.dirty.Has(key)
-	q.dirty.Insert(key)
-	// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the two
-	// would act on one object at once; so its Done queues it.
-	if !known && !q.processing.Has(key) {
-		q.queue = append(q.queue, key)
-		q.cond.Signal()
+	if !q.dirty.Has(key) {
+		q.dirty.Insert(key)
+		// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the two
+		// would act on one object at once; so its Done queues it.
+		if !q.processing.Has(key) {
+			q.queue = append(q.queue, key)
+			q.cond.Signal()
+		}
 	}
 	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
 }
