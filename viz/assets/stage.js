@@ -23,11 +23,8 @@
 // page and makes none that it could let templ write.
 
 import { newBanner } from "./banner.js";
-<<<<<<< HEAD
 import { newCast } from "./cast.js";
-=======
 import { newBlocked } from "./blocked.js";
->>>>>>> bad092e (Show who is held up on the stage, and the one that everybody waits for; prove in a browser that the page's chains are ours)
 import { newControls } from "./controls.js";
 import { put } from "./dom.js";
 import { newFeed } from "./feed.js";
