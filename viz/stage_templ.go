@@ -487,7 +487,7 @@ func zoomed() templ.Component {
 			templ_7745c5c3_Var16 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<button type=\"button\" id=\"zoom-out\" title=\"Back to the whole path (Esc)\" hidden>Whole path</button><section id=\"cell\" aria-label=\"One cell\" aria-live=\"polite\" hidden><header><h3></h3><button type=\"button\" class=\"close quiet\" aria-label=\"Close\">✕</button></header><dl></dl><div class=\"buttons\"><button type=\"button\" class=\"follow\">Follow it</button> <button type=\"button\" class=\"since\">Go to where it was reported</button></div></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<button type=\"button\" id=\"zoom-out\" title=\"Back to the whole path (Esc)\" hidden>Whole path</button><section id=\"cell\" aria-label=\"One cell\" hidden><header><h3></h3><button type=\"button\" class=\"close quiet\" aria-label=\"Close\">✕</button></header><dl></dl><div class=\"buttons\"><button type=\"button\" class=\"follow\">Follow it</button> <button type=\"button\" class=\"since\">Go to where it was reported</button></div></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

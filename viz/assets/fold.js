@@ -30,6 +30,20 @@ function adopt(state) {
   }
 }
 
+// complete gives a picture that an earlier version of the program wrote down what it did not know of: zero, as Go has it.
+export function complete(state) {
+  for (const [name, written] of Object.entries(state.resources)) {
+    const res = Object.assign(resourceOf(newState(), name), written);
+    res.ring = Object.assign(resourceOf(newState(), name).ring, written.ring);
+    state.resources[name] = res;
+    for (const [id, subject] of Object.entries(res.subjects)) {
+      res.subjects[id] = Object.assign(newSubject("", 0), subject);
+      for (const [queue, q] of Object.entries(subject.queues ?? {})) res.subjects[id].queues[queue] = Object.assign(queueOf({ queues: {} }, queue), q);
+    }
+  }
+  return state;
+}
+
 function resourceOf(state, name) {
   return (state.resources[name] ??= {
     stations: {},

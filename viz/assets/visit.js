@@ -1,7 +1,7 @@
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
 import { put } from "./dom.js";
-import { newState } from "./fold.js";
+import { complete, newState } from "./fold.js";
 import { linkTo, misfit, readLink, readRecording } from "./recording.js";
 import { newTape } from "./tape.js";
 
@@ -83,7 +83,7 @@ export function newVisit(stage) {
   // lay puts the records of a recording where those of the program were, with a picture every now and then.
   function lay({ header, records }) {
     const tape = newTape(fold, null);
-    const state = header.keyframe ?? newState();
+    const state = header.keyframe ? complete(header.keyframe) : newState();
     if (!header.keyframe && records[0].seq > 1) state.seq = records[0].seq - 1;
     player.oldest = state.seq;
     tape.put(records);

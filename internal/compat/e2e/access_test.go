@@ -207,7 +207,7 @@ func (p *page) presents(t *testing.T) {
 		return [...document.querySelectorAll(".bar *, .sentence *, .time *, .scenery text")]
 			.filter((el) => el.checkVisibility({ checkVisibilityCSS: true }) && [...el.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim()))
 			.filter((el) => parseFloat(getComputedStyle(el).fontSize) * (el.ownerSVGElement ? scale : 1) < 17.95)
-			.map((el) => el.textContent.slice(0, 30) + " " + getComputedStyle(el).fontSize);
+			.map((el) => el.textContent.slice(0, 30) + " " + parseFloat(getComputedStyle(el).fontSize) * (el.ownerSVGElement ? scale : 1) + " " + document.querySelector("#stage").dataset.zoom);
 	})()`)
 	if len(small) > 0 {
 		t.Errorf("smaller than 18 px: %q", small)

@@ -161,3 +161,9 @@ func colorScheme(name string) chromedp.Action[chromedp.Void] {
 		return chromedp.Void{}, err
 	}
 }
+
+// navigate leaves for another address.
+func (p *page) navigate(t *testing.T, url string) {
+	t.Helper()
+	p.do(t, chromedp.Navigate(url))
+}

@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
+	"listwatch/internal/takes"
+)
+
+// samePictures seeks to twenty moments of what the page replays, and compares with our own fold.
+func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Record) {
+	t.Helper()
+	last := records[len(records)-1].Seq
+	eventually(t, endsWithin, func() (bool, string) {
+		m := p.moment(t)
+		return m.Mode == "replay" && m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
+	})
+	random := rand.New(rand.NewPCG(9, 10))
+	for range 20 {
+		cursor := random.IntN(len(records)) + 1
+		state := start.Clone()
+		state.Apply(records[:cursor])
+		if got, want := p.seek(t, int(state.Seq)), fmt.Sprint(state.Seq, " ", state.Hash()); got != want {
+			t.Fatalf("after %d records: the page shows %s, want %s", cursor, got, want)
+		}
+	}
+}
+
+func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.url)
+	for _, take := range takes.All {
+		start, records, err := take.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.navigate(t, v.url+"/?take="+take.Name)
+		p.samePictures(t, start, records)
+	}
+}
+
+// TestAnOldRecordingReplaysAndIsSaidToBeOld shows what an earlier version of the program recorded.
+func TestAnOldRecordingReplaysAndIsSaidToBeOld(t *testing.T) {
+	const name = "../../takes/testdata/old.lw.gz"
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, records, err := recording.Read(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := startViz(t, "-replay", name)
+	openPage(t, v.url).samePictures(t, fold.New(), records)
+	if said := v.stderr.String(); !strings.Contains(said, "another version") {
+		t.Errorf("the program says %q, want that the recording is old", said)
+	}
+}
