@@ -164,6 +164,7 @@ func (r *Request) Do(ctx context.Context) Result {
 	return result
 }
 
+// do is Do without being measured.
 func (r *Request) do(ctx context.Context) Result {
 	retry := &withRetry{request: r, client: r.client, isRetryable: never}
 	if r.verb == http.MethodGet {

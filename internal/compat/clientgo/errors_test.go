@@ -117,6 +117,7 @@ type history struct {
 	viz   *program.Viz
 	old   string // a resource version that is gone from the ring, and compacted in etcd
 	token string // of a list at such a version
+	lost  string // a resource version after which an event was deleted that nobody can read
 }
 
 func newHistory(t *testing.T) *history {
@@ -135,7 +136,9 @@ func newHistory(t *testing.T) *history {
 	// A garbled event: events are not cached, so that it does harm to nobody but those who ask for it.
 	put := must(etcd.Client.Put(t.Context(), "/registry/events/broken/e", "garbage"))
 	must(etcd.Client.Compact(t.Context(), put.Header.Revision))
-	return &history{viz: v, old: page.ResourceVersion, token: url.QueryEscape(page.Continue)}
+	lost := must(etcd.Client.Put(t.Context(), "/registry/events/lost/e", "garbage"))
+	must(etcd.Client.Delete(t.Context(), "/registry/events/lost/e"))
+	return &history{viz: v, old: page.ResourceVersion, token: url.QueryEscape(page.Continue), lost: fmt.Sprint(lost.Header.Revision)}
 }
 
 // TestErrorsBeforeTheFirstByte is the vocabulary of errors as a client meets it in a response.
@@ -224,10 +227,12 @@ func TestErrorsInAStream(t *testing.T) {
 		path string
 		want failure
 	}{
-		"the ring has forgotten":        {mapsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410, reason: metav1.StatusReasonExpired, message: "too old resource version"}},
-		"etcd has forgotten":            {eventsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410, reason: metav1.StatusReasonExpired}},
-		"the future, with the state":    {mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999", failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
-		"an object that is not to read": {"/api/v1/namespaces/broken/events?watch=1", failure{code: 500, reason: metav1.StatusReasonInternalError}},
+		"the ring has forgotten":               {mapsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410, reason: metav1.StatusReasonExpired, message: "too old resource version"}},
+		"etcd has forgotten":                   {eventsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410, reason: metav1.StatusReasonExpired}},
+		"the future, with the state":           {mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999", failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
+		"the future of what is uncached":       {eventsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999", failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
+		"a deleted object that is not to read": {"/api/v1/namespaces/lost/events?watch=1&resourceVersion=" + h.lost, failure{code: 500, reason: metav1.StatusReasonStoreReadError, message: "saw a DELETED event, but object data is corrupt"}},
+		"an object that is not to read":        {"/api/v1/namespaces/broken/events?watch=1", failure{code: 500, reason: metav1.StatusReasonInternalError}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
