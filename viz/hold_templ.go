@@ -117,12 +117,12 @@ func holdPanel(v view) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Who is held\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">stands at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">let go</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"nobody\" id=\"held-nobody\">Nobody is held.</p></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<label>slow client <select id=\"slow\" title=\"The gate is closed for one watcher's client alone: it reads nothing any more\"><option value=\"\">none</option></select></label></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Who is held\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">stands at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">let go</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"nobody\" id=\"held-nobody\">Nobody is held.</p></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -164,7 +164,7 @@ func gateGlyphs() templ.Component {
 			var templ_7745c5c3_Var7 string
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 63, Col: 49}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 64, Col: 49}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -177,7 +177,7 @@ func gateGlyphs() templ.Component {
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(gateAt(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 63, Col: 99}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/hold.templ`, Line: 64, Col: 99}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {

@@ -113,8 +113,23 @@ export function newHold(stage) {
       say(glyph.querySelector("text"), `${standing(station)}`);
     }
     for (const lane of document.querySelectorAll("[data-watcher]")) {
-      mark(lane, "gated", status.gates.some((g) => g.subject === lane.dataset.watcher));
+      mark(lane, "gated", slow().some((g) => g.subject === lane.dataset.watcher));
     }
+    showSlow();
+  }
+
+  const slow = () => status?.gates.filter((g) => g.station === "wire" && g.subject && g.resource === stage.resource) ?? [];
+
+  // showSlow offers the watchers there are.
+  function showSlow() {
+    const select = $("#slow");
+    const ids = [...document.querySelectorAll("#watchers > [data-watcher]")].map((lane) => lane.dataset.watcher);
+    const now = slow()[0]?.subject ?? "";
+    const wanted = ["", ...new Set(now ? [...ids, now] : ids)];
+    if ([...select.options].map((o) => o.value).join() !== wanted.join()) {
+      select.replaceChildren(...wanted.map((id) => new Option(id || "none", id)));
+    }
+    if (document.activeElement !== select) select.value = now;
   }
 
   function showHeld() {
@@ -163,6 +178,7 @@ export function newHold(stage) {
     const next = status.clock.next[0];
     const left = next && Math.max(0, next.in - passed * (status.clock.paused ? 0 : status.clock.speed));
     say($("#world-next"), next ? `next timer: ${next.who} in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set");
+    showSlow();
     say($("#world-since"), status.held ? `for ${((Date.now() - Date.parse(status.since)) / 1000).toFixed(0)} s` : "");
   }
 
@@ -190,6 +206,12 @@ export function newHold(stage) {
     const shut = event.target.closest("[data-gate]").getAttribute("aria-pressed") === "true";
     if (shut) gate({ do: "release", station });
     else close({ station });
+  });
+  $("#slow").addEventListener("change", async (event) => {
+    const subject = event.target.value;
+    event.target.blur();
+    for (const g of slow()) await gate({ do: "release", ...g });
+    if (subject) close({ station: "wire", resource: stage.resource, subject });
   });
   list.addEventListener("click", (event) => {
     const w = event.target.closest("tr")?.held;
