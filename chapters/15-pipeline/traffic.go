@@ -42,7 +42,10 @@ type Traffic struct {
 	storage storage.Interface
 	clock   clock.WithTicker
 
-	due chan int // sent by Run, never closed, received by the writers: the number of a pod; room for what is due at once
+	due     chan int      // sent by Run, never closed, received by the writers: the number of a pod; room for what is due at once
+	changed chan struct{} // sent by SetRate, received by Run, never closed; room for one: Run looks at the newest rate
+
+	next int // pod to change; owned by Run
 
 	mu      sync.Mutex // guards the fields below; innermost
 	rate    int
@@ -51,7 +54,7 @@ type Traffic struct {
 }
 
 func newTraffic(pods storage.Interface, clk clock.WithTicker) *Traffic {
-	return &Traffic{storage: pods, clock: clk, due: make(chan int, trafficBacklog)}
+	return &Traffic{storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1)}
 }
 
 // SetRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none. The error is 400.
@@ -62,6 +65,10 @@ func (t *Traffic) SetRate(rate int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rate = rate
+	select {
+	case t.changed <- struct{}{}:
+	default: // Run has not looked since the last time
+	}
 	return nil
 }
 
@@ -90,23 +97,36 @@ func (t *Traffic) Run(ctx context.Context) {
 	for range trafficWriters {
 		writers.Go(ctx, "traffic.write", t.write)
 	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.changed:
+			t.flow(ctx)
+		}
+	}
+}
+
+// flow offers what is due until the rate is 0 or ctx is done. Only then does a ticker run: without traffic it would be what
+// everybody finds who asks for the world's next timer.
+func (t *Traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
-	owed, next, last := 0.0, 0, t.clock.Now()
-	for {
+	owed, last := 0.0, t.clock.Now()
+	for rate := t.Info().Rate; rate > 0; rate = t.Info().Rate {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
 		}
 		now := t.clock.Now()
-		owed = math.Min(owed+float64(t.Info().Rate)*now.Sub(last).Seconds(), trafficBacklog)
+		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
 		for ; owed >= 1; owed-- {
-			if !t.offer(next) {
+			if !t.offer(t.next) {
 				break // the writers are behind
 			}
-			next = (next + 1) % trafficPods
+			t.next = (t.next + 1) % trafficPods
 		}
 	}
 }

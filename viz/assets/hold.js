@@ -100,7 +100,8 @@ export function newHold(stage) {
 
   function showGates() {
     const opened = (station) => status.opened.some((g) => g.station === station && !g.subject && !g.resource);
-    const shut = (station) => status.gates.some((g) => g.station === station);
+    const shut = (station) => status.gates.some((g) => g.station === station && !g.subject && !g.resource);
+    const partly = (station) => status.gates.some((g) => g.station === station);
     const standing = (station) => status.waiting.filter((w) => w.station === station).length;
     for (const button of panel.querySelectorAll("[data-gate]")) {
       const station = button.dataset.gate;
@@ -108,7 +109,7 @@ export function newHold(stage) {
     }
     for (const glyph of document.querySelectorAll("[data-gate-at]")) {
       const station = glyph.dataset.gateAt;
-      put(glyph, "data-closed", String(shut(station) || (status.held && !opened(station))));
+      put(glyph, "data-closed", String(partly(station) || (status.held && !opened(station))));
       put(glyph.querySelector(".count"), "visibility", standing(station) > 0 ? "visible" : "hidden");
       say(glyph.querySelector("text"), `${standing(station)}`);
     }
