@@ -39,12 +39,12 @@ func startRecording(ctx context.Context, group *routine.Group, o *options, log *
 }
 
 // startFlight begins to watch for what goes wrong, unless -flight is "off".
-func startFlight(ctx context.Context, group *routine.Group, o *options, log *probe.Log, ui *viz.UI, stderr io.Writer) {
+func startFlight(ctx context.Context, group *routine.Group, o *options, log *probe.Log, promises *rules.Monitor, ui *viz.UI, stderr io.Writer) {
 	if o.flight == flightOff {
 		return
 	}
 	flight := &recording.Flight{
-		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe,
+		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe, Breaches: promises.Breaches,
 		Say: func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) },
 	}
 	group.Go(ctx, "viz.flight", flight.Run)

@@ -85,7 +85,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 	group.Go(ctx, "viz.ui", ui.Run)
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
-	startFlight(ctx, &group, o, log, ui, stderr)
+	startFlight(ctx, &group, o, log, promises, ui, stderr)
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run) })
 
 	err = p.WaitReady(ctx)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/rules"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 )
 
 // Flight is the flight recorder: it looks at the log all the time, and when something has gone wrong it saves the last half
-// minute to a file by itself. What is wrong is a watcher that was closed because it did not keep up, or a client that
-// was told that its history is gone.
+// minute to a file by itself. What is wrong is a watcher that was closed because it did not keep up, a client that was
+// told that its history is gone, or a promise that was broken.
 type Flight struct {
 	// Set by whoever makes it, never changed.
 	Log      *probe.Log
@@ -32,11 +33,14 @@ type Flight struct {
 	Switches map[string]string
 	// Keyframe returns a picture at or before a record, from which the recording can begin; ok is false if there is none.
 	Keyframe func(seq uint64) (at uint64, state json.RawMessage, ok bool)
+	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if nobody checks.
+	Breaches func(seq uint64) []rules.Breach
 	// Say is told about every file, and about every one that could not be written, in one line.
 	Say func(line string)
 
 	// Owned by Run.
 	seq     uint64 // looked at up to here
+	broken  uint64 // record of the newest breach that was looked at
 	files   int
 	resting time.Time // until then nothing is saved
 	records []probe.Record
@@ -57,9 +61,15 @@ func (f *Flight) Run(ctx context.Context) {
 	}
 }
 
+// trigger is what a file is written for.
+type trigger struct {
+	record probe.Record
+	reason string
+}
+
 // look saves a recording if one is due.
 func (f *Flight) look(ctx context.Context) {
-	trigger, found := f.next()
+	trigger, found := f.due()
 	if !found || f.files >= maxFlights || f.Clock.Now().Before(f.resting) {
 		return
 	}
@@ -70,14 +80,30 @@ func (f *Flight) look(ctx context.Context) {
 	f.resting = f.Clock.Now().Add(flightRest)
 	name, err := f.save(trigger)
 	if err != nil {
-		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", reason(&trigger), err))
+		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
 		return
 	}
-	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", reason(&trigger), flightWindow, name))
+	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", trigger.reason, flightWindow, name))
+}
+
+// due returns what is worth a file since the last look: a breach before anything else, for it should never happen.
+func (f *Flight) due() (trigger, bool) {
+	record, found := f.next()
+	if f.Breaches != nil {
+		if breaches := f.Breaches(f.broken); len(breaches) > 0 {
+			f.broken = breaches[len(breaches)-1].Record.Seq
+			first := breaches[0]
+			return trigger{first.Record, fmt.Sprintf("Promise %d was broken: %s.", first.Rule, first.Text)}, true
+		}
+	}
+	if !found {
+		return trigger{}, false
+	}
+	return trigger{record, reason(&record)}, true
 }
 
 // next returns the first record since the last look that is worth a file.
-func (f *Flight) next() (trigger probe.Record, found bool) {
+func (f *Flight) next() (first probe.Record, found bool) {
 	for {
 		var ok bool
 		f.records, ok = f.Log.Since(f.records[:0], f.seq, batch)
@@ -86,11 +112,11 @@ func (f *Flight) next() (trigger probe.Record, found bool) {
 			continue
 		}
 		if len(f.records) == 0 {
-			return trigger, found
+			return first, found
 		}
 		for i := range f.records {
 			if !found && worthAFile(&f.records[i]) {
-				trigger, found = f.records[i], true
+				first, found = f.records[i], true
 			}
 		}
 		f.seq = f.records[len(f.records)-1].Seq
@@ -129,14 +155,14 @@ func (f *Flight) wait(ctx context.Context, d time.Duration) bool {
 }
 
 // save writes the window before and what came after, and returns the name of the file.
-func (f *Flight) save(trigger probe.Record) (string, error) {
-	records := f.window(trigger.Time - flightWindow)
+func (f *Flight) save(t trigger) (string, error) {
+	records := f.window(t.record.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
-	header.Reason = reason(&trigger)
+	header.Reason = t.reason
 	if len(records) > 0 && records[0].Seq > 1 {
 		records, header.Keyframe = f.fromKeyframe(records)
 	}
-	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"), strings.ToLower(trigger.Point.String()))
+	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"), strings.ToLower(t.record.Point.String()))
 	file, err := os.CreateTemp(f.Dir, name)
 	if err != nil {
 		return "", err

@@ -15,6 +15,7 @@ import (
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
+	"listwatch/internal/rules"
 )
 
 // flown is a flight recorder over a log that is folded beside it.
@@ -45,10 +46,12 @@ func (f *flown) keyframe(seq uint64) (uint64, json.RawMessage, bool) {
 
 func (f *flown) run(t *testing.T, story func()) {
 	ctx, cancel := context.WithCancel(t.Context())
+	monitor := rules.NewMonitor(f.log)
 	flight := &Flight{
 		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
-		Say: func(line string) { f.lines = append(f.lines, line) },
+		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches,
 	}
+	go monitor.Run(ctx, clock.RealClock{})
 	done := make(chan struct{}) // closed when Run has returned
 	go func() { flight.Run(ctx); close(done) }()
 	synctest.Wait()
@@ -136,6 +139,21 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 		})
 		if n := len(f.files(t)); n != 2 {
 			t.Errorf("after a 410: %d files, want 2", n)
+		}
+	})
+}
+
+func TestABrokenPromiseIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.run(t, func() {
+			f.live(5 * time.Second)
+			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/a", 900, 0, 1, 100, 900)
+			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900) // and a not in the store
+			f.live(40 * time.Second)
+		})
+		if len(f.lines) != 1 || len(f.files(t)) != 1 || !strings.Contains(f.lines[0], "Promise 1 was broken: ") {
+			t.Errorf("files %v, told %q, want one file that says which promise", f.files(t), f.lines)
 		}
 	})
 }
