@@ -156,7 +156,7 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 	}
 	node, err := s.cache.assume(key)
 	if err != nil {
-		return outcome{}, err
+		return outcome{}, fmt.Errorf("choose a node for %s: %w", key, err)
 	}
 	err = s.bind(ctx, pod, node)
 	if err == nil {

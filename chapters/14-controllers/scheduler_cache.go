@@ -17,7 +17,10 @@ const (
 	RoundRobin
 )
 
-var errNoNodes = errors.New("there are no nodes")
+var (
+	errNoNodes = errors.New("there are no nodes")
+	errPlaced  = errors.New("it has been given a node meanwhile")
+)
 
 // schedulerCache knows on which node each pod is: from the informer, or, before the informer can know, because the
 // scheduler itself decided so a moment ago. Without the second, all pods of a burst would go to one node, the one that
@@ -72,12 +75,16 @@ func (c *schedulerCache) forget(key string) {
 	}
 }
 
-// assume decides for a node, and counts the pod there from now on.
+// assume decides for a node, and counts the pod there from now on. A pod that the informer has shown on a node since the
+// worker looked at it stays there: an assumption would take its place, and forget would then take the pod off the books.
 func (c *schedulerCache) assume(key string) (node string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.nodes) == 0 {
 		return "", errNoNodes
+	}
+	if c.nodeOf[key] != "" && !c.assumed[key] {
+		return "", errPlaced
 	}
 	node = c.chooseLocked()
 	c.nDecided++

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"errors"
 	"maps"
 	"testing"
 )
@@ -61,6 +62,19 @@ func TestAPodBoundByAnotherCountsWhereItIs(t *testing.T) {
 	assume(t, c, "a", "node1")
 	c.update("a", "node2")
 	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
+}
+
+// The worker looked at the pod when it had no node; before it decides, the informer shows the pod on one.
+func TestADecisionThatComesTooLateIsNotMade(t *testing.T) {
+	c := newSchedulerCache([]string{"node1", "node2"}, LeastPods)
+	c.update("a", "node2")
+	if node, err := c.assume("a"); !errors.Is(err, errPlaced) {
+		t.Errorf("assumed %q, %v, want that it has a node", node, err)
+	}
+	c.forget("a")
+	wantCounts(t, c, map[string]int{"node1": 0, "node2": 1})
+	c.update("a", "") // another pod of that name
+	assume(t, c, "a", "node1")
 }
 
 func TestWithoutNodesThereIsNoDecision(t *testing.T) {
