@@ -121,6 +121,9 @@ func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
 		rest := full
 		for i := range 5000 {
 			rest, _ = rest.delete(fmt.Sprintf("%05d", step(i)))
+			if i%50 > 0 && i < 4900 {
+				continue
+			}
 			if text := shapeFault(rest.root, rest.root); text != "" {
 				t.Fatalf("%s, after %d: %s", name, i, text)
 			}
