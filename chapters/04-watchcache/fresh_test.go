@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
 )
@@ -60,6 +61,18 @@ func TestAVersionThatDoesNotComeIsTooLargeAfterThreeSeconds(t *testing.T) {
 		}
 		if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 1 {
 			f.t.Errorf("retry after %d, %v", seconds, ok)
+		}
+	})
+}
+
+func TestAReaderIsAnsweredThoughTheClockStands(t *testing.T) {
+	running(t, func(f *fixture, _ func()) {
+		f.config.Clock = clocktesting.NewFakeClock(time.Now()) // the world is held; Patience is what it was
+		start := time.Now()
+		err := f.WaitUntilFresh(f.t.Context(), root, 100)
+		f.is("waited", time.Since(start), "3s")
+		if !apierrors.IsTimeout(err) || f.progress == 0 {
+			f.t.Errorf("got %v, asked for progress %d times", err, f.progress)
 		}
 	})
 }
