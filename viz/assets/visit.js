@@ -38,12 +38,12 @@ export function newVisit(stage) {
     }
   }
 
-  stage.openRecording = async (file) => {
+  stage.openRecording = async (file, ours = false) => {
     try {
       const recording = await readRecording(file, fold.infos);
       leave(recording.hash);
       lay(recording);
-      explain(recording.header);
+      if (!ours) explain(recording.header);
       const link = readLink(location.hash);
       if (link?.recording && link.recording === recording.hash) return visit(link);
       await player.seek(player.oldest);
@@ -59,7 +59,7 @@ export function newVisit(stage) {
       const response = await fetch(`/viz/takes/${encodeURIComponent(name)}`);
       if (!response.ok) throw new Error(`the server answers ${response.status}`);
       const file = new File([await response.arrayBuffer()], name);
-      if (!stage.figure) return await stage.openRecording(file);
+      if (!stage.figure) return await stage.openRecording(file, true);
       const recording = await readRecording(file, fold.infos);
       leave(recording.hash);
       lay(recording);

@@ -205,7 +205,7 @@ func (p *page) presents(t *testing.T) {
 	small := evaluate[[]string](t, p, `(() => {
 		const scale = document.querySelector(".scenery").getScreenCTM().a;
 		return [...document.querySelectorAll(".bar *, .sentence *, .time *, .scenery text")]
-			.filter((el) => el.checkVisibility({ checkVisibilityCSS: true }) && [...el.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim()))
+			.filter((el) => el.checkVisibility({ checkVisibilityCSS: true }) && el.getBoundingClientRect().width > 0 && [...el.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim()))
 			.filter((el) => parseFloat(getComputedStyle(el).fontSize) * (el.ownerSVGElement ? scale : 1) < 17.95)
 			.map((el) => el.textContent.slice(0, 30) + " " + parseFloat(getComputedStyle(el).fontSize) * (el.ownerSVGElement ? scale : 1) + " " + document.querySelector("#stage").dataset.zoom);
 	})()`)
