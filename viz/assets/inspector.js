@@ -10,6 +10,8 @@ const reload = 700; // ms between two fetches of the same leaf while records com
 const pace = 420; // ms that a line stays lit while walking with what is followed
 const farthest = 48; // records the walk may be behind
 const count = 250; // ms between two readings of the gutter
+const doubled = 260; // ms within which a second click comes
+const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
 const living = new Set(["state", "history", "blocked", "bytes"]); // leaves that change with the records
 
 export function newInspector(stage) {
@@ -28,6 +30,7 @@ export function newInspector(stage) {
   let litAt = 0;
   let countedAt = 0;
   let walk = []; // records of what is followed that were not shown yet
+  let soon = 0;
   let latest = null; // the newest record of the place that was not shown yet
 
   const pinned = () => pin.getAttribute("aria-pressed") === "true";
@@ -214,8 +217,14 @@ export function newInspector(stage) {
   scene.root.addEventListener("click", (event) => {
     if (event.target.closest("[data-key]:not([data-key=''])")) return; // that is followed instead
     const wanted = placeOf(event.target);
-    if (wanted) open(wanted, tab, event.target.closest("[tabindex]"));
+    const from = event.target.closest("[tabindex]");
+    if (!wanted) return;
+    // Where the panel makes the stage smaller, the second click of a double click must still find its station.
+    clearTimeout(soon);
+    if (panel.hidden && docked.matches && event.detail > 0) soon = setTimeout(() => open(wanted, tab, from), doubled);
+    else open(wanted, tab, from);
   });
+  scene.root.addEventListener("dblclick", () => clearTimeout(soon), true);
 
   function enter(leafName = tab) {
     const el = document.activeElement?.closest?.("[data-station], [data-queue]") ?? document.querySelector(".station.told");

@@ -76,6 +76,7 @@ export function showWatchers(scene, res) {
     say(el.querySelector("title"), words);
     const end = agentOf(subject).includes("informer") ? scene.geometry.wireX : scene.geometry.width + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
+    say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
     const capacity = subject.vars.capacity ?? 0;
     showPipe(scene, el.querySelector('[data-queue="input"]'), subject.queues.input, capacity);
     showPipe(scene, el.querySelector('[data-queue="result"]'), subject.queues.result, capacity);

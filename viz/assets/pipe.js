@@ -39,7 +39,7 @@ export function showShelf(scene, name, shelf) {
     mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
     mark(row, "followed", Boolean(object) && scene.followed(object));
     put(row, "data-key", object ? objectKey(object.key) : "");
-    const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 7.6);
+    const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 8.3);
     say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : "");
     say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
   });

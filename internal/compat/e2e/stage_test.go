@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
 )
 
 // inspected is what the inspector shows.
@@ -57,6 +60,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the ring is readable", func(t *testing.T) { ringIsReadable(t, p) })
 	t.Run("the zoom comes closer", func(t *testing.T) { zoomComesCloser(t, p) })
 	t.Run("the cast tells how it spends its time", func(t *testing.T) { castTells(t, p) })
+	t.Run("every point has its sentence", func(t *testing.T) { everyPointHasItsSentence(t, p) })
 	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
 }
@@ -326,6 +330,32 @@ func castTells(t *testing.T, p *page) {
 	for i, w := range want {
 		if got[i].Busy != w.Busy || got[i].Held != w.Held || !strings.HasPrefix(got[i].Label, w.Label) {
 			t.Errorf("moment %d: got %+v, want %+v", i, got[i], w)
+		}
+	}
+}
+
+// everyPointHasItsSentence compares what the page says of a record of each point with what the program says.
+func everyPointHasItsSentence(t *testing.T, p *page) {
+	var written []string
+	var want []string
+	for i, point := range probe.Points() {
+		r := probe.Record{
+			Seq: uint64(i + 1), Point: point, Resource: "pods", Subject: "w3", Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 41,
+			Args: [4]int{1, 2, 3, 4}, Text: "why it is so",
+		}
+		written = append(written, string(fold.AppendRecord(nil, &r)))
+		want = append(want, r.Sentence())
+		if strings.ContainsAny(r.Sentence(), "{}") || len(r.Sentence()) < 12 {
+			t.Errorf("%s says %q", point, r.Sentence())
+		}
+	}
+	got := evaluate[[]string](t, p, `(async () => {
+		const { sentence } = await import("/viz/assets/fold.js");
+		return [`+strings.Join(written, ",")+`].map((r) => sentence(window.listwatch.stage.infos.get(r.point), r));
+	})()`)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%s: the page says %q, the program %q", probe.Points()[i], got[i], want[i])
 		}
 	}
 }
