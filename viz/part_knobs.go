@@ -1,18 +1,35 @@
 package viz
 
-import "listwatch/internal/probe"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"listwatch/internal/probe"
+)
 
 // knob is something that can be done to a part: by a button of the page, and by anybody else with the request.
 type knob struct {
 	Title   string
-	Press   string // selector of the page's button that does it
+	Press   string // selector of the page's button that does it; "": Turn says it
 	Request string // the same as a command
+	Turn    Knob
 }
 
-var createPod = knob{"Create a pod", "#create-pod", `curl -X POST -H 'Content-Type: application/json' HOST/api/v1/namespaces/default/pods -d '{"metadata":{"name":"a"},"spec":{"containers":[{"name":"main","image":"example.com/main:1"}]}}'`}
-var changePod = knob{"Change a label of the marked pod", "#change-pod", `curl -X PATCH -H 'Content-Type: application/merge-patch+json' HOST/api/v1/namespaces/default/pods/a -d '{"metadata":{"labels":{"colour":"green"}}}'`}
-var deletePod = knob{"Delete the marked pod", "#delete-pod", `curl -X DELETE 'HOST/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0'`}
-var addWatcher = knob{"Add a watcher…", "#add-watcher", `curl -N 'HOST/api/v1/pods?watch=1&allowWatchBookmarks=1'`}
+// turn is a knob of the sandbox.
+func turn(title, name, target, value string) knob {
+	body, err := json.Marshal(Knob{name, target, value})
+	if err != nil {
+		panic(fmt.Sprintf("viz: three strings are not JSON: %v", err))
+	}
+	request := fmt.Sprintf("curl -X POST -H 'Content-Type: application/json' HOST/viz/knobs -d '%s'", body)
+	return knob{Title: title, Request: request, Turn: Knob{name, target, value}}
+}
+
+var createPod = knob{Title: "Create a pod", Press: "#create-pod", Request: `curl -X POST -H 'Content-Type: application/json' HOST/api/v1/namespaces/default/pods -d '{"metadata":{"name":"a"},"spec":{"containers":[{"name":"main","image":"example.com/main:1"}]}}'`}
+var changePod = knob{Title: "Change a label of the marked pod", Press: "#change-pod", Request: `curl -X PATCH -H 'Content-Type: application/merge-patch+json' HOST/api/v1/namespaces/default/pods/a -d '{"metadata":{"labels":{"colour":"green"}}}'`}
+var deletePod = knob{Title: "Delete the marked pod", Press: "#delete-pod", Request: `curl -X DELETE 'HOST/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0'`}
+var addWatcher = knob{Title: "Add a watcher…", Press: "#add-watcher", Request: `curl -N 'HOST/api/v1/pods?watch=1&allowWatchBookmarks=1'`}
 
 // stationKnobs are what can be done at a station.
 var stationKnobs = map[probe.Station][]knob{
@@ -24,4 +41,47 @@ var stationKnobs = map[probe.Station][]knob{
 }
 
 // knobs returns what can be done to the part.
-func (p *part) knobs() []knob { return stationKnobs[p.Station] }
+func (p *part) knobs() []knob {
+	knobs := stationKnobs[p.Station]
+	switch p.Station {
+	case probe.Etcd, probe.Etcd3:
+		knobs = append(knobs[:len(knobs):len(knobs)], turn("Compact: forget all history", "etcd.compact", "", ""), turn("Restart etcd", "etcd.restart", "", ""))
+	case probe.Ring:
+		for _, n := range []string{"4", "32", "400", "0"} {
+			knobs = append(knobs[:len(knobs):len(knobs)], turn(ringTitle(n), "ring.capacity", p.Resource, n))
+		}
+	case probe.Reflector, probe.Watcher, probe.Wire:
+		knobs = append(knobs[:len(knobs):len(knobs)], p.lineKnobs()...)
+	case probe.Listener, probe.Handler:
+		if p.Subject != "" {
+			for _, delay := range []string{"500ms", "5s", "0s"} {
+				knobs = append(knobs[:len(knobs):len(knobs)], turn("Let "+p.Subject+" take "+delay+" for each call", "handler.delay", p.Subject, delay))
+			}
+		}
+	}
+	return knobs
+}
+
+func ringTitle(capacity string) string {
+	if capacity == "0" {
+		return "Let the ring grow and shrink again"
+	}
+	return "Fix the ring at " + capacity
+}
+
+// lineKnobs are about the line of who is looked at: the informer, or the client that a watcher serves.
+func (p *part) lineKnobs() []knob {
+	agent := "listwatch-informer"
+	if subject := p.picture.Subjects[p.Subject]; p.Station == probe.Watcher && subject != nil {
+		agent, _, _ = strings.Cut(subject.Texts["WireOpened"], " ")
+	} else if p.Station != probe.Reflector {
+		return nil
+	}
+	if agent == "" {
+		return nil
+	}
+	return []knob{
+		turn("Drop its connection", "line.drop", agent, ""), turn("Stall its reader", "line.stall", agent, "true"), turn("Let it read again", "line.stall", agent, "false"),
+		turn("Cut its line", "line.cut", agent, "true"), turn("Mend its line", "line.cut", agent, "false"),
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
+	"listwatch/internal/rules"
 	"listwatch/internal/takes"
 )
 
@@ -22,7 +23,11 @@ type view struct {
 	Resource  string
 	Resources []string
 	Take      string // a recording to be shown instead of the log, by name
-	Figure    bool   // the page is a mini-stage in a chapter: the drawing and the sentence only
+	Sandbox   bool   // something runs that can be acted on
+	Rules     bool   // somebody checks the promises
+	Scenarios []Scenario
+	Promises  []rules.Rule
+	Figure    bool // the page is a mini-stage in a chapter: the drawing and the sentence only
 	picture   *fold.Resource
 }
 
@@ -128,6 +133,8 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	v := u.folder.view(firstResource)
 	v.Mode, v.World = "live", u.config.Hold != nil
+	v.Sandbox, v.Scenarios = u.config.Sandbox != nil, u.config.Scenarios
+	v.Rules, v.Promises = u.config.Rules != nil, rules.All
 	switch {
 	case u.config.Replay:
 		v.Mode = "replay"

@@ -37,11 +37,14 @@ import { newHistory } from "./history.js";
 import { newInspector } from "./inspector.js";
 import { newHold } from "./hold.js";
 import { newKeys } from "./keys.js";
+import { newKnobs } from "./knobs.js";
 import { newLooks } from "./looks.js";
 import { newMotion } from "./motion.js";
 import { newPace } from "./pace.js";
 import { newPlayer } from "./player.js";
 import { newPresenter } from "./presenter.js";
+import { newPromises } from "./promises.js";
+import { newScenarios } from "./scenarios.js";
 import { newScene } from "./scene.js";
 import { newSpoken } from "./spoken.js";
 import { newStatus } from "./status.js";
@@ -61,6 +64,9 @@ const modules = [
   newHands,
   newFigure,
   newHold,
+  newKnobs,
+  newScenarios,
+  newPromises,
   newFind,
   newPresenter,
   newSpoken,

@@ -29,7 +29,7 @@ type page struct {
 }
 
 // openPage starts a browser and shows url in it.
-func openPage(t *testing.T, url string) *page {
+func openPage(t testing.TB, url string) *page {
 	t.Helper()
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
 	ctx, stopBrowser := chromedp.NewContext(allocator)
@@ -101,7 +101,7 @@ func exceptionText(details *runtime.ExceptionDetails) string {
 }
 
 // verify fails the test for everything that the page should not have done.
-func (p *page) verify(t *testing.T) {
+func (p *page) verify(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func loopback(request string) bool {
 }
 
 // do runs steps in the page.
-func (p *page) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+func (p *page) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()
@@ -142,7 +142,7 @@ func (p *page) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 }
 
 // evaluate returns the value of a JavaScript expression in the page; of a promise, what it is fulfilled with.
-func evaluate[T any](t *testing.T, p *page, expression string) T {
+func evaluate[T any](t testing.TB, p *page, expression string) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()

@@ -41,7 +41,7 @@ func build(name, dir, pkg string) (string, error) {
 }
 
 // built returns what build returned, or fails the test.
-func built(t *testing.T, binary func() (string, error)) string {
+func built(t testing.TB, binary func() (string, error)) string {
 	t.Helper()
 	path, err := binary()
 	if err != nil {

@@ -21,7 +21,7 @@ type process struct {
 }
 
 // start starts cmd. At the end of the test it is killed with its group, if it still runs.
-func start(t *testing.T, cmd *exec.Cmd) *process {
+func start(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
@@ -105,7 +105,7 @@ func (o *output) lines() []string {
 
 // eventually asks for a fact again and again until it holds. It fails the test, with the last answer, if it does not
 // within the given time.
-func eventually(t *testing.T, within time.Duration, fact func() (holds bool, seen string)) {
+func eventually(t testing.TB, within time.Duration, fact func() (holds bool, seen string)) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for {

@@ -24,7 +24,7 @@ type viz struct {
 }
 
 // vizCommand returns the program with flags, and the folder it will take for temporary files.
-func vizCommand(t *testing.T, flags ...string) (*exec.Cmd, string) {
+func vizCommand(t testing.TB, flags ...string) (*exec.Cmd, string) {
 	t.Helper()
 	tmp := t.TempDir()
 	cmd := exec.Command(built(t, vizBinary), flags...)
@@ -33,7 +33,7 @@ func vizCommand(t *testing.T, flags ...string) (*exec.Cmd, string) {
 }
 
 // startViz starts the program on a free port of loopback and returns when it has said that it is ready.
-func startViz(t *testing.T, flags ...string) *viz {
+func startViz(t testing.TB, flags ...string) *viz {
 	t.Helper()
 	cmd, tmp := vizCommand(t, append([]string{"-listen", "127.0.0.1:0"}, flags...)...)
 	v := &viz{process: start(t, cmd), tmp: tmp}
@@ -47,7 +47,7 @@ func startViz(t *testing.T, flags ...string) *viz {
 }
 
 // ready reports whether the ready line stands on stdout, and takes the URL from it.
-func (v *viz) ready(t *testing.T) (bool, string) {
+func (v *viz) ready(t testing.TB) (bool, string) {
 	t.Helper()
 	select {
 	case <-v.done:

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+const (
+	benchRate     = 10000 // changes a second that are asked for
+	benchWatchers = 50    // each for the pods of one node, as kubelets watch
+	benchLasts    = 5 * time.Second
+)
+
+// frames measures the time between two frames of the page until somebody asks.
+const frames = `(() => {
+	const gaps = (window.gaps = []);
+	let last = performance.now();
+	const tick = (now) => { gaps.push(now - last); last = now; requestAnimationFrame(tick); };
+	requestAnimationFrame(tick);
+	return true;
+})()`
+
+// BenchmarkPageUnderLoad measures the page in headless Chromium while ten thousand changes a second are asked for and
+// fifty watchers watch: the 95th percentile of the time between two frames, and how many changes a second the pipeline
+// made with the page open, and without one.
+func BenchmarkPageUnderLoad(b *testing.B) {
+	b.Run("page", func(b *testing.B) { benchLoad(b, true) })
+	b.Run("no page", func(b *testing.B) { benchLoad(b, false) })
+}
+
+func benchLoad(b *testing.B, open bool) {
+	v := startViz(b)
+	url := v.url
+	for n := range benchWatchers {
+		post(b, url+"/viz/watchers", map[string]any{"fieldSelector": fmt.Sprintf("spec.nodeName=load-%d", n), "bookmarks": true})
+	}
+	var p *page
+	if open {
+		p = openPage(b, url)
+		evaluate[bool](b, p, frames)
+	}
+	post(b, url+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(benchRate)})
+	time.Sleep(2 * time.Second) // until what grows has grown
+	if open {
+		evaluate[bool](b, p, `(window.gaps.length = 0, true)`)
+	}
+	b.ResetTimer()
+	before, began := written(b, url), time.Now()
+	for b.Loop() {
+		time.Sleep(benchLasts)
+	}
+	took := time.Since(began)
+	b.ReportMetric(float64(written(b, url)-before)/took.Seconds(), "changes/s")
+	if !open {
+		return
+	}
+	type measured struct{ P50, P95, Max, N float64 }
+	m := evaluate[measured](b, p, `(() => {
+		const sorted = [...window.gaps].sort((a, b) => a - b);
+		const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+		return { P50: at(0.5), P95: at(0.95), Max: sorted.at(-1) ?? 0, N: sorted.length };
+	})()`)
+	b.ReportMetric(m.P50, "p50-ms/frame")
+	b.ReportMetric(m.P95, "p95-ms/frame")
+	b.ReportMetric(m.Max, "max-ms/frame")
+}
+
+func written(b *testing.B, url string) uint64 {
+	b.Helper()
+	response, err := http.Get(url + "/viz/knobs")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	var state struct{ Traffic struct{ Written uint64 } }
+	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
+		b.Fatal(err)
+	}
+	return state.Traffic.Written
+}
+
+func post(b *testing.B, url string, body any) {
+	b.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := http.Post(url, "application/json", bytes.NewReader(data))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= 300 {
+		b.Fatalf("POST %s %s: %s", url, data, response.Status)
+	}
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
+)
+
+// stories are played one after the other by clicks in the gallery; each must come to its end and say what was seen.
+var stories = []string{
+	"loses-nothing", "three-versions", "ring-wrap", "slow-watcher", "trigger-index", "selector", "bookmarks", "compaction",
+	"missed-deletion", "slow-handler", "two-queues",
+}
+
+func TestEveryStoryAndKnobOfThePage(t *testing.T) {
+	v := startViz(t)
+	p := openPage(t, v.url)
+	p.live(t, v)
+	if n := evaluate[int](t, p, `document.querySelectorAll("[data-play]").length`); n != len(stories) {
+		t.Errorf("the gallery offers %d stories, want %d", n, len(stories))
+	}
+	for _, id := range stories {
+		p.play(t, id)
+	}
+	p.knobs(t, v)
+	p.promises(t)
+}
+
+// play clicks a story and waits until it is told.
+func (p *page) play(t *testing.T, id string) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#open-stories")), chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-play=%q]`, id))))
+	eventually(t, 6*endsWithin, func() (bool, string) { // a reflector that was cut off often takes its time
+		state := evaluate[string](t, p, `document.querySelector("#story-state").className + "|" + document.querySelector("#story-state").textContent`)
+		over := evaluate[bool](t, p, `!document.querySelector("#story").classList.contains("playing")`)
+		if over && strings.Contains(state, "refused") {
+			t.Fatalf("%s: %s", id, state)
+		}
+		return over, id + ": " + state
+	})
+	saw := evaluate[string](t, p, `document.querySelector("#story-saw span").textContent`)
+	if hidden := evaluate[bool](t, p, `document.querySelector("#story-saw").hidden`); hidden || len(saw) < 50 {
+		t.Errorf("%s: it says %q", id, saw)
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#story-moment")))
+	p.until(t, `listwatch.player.mode === "frozen" && document.body.dataset.mode === "frozen"`)
+	p.do(t, chromedp.Click(chromedp.CSS("#story-live")))
+	eventually(t, endsWithin, func() (bool, string) {
+		where := evaluate[string](t, p, `[document.body.dataset.mode, listwatch.player.mode, listwatch.player.cursor, listwatch.player.target(), listwatch.player.head, document.querySelector("#banner").textContent].join(" ")`)
+		return strings.HasPrefix(where, "live "), id + ": " + where
+	})
+}
+
+func (p *page) until(t *testing.T, expression string) {
+	t.Helper()
+	eventually(t, endsWithin, func() (bool, string) { return evaluate[bool](t, p, "Boolean("+expression+")"), expression })
+}
+
+// knobs turns every knob on the panel with a click, and looks for its effect in the log.
+func (p *page) knobs(t *testing.T, v *viz) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
+	p.until(t, `document.querySelectorAll("#knob-lines li").length > 2`)
+	steps := []struct{ act, effect string }{
+		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},
+		{choose(`#knob-handlers li:last-child select`, "500ms"), `"KnobTurned" handler.delay of handler-1 to 500ms`},
+		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
+		{choose("#ring-fixed", "8"), `"RingResize" somebody turned the knob`},
+		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
+		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
+		{`document.querySelector('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
+		{`document.querySelector('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
+		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
+		{`document.querySelector("#reset").click()`, `"KnobTurned" everything`},
+	}
+	for _, step := range steps {
+		from := evaluate[int](t, p, "listwatch.player.head")
+		evaluate[bool](t, p, `(() => { `+step.act+`; return true })()`)
+		point, words, _ := strings.Cut(step.effect, " ")
+		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
+	}
+	var state struct {
+		Traffic  struct{ Rate int }
+		Handlers []struct{ Name string }
+	}
+	v.get(t, "/viz/knobs", &state)
+	if state.Traffic.Rate != 0 || len(state.Handlers) != 1 {
+		t.Errorf("after the reset: %+v", state)
+	}
+}
+
+// choose changes a field as a hand would.
+func choose(selector, value string) string {
+	return fmt.Sprintf(`const el = document.querySelector(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
+}
+
+// promises looks at the ten of them: after all that, none is broken.
+func (p *page) promises(t *testing.T) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
+	p.until(t, `document.querySelector("#promises-checked").textContent.includes("records checked")`)
+	if broken := evaluate[string](t, p, `[...document.querySelectorAll("#promises li.broken")].map((el) => el.textContent).join()`); broken != "" {
+		t.Errorf("broken: %s", broken)
+	}
+}
+
+// TestABrokenPromiseLeadsToItsRecord replays a recording into which a fault was written.
+func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
+	file, seq := brokenRecording(t)
+	v := startViz(t, "-replay", file)
+	p := openPage(t, v.url)
+	p.until(t, `document.querySelector("#open-promises").classList.contains("broken")`)
+	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-rule="9"] .breaches button`)))
+	p.until(t, fmt.Sprintf(`listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq))
+}
+
+// brokenRecording writes a recording in which a watcher is sent one event twice, and returns the number of the second time.
+func brokenRecording(t *testing.T) (name string, seq int) {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "broken-*.lw.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	key := "/registry/pods/default/a"
+	records := []probe.Record{
+		{Point: probe.WatcherAdded, Key: "/registry/pods/", RV: 5, Text: "/registry/pods/", Args: [4]int{10}},
+		{Point: probe.ResultSent, Type: "ADDED", Key: key, RV: 6, Args: [4]int{1, 10}},
+		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 7, Args: [4]int{2, 10}},
+		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 7, Args: [4]int{3, 10}},
+		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 8, Args: [4]int{4, 10}},
+	}
+	for i := range records {
+		records[i].Seq, records[i].Time, records[i].Resource, records[i].Subject = uint64(i+1), time.Duration(i+1)*time.Millisecond, "pods", "w1"
+	}
+	if err := recording.WriteAll(file, recording.NewHeader(time.Now(), nil), records); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name(), 4
+}
