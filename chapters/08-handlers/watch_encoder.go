@@ -35,7 +35,7 @@ type watchEncoder struct {
 	frame      bytes.Buffer
 	eventType  watch.EventType // of the event that is being encoded
 	to         countingWriter
-	encode     func(runtime.Object, io.Writer) error // doEncode, bound once and not for each event
+	encode     func(runtime.Object, io.Writer) error  // doEncode, bound once and not for each event
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
 }
 
