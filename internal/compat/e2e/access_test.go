@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/compat/program"
 )
 
 // TestTheStageIsForEverybody walks one page through the accessibility contract: names for who listens, keys for who has no
@@ -18,7 +20,7 @@ import (
 func TestTheStageIsForEverybody(t *testing.T) {
 	v := startViz(t)
 	v.busy(t, 100)
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	t.Run("every station and channel has a name", p.namesEveryGlyph)
 	t.Run("text and graphics stand out in every theme", p.contrasts)
@@ -112,7 +114,7 @@ const contrastScript = `(() => {
 func (p *page) contrasts(t *testing.T) {
 	for _, theme := range []string{"light", "dark", "contrast"} {
 		evaluate[bool](t, p, fmt.Sprintf(`(document.documentElement.dataset.theme = %q, window.listwatch.stage.restyle(), true)`, theme))
-		eventually(t, endsWithin, func() (bool, string) { // a transition may be on its way
+		program.Eventually(t, program.EndsWithin, func() (bool, string) { // a transition may be on its way
 			found := evaluate[struct {
 				Measured int
 				Poor     []string
@@ -188,9 +190,9 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	}
 	evaluate[bool](t, p, `(document.querySelector("#find-dialog").close(), document.activeElement?.blur(), true)`)
 	p.press(t, " ")
-	eventually(t, endsWithin, func() (bool, string) { return mode() == "frozen", mode() })
+	program.Eventually(t, program.EndsWithin, func() (bool, string) { return mode() == "frozen", mode() })
 	p.press(t, " ")
-	eventually(t, endsWithin, func() (bool, string) { return mode() == "live", mode() })
+	program.Eventually(t, program.EndsWithin, func() (bool, string) { return mode() == "live", mode() })
 }
 
 func (p *page) presents(t *testing.T) {
@@ -256,7 +258,7 @@ func (p *page) speaksSlowly(t *testing.T) {
 		}
 		return true;
 	})()`)
-	eventually(t, 3*endsWithin, func() (bool, string) {
+	program.Eventually(t, 3*program.EndsWithin, func() (bool, string) {
 		n := evaluate[int](t, p, `window.spoken.length`)
 		return n >= 4, fmt.Sprint(n, " sentences spoken")
 	})
@@ -281,7 +283,7 @@ func (p *page) tableHasTheCursor(t *testing.T) {
 	at := func() string {
 		return evaluate[string](t, p, `document.querySelector("#records tr[aria-current]")?.dataset.seq ?? "none"`)
 	}
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m := p.moment(t)
 		return m.Seq == before-3 && at() == fmt.Sprint(m.Seq), fmt.Sprintf("frozen at %d, now at %d, the table's row is %s", before, m.Seq, at())
 	})
@@ -292,8 +294,8 @@ func (p *page) tableHasTheCursor(t *testing.T) {
 func TestAPageOpenedInSilenceShowsWhatWas(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	v.busy(t, 100)
-	p := openPage(t, v.url)
-	eventually(t, endsWithin, func() (bool, string) {
+	p := openPage(t, v.URL)
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		rows := evaluate[int](t, p, `document.querySelector("#records").rows.length`)
 		words := evaluate[string](t, p, `document.querySelector("#sentence").textContent`)
 		return rows >= 20 && !strings.Contains(words, "Nothing has happened"), fmt.Sprint(rows, " rows; ", words)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 )
@@ -57,11 +58,11 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := startViz(t, "-replay", file)
-	p := openPage(t, v.url+"/")
+	p := openPage(t, v.URL+"/")
 	p.press(t, "\u0305") // End: to the last record
 	shown := func(script string) string {
 		var got string
-		eventually(t, 30*time.Second, func() (bool, string) {
+		program.Eventually(t, 30*time.Second, func() (bool, string) {
 			got = evaluate[string](t, p, `(`+script+`) ?? ""`)
 			return got != "", "nothing yet: " + script
 		})
@@ -70,7 +71,7 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	if got := shown(`document.querySelector("#cause:not([hidden])")?.dataset.cause`); got != "result w2" {
 		t.Errorf("the badge stands at %q, want the result of w2", got)
 	}
-	eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
 		got := evaluate[string](t, p, `document.querySelector("#cause").textContent`)
 		return strings.Contains(got, "w2: its client does not read; 4 are held up"), got
 	})

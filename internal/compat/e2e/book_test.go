@@ -9,6 +9,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/compat/program"
 )
 
 // mini is what a chapter's mini-stage says of itself.
@@ -36,10 +38,10 @@ const readMini = `(() => {
 // TestAChapterIsReadBesideItsStage scrolls through a chapter: the part that is read selects the moment that is shown.
 func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url+"/book/06-cacher")
+	p := openPage(t, v.URL+"/book/06-cacher")
 	settled := func(what string, holds func(m mini) bool) {
 		t.Helper()
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			m := evaluate[mini](t, p, readMini)
 			return m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", what, m)
 		})
@@ -61,12 +63,12 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	settled("back", func(m mini) bool { return m.Step == before.Step })
 	link := evaluate[string](t, p, `document.querySelector("#mini .whole").getAttribute("href")`)
 	p.do(t, chromedp.Click(chromedp.CSS("#mini input[type=checkbox]")))
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m := evaluate[mini](t, p, readMini)
 		return m.Live == "live", fmt.Sprintf("live: %+v", m)
 	})
-	p.do(t, chromedp.Navigate(v.url+link))
-	eventually(t, endsWithin, func() (bool, string) {
+	p.do(t, chromedp.Navigate(v.URL+link))
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m := p.moment(t)
 		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"), fmt.Sprintf("the whole stage at %s: %+v", link, m)
 	})
@@ -79,7 +81,7 @@ func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return chromedp.Void{}, err
-	}, chromedp.Navigate(v.url+"/book/06-cacher"))
+	}, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	shown := evaluate[bool](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width > 200 && !document.querySelector("#mini iframe")
 		&& document.querySelector("#mini .hands").hidden && document.querySelectorAll("#mini .steps li").length > 4`)
 	if !shown {

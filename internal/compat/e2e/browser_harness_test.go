@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"listwatch/internal/compat/program"
 )
 
 // TestTheHarnessNoticesWhatAPageShouldNotDo looks at the tests' own eyes: a page that misbehaves in every way they are
@@ -28,7 +30,7 @@ func TestTheHarnessNoticesWhatAPageShouldNotDo(t *testing.T) {
 	t.Run("page", func(t *testing.T) {
 		p := openPage(t, server.URL)
 		want := []string{"an error", "thrown later", "404", "example.test"}
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			seen := strings.Join(p.complaints, "\n") + "\n" + strings.Join(p.requests, "\n")

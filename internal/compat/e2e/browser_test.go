@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/compat/program"
 )
 
 // page is one tab of a Chromium of its own. When the test ends it must have asked loopback only, and have complained of
@@ -36,7 +38,7 @@ func openPage(t testing.TB, url string) *page {
 	p := &page{ctx: ctx}
 	t.Cleanup(func() {
 		p.verify(t)
-		closing, cancel := context.WithTimeout(ctx, endsWithin)
+		closing, cancel := context.WithTimeout(ctx, program.EndsWithin)
 		defer cancel()
 		if err := chromedp.Cancel(closing); err != nil {
 			t.Errorf("close the browser: %v", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
@@ -29,7 +30,7 @@ type twin struct {
 // newTwin loads the page's fold and its table of points from the running program.
 func newTwin(t *testing.T, v *viz) *twin {
 	t.Helper()
-	p := openPage(t, v.url+"/book/") // any page of the program: its policy lets scripts of its own in
+	p := openPage(t, v.URL+"/book/") // any page of the program: its policy lets scripts of its own in
 	evaluate[bool](t, p, `(async () => {
 		const module = await import("/viz/assets/fold.js");
 		const { newWhy } = await import("/viz/assets/why.js");
@@ -117,20 +118,20 @@ func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
 	v := startViz(t, "-record", file)
 	w := newTwin(t, v)
 	k := kubectlFor(t, v)
-	watch := start(t, k.command("get", "pods", "-w", "-l", "app=a"))
+	watch := program.Start(t, k.Command("get", "pods", "-w", "-l", "app=a"))
 	for _, name := range []string{"a", "b", "c"} {
-		k.create(t, podManifest(name))
+		create(t, k, podManifest(name))
 	}
-	eventually(t, 30*time.Second, func() (bool, string) {
-		out := k.run(t, "get", "pods", "a", "b", "c")
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
+		out := k.Run(t, "get", "pods", "a", "b", "c")
 		return strings.Count(out, "Running") == 3, out
 	})
-	k.run(t, "label", "pod", "a", "app=other", "--overwrite")
-	k.run(t, "delete", "pod", "b")
-	watch.kill()
-	v.interrupt(t)
-	if code := v.exitCode(t, endsWithin); code != 0 {
-		t.Fatalf("exit status %d\n%s", code, v.stderr.String())
+	k.Run(t, "label", "pod", "a", "app=other", "--overwrite")
+	k.Run(t, "delete", "pod", "b")
+	watch.Kill()
+	v.Interrupt(t)
+	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Fatalf("exit status %d\n%s", code, v.Stderr.String())
 	}
 
 	recorded, err := os.Open(file)

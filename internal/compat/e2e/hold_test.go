@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/compat/program"
 )
 
 // patience is for a machine that does much else: nothing here depends on how long anything takes.
@@ -60,7 +62,7 @@ func (w *world) seqs() string {
 func (v *viz) command(t *testing.T, path, body string) world {
 	t.Helper()
 	client := &http.Client{Timeout: patience}
-	response, err := client.Post(v.url+path, "application/json", strings.NewReader(body))
+	response, err := client.Post(v.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func (v *viz) command(t *testing.T, path, body string) world {
 
 func (v *viz) world(t *testing.T) (w world) {
 	t.Helper()
-	v.get(t, "/viz/hold", &w)
+	v.Get(t, "/viz/hold", &w)
 	return w
 }
 
@@ -117,7 +119,7 @@ func (v *viz) queues(t *testing.T) (q queues) {
 			}
 		}
 	}
-	v.get(t, "/viz/state", &state)
+	v.Get(t, "/viz/state", &state)
 	for _, each := range state.Server.Cachers {
 		if each.Resource == "pods" {
 			q.Incoming, q.Terminated, q.Watchers = each.IncomingLen, each.NTerminated, each.Watchers
@@ -150,7 +152,7 @@ func (s *stream) seen() (names []string, ended bool) {
 func (v *viz) watchPods(t *testing.T, selector string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.url+"/api/v1/pods?watch=true&labelSelector="+selector, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/api/v1/pods?watch=true&labelSelector="+selector, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,7 @@ func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
 	for i := range n {
 		name := fmt.Sprintf("%s-%03d", prefix, i)
 		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
-		response, err := client.Post(v.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
+		response, err := client.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +212,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false", "-flight=off")
 	fast, slow := v.watchPods(t, "fast!=no"), v.watchPods(t, "slow!=no")
 	var id string
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		q := v.queues(t)
 		each, ok := q.watcher("slow!=no")
 		_, both := q.watcher("fast!=no")
@@ -224,7 +226,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 
 	// Result and input are full, and so are the hands of all who want to send; the rest stands in incoming, with the cache's
 	// own bookmark behind every event.
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		q := v.queues(t)
 		each, _ := q.watcher("slow!=no")
 		return each.ResultLen == 10 && each.InputLen == 10 && q.Incoming > 60, fmt.Sprintf("%+v", q)
@@ -235,10 +237,10 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	}
 	held := time.Now()
 	k := kubectlFor(t, v)
-	if out := k.run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-059") {
+	if out := k.Run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-059") {
 		t.Errorf("while held kubectl shows:\n%s", out)
 	}
-	eventually(t, 20*time.Second, func() (bool, string) { return time.Since(held) > 10*time.Second, "ten seconds on the wall" })
+	program.Eventually(t, 20*time.Second, func() (bool, string) { return time.Since(held) > 10*time.Second, "ten seconds on the wall" })
 	now := v.world(t)
 	if q := v.queues(t); !now.Held || q.Terminated != 0 || len(q.Watchers) != before || !now.Clock.Now.Equal(began.Clock.Now) {
 		t.Errorf("after ten seconds: %+v, %+v", now, q)
@@ -252,7 +254,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		t.Errorf("let go, but the clock stands: %+v", q)
 	}
 	v.command(t, "/viz/clock", `{"paused":false}`)
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		got, ended := fast.seen()
 		q := v.queues(t)
 		return q.Terminated == 1 && !ended && len(got) == len(names), fmt.Sprintf("the fast one has %d, ended: %v; %+v", len(got), ended, q)
@@ -261,7 +263,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		t.Errorf("the fast one saw %v", got)
 	}
 	v.command(t, "/viz/hold", `{"do":"release"}`) // the gate
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		got, ended := slow.seen()
 		return ended, fmt.Sprintf("the slow one has seen %d", len(got))
 	})
@@ -278,7 +280,7 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 	names := v.create(t, "pod", 180)
 	// Exactly to their capacities: incoming, where the cache's own bookmark stands behind every event, and, because the
 	// reflector cannot go on, resultChan before it.
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		q := v.queues(t)
 		return q.Incoming == 100 && q.Result == 100, fmt.Sprintf("%+v", q)
 	})
@@ -289,30 +291,30 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 		t.Errorf("%d passed with the first pod, want the dispatcher", w.Passed)
 	}
 	for _, next := range []string{"", "default/pod-001"} { // the bookmark behind it, and the next pod
-		eventually(t, patience, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			w := v.world(t)
 			return len(w.Waiting) == 1 && w.Waiting[0].Key == next, fmt.Sprintf("%+v", w)
 		})
 		v.command(t, "/viz/hold", `{"do":"step","station":"incoming"}`)
 	}
 	v.command(t, "/viz/hold", `{"do":"release","station":"incoming","resource":"pods"}`)
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		got, ended := s.seen()
 		return !ended && strings.Join(got, " ") == strings.Join(names, " "), fmt.Sprintf("%d of %d, ended: %v", len(got), len(names), ended)
 	})
 
 	v.command(t, "/viz/hold", `{"do":"hold"}`)
-	pending := start(t, kubectlFor(t, v).command("delete", "pod", "pod-000", "--now"))
-	eventually(t, patience, func() (bool, string) {
+	pending := program.Start(t, kubectlFor(t, v).Command("delete", "pod", "pod-000", "--now"))
+	program.Eventually(t, patience, func() (bool, string) {
 		w := v.world(t)
-		return slices.Contains(w.points(), "RequestReceived"), fmt.Sprintf("%+v\n%s", w, pending.stderr.String())
+		return slices.Contains(w.points(), "RequestReceived"), fmt.Sprintf("%+v\n%s", w, pending.Stderr.String())
 	})
 	told := time.Now()
-	v.interrupt(t)
-	if code := v.exitCode(t, endsWithin); code != 0 {
-		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.stderr.String())
+	v.Interrupt(t)
+	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
 	}
-	if took := time.Since(told); took > endsWithin/2 {
+	if took := time.Since(told); took > program.EndsWithin/2 {
 		t.Errorf("held, the program took %v to end", took)
 	}
 }
@@ -331,7 +333,7 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 			if hop%20 != 0 && strings.HasPrefix(path, "/api") {
 				continue // a reader who wants to be fresh waits for up to three seconds
 			}
-			response, err := client.Get(v.url + path)
+			response, err := client.Get(v.URL + path)
 			if err != nil {
 				t.Fatalf("hop %d, GET %s: %v; held: %+v", hop, path, err, v.world(t).Waiting)
 			}
@@ -350,20 +352,20 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 			t.Errorf("nobody was held at %s: %v", want, stations)
 		}
 	}
-	k.run(t, "get", "pods", "--request-timeout=20s")
+	k.Run(t, "get", "pods", "--request-timeout=20s")
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
-	eventually(t, patience, func() (bool, string) { // nobody is there: the watchdog
+	program.Eventually(t, patience, func() (bool, string) { // nobody is there: the watchdog
 		w := v.world(t)
-		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.stderr.String(), "was let go"), fmt.Sprintf("%+v", w)
+		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was let go"), fmt.Sprintf("%+v", w)
 	})
 	before := v.seq(t)
-	eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })
+	program.Eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })
 }
 
 func (v *viz) seq(t *testing.T) uint64 {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
-	v.get(t, "/viz/snapshot", &snapshot)
+	v.Get(t, "/viz/snapshot", &snapshot)
 	return snapshot.Seq
 }
 
@@ -372,7 +374,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	v := startViz(t, "-clock=manual", "-controllers=false")
 	pods := func() int {
 		var list struct{ Items []any }
-		v.get(t, "/api/v1/pods", &list)
+		v.Get(t, "/api/v1/pods", &list)
 		return len(list.Items)
 	}
 	start := v.world(t).Clock
@@ -387,7 +389,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 			t.Errorf("the clock moved by %v, want 2s", moved)
 		}
 		had++
-		eventually(t, patience, func() (bool, string) { return pods() == had, fmt.Sprint(pods(), " pods, want ", had) })
+		program.Eventually(t, patience, func() (bool, string) { return pods() == had, fmt.Sprint(pods(), " pods, want ", had) })
 	}
 	for i := 0; ; i++ {
 		next := v.world(t).Clock.Next[0].Who
@@ -399,11 +401,11 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 			t.Fatal("the demo's timer is not among the next hundred")
 		}
 	}
-	eventually(t, patience, func() (bool, string) { return pods() == had+1, fmt.Sprint(pods(), " pods, want ", had+1) })
+	program.Eventually(t, patience, func() (bool, string) { return pods() == had+1, fmt.Sprint(pods(), " pods, want ", had+1) })
 	v.command(t, "/viz/clock", `{"speed":10,"paused":false}`)
 	began := v.world(t).Clock.Now
 	wall := time.Now()
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		moved := v.world(t).Clock.Now.Sub(began)
 		return moved > 10*time.Second, fmt.Sprintf("%v in %v on the wall", moved, time.Since(wall))
 	})
@@ -411,11 +413,11 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 
 func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	mode := func(want string) {
 		t.Helper()
-		eventually(t, patience, func() (bool, string) { s := p.stage(t); return s.Mode == want, s.Mode })
+		program.Eventually(t, patience, func() (bool, string) { s := p.stage(t); return s.Mode == want, s.Mode })
 	}
 	p.do(t, chromedp.Click(chromedp.CSS("#hold")))
 	mode("held")
@@ -423,12 +425,12 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	held := func() []string {
 		return evaluate[[]string](t, p, `[...document.querySelectorAll("#held tr")].map((tr) => tr.held?.point ?? "")`)
 	}
-	eventually(t, patience, func() (bool, string) { return fmt.Sprint(held()) == "[RequestReceived]", fmt.Sprint(held()) })
+	program.Eventually(t, patience, func() (bool, string) { return fmt.Sprint(held()) == "[RequestReceived]", fmt.Sprint(held()) })
 	// Hop by hop to the handler of the observer. Nothing else happens in this world.
 	reached, hopped := map[string]bool{}, ""
 	for hop := 0; hop < 60 && !reached["HandlerCalled"]; hop++ {
 		var now, before world
-		eventually(t, patience, func() (bool, string) { // who was let go has come to where it is held next, or waits for others
+		program.Eventually(t, patience, func() (bool, string) { // who was let go has come to where it is held next, or waits for others
 			before, now = now, v.world(t)
 			return len(now.Waiting) > 0 && now.seqs() == before.seqs() && now.seqs() != hopped, now.seqs()
 		})
@@ -457,7 +459,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	mode("held")
 	p.do(t, chromedp.Click(chromedp.CSS("#let-go")))
 	mode("live")
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		w := v.world(t)
 		return !w.Held && len(w.Waiting) == 0 && !w.Clock.Paused, fmt.Sprintf("%+v", w)
 	})
@@ -465,13 +467,13 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 
 	// A gate of one station; and a page that goes while it is closed.
 	p.do(t, chromedp.Click(chromedp.CSS("#world-clock")), chromedp.Click(chromedp.CSS(`#world [data-gate="watcher"]`)))
-	eventually(t, patience, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		closed := evaluate[string](t, p, `document.querySelector("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
 		return closed == "truewatcher", closed
 	})
 	mode("live")
 	p.do(t, chromedp.Navigate("about:blank"))
-	eventually(t, 60*time.Second, func() (bool, string) {
+	program.Eventually(t, 60*time.Second, func() (bool, string) {
 		w := v.world(t)
 		return len(w.Gates) == 0 && w.Attending == 0 && w.LetGo != "", fmt.Sprintf("%+v", w)
 	})

@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"listwatch/internal/compat/program"
 )
 
 // realEtcd is an etcd with a port, so that the program and the test can look at the same one.
@@ -52,7 +54,7 @@ func startEtcd(t *testing.T) *realEtcd {
 	t.Cleanup(etcd.Close)
 	select {
 	case <-etcd.Server.ReadyNotify():
-	case <-time.After(readyWithin):
+	case <-time.After(program.ReadyWithin):
 		t.Fatal("etcd is not ready")
 	}
 	endpoint := etcd.Clients[0].Addr().String()
@@ -107,13 +109,13 @@ func follow(t *testing.T, v *viz, name string) *follower {
 	stop := make(chan struct{}) // closed at the end of the test
 	factory.Start(stop)
 	t.Cleanup(func() { close(stop); factory.Shutdown() })
-	eventually(t, readyWithin, func() (bool, string) { return informer.HasSynced(), "not synced" })
+	program.Eventually(t, program.ReadyWithin, func() (bool, string) { return informer.HasSynced(), "not synced" })
 	return f
 }
 
 func clientset(t *testing.T, v *viz, name string) *kubernetes.Clientset {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: v.url, UserAgent: name, QPS: -1})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: v.URL, UserAgent: name, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +174,7 @@ func newer(a, b *corev1.Pod) bool {
 // equals waits until informer and handler hold exactly what etcd holds, and expects that nothing went wrong on the way.
 func (f *follower) equals(t *testing.T, etcd *realEtcd) {
 	t.Helper()
-	eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
 		want := etcd.pods(t)
 		stored := map[string]*corev1.Pod{}
 		for _, obj := range f.store.List() {
@@ -299,13 +301,13 @@ func TestARealInformerOutlivesTheServer(t *testing.T) {
 	churnFromAllSides(t, first, 0, 40)
 	f.equals(t, etcd)
 
-	address, err := url.Parse(first.url)
+	address, err := url.Parse(first.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.interrupt(t)
-	if code := first.exitCode(t, endsWithin); code != 0 {
-		t.Fatalf("exit status %d\n%s", code, first.stderr.String())
+	first.Interrupt(t)
+	if code := first.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Fatalf("exit status %d\n%s", code, first.Stderr.String())
 	}
 	for key := range etcd.pods(t) { // one pod is gone, and nobody was watching
 		if _, err := etcd.client.Delete(t.Context(), "/registry/pods/"+key); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"listwatch/internal/compat/program"
 )
 
 // rows splits a table that kubectl printed into rows of columns. No cell of these tests holds two spaces in a row.
@@ -38,12 +40,12 @@ func row(table, name string) []string {
 func TestKubectlGetPodsShowsAPodComingToLife(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
-	k.create(t, podManifest("a"))
-	eventually(t, 30*time.Second, func() (bool, string) {
-		out := k.run(t, "get", "pods")
+	create(t, k, podManifest("a"))
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
+		out := k.Run(t, "get", "pods")
 		return slices.Equal(head(row(out, "a"), 4), []string{"a", "1/1", "Running", "0"}), out
 	})
-	out := k.run(t, "get", "pods")
+	out := k.Run(t, "get", "pods")
 	if got, want := rows(out)[0], []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"}; !slices.Equal(got, want) {
 		t.Errorf("columns %q, want %q", got, want)
 	}
@@ -54,9 +56,9 @@ func head(row []string, n int) []string { return row[:min(n, len(row))] }
 func TestKubectlWideNamesNodeAndAddress(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
-	k.create(t, podManifest("a"))
-	eventually(t, 30*time.Second, func() (bool, string) {
-		out := k.run(t, "get", "pods", "-o", "wide")
+	create(t, k, podManifest("a"))
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
+		out := k.Run(t, "get", "pods", "-o", "wide")
 		columns, pod := rows(out)[0], row(out, "a")
 		ip, node := slices.Index(columns, "IP"), slices.Index(columns, "NODE")
 		holds := ip > 0 && node > 0 && len(pod) > node && strings.Count(pod[ip], ".") == 3 && pod[node] != "<none>"
@@ -67,9 +69,9 @@ func TestKubectlWideNamesNodeAndAddress(t *testing.T) {
 func TestKubectlGetYAMLIsTheWholePod(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
-	k.create(t, podManifest("a"))
+	create(t, k, podManifest("a"))
 	var pod corev1.Pod
-	if err := yaml.UnmarshalStrict([]byte(k.run(t, "get", "pod", "a", "-o", "yaml")), &pod); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(k.Run(t, "get", "pod", "a", "-o", "yaml")), &pod); err != nil {
 		t.Fatal(err)
 	}
 	if pod.Kind != "Pod" || pod.APIVersion != "v1" || pod.Name != "a" || pod.Namespace != "default" {
@@ -86,46 +88,46 @@ func TestKubectlGetYAMLIsTheWholePod(t *testing.T) {
 func TestKubectlWatchPrintsEveryPhaseAndTheEnd(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
-	watch := start(t, k.command("get", "pods", "-w", "--output-watch-events"))
-	k.create(t, podManifest("a"))
+	watch := program.Start(t, k.Command("get", "pods", "-w", "--output-watch-events"))
+	create(t, k, podManifest("a"))
 	waitFor := func(event, status string) {
 		t.Helper()
-		eventually(t, 30*time.Second, func() (bool, string) {
-			for _, row := range rows(watch.stdout.String()) {
+		program.Eventually(t, 30*time.Second, func() (bool, string) {
+			for _, row := range rows(watch.Stdout.String()) {
 				if len(row) > 3 && row[0] == event && row[1] == "a" && row[3] == status {
 					return true, ""
 				}
 			}
-			return false, "want " + event + " with " + status + " in\n" + watch.stdout.String() + watch.stderr.String()
+			return false, "want " + event + " with " + status + " in\n" + watch.Stdout.String() + watch.Stderr.String()
 		})
 	}
 	waitFor("ADDED", "Pending")
 	waitFor("MODIFIED", "Running")
-	k.run(t, "delete", "pod", "a")
-	eventually(t, 30*time.Second, func() (bool, string) {
-		return strings.Contains(watch.stdout.String(), "DELETED"), watch.stdout.String()
+	k.Run(t, "delete", "pod", "a")
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
+		return strings.Contains(watch.Stdout.String(), "DELETED"), watch.Stdout.String()
 	})
 }
 
 func TestKubectlDeleteWaitsUntilThePodIsGone(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
-	k.create(t, podManifest("a"))
-	eventually(t, 30*time.Second, func() (bool, string) {
-		out := k.run(t, "get", "pods")
+	create(t, k, podManifest("a"))
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
+		out := k.Run(t, "get", "pods")
 		return strings.Contains(out, "Running"), out
 	})
-	if out := k.run(t, "delete", "pod", "a"); !strings.Contains(out, `"a" deleted`) {
+	if out := k.Run(t, "delete", "pod", "a"); !strings.Contains(out, `"a" deleted`) {
 		t.Errorf("kubectl delete said %q", out)
 	}
-	if out := k.run(t, "get", "pods", "-o", "name"); out != "" {
+	if out := k.Run(t, "get", "pods", "-o", "name"); out != "" {
 		t.Errorf("after delete returned kubectl still shows %q", out)
 	}
 }
 
 func TestKubectlAPIResources(t *testing.T) {
 	v := startViz(t, "-demo=false")
-	out := kubectlFor(t, v).run(t, "api-resources")
+	out := kubectlFor(t, v).Run(t, "api-resources")
 	for _, want := range [][]string{
 		{"configmaps", "cm", "v1", "true", "ConfigMap"},
 		{"events", "ev", "v1", "true", "Event"},
@@ -142,8 +144,8 @@ func TestKubectlAPIResources(t *testing.T) {
 func TestKubectlSelectorsChoosePods(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
-	k.create(t, podManifest("a"))
-	k.create(t, podManifest("b"))
+	create(t, k, podManifest("a"))
+	create(t, k, podManifest("b"))
 	for _, c := range []struct{ flag, selector, want string }{
 		{"-l", "app=a", "pod/a\n"},
 		{"-l", "app!=a", "pod/b\n"},
@@ -151,7 +153,7 @@ func TestKubectlSelectorsChoosePods(t *testing.T) {
 		{"--field-selector", "status.phase=Pending", "pod/a\npod/b\n"},
 		{"--field-selector", "spec.nodeName=node1", ""},
 	} {
-		if got := k.run(t, "get", "pods", "-o", "name", c.flag, c.selector); got != c.want {
+		if got := k.Run(t, "get", "pods", "-o", "name", c.flag, c.selector); got != c.want {
 			t.Errorf("%s %s chooses %q, want %q", c.flag, c.selector, got, c.want)
 		}
 	}
@@ -159,7 +161,7 @@ func TestKubectlSelectorsChoosePods(t *testing.T) {
 
 func TestKubectlNamesWhatDoesNotExist(t *testing.T) {
 	v := startViz(t, "-demo=false")
-	cmd := kubectlFor(t, v).command("get", "pod", "nobody")
+	cmd := kubectlFor(t, v).Command("get", "pod", "nobody")
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), `Error from server (NotFound): pods "nobody" not found`) {
 		t.Errorf("kubectl get pod nobody: %v\n%s", err, out)

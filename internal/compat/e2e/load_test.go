@@ -34,7 +34,7 @@ func BenchmarkPageUnderLoad(b *testing.B) {
 
 func benchLoad(b *testing.B, open bool) {
 	v := startViz(b)
-	url := v.url
+	url := v.URL
 	for n := range benchWatchers {
 		post(b, url+"/viz/watchers", map[string]any{"fieldSelector": fmt.Sprintf("spec.nodeName=load-%d", n), "bookmarks": true})
 	}

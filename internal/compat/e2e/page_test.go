@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/compat/program"
 )
 
 // within is how long an event may take to where it is going: a second, and some more for a program that carries the
 // race detector.
 func within() time.Duration {
-	if raceEnabled {
+	if program.RaceEnabled {
 		return 5 * time.Second
 	}
 	return time.Second
@@ -66,8 +68,8 @@ func (p *page) stage(t *testing.T) stage { return evaluate[stage](t, p, readStag
 func (p *page) live(t *testing.T, v *viz) {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
-	v.get(t, "/viz/snapshot", &snapshot)
-	eventually(t, endsWithin, func() (bool, string) {
+	v.Get(t, "/viz/snapshot", &snapshot)
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		feed := evaluate[string](t, p, `document.querySelector("#mode").dataset.state`)
 		seq := p.stage(t).Seq
 		shown, err := strconv.ParseUint(seq, 10, 64)
@@ -110,11 +112,11 @@ func (p *page) seen(t *testing.T, key string) map[string]time.Time {
 func TestTheStageCarriesTheNamesOutsidersRelyOn(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
-	watch := start(t, k.command("get", "pods", "-w"))
-	p := openPage(t, v.url)
-	k.create(t, podManifest("a"))
-	eventually(t, 30*time.Second, func() (bool, string) {
-		return strings.Contains(watch.stdout.String(), "Running"), watch.stdout.String()
+	watch := program.Start(t, k.Command("get", "pods", "-w"))
+	p := openPage(t, v.URL)
+	create(t, k, podManifest("a"))
+	program.Eventually(t, 30*time.Second, func() (bool, string) {
+		return strings.Contains(watch.Stdout.String(), "Running"), watch.Stdout.String()
 	})
 	p.live(t, v)
 	s := p.stage(t)
@@ -202,13 +204,13 @@ func checkRing(t *testing.T, s stage) {
 func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
-	k.create(t, podManifest("warm-up")) // kubectl's discovery is not what is measured
-	p := openPage(t, v.url)
+	create(t, k, podManifest("warm-up")) // kubectl's discovery is not what is measured
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	p.observe(t)
-	k.create(t, podManifest("a"))
+	create(t, k, podManifest("a"))
 	created := time.Now()
-	eventually(t, 10*time.Second, func() (bool, string) {
+	program.Eventually(t, 10*time.Second, func() (bool, string) {
 		seen := p.seen(t, "default/a")
 		return !seen["handler"].IsZero(), fmt.Sprint(seen)
 	})
@@ -231,18 +233,18 @@ func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
 func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	var before []string
-	eventually(t, endsWithin, func() (bool, string) { // the informer's, and one per kubelet
+	program.Eventually(t, program.EndsWithin, func() (bool, string) { // the informer's, and one per kubelet
 		before = p.stage(t).Watchers
 		return len(before) >= 3, fmt.Sprint(before)
 	})
 	p.live(t, v)
 	before = p.stage(t).Watchers
 
-	watch := start(t, k.command("get", "pods", "-w"))
+	watch := program.Start(t, k.Command("get", "pods", "-w"))
 	var own string
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		now := p.stage(t).Watchers
 		for _, id := range now {
 			if !slices.Contains(before, id) {
@@ -257,9 +259,9 @@ func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 			t.Errorf("watcher %s has no %s: %+v", own, name, queues)
 		}
 	}
-	watch.interrupt(t)
-	watch.exitCode(t, endsWithin)
-	eventually(t, endsWithin, func() (bool, string) {
+	watch.Interrupt(t)
+	watch.ExitCode(t, program.EndsWithin)
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		now := p.stage(t).Watchers
 		return !slices.Contains(now, own), fmt.Sprintf("watchers are %v", now)
 	})
@@ -273,11 +275,11 @@ func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 	const harm = `<img src=x onerror="document.body.dataset.harmed=1"><script>document.body.dataset.harmed=1</script>`
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	p.observe(t)
 	query := url.Values{"watch": {"true"}, "timeoutSeconds": {"1"}, "fieldSelector": {"metadata.name=" + harm}}
-	request, err := http.NewRequest(http.MethodGet, v.url+"/api/v1/pods?"+query.Encode(), nil)
+	request, err := http.NewRequest(http.MethodGet, v.URL+"/api/v1/pods?"+query.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,12 +289,12 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	eventually(t, endsWithin, func() (bool, string) { // otherwise the test proves nothing
+	program.Eventually(t, program.EndsWithin, func() (bool, string) { // otherwise the test proves nothing
 		shown := evaluate[bool](t, p, `[...window.said].some((text) => text.includes("onerror"))`)
 		return shown, "what a stranger wrote is not shown at all"
 	})
-	kubectlFor(t, v).create(t, strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+"'}\n  labels:", 1))
-	eventually(t, endsWithin, func() (bool, string) {
+	create(t, kubectlFor(t, v), strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+"'}\n  labels:", 1))
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		seen := p.seen(t, "default/a")
 		return !seen["handler"].IsZero(), fmt.Sprint(seen)
 	})
@@ -303,25 +305,25 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 
 func TestTheButtonsActOnTheCluster(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	k := kubectlFor(t, v)
 	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
 	var name string
-	eventually(t, endsWithin, func() (bool, string) {
-		name = strings.TrimSpace(k.run(t, "get", "pods", "-o", "name"))
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		name = strings.TrimSpace(k.Run(t, "get", "pods", "-o", "name"))
 		return strings.HasPrefix(name, "pod/"), name
 	})
-	version := k.run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
+	version := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
 	p.live(t, v)
 	p.do(t, chromedp.Click(chromedp.CSS("#change-pod")))
-	eventually(t, endsWithin, func() (bool, string) {
-		now := k.run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		now := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
 		return now != version, "resourceVersion is still " + now
 	})
 	p.do(t, chromedp.Click(chromedp.CSS("#delete-pod")))
-	eventually(t, endsWithin, func() (bool, string) {
-		left := k.run(t, "get", "pods", "-o", "name")
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		left := k.Run(t, "get", "pods", "-o", "name")
 		return left == "", left
 	})
 }
@@ -331,7 +333,7 @@ func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
 	p := openPage(t, "about:blank")
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
-			p.do(t, colorScheme(scheme), chromedp.Navigate(v.url+path))
+			p.do(t, colorScheme(scheme), chromedp.Navigate(v.URL+path))
 			background := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
 			var r, g, b int
 			if _, err := fmt.Sscanf(background, "rgb(%d, %d, %d)", &r, &g, &b); err != nil {

@@ -6,18 +6,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"listwatch/internal/compat/program"
 )
 
 func TestTheReadyLineNamesAURLThatAnswers(t *testing.T) {
 	v := startViz(t, "-demo=false")
-	if !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(v.url) {
-		t.Errorf("ready line names %q", v.url)
+	if !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(v.URL) {
+		t.Errorf("ready line names %q", v.URL)
 	}
-	if lines := v.stdout.lines(); len(lines) != 1 {
-		t.Errorf("stdout holds %d lines, want the ready line alone:\n%s", len(lines), v.stdout.String())
+	if lines := v.Stdout.Lines(); len(lines) != 1 {
+		t.Errorf("stdout holds %d lines, want the ready line alone:\n%s", len(lines), v.Stdout.String())
 	}
 	var version struct{ GitVersion string }
-	v.get(t, "/version", &version)
+	v.Get(t, "/version", &version)
 	if version.GitVersion == "" {
 		t.Error("/version names no version")
 	}
@@ -26,46 +28,46 @@ func TestTheReadyLineNamesAURLThatAnswers(t *testing.T) {
 func TestInterruptLeavesNothingBehind(t *testing.T) {
 	v := startViz(t)
 	k := kubectlFor(t, v)
-	watch := start(t, k.command("get", "pods", "-w")) // an open stream must not hold up the end
-	eventually(t, readyWithin, func() (bool, string) { return strings.Contains(watch.stdout.String(), "NAME"), watch.stdout.String() })
+	watch := program.Start(t, k.Command("get", "pods", "-w")) // an open stream must not hold up the end
+	program.Eventually(t, program.ReadyWithin, func() (bool, string) { return strings.Contains(watch.Stdout.String(), "NAME"), watch.Stdout.String() })
 
-	v.interrupt(t)
-	if code := v.exitCode(t, endsWithin); code != 0 {
-		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.stderr.String())
+	v.Interrupt(t)
+	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
 	}
-	if v.orphans {
+	if v.Orphans {
 		t.Error("a process outlived the program")
 	}
-	left, err := os.ReadDir(v.tmp)
+	left, err := os.ReadDir(v.Tmp)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range left {
 		t.Errorf("temporary file left: %s", entry.Name())
 	}
-	if code := watch.exitCode(t, endsWithin); code != 0 {
-		t.Errorf("kubectl get -w ended with %d, want 0: the stream was not closed cleanly\n%s", code, watch.stderr.String())
+	if code := watch.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Errorf("kubectl get -w ended with %d, want 0: the stream was not closed cleanly\n%s", code, watch.Stderr.String())
 	}
 }
 
 // failure runs the program to its end and expects an exit status and one line on stderr that says every word.
 func failure(t *testing.T, flags []string, status int, words ...string) {
 	t.Helper()
-	cmd, tmp := vizCommand(t, flags...)
-	p := start(t, cmd)
-	if code := p.exitCode(t, endsWithin); code != status {
+	cmd, tmp := program.VizCommand(t, flags...)
+	p := program.Start(t, cmd)
+	if code := p.ExitCode(t, program.EndsWithin); code != status {
 		t.Errorf("exit status %d, want %d", code, status)
 	}
-	if out := p.stdout.String(); out != "" {
+	if out := p.Stdout.String(); out != "" {
 		t.Errorf("stdout holds %q, want nothing", out)
 	}
-	lines := p.stderr.lines()
+	lines := p.Stderr.Lines()
 	if len(lines) != 1 {
-		t.Errorf("stderr holds %d lines, want one clear line:\n%s", len(lines), p.stderr.String())
+		t.Errorf("stderr holds %d lines, want one clear line:\n%s", len(lines), p.Stderr.String())
 	}
 	for _, word := range words {
-		if !strings.Contains(p.stderr.String(), word) {
-			t.Errorf("stderr does not say %q:\n%s", word, p.stderr.String())
+		if !strings.Contains(p.Stderr.String(), word) {
+			t.Errorf("stderr does not say %q:\n%s", word, p.Stderr.String())
 		}
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
@@ -75,7 +77,7 @@ func failure(t *testing.T, flags []string, status int, words ...string) {
 
 func TestATakenPortIsOneClearLine(t *testing.T) {
 	first := startViz(t, "-demo=false")
-	address, err := url.Parse(first.url)
+	address, err := url.Parse(first.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +109,11 @@ func TestAnUnreachableEtcdIsOneClearLine(t *testing.T) {
 func TestADataFolderKeepsItsPods(t *testing.T) {
 	dir := t.TempDir()
 	first := startViz(t, "-demo=false", "-data-dir", dir)
-	kubectlFor(t, first).create(t, podManifest("a"))
-	first.interrupt(t)
-	first.exitCode(t, endsWithin)
+	create(t, kubectlFor(t, first), podManifest("a"))
+	first.Interrupt(t)
+	first.ExitCode(t, program.EndsWithin)
 	second := startViz(t, "-demo=false", "-data-dir", dir)
-	if out := kubectlFor(t, second).run(t, "get", "pods"); !strings.Contains(out, "a ") {
+	if out := kubectlFor(t, second).Run(t, "get", "pods"); !strings.Contains(out, "a ") {
 		t.Errorf("after a restart kubectl shows:\n%s", out)
 	}
 }

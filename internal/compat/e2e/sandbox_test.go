@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 )
@@ -21,7 +22,7 @@ var stories = []string{
 
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	v := startViz(t)
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	if n := evaluate[int](t, p, `document.querySelectorAll("[data-play]").length`); n != len(stories) {
 		t.Errorf("the gallery offers %d stories, want %d", n, len(stories))
@@ -37,7 +38,7 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 func (p *page) play(t *testing.T, id string) {
 	t.Helper()
 	p.do(t, chromedp.Click(chromedp.CSS("#open-stories")), chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-play=%q]`, id))))
-	eventually(t, 6*endsWithin, func() (bool, string) { // a reflector that was cut off often takes its time
+	program.Eventually(t, 6*program.EndsWithin, func() (bool, string) { // a reflector that was cut off often takes its time
 		state := evaluate[string](t, p, `document.querySelector("#story-state").className + "|" + document.querySelector("#story-state").textContent`)
 		over := evaluate[bool](t, p, `!document.querySelector("#story").classList.contains("playing")`)
 		if over && strings.Contains(state, "refused") {
@@ -52,7 +53,7 @@ func (p *page) play(t *testing.T, id string) {
 	p.do(t, chromedp.Click(chromedp.CSS("#story-moment")))
 	p.until(t, `listwatch.player.mode === "frozen" && document.body.dataset.mode === "frozen"`)
 	p.do(t, chromedp.Click(chromedp.CSS("#story-live")))
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		where := evaluate[string](t, p, `[document.body.dataset.mode, listwatch.player.mode, listwatch.player.cursor, listwatch.player.target(), listwatch.player.head, document.querySelector("#banner").textContent].join(" ")`)
 		return strings.HasPrefix(where, "live "), id + ": " + where
 	})
@@ -60,7 +61,7 @@ func (p *page) play(t *testing.T, id string) {
 
 func (p *page) until(t *testing.T, expression string) {
 	t.Helper()
-	eventually(t, endsWithin, func() (bool, string) { return evaluate[bool](t, p, "Boolean("+expression+")"), expression })
+	program.Eventually(t, program.EndsWithin, func() (bool, string) { return evaluate[bool](t, p, "Boolean("+expression+")"), expression })
 }
 
 // knobs turns every knob on the panel with a click, and looks for its effect in the log.
@@ -90,7 +91,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		Traffic  struct{ Rate int }
 		Handlers []struct{ Name string }
 	}
-	v.get(t, "/viz/knobs", &state)
+	v.Get(t, "/viz/knobs", &state)
 	if state.Traffic.Rate != 0 || len(state.Handlers) != 1 {
 		t.Errorf("after the reset: %+v", state)
 	}
@@ -115,7 +116,7 @@ func (p *page) promises(t *testing.T) {
 func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 	file, seq := brokenRecording(t)
 	v := startViz(t, "-replay", file)
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.until(t, `document.querySelector("#open-promises").classList.contains("broken")`)
 	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-rule="9"] .breaches button`)))

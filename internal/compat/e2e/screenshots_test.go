@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/takes"
 )
 
@@ -138,8 +139,8 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 	t.Helper()
 	seq := m.seq(t)
-	p.do(t, chromedp.Navigate(v.url+"/?take="+m.take))
-	eventually(t, endsWithin, func() (bool, string) {
+	p.do(t, chromedp.Navigate(v.URL+"/?take="+m.take))
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		shown := p.moment(t)
 		return shown.Mode == "replay" && shown.Head >= seq, fmt.Sprintf("%s: %+v", m.name, shown)
 	})
@@ -149,7 +150,7 @@ func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 		%s;
 		return true;
 	})()`, seq, m.then))
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		shown := p.moment(t)
 		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
 	})

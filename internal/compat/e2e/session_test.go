@@ -19,6 +19,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
@@ -44,10 +45,10 @@ func (p *page) moment(t *testing.T) moment {
 // sameAsServer waits until the page is live and shows the picture that the server has.
 func (p *page) sameAsServer(t *testing.T, v *viz) {
 	t.Helper()
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m := p.moment(t)
 		var snapshot struct{ State json.RawMessage }
-		v.get(t, "/viz/snapshot", &snapshot)
+		v.Get(t, "/viz/snapshot", &snapshot)
 		server, err := fold.Read(snapshot.State)
 		if err != nil {
 			t.Fatal(err)
@@ -67,13 +68,13 @@ func (v *viz) busy(t *testing.T, n uint64) {
 	t.Helper()
 	last := func() uint64 {
 		var snapshot struct{ Seq uint64 }
-		v.get(t, "/viz/snapshot", &snapshot)
+		v.Get(t, "/viz/snapshot", &snapshot)
 		return snapshot.Seq
 	}
 	for begin, i := last(), 0; last() < begin+n; i++ {
 		name := fmt.Sprintf("busy-%d-%d", begin, i)
 		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
-		response, err := http.Post(v.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
+		response, err := http.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,13 +87,13 @@ func (v *viz) busy(t *testing.T, n uint64) {
 
 func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
 	frozen := p.moment(t)
 	v.busy(t, 500)
 	var m moment
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m = p.moment(t)
 		return m.Head >= m.Seq+500, fmt.Sprintf("%+v", m)
 	})
@@ -106,10 +107,10 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	v.busy(t, 1500)
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	var answer struct{ Records []json.RawMessage }
-	v.get(t, "/viz/records?from=1&to=1400", &answer)
+	v.Get(t, "/viz/records?from=1&to=1400", &answer)
 	ours := make([]string, 1, 1400) // by cursor
 	state := fold.New()
 	for _, written := range answer.Records {
@@ -127,7 +128,7 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 			t.Fatalf("at %d: the page shows %s, want %s", cursor, got, ours[cursor])
 		}
 		p.do(t, chromedp.Click(chromedp.CSS("#step-on")))
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			m := p.moment(t)
 			return fmt.Sprint(m.Seq, " ", m.Hash) == ours[cursor+1], fmt.Sprintf("one step after %d: %+v", cursor, m)
 		})
@@ -138,17 +139,17 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 
 func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
-	if err := v.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = v.cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: a stopped process ends no other way
-	eventually(t, endsWithin, func() (bool, string) {
+	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: a stopped process ends no other way
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m := p.moment(t)
 		return strings.Contains(m.Banner, "process is stopped"), m.Banner
 	})
-	if err := v.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := v.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	v.busy(t, 50)
@@ -165,8 +166,8 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.lw.gz")
 	v := startViz(t, "-demo=false", "-record", file)
 	v.busy(t, 1500)
-	v.interrupt(t)
-	v.exitCode(t, endsWithin)
+	v.Interrupt(t)
+	v.ExitCode(t, program.EndsWithin)
 	written, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -191,8 +192,8 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 		}
 	}
 	t.Run("by the program", func(t *testing.T) {
-		p := openPage(t, startViz(t, "-replay", file).url)
-		eventually(t, endsWithin, func() (bool, string) { // it plays by itself
+		p := openPage(t, startViz(t, "-replay", file).URL)
+		program.Eventually(t, program.EndsWithin, func() (bool, string) { // it plays by itself
 			m := p.moment(t)
 			return m.Mode == "replay" && m.Seq > 10 && m.Seq < m.Head && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
 		})
@@ -200,7 +201,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	})
 	t.Run("in the page", func(t *testing.T) {
 		other := startViz(t, "-demo=false", "-controllers=false")
-		p := openPage(t, other.url)
+		p := openPage(t, other.URL)
 		p.live(t, other)
 		evaluate[bool](t, p, fmt.Sprintf(`(() => {
 			const files = new DataTransfer();
@@ -208,7 +209,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 			document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
 			return true;
 		})()`, base64.StdEncoding.EncodeToString(written)))
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			m := p.moment(t)
 			return m.Mode == "replay" && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
 		})
@@ -222,8 +223,8 @@ func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
 		{"#log=OTHER&at=7", "another run of the program"},
 		{"#recording=0123456789abcdef&at=7", "drop its file onto the page"},
 	} {
-		p := openPage(t, v.url+"/"+test.hash)
-		eventually(t, endsWithin, func() (bool, string) {
+		p := openPage(t, v.URL+"/"+test.hash)
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			m := p.moment(t)
 			return strings.Contains(m.Banner, test.want), m.Banner
 		})
@@ -235,7 +236,7 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 	v := startViz(t, "-controllers=false", "-demo=false", "-ring-capacity=10", "-flight", dir)
 	v.busy(t, 2000)
 	client := &http.Client{Timeout: 5 * time.Second}
-	response, err := client.Get(v.url + "/api/v1/pods?watch=true&resourceVersion=2")
+	response, err := client.Get(v.URL + "/api/v1/pods?watch=true&resourceVersion=2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +246,9 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 		t.Fatalf("got %s, %v", answer, err)
 	}
 	var files []string
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		files, _ = filepath.Glob(filepath.Join(dir, "*"))
-		return len(files) == 1 && strings.Contains(v.stderr.String(), files[0]), fmt.Sprint(files, "\n", v.stderr.String())
+		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n", v.Stderr.String())
 	})
 	file, err := os.Open(files[0])
 	if err != nil {
@@ -264,12 +265,12 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 // asks for is no more, which the feed says in the same word as when it has run over a page.
 func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	first := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, first.url)
+	p := openPage(t, first.URL)
 	first.busy(t, 100)
 	p.sameAsServer(t, first)
-	first.interrupt(t)
-	first.exitCode(t, endsWithin)
-	second := startViz(t, "-demo=false", "-controllers=false", "-listen", strings.TrimPrefix(first.url, "http://"))
+	first.Interrupt(t)
+	first.ExitCode(t, program.EndsWithin)
+	second := startViz(t, "-demo=false", "-controllers=false", "-listen", strings.TrimPrefix(first.URL, "http://"))
 	second.busy(t, 200)
 	p.sameAsServer(t, second)
 	p.mu.Lock()

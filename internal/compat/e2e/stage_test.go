@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
@@ -33,7 +34,7 @@ const readInspector = `(() => {
 func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) inspected {
 	t.Helper()
 	var seen inspected
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		seen = evaluate[inspected](t, p, readInspector)
 		return fits(seen), fmt.Sprintf("want %s, the inspector shows %.600s", what, fmt.Sprintf("%+v", seen))
 	})
@@ -50,7 +51,7 @@ func (p *page) strike(t *testing.T, key string) {
 func TestTheStageCanBeLookedInto(t *testing.T) {
 	v := startViz(t, "-controllers=false", "-demo=false")
 	v.busy(t, 300)
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	p.live(t, v)
 	t.Run("every station opens", func(t *testing.T) { everyStationOpens(t, p) })
 	t.Run("the code moves with the cursor", func(t *testing.T) { codeMoves(t, p) })
@@ -114,7 +115,7 @@ func codeMoves(t *testing.T, p *page) {
 		}
 		files[got.File] = true
 		p.strike(t, ".")
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			at := evaluate[int](t, p, "window.listwatch.player.cursor")
 			return at == r.Seq+1, fmt.Sprintf("at %d, want %d", at, r.Seq+1)
 		})
@@ -129,7 +130,7 @@ func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=ring] .title`)), chromedp.Click(chromedp.CSS("#tab-code")))
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
 	v.busy(t, 200)
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		seen := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
 		want := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
 		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q", seen, want)
@@ -159,7 +160,7 @@ func wireIsBytes(t *testing.T, p *page, v *viz) {
 			Chunks  []struct{ SizeLine string }
 		}
 	}
-	v.get(t, "/viz/wire?resource=pods", &streams)
+	v.Get(t, "/viz/wire?resource=pods", &streams)
 	if len(streams) == 0 || len(streams[0].Wire.Chunks) == 0 {
 		t.Fatalf("nothing on the wire: %+v", streams)
 	}
@@ -191,7 +192,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 	}
 	label := func(want string) {
 		t.Helper()
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
 			return strings.HasPrefix(text, want), fmt.Sprintf("the level says %q, want %q", text, want)
 		})
@@ -201,7 +202,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 		label(want)
 	}
 	p.strike(t, "l")
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
 		return text == "L0 every event", "the level says " + text
 	})
@@ -258,7 +259,7 @@ func ringIsReadable(t *testing.T, p *page) {
 	}
 	for _, unrolled := range []string{"true", "false"} {
 		p.strike(t, "u")
-		eventually(t, endsWithin, func() (bool, string) {
+		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			r := read()
 			return r.Unrolled == unrolled && r.Spread < 40 == (unrolled == "true"), fmt.Sprintf("unrolled %s: %+v", unrolled, r)
 		})
@@ -287,7 +288,7 @@ func zoomComesCloser(t *testing.T, p *page) {
 	}
 	until := func(want string) {
 		t.Helper()
-		eventually(t, endsWithin, func() (bool, string) { got := view(); return got == want, fmt.Sprintf("%s, want %s", got, want) })
+		program.Eventually(t, program.EndsWithin, func() (bool, string) { got := view(); return got == want, fmt.Sprintf("%s, want %s", got, want) })
 	}
 	evaluate[bool](t, p, `document.querySelector("[data-station=ring]").focus() ?? true`)
 	p.do(t, chromedp.KeyEvent("z"))

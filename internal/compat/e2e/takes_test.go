@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"listwatch/internal/compat/program"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
@@ -18,7 +19,7 @@ import (
 func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Record) {
 	t.Helper()
 	last := records[len(records)-1].Seq
-	eventually(t, endsWithin, func() (bool, string) {
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		m := p.moment(t)
 		return m.Mode == "replay" && m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
 	})
@@ -35,13 +36,13 @@ func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Rec
 
 func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.url)
+	p := openPage(t, v.URL)
 	for _, take := range takes.All {
 		start, records, err := take.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.navigate(t, v.url+"/?take="+take.Name)
+		p.navigate(t, v.URL+"/?take="+take.Name)
 		p.samePictures(t, start, records)
 	}
 }
@@ -58,8 +59,8 @@ func TestAnOldRecordingReplaysAndIsSaidToBeOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := startViz(t, "-replay", name)
-	openPage(t, v.url).samePictures(t, fold.New(), records)
-	if said := v.stderr.String(); !strings.Contains(said, "another version") {
+	openPage(t, v.URL).samePictures(t, fold.New(), records)
+	if said := v.Stderr.String(); !strings.Contains(said, "another version") {
 		t.Errorf("the program says %q, want that the recording is old", said)
 	}
 }

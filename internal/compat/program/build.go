@@ -14,7 +14,7 @@ import (
 
 // The first test of a process that asks for a program has it built.
 var (
-	vizBinary     = sync.OnceValues(func() (string, error) { return build("viz", "../../..", raceEnabled) })
+	vizBinary     = sync.OnceValues(func() (string, error) { return build("viz", "../../..", RaceEnabled) })
 	kubectlBinary = sync.OnceValues(func() (string, error) { return build("kubectl", "..", false) })
 )
 

@@ -31,7 +31,7 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 		tb.Fatalf("start %s: %v", cmd, err)
 	}
 	go p.await()
-	tb.Cleanup(p.kill)
+	tb.Cleanup(p.Kill)
 	return p
 }
 
@@ -46,8 +46,8 @@ func (p *Process) await() {
 	close(p.Done)
 }
 
-// kill ends the process if it still runs, and its group with it.
-func (p *Process) kill() {
+// Kill ends the process if it still runs, and its group with it.
+func (p *Process) Kill() {
 	select {
 	case <-p.Done:
 	default:

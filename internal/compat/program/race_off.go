@@ -2,4 +2,5 @@
 
 package program
 
-const raceEnabled = false
+// RaceEnabled says whether the tests, and the program with them, are built with the race detector.
+const RaceEnabled = false

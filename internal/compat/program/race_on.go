@@ -2,4 +2,5 @@
 
 package program
 
-const raceEnabled = true // the program under test is built with the race detector too
+// RaceEnabled says whether the tests, and the program with them, are built with the race detector.
+const RaceEnabled = true
