@@ -97,7 +97,7 @@ export function showListeners(scene, res) {
     mark(el, "elsewhere", !hangsOn(scene, subject));
     for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0);
     const pending = subject.queues.pending;
-    say(el.querySelector('[data-queue="pending"] .num'), pending ? `pending ${pending.len}/${pending.cap}` : "pending 0");
+    say(el.querySelector('[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0");
     const handler = scene.lanes.handlers.get(id);
     const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
     mark(handler, "running", running);
