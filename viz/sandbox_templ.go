@@ -340,7 +340,7 @@ func storyPanel() templ.Component {
 			templ_7745c5c3_Var18 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<aside id=\"story\" class=\"below\" aria-labelledby=\"story-title\" hidden><header><h2 id=\"story-title\"></h2><p class=\"state\" id=\"story-state\" role=\"status\"></p><div class=\"buttons\"><button type=\"button\" id=\"story-moment\" hidden title=\"Freeze the stage at the record that says it\">Show the moment</button> <button type=\"button\" id=\"story-live\" hidden title=\"To the end, and stay there (End)\">Back to live</button> <a id=\"story-chapter\" class=\"button\" href=\"/book/\">Chapter</a> <button type=\"button\" id=\"story-again\">Play again</button> <button type=\"button\" id=\"story-close\" class=\"quiet\" aria-label=\"Close the story\">✕</button></div></header><p class=\"symptom\" id=\"story-symptom\"></p><p class=\"watch\"><b>Watch</b> <span id=\"story-watch\"></span></p><p class=\"saw\" id=\"story-saw\" hidden><b>You saw</b> <span></span></p><ol id=\"story-steps\" aria-label=\"Steps\"></ol></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<aside id=\"story\" class=\"below\" aria-labelledby=\"story-title\" hidden><header><h2 id=\"story-title\"></h2><p class=\"state\" id=\"story-state\"></p><div class=\"buttons\"><button type=\"button\" id=\"story-moment\" hidden title=\"Freeze the stage at the record that says it\">Show the moment</button> <button type=\"button\" id=\"story-live\" hidden title=\"To the end, and stay there (End)\">Back to live</button> <a id=\"story-chapter\" class=\"button\" href=\"/book/\">Chapter</a> <button type=\"button\" id=\"story-again\">Play again</button> <button type=\"button\" id=\"story-close\" class=\"quiet\" aria-label=\"Close the story\">✕</button></div></header><p class=\"symptom\" id=\"story-symptom\"></p><p class=\"watch\"><b>Watch</b> <span id=\"story-watch\"></span></p><p class=\"saw\" id=\"story-saw\" hidden><b>You saw</b> <span></span></p><ol id=\"story-steps\" aria-label=\"Steps\"></ol></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -436,7 +436,7 @@ func promisesPanel(v view) templ.Component {
 			templ_7745c5c3_Var22 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<aside id=\"promises\" class=\"below\" aria-label=\"Promises\" hidden><p class=\"state\"><span id=\"promises-checked\" role=\"status\"></span> <button type=\"button\" id=\"promises-close\" class=\"quiet\" aria-label=\"Close the promises\">✕</button></p><ol>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<aside id=\"promises\" class=\"below\" aria-label=\"Promises\" hidden><p class=\"state\"><span id=\"promises-checked\"></span> <button type=\"button\" id=\"promises-close\" class=\"quiet\" aria-label=\"Close the promises\">✕</button></p><ol>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
