@@ -18,6 +18,7 @@ import (
 // TestTheStageIsForEverybody walks one page through the accessibility contract: names for who listens, keys for who has no
 // mouse, contrast in every theme, room for large type.
 func TestTheStageIsForEverybody(t *testing.T) {
+	t.Parallel()
 	v := startViz(t)
 	v.busy(t, 100)
 	p := openPage(t, v.URL)
@@ -292,6 +293,7 @@ func (p *page) tableHasTheCursor(t *testing.T) {
 
 // TestAPageOpenedInSilenceShowsWhatWas opens a page on a log in which nothing happens any more.
 func TestAPageOpenedInSilenceShowsWhatWas(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	v.busy(t, 100)
 	p := openPage(t, v.URL)

@@ -46,6 +46,7 @@ func stalled() (records []probe.Record) {
 }
 
 func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "stalled.lw.gz")
 	out, err := os.Create(file)
 	if err != nil {

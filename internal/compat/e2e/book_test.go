@@ -37,6 +37,7 @@ const readMini = `(() => {
 
 // TestAChapterIsReadBesideItsStage scrolls through a chapter: the part that is read selects the moment that is shown.
 func TestAChapterIsReadBesideItsStage(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/06-cacher")
 	settled := func(what string, holds func(m mini) bool) {
@@ -76,6 +77,7 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 
 // TestAChapterHasItsKeyMomentWithoutScript switches scripts off, as paper does.
 func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, "about:blank")
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {

@@ -13,6 +13,7 @@ import (
 // TestTheHarnessNoticesWhatAPageShouldNotDo looks at the tests' own eyes: a page that misbehaves in every way they are
 // meant to notice.
 func TestTheHarnessNoticesWhatAPageShouldNotDo(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			http.NotFound(w, r)

@@ -114,6 +114,7 @@ func (w *twin) compareWhy(t *testing.T) {
 }
 
 func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.listwatch")
 	v := startViz(t, "-record", file)
 	w := newTwin(t, v)
@@ -156,6 +157,7 @@ func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
 // TestThePageFoldsAnythingAsTheProgramDoes feeds both with what no run would produce soon: receives before sends,
 // queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
 func TestThePageFoldsAnythingAsTheProgramDoes(t *testing.T) {
+	t.Parallel()
 	w := newTwin(t, startViz(t, "-demo=false", "-controllers=false"))
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -209,6 +209,7 @@ func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
 // stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, nobody is lost;
 // let go with the clock running, the slow one is evicted, and only that.
 func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false", "-flight=off")
 	fast, slow := v.watchPods(t, "fast!=no"), v.watchPods(t, "slow!=no")
 	var id string
@@ -275,6 +276,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 
 // TestWhatIsBehindAGateFillsUpAndComesThrough also ends the program while it is held.
 func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	s := v.watchPods(t, "reader!=no")
 	v.command(t, "/viz/hold", `{"do":"hold","station":"incoming","resource":"pods"}`)
@@ -323,6 +325,7 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 // TestWhoLooksAtAHeldWorldIsAnswered takes a busy world hop by hop and asks everything there is to ask at each. A lock that
 // a held goroutine kept would be found by the one whose answer does not come.
 func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-flight=off")
 	k := kubectlFor(t, v)
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"1m"}`)
@@ -372,6 +375,7 @@ func (v *viz) seq(t *testing.T) uint64 {
 
 // TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every two seconds of the world's time.
 func TestAManualClockMovesTheWholeProgram(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-clock=manual", "-controllers=false")
 	pods := func() int {
 		var list struct{ Items []any }
@@ -413,6 +417,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 }
 
 func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	p.live(t, v)

@@ -267,6 +267,7 @@ func churnFromAllSides(t *testing.T, v *viz, first uint64, n int) {
 }
 
 func TestARealInformerStaysEqualToEtcdUnderChurn(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		watchList bool
@@ -294,6 +295,7 @@ func TestARealInformerStaysEqualToEtcdUnderChurn(t *testing.T) {
 // TestARealInformerOutlivesTheServer restarts the program under an informer, on the same etcd and the same port, while
 // the pods change behind everybody's back.
 func TestARealInformerOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	etcd := startEtcd(t)
 	flags := []string{"-etcd-endpoints", etcd.endpoint, "-demo=false", "-controllers=false"}
 	first := startViz(t, flags...)

@@ -38,6 +38,7 @@ func row(table, name string) []string {
 }
 
 func TestKubectlGetPodsShowsAPodComingToLife(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
@@ -54,6 +55,7 @@ func TestKubectlGetPodsShowsAPodComingToLife(t *testing.T) {
 func head(row []string, n int) []string { return row[:min(n, len(row))] }
 
 func TestKubectlWideNamesNodeAndAddress(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
@@ -67,6 +69,7 @@ func TestKubectlWideNamesNodeAndAddress(t *testing.T) {
 }
 
 func TestKubectlGetYAMLIsTheWholePod(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
@@ -86,6 +89,7 @@ func TestKubectlGetYAMLIsTheWholePod(t *testing.T) {
 }
 
 func TestKubectlWatchPrintsEveryPhaseAndTheEnd(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	watch := program.Start(t, k.Command("get", "pods", "-w", "--output-watch-events"))
@@ -110,6 +114,7 @@ func TestKubectlWatchPrintsEveryPhaseAndTheEnd(t *testing.T) {
 }
 
 func TestKubectlDeleteWaitsUntilThePodIsGone(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
@@ -126,6 +131,7 @@ func TestKubectlDeleteWaitsUntilThePodIsGone(t *testing.T) {
 }
 
 func TestKubectlAPIResources(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	out := kubectlFor(t, v).Run(t, "api-resources")
 	for _, want := range [][]string{
@@ -142,6 +148,7 @@ func TestKubectlAPIResources(t *testing.T) {
 }
 
 func TestKubectlSelectorsChoosePods(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
@@ -160,6 +167,7 @@ func TestKubectlSelectorsChoosePods(t *testing.T) {
 }
 
 func TestKubectlNamesWhatDoesNotExist(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	cmd := kubectlFor(t, v).Command("get", "pod", "nobody")
 	out, err := cmd.CombinedOutput()

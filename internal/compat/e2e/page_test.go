@@ -110,6 +110,7 @@ func (p *page) seen(t *testing.T, key string) map[string]time.Time {
 }
 
 func TestTheStageCarriesTheNamesOutsidersRelyOn(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	watch := program.Start(t, k.Command("get", "pods", "-w"))
@@ -202,6 +203,7 @@ func checkRing(t *testing.T, s stage) {
 }
 
 func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("warm-up")) // kubectl's discovery is not what is measured
@@ -231,6 +233,7 @@ func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
 }
 
 func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	p := openPage(t, v.URL)
@@ -273,6 +276,7 @@ func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 // TestWhatStrangersWriteIsShownAsText sends everything the page shows of strangers through it: a request line, a selector,
 // a client's name, a label.
 func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
+	t.Parallel()
 	const harm = `<img src=x onerror="document.body.dataset.harmed=1"><script>document.body.dataset.harmed=1</script>`
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
@@ -304,6 +308,7 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 }
 
 func TestTheButtonsActOnTheCluster(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	p.live(t, v)
@@ -329,6 +334,7 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 }
 
 func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
+	t.Parallel()
 	v := startViz(t)
 	p := openPage(t, "about:blank")
 	for _, scheme := range []string{"light", "dark"} {

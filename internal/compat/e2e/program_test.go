@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheReadyLineNamesAURLThatAnswers(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	if !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(v.URL) {
 		t.Errorf("ready line names %q", v.URL)
@@ -26,6 +27,7 @@ func TestTheReadyLineNamesAURLThatAnswers(t *testing.T) {
 }
 
 func TestInterruptLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	v := startViz(t)
 	k := kubectlFor(t, v)
 	watch := program.Start(t, k.Command("get", "pods", "-w")) // an open stream must not hold up the end
@@ -76,6 +78,7 @@ func failure(t *testing.T, flags []string, status int, words ...string) {
 }
 
 func TestATakenPortIsOneClearLine(t *testing.T) {
+	t.Parallel()
 	first := startViz(t, "-demo=false")
 	address, err := url.Parse(first.URL)
 	if err != nil {
@@ -85,28 +88,34 @@ func TestATakenPortIsOneClearLine(t *testing.T) {
 }
 
 func TestAnUnknownFlagIsAUsageError(t *testing.T) {
+	t.Parallel()
 	failure(t, []string{"-no-such-flag"}, 2, "no-such-flag")
 }
 
 func TestABadValueIsAUsageError(t *testing.T) {
+	t.Parallel()
 	failure(t, []string{"-listen", "127.0.0.1:0", "-fifo", "lifo"}, 2, "lifo")
 }
 
 func TestAnUnexpectedArgumentIsAUsageError(t *testing.T) {
+	t.Parallel()
 	failure(t, []string{"-listen", "127.0.0.1:0", "surplus"}, 2, "surplus")
 }
 
 func TestADataFolderInUseIsOneClearLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	startViz(t, "-demo=false", "-data-dir", dir)
 	failure(t, []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, 1, dir)
 }
 
 func TestAnUnreachableEtcdIsOneClearLine(t *testing.T) {
+	t.Parallel()
 	failure(t, []string{"-listen", "127.0.0.1:0", "-etcd-endpoints", "127.0.0.1:1"}, 1, "127.0.0.1:1")
 }
 
 func TestADataFolderKeepsItsPods(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := startViz(t, "-demo=false", "-data-dir", dir)
 	create(t, kubectlFor(t, first), podManifest("a"))

@@ -21,6 +21,7 @@ var stories = []string{
 }
 
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
+	t.Parallel()
 	v := startViz(t)
 	p := openPage(t, v.URL)
 	p.live(t, v)
@@ -114,6 +115,7 @@ func (p *page) promises(t *testing.T) {
 
 // TestABrokenPromiseLeadsToItsRecord replays a recording into which a fault was written.
 func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
+	t.Parallel()
 	file, seq := brokenRecording(t)
 	v := startViz(t, "-replay", file)
 	p := openPage(t, v.URL)

@@ -107,6 +107,7 @@ func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 // TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine. With
 // -screenshots it keeps a picture of each in every look, with -opening those of the README.
 func TestEveryKeyMomentIsShown(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, "about:blank")
 	which := looks[:1]

@@ -86,6 +86,7 @@ func (v *viz) busy(t *testing.T, n uint64) {
 }
 
 func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	p.live(t, v)
@@ -105,6 +106,7 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 }
 
 func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false")
 	v.busy(t, 1500)
 	p := openPage(t, v.URL)
@@ -138,6 +140,7 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 }
 
 func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	p.live(t, v)
@@ -163,6 +166,7 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 }
 
 func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.lw.gz")
 	v := startViz(t, "-demo=false", "-record", file)
 	v.busy(t, 1500)
@@ -218,6 +222,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 }
 
 func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	for _, test := range []struct{ hash, want string }{
 		{"#log=OTHER&at=7", "another run of the program"},
@@ -232,6 +237,7 @@ func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
 }
 
 func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	v := startViz(t, "-controllers=false", "-demo=false", "-ring-capacity=10", "-flight", dir)
 	v.busy(t, 2000)
@@ -264,6 +270,7 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 // TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page: the log whose next record the page
 // asks for is no more, which the feed says in the same word as when it has run over a page.
 func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
+	t.Parallel()
 	first := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, first.URL)
 	first.busy(t, 100)

@@ -49,6 +49,7 @@ func (p *page) strike(t *testing.T, key string) {
 
 // TestTheStageCanBeLookedInto starts one program and one browser for everything that can be looked into.
 func TestTheStageCanBeLookedInto(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-controllers=false", "-demo=false")
 	v.busy(t, 300)
 	p := openPage(t, v.URL)

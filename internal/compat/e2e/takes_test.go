@@ -35,6 +35,7 @@ func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Rec
 }
 
 func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
+	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	for _, take := range takes.All {
@@ -49,6 +50,7 @@ func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
 
 // TestAnOldRecordingReplaysAndIsSaidToBeOld shows what an earlier version of the program recorded.
 func TestAnOldRecordingReplaysAndIsSaidToBeOld(t *testing.T) {
+	t.Parallel()
 	const name = "../../takes/testdata/old.lw.gz"
 	file, err := os.ReadFile(name)
 	if err != nil {
