@@ -25,6 +25,23 @@ type wireBytes struct {
 	Bytes   int64       `json:"bytes"`
 	Count   int         `json:"count"`
 	Chunks  []wireChunk `json:"chunks"`
+	Frames  []wireFrame `json:"frames"`
+}
+
+// wireFrame is one frame of a websocket.
+type wireFrame struct {
+	Head   string `json:"head"`
+	Opcode string `json:"opcode"`
+	Data   string `json:"data"`
+	Size   int    `json:"size"`
+}
+
+// Pieces is what the stream comes in.
+func (s *wireBytes) Pieces() string {
+	if len(s.Frames) > 0 || strings.HasPrefix(s.Header, "HTTP/1.1 101 ") {
+		return "frames of a websocket"
+	}
+	return "chunks"
 }
 
 type wireChunk struct {
@@ -65,6 +82,19 @@ func (u *UI) partBytes(p *part) (templ.Component, error) {
 // Newest returns the chunks that are shown, oldest first.
 func (s *wireBytes) Newest() []wireChunk {
 	return s.Chunks[max(0, len(s.Chunks)-shownChunks):]
+}
+
+// NewestFrames returns the frames that are shown, oldest first.
+func (s *wireBytes) NewestFrames() []wireFrame {
+	return s.Frames[max(0, len(s.Frames)-shownChunks):]
+}
+
+// Shown returns the beginning of the data, and how many bytes are left out. What a close frame says begins with two bytes of status.
+func (f *wireFrame) Shown() (data string, left int) {
+	if f.Opcode == "close" && len(f.Data) >= 2 {
+		return fmt.Sprintf("%d %s", int(f.Data[0])<<8|int(f.Data[1]), strings.ToValidUTF8(f.Data[2:], "")), 0
+	}
+	return (&wireChunk{Data: f.Data, Size: f.Size}).Shown()
 }
 
 // headerLines returns the lines of a header, without their ends and without the empty one that closes it.

@@ -38,6 +38,7 @@ type WatcherOptions struct {
 	Bookmarks       bool   `json:"bookmarks"`
 	WatchList       bool   `json:"watchList"`      // the first state comes as a stream that ends in a bookmark
 	TimeoutSeconds  int64  `json:"timeoutSeconds"` // after which the server ends each of its streams; 0: as it likes
+	WebSocket       bool   `json:"webSocket"`      // as the messages of a websocket
 }
 
 // WatcherInfo is one watcher made from the page.

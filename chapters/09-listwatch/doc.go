@@ -9,7 +9,7 @@
 //   - listwatch.go: [ListWatch], a resource and a namespace as a ListerWatcher.
 //   - streamwatcher.go: [StreamWatcher], a stream as a watch.Interface.
 //   - decoder.go, framer.go: [Decoder], from bytes to frames to events.
-//   - wire.go: [WireTap], a look at the bytes as they are on the wire.
+//   - wire.go, wire_frames.go: [WireTap], a look at the bytes as they are on the wire, chunked or as frames of a websocket.
 //
 // # Goroutines
 //

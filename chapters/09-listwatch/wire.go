@@ -27,7 +27,7 @@ const (
 //	{"type":"ADDED","object":{…}}\n         so many bytes
 //	\r\n
 //
-// A size of 0 is the end of the stream. It is there to be shown; nothing depends on it. Safe for concurrent use.
+// A size of 0 is the end of the stream. A watch over a websocket comes in frames instead, see [WireFrame]. It is there to be shown; nothing depends on it. Safe for concurrent use.
 //
 // Differs: upstream has nothing of the kind; people use tcpdump.
 type WireTap struct {
@@ -80,8 +80,9 @@ type WireStream struct {
 	Request string      `json:"request"` // as it was sent, to the empty line
 	Header  string      `json:"header"`  // of the answer, to the empty line
 	Bytes   int64       `json:"bytes"`   // read so far, all in all
-	Count   int         `json:"count"`   // of chunks so far
+	Count   int         `json:"count"`   // of chunks, or frames, so far
 	Chunks  []WireChunk `json:"chunks"`  // the newest
+	Frames  []WireFrame `json:"frames"`  // the newest, if it is a websocket
 }
 
 // OpenedBy returns who asks, and for what: the user agent and the path with its query.
@@ -100,7 +101,7 @@ func (t *WireTap) Snapshot() []WireStream {
 	streams := make([]WireStream, 0, len(t.streams))
 	for _, stream := range t.streams {
 		view := stream.WireStream
-		view.Chunks = slices.Clone(view.Chunks)
+		view.Chunks, view.Frames = slices.Clone(view.Chunks), slices.Clone(view.Frames)
 		streams = append(streams, view)
 	}
 	return streams
@@ -190,7 +191,9 @@ const (
 	wireHeader   wireState = iota
 	wireSizeLine           // of a chunk
 	wireData
-	wireEnd  // the line end behind the data
+	wireEnd       // the line end behind the data
+	wireFrameHead // of a websocket
+	wireFrameData
 	wireDone // no more chunks, or nothing we understand
 )
 
@@ -205,13 +208,20 @@ type wireStream struct {
 func (s *wireStream) read(p []byte) {
 	s.Bytes += int64(len(p))
 	for len(p) > 0 && s.state != wireDone {
-		if s.state == wireData {
+		switch s.state {
+		case wireData:
 			p = s.readData(p)
-			continue
+		case wireFrameData:
+			p = s.readFrame(p)
+		case wireFrameHead:
+			s.line = append(s.line, p[0])
+			p = p[1:]
+			s.readHead()
+		default:
+			s.line = append(s.line, p[0])
+			p = p[1:]
+			s.readLine()
 		}
-		s.line = append(s.line, p[0])
-		p = p[1:]
-		s.readLine()
 	}
 }
 
@@ -223,6 +233,8 @@ func (s *wireStream) readLine() {
 		s.state = wireDone
 		if strings.Contains(strings.ToLower(line), "transfer-encoding: chunked") {
 			s.state = wireSizeLine
+		} else if upgraded(line) {
+			s.state = wireFrameHead
 		}
 	case s.state == wireHeader && len(line) < maxWireHeader:
 		return

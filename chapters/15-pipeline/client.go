@@ -68,7 +68,9 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}
 	wire := listwatch.NewWireTap()
 	lines := newLines()
-	config.HTTP = lines.over(wire.Tap(config.HTTP))
+	tapped := wire.Tap(config.HTTP)
+	sockets := lines.over(&http.Client{Transport: &socketTransport{dial: dialOf(tapped)}})
+	config.HTTP = lines.over(tapped)
 	var metrics *listwatch.Metrics
 	if config.Registry != nil {
 		metrics = listwatch.NewMetrics(config.Registry)
@@ -86,7 +88,9 @@ func NewClient(config ClientConfig) (*Client, error) {
 
 		newClient: newClient,
 		http:      config.HTTP,
-		Watchers:  newWatchers(func(name string) *listwatch.RESTClient { return newClient(name, nil) }, config.Clock),
+		Watchers: newWatchers(watcherClients{newClient, listwatch.Config{
+			Base: config.Base, HTTP: sockets, Clock: config.Clock, Metrics: metrics, QPS: -1,
+		}}, config.Clock),
 	}
 	c.informer = informer.NewSharedIndexInformer(informer.Config{
 		Name:          "pods",

@@ -6,7 +6,7 @@
 //   - system.go: the namespaces that have to be there before anybody comes.
 //   - client.go: [Client], the client half: one shared informer and its handlers, the toy controllers with watches of their own.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.
-//   - watchers.go: [Watchers], watches that somebody opens just to look.
+//   - watchers.go: [Watchers], watches that somebody opens just to look; socket.go: those over a websocket.
 //   - demo.go: [Demo], gentle traffic.
 //
 // # Goroutines and shutdown

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -272,6 +273,44 @@ func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 		}
 		if err := w.Client.Watchers.Remove(id); !apierrors.IsNotFound(err) {
 			t.Errorf("removing it again: got %v, want NotFound", err)
+		}
+	})
+}
+
+func TestAWatcherOverAWebsocketIsSentWhatAnyOtherIs(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		id, err := w.Client.Watchers.Add(t.Context(), WatcherOptions{Resource: "pods", WebSocket: true, Bookmarks: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.create(t, podNamed("a", corev1.RestartPolicyAlways))
+		synctest.Wait()
+		var socket *listwatch.WireStream
+		for _, stream := range w.Client.Wire() {
+			if strings.Contains(stream.OpenedBy(), WatcherAgent) {
+				socket = &stream
+			}
+		}
+		if socket == nil || !strings.HasPrefix(socket.Header, "HTTP/1.1 101 ") || len(socket.Frames) == 0 {
+			t.Fatalf("on the wire: %+v", socket)
+		}
+		// First that the state, which is empty, is complete, then the pod.
+		for i, want := range []string{`{"type":"BOOKMARK","object":{"kind":"Pod"`, `{"type":"ADDED","object":{"kind":"Pod"`} {
+			if got := socket.Frames[i]; got.Opcode != "text" || !strings.HasPrefix(got.Data, want) || !strings.HasPrefix(got.Head, "81 7e ") {
+				t.Errorf("frame %d: got %+v, want %s", i, got, want)
+			}
+		}
+		agent := w.Client.Watchers.List()[0].UserAgent
+		if err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil { // its line is like any other
+			t.Fatal(err)
+		}
+		time.Sleep(2 * rewatchDelay)
+		synctest.Wait()
+		if err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil {
+			t.Errorf("it did not come back: %v", err)
+		}
+		if err := w.Client.Watchers.Remove(id); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -35,6 +35,7 @@ type WatcherOptions struct {
 	Bookmarks       bool
 	WatchList       bool  // the first state comes as a stream that ends in a bookmark
 	TimeoutSeconds  int64 // after which the server ends each of its streams; 0: as the server likes
+	WebSocket       bool  // not as the chunks of one answer, but as the messages of a websocket
 }
 
 // WatcherInfo describes one watcher.
@@ -52,8 +53,8 @@ type WatcherInfo struct {
 // Its methods may be called from any goroutine.
 type Watchers struct {
 	// Set by newWatchers, never changed.
-	newClient func(userAgent string) *listwatch.RESTClient
-	clock     clock.WithTicker
+	clients watcherClients
+	clock   clock.WithTicker
 
 	adds chan *watcher // sent by Add, received by Run, never closed; unbuffered: whoever adds waits until Run has it
 	done chan struct{} // closed by Run when it ends
@@ -78,8 +79,8 @@ type watcher struct {
 	resourceVersion string
 }
 
-func newWatchers(newClient func(userAgent string) *listwatch.RESTClient, clk clock.WithTicker) *Watchers {
-	return &Watchers{newClient: newClient, clock: clk, adds: make(chan *watcher), done: make(chan struct{})}
+func newWatchers(clients watcherClients, clk clock.WithTicker) *Watchers {
+	return &Watchers{clients: clients, clock: clk, adds: make(chan *watcher), done: make(chan struct{})}
 }
 
 // Run keeps the watches open until ctx is done, and returns when all of them are closed. It is called once.
@@ -137,7 +138,7 @@ func (w *Watchers) register(options WatcherOptions) *watcher {
 		opened: make(chan error, 1), removed: make(chan struct{}),
 		resourceVersion: options.ResourceVersion,
 	}
-	added.lister = listwatch.NewListWatch(w.newClient(added.userAgent), options.Resource, options.Namespace, nil)
+	added.lister = listwatch.NewListWatch(w.clients.of(added.userAgent, options.WebSocket), options.Resource, options.Namespace, nil)
 	w.watchers = append(w.watchers, added)
 	return added
 }

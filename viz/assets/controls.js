@@ -133,6 +133,8 @@ export function newControls(scene) {
         fieldSelector: value("fieldSelector"),
         resourceVersion: value("resourceVersion"),
         bookmarks: form.elements.bookmarks.checked,
+        watchList: form.elements.watchList.checked,
+        webSocket: form.elements.webSocket.checked,
       });
       dialog.close();
       tell("added a watcher");

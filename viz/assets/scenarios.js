@@ -32,7 +32,6 @@ export function newScenarios(stage) {
       const answer = await response.json();
       if (!response.ok) throw new Error(answer.message ?? `the server answers ${response.status}`);
       show(answer);
-      stage.tell("played; the story says what was seen");
     } catch (problem) {
       mark($("#story-state"), "refused", true);
       say($("#story-state"), problem.message);

@@ -65,17 +65,17 @@ export function newStatus(stage) {
     const behind = player.behind();
     say($("#cursor"), `${player.target()}`);
     say($("#behind"), behind > 0 ? ` · ${behind} behind` : player.mode === "live" ? " · newest" : " · the end");
-    showMode(mode, frozen, behind);
+    showMode(mode, frozen);
   }
 
-  function showMode(mode, frozen, behind) {
+  function showMode(mode, frozen) {
     const [state, title] = stage.connection;
     const broken = state !== "live" && !(player.recording && !stage.source);
     put($("#mode"), "data-state", broken ? state : mode);
     put($("#mode"), "title", broken ? title : "");
     const words = { connecting: "connecting", reconnecting: "reconnecting", silent: "process stopped" };
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
-    const calm = mode === "frozen" ? `frozen, ${behind} behind` : mode === "replay" && frozen ? "replay, paused" : mode;
+    const calm = mode === "replay" && frozen ? "paused" : mode;
     say($("#mode-text"), broken ? words[state] : calm + lost);
   }
 
