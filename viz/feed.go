@@ -30,18 +30,21 @@ const (
 // feed is one open /viz/events.
 type feed struct {
 	// Set when it opens, never changed.
-	log    *probe.Log
-	folder *folder
-	clock  clock.PassiveClock
-	w      http.ResponseWriter
-	rc     *http.ResponseController
+	log     *probe.Log
+	folder  *folder
+	clock   clock.PassiveClock
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	follows wanted // what its page follows: told one by one, whatever is summed up
 
 	// Owned by the request's goroutine.
-	seq    uint64 // of the last record that was written
-	batch  []probe.Record
-	out    []byte
-	silent time.Duration // since something was written
-	slow   bool          // a write has waited for the page to read
+	seq      uint64 // of the last record that was written
+	batch    []probe.Record
+	out      []byte
+	silent   time.Duration // since something was written
+	slow     bool          // a write has waited for the page to read
+	sinceSum time.Duration // since a sum was sent
+	every    uint64        // one resource version in so many is told with a sum; 0: none
 
 	worldTold  uint64        // the world's changes when the page was last told of it
 	usual      bool          // the world was untouched then
@@ -49,15 +52,24 @@ type feed struct {
 }
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
-// of a client that comes back, and without either those from now on. It ends when the client goes, when the server
-// ends, or with `gone` when the log no longer holds the next record.
+// of a client that comes back, and without either those from now on; while there are more than anybody can look at, their sum
+// and the records of what is followed (resource, key, rv). It ends when the client goes, when the server ends, or with `gone` when the log no
+// longer holds the next record.
 func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	seq, err := u.startOf(r)
 	if err != nil {
 		writeStatus(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	f := &feed{log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w), seq: seq, usual: true}
+	follows, err := readWanted(r.URL.Query())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	f := &feed{
+		log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w),
+		follows: follows, seq: seq, usual: true, sinceSum: flowPeriod,
+	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -115,6 +127,10 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
 func (f *feed) advance() bool {
+	if pace := f.folder.pace(); pace.Sums {
+		return f.flow(pace)
+	}
+	f.every = 0
 	for {
 		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 {
 			if f.coalesced() != nil {
@@ -158,18 +174,20 @@ func (f *feed) frame(records []probe.Record) error {
 	return f.message("frame", f.out)
 }
 
-// coalesced takes a page that reads too slowly to the newest state in one message, instead of all the records in
-// between. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
+// coalesced takes the page to the newest state in one message, instead of all the records in between: it reads too slowly,
+// or nobody could look at them. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
 func (f *feed) coalesced() error {
 	from := f.seq
 	seq, state := f.folder.snapshot()
+	flags := f.folder.flagsBetween(from, seq)
 	data, err := json.Marshal(struct {
 		From    uint64          `json:"from"`
 		Seq     uint64          `json:"seq"`
 		Records uint64          `json:"records"` // how many are skipped: (from, seq]
 		Flags   []flag          `json:"flags"`
+		Kept    json.RawMessage `json:"kept"` // records of them that matter one by one
 		State   json.RawMessage `json:"state"`
-	}{from, seq, seq - from, f.folder.flagsBetween(from, seq), state})
+	}{from, seq, seq - from, flags, f.kept(from, seq, flags), state})
 	if err != nil {
 		return err
 	}

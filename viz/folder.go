@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -28,6 +29,7 @@ type folder struct {
 	state  *fold.State
 	frames *fold.Keyframes
 	index  index
+	meter  meter
 	batch  []probe.Record // reused by every catchUp
 }
 
@@ -50,16 +52,24 @@ func (f *folder) run(ctx context.Context, clk clock.WithTicker) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			f.catchUp()
+			f.catchUp(clk.Now())
 		}
 	}
 }
 
-// catchUp folds what has been written since.
-func (f *folder) catchUp() {
+// catchUp folds what has been written since, and takes the rate.
+func (f *folder) catchUp(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.catchUpLocked()
+	f.meter.note(now, f.index.events, f.state.Seq)
+}
+
+// pace returns how pages are told what happens.
+func (f *folder) pace() pace {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.meter.pace
 }
 
 // catchUpLocked expects f.mu. If the log has overrun us it goes on with the oldest record there is: the state then

@@ -38,6 +38,7 @@ type flag struct {
 type index struct {
 	buckets []bucket // oldest first, none empty
 	flags   []flag   // oldest first
+	events  uint64   // ever
 }
 
 type bucket struct{ number, seq, records, events uint64 }
@@ -53,6 +54,7 @@ func (x *index) add(records []probe.Record) {
 		b.records++
 		if r.Point == probe.RingAppend {
 			b.events++
+			x.events++
 		}
 		if r.Anomaly() {
 			x.flags = append(x.flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(), Resource: r.Resource, Says: r.Sentence()})

@@ -59,6 +59,9 @@ type wanted struct {
 	rv       uint64 // 0: any
 }
 
+// some reports whether anything is asked for in particular.
+func (w *wanted) some() bool { return w.key != "" || w.rv != 0 }
+
 func (w *wanted) matches(r *probe.Record) bool {
 	if w.resource != "" && r.Resource != w.resource {
 		return false

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"testing"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -41,7 +42,7 @@ func busy(size, n int) (*UI, *probe.Log) {
 		default:
 			w.Event(probe.InputSent, "ADDED", key, rv, 1, 10)
 		}
-		ui.folder.catchUp()
+		ui.folder.catchUp(time.Now())
 	}
 	return ui, log
 }

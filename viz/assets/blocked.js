@@ -19,7 +19,7 @@ export function newBlocked(stage) {
   const { why, causes } = newWhy(infos);
   const firstSeen = new Map(); // by the seq of a wait: when this page saw it first
   let cause = null;
-  let waiting = false; // for a wait to have lasted
+  let due = Infinity; // when the next wait will have lasted
 
   // pipeOf finds the drawing of a queue: in a lane, or the one that there is.
   function pipeOf({ queue, subject }) {
@@ -39,7 +39,8 @@ export function newBlocked(stage) {
       if (!firstSeen.has(w.seq)) firstSeen.set(w.seq, now);
       return player.mode === "frozen" || now - firstSeen.get(w.seq) >= grace;
     });
-    waiting = old.length < waits.length;
+    const young = waits.filter((w) => !old.includes(w)).map((w) => firstSeen.get(w.seq) + grace);
+    due = Math.min(...young);
     return old;
   }
 
@@ -78,5 +79,5 @@ export function newBlocked(stage) {
     stage.inspect({ station: stationOf(cause), queue, subject: cause.subject }, "blocked", badge);
   });
 
-  return { shown, draw: () => waiting && stage.touch() };
+  return { shown, draw: (now) => now >= due && stage.touch() };
 }

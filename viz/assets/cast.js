@@ -25,9 +25,24 @@ export function newCast(stage) {
   const { scene, infos, player } = stage;
   const cast = Object.entries(roles).map(([name, role]) => ({
     ...role, name, el: document.querySelector(`[data-role="${name}"]`), spans: [], begun: 0,
+    windows: [], // of the log of which all is known, when the rest was summed up
     waits: [...infos.values()].filter((info) => info.waits && info.waits !== "work" && (info.lane ?? "").split(" ").includes(role.lane)),
     held: new Map(), // by the point that began a wait: since when
   }));
+
+  // summed is told of the newest records only: the shares are then of the time that they are from.
+  function summed(list) {
+    if (list.length === 0) return;
+    const tail = list.slice(list.findLastIndex((r, i) => i === 0 || r.seq !== list[i - 1].seq + 1));
+    for (const one of cast) {
+      const end = one.windows.at(-1)?.to ?? 0;
+      if (one.begun && end) one.spans.push({ from: one.begun, to: end, held: false });
+      for (const from of one.held.values()) if (end) one.spans.push({ from, to: end, held: true });
+      Object.assign(one, { begun: 0, held: new Map() });
+      one.windows.push({ from: tail[0].t, to: tail.at(-1).t });
+    }
+    look(tail);
+  }
 
   function look(list) {
     for (const r of list) {
@@ -56,7 +71,9 @@ export function newCast(stage) {
   // shares returns which parts of the last second a goroutine worked and was held up, each between 0 and 1.
   function shares(one, now) {
     one.spans = one.spans.filter((s) => s.to > now - period);
-    const sum = (spans) => spans.reduce((n, s) => n + Math.max(0, Math.min(s.to, now) - Math.max(s.from, now - period)), 0) / period;
+    one.windows = one.windows.filter((w) => w.to > now - period);
+    const known = one.windows.length > 0 ? Math.max(1, one.windows.reduce((n, w) => n + w.to - w.from, 0)) : period;
+    const sum = (spans) => spans.reduce((n, s) => n + Math.max(0, Math.min(s.to, now) - Math.max(s.from, now - period)), 0) / known;
     const open = (from, held) => (from ? [{ from, to: now, held }] : []);
     const held = Math.min(1, sum(one.spans.filter((s) => s.held)) + sum([...one.held.values()].flatMap((from) => open(from, true))));
     const all = Math.min(1, sum(one.spans.filter((s) => !s.held)) + sum(open(one.begun, false)));
@@ -99,11 +116,11 @@ export function newCast(stage) {
   }
 
   function forget() {
-    for (const one of cast) Object.assign(one, { spans: [], begun: 0, held: new Map() });
+    for (const one of cast) Object.assign(one, { spans: [], windows: [], begun: 0, held: new Map() });
   }
 
   return {
-    applied: look, shown, resource: forget,
+    applied: look, summed, shown, resource: forget,
     jumped() {
       forget();
       look(player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1));

@@ -5,8 +5,9 @@
 
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 
-// newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has passed over records that the
-// page was too slow for, on.world(status) when the world is held or its clock moved, and on.state(word, title).
+// newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that the
+// page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its clock moved,
+// and on.state(word, title). on.follows() is, as part of a query, what it is not to sum up.
 export function newFeed(on) {
   let source = null;
   let heard = 0;
@@ -34,7 +35,9 @@ export function newFeed(on) {
   }
 
   function watch(seq, log) {
-    source = new EventSource(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}`);
+    source?.close();
+    const follows = on.follows();
+    source = new EventSource(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
     heard = performance.now();
     source.addEventListener("frame", (message) => {
       alive();
@@ -42,7 +45,9 @@ export function newFeed(on) {
     });
     source.addEventListener("coalesced", (message) => {
       alive();
-      on.coalesced(JSON.parse(message.data));
+      const answer = JSON.parse(message.data);
+      on.coalesced(answer);
+      if (on.follows() !== follows) watch(answer.seq, log);
     });
     source.addEventListener("world", (message) => {
       alive();

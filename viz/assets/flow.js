@@ -3,7 +3,7 @@
 
 import { agentOf } from "./lanes.js";
 
-const stripe = 16; // units from one stripe to the next
+const stripe = 24; // units from one stripe to the next
 const bucket = 100; // ms
 const buckets = 10;
 
@@ -15,11 +15,12 @@ export function newFlow(scene) {
   let travelled = 0; // of the stripes
   let drawnAt = 0;
 
+  const roomOf = { watchers: [g.lane, "watcher"], listeners: [g.listen, "listener"] };
+  // row is where a lane is drawn: those without a place of their own share the last.
+  const row = (kind, subject) => Math.min(scene.lanes[kind].get(subject)?.lane?.index ?? Infinity, roomOf[kind][0].room - 1);
   const lane = (kind, subject, x) => {
-    const el = scene.lanes[kind].get(subject);
-    const size = kind === "watchers" ? g.lane : g.listen;
-    const box = g.boxes[kind === "watchers" ? "watcher" : "listener"];
-    return [box.X + x, box.Y + Math.min(el?.lane?.index ?? 0, size.room - 1) * size.height + 26];
+    const [size, box] = roomOf[kind];
+    return [g.boxes[box].X + x, g.boxes[box].Y + row(kind, subject) * size.height + 26];
   };
   // ways by point: the name of the way, and its corners. A way with a subject is one for each lane.
   const ways = {
@@ -30,29 +31,51 @@ export function newFlow(scene) {
     StoreUpdate: () => ["store", [[g.ring.x + g.ring.out, g.ring.y], [g.boxes.store.X, g.ring.y]]],
     IncomingSent: () => ["incoming", [[766, g.serverAxis], [858, g.serverAxis]]],
     IncomingReceived: () => ["taken", [[858, g.serverAxis], [888, g.serverAxis]]],
-    InputSent: (r) => [`input ${r.subject}`, [lane("watchers", r.subject, 0), lane("watchers", r.subject, 104)]],
-    ResultSent: (r) => [`result ${r.subject}`, [lane("watchers", r.subject, 114), lane("watchers", r.subject, 218)]],
-    FrameWritten: (r) => [`out ${r.subject}`, [lane("watchers", r.subject, 218), [ours(r) ? g.wireX : g.width, lane("watchers", r.subject, 0)[1]]]],
+    InputSent: (r) => [`input ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 0), lane("watchers", r.subject, 104)]],
+    ResultSent: (r) => [`result ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 114), lane("watchers", r.subject, 218)]],
+    FrameWritten: (r) => [`out ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 218), [ours(r) ? g.wireX : g.width, lane("watchers", r.subject, 0)[1]]]],
     FrameDecoded: (r) => r.subject === scene.informer && ["wire", [[g.wireX, 120], [g.wireX, g.clientAxis - 10]]],
     ReflectorReceived: (r) => r.subject === scene.informer && ["reflector", [[1224, g.clientAxis], [1050, g.clientAxis]]],
     FIFOAdded: (r) => r.subject === scene.informer && ["fifo", [[1050, g.clientAxis], [906, g.clientAxis]]],
     IndexerUpdated: () => ["indexer", [[906, g.clientAxis], [882, g.clientAxis]]],
     Distributed: () => ["processor", [[758, g.clientAxis], [742, g.clientAxis]]],
-    AddReceived: (r) => [`add ${r.subject}`, [lane("listeners", r.subject, 300), lane("listeners", r.subject, 268)]],
-    HandlerCalled: (r) => [`call ${r.subject}`, [lane("listeners", r.subject, 32), lane("listeners", r.subject, -16)]],
+    AddReceived: (r) => [`add ${row("listeners", r.subject)}`, [lane("listeners", r.subject, 300), lane("listeners", r.subject, 268)]],
+    HandlerCalled: (r) => [`call ${row("listeners", r.subject)}`, [lane("listeners", r.subject, 32), lane("listeners", r.subject, -16)]],
   };
+  // owned are the points whose way is that of their subject.
+  const owned = new Set(["InputSent", "ResultSent", "FrameWritten", "FrameDecoded", "ReflectorReceived", "FIFOAdded", "AddReceived", "HandlerCalled"]);
   const ours = (r) => agentOf(scene.lanes.watchers.get(r.subject)?.lane?.subject ?? { texts: {} }).includes("informer");
 
   function count(list, now) {
     let last = spent.at(-1);
     if (!last || now - last.at > bucket) spent.push((last = { at: now, ways: new Map() }));
     while (spent.length > buckets) spent.shift();
-    for (const r of list) {
-      const way = ways[r.point]?.(r);
-      if (!way) continue;
-      const known = last.ways.get(way[0]);
-      if (known) known.n++;
-      else last.ways.set(way[0], { n: 1, corners: way[1] });
+    for (const r of list) pass(last, r, 1);
+  }
+
+  // pass counts n records like r.
+  function pass(last, r, n) {
+    const way = ways[r.point]?.(r);
+    if (!way || n <= 0) return;
+    const known = last.ways.get(way[0]);
+    if (known) known.n += n;
+    else last.ways.set(way[0], { n, corners: way[1] });
+  }
+
+  // difference counts what passed between two pictures of a resource, by their counters.
+  function difference(before, after, now) {
+    const last = { at: now, ways: new Map() };
+    spent.push(last);
+    while (spent.length > buckets) spent.shift();
+    for (const point of Object.keys(ways)) {
+      if (!owned.has(point)) {
+        pass(last, { point }, (after.points[point] ?? 0) - (before?.points[point] ?? 0));
+        continue;
+      }
+      for (const [subject, { counts, opened }] of Object.entries(after.subjects)) {
+        const known = before?.subjects[subject];
+        pass(last, { point, subject }, (counts[point] ?? 0) - (known?.opened === opened ? (known.counts[point] ?? 0) : 0));
+      }
     }
   }
 
@@ -82,7 +105,7 @@ export function newFlow(scene) {
   function drawWay(ctx, n, corners, colours, still) {
     const [[ax, ay], [bx, by]] = corners;
     const width = Math.min(12, 1.5 + 2.2 * Math.log10(1 + n));
-    const speed = Math.min(0.5, 0.04 + n / 24000); // units a millisecond
+    const speed = Math.min(0.2, 0.03 + n / 40000); // units a millisecond: less than half a stripe from one drawing to the next
     ctx.beginPath();
     ctx.moveTo(ax, ay);
     ctx.lineTo(bx, by);
@@ -110,7 +133,7 @@ export function newFlow(scene) {
     ctx.fillText(words, (ax + bx) / 2, ay + 5);
   }
 
-  return { count, draw, sums, clear: () => (spent.length = 0) };
+  return { count, difference, draw, sums, clear: () => (spent.length = 0) };
 }
 
 // short writes a rate in as few characters as a stripe has room for.

@@ -13,7 +13,7 @@ export function newFollow(infos, on) {
   const panel = document.querySelector("#biography");
   const list = panel.querySelector("ol");
   const select = panel.querySelector("select");
-  const f = { key: "", rv: "", matches, token, has: () => f.key !== "" || f.rv !== "", set, clear, add, draw, hops: () => ways.get(select.value) ?? [] };
+  const f = { key: "", rv: "", matches, token, has: () => f.key !== "" || f.rv !== "", set, clear, add, draw, query, hops: () => ways.get(select.value) ?? [] };
   let records = [];
   let ways = new Map();
   let stale = false;
@@ -24,6 +24,12 @@ export function newFollow(infos, on) {
 
   function matches(r) {
     return (f.key !== "" && r.key !== undefined && objectKey(r.key) === f.key) || (f.rv !== "" && r.rv === f.rv);
+  }
+
+  // query is what is followed as the server is asked for it; "": nothing.
+  function query() {
+    if (!f.has()) return "";
+    return `&resource=${encodeURIComponent(document.body.dataset.resource)}${f.key ? `&key=${encodeURIComponent(f.key)}` : ""}${f.rv ? `&rv=${f.rv}` : ""}`;
   }
 
   // token is matches for what stands in queues, shelves and the ring.
@@ -41,14 +47,14 @@ export function newFollow(infos, on) {
     select.replaceChildren();
     panel.hidden = false;
     say(panel.querySelector("h2"), cut(rv ? `revision ${rv}` : key, 60));
-    const query = `resource=${encodeURIComponent(document.body.dataset.resource)}${key ? `&key=${encodeURIComponent(key)}` : ""}${rv ? `&rv=${rv}` : ""}`;
+    const asked = query().slice(1);
     const link = panel.querySelector("a");
-    put(link, "href", `/viz/trace?${query}`);
+    put(link, "href", `/viz/trace?${asked}`);
     link.hidden = Boolean(on.local());
     stale = true;
     on.changed();
     try {
-      const known = await on.records(query, matches);
+      const known = await on.records(asked, matches);
       if (mine !== ticket) return;
       const seen = new Set(known.map((r) => r.seq));
       records = known.concat(records.filter((r) => !seen.has(r.seq)));

@@ -20,6 +20,7 @@ const longest = 260;
 const farBehind = 3500; // ms: what would be drawn so late is not drawn
 const alive = 400; // tokens drawn at once, at most
 const planned = 3000; // hops that may wait for their turn
+const flowPeriod = 50; // ms between two drawings of the flow: stripes are not looked at one by one
 const forgotten = 8000; // ms after which nobody continues from where an event was
 
 export function newMotion(canvas, scene, infos, follow) {
@@ -37,6 +38,7 @@ export function newMotion(canvas, scene, infos, follow) {
   let level = 0; // detail's, as of the last records
   let painted = false;
   let swept = 0;
+  let drawn = 0;
   let following = false; // the record at hand is of what is followed
   let seen = 0; // records without a resource version, for sampling
 
@@ -79,11 +81,17 @@ export function newMotion(canvas, scene, infos, follow) {
     if (flashes.length < 80) flashes.push({ at, colour, radius, t0: Math.max(now, Math.min(free, now + farBehind)), ms: 620 });
   }
 
-  function records(list, resource, now, rate) {
+  // sums counts what passed each way between two pictures of the log.
+  function sums(before, after, resource, now) {
+    if (after.resources[resource]) flow.difference(before.resources[resource], after.resources[resource], now);
+  }
+
+  // records begins the ways of records. They are counted by what passes, unless sums has done so.
+  function records(list, resource, now, rate, counted = false) {
     const { every } = detail.at(rate, now);
     level = detail.level;
     const here = list.filter((r) => (r.resource ?? "") === resource || (r.resource ?? "") === "");
-    if (level === 3) flow.count(here, now);
+    if (level === 3 && !counted) flow.count(here, now);
     for (const r of here) {
       following = follow.matches(r);
       const single = following || isAnomaly(infos.get(r.point), r);
@@ -115,6 +123,8 @@ export function newMotion(canvas, scene, infos, follow) {
     if (now - swept > 2000) sweep(now);
     const busy = hops.length + flashes.length > 0 || level === 3;
     if (!busy && !painted) return;
+    if (level === 3 && painted && hops.length === 0 && now - drawn < flowPeriod) return;
+    drawn = now;
     painted = busy;
     const view = scene.view;
     const scale = canvas.width / view.w;
@@ -184,5 +194,5 @@ export function newMotion(canvas, scene, infos, follow) {
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();
-  return { records, draw, clear, restyle: brush.restyle, touch: () => (painted = true), behind, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
+  return { records, sums, draw, clear, restyle: brush.restyle, touch: () => (painted = true), behind, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
 }

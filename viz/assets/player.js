@@ -5,8 +5,8 @@ const longestWait = 1500; // ms: where longer nothing would happen, the replay m
 const rest = 400; // ms that are left of such a wait
 const folded = 4000; // records a frame may fold while replaying
 
-// newPlayer calls on.applied(list) when records have been folded one after the other, on.jumped() when the picture is
-// another one, on.skipped(ns) when silence was cut short, and on.trouble(error).
+// newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the newest
+// picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is another one, on.skipped(ns) when silence was cut short, and on.trouble(error).
 export function newPlayer(fold, on) {
   const p = {
     mode: "live", // live, frozen, playing
@@ -24,6 +24,7 @@ export function newPlayer(fold, on) {
   let ticket = 0; // of the newest seek
   let wanted = 0; // where that seek goes; 0: nobody seeks
   let loading = false;
+  let lent = false; // the tape keeps the picture that is on stage: it must not be folded on
 
   // reset begins with another log.
   p.reset = (tape, state, recording) => {
@@ -32,6 +33,7 @@ export function newPlayer(fold, on) {
     Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, loop: null, moved: false });
     p.mode = recording ? "frozen" : "live";
     tape.keep(state, true);
+    lent = false;
     on.jumped();
   };
 
@@ -42,24 +44,34 @@ export function newPlayer(fold, on) {
     if (p.mode === "live" && !wanted) apply(list);
   };
 
-  // replaced takes a newer picture from the feed, with nothing between.
-  p.replaced = (state) => {
-    p.tape.keep(state, true);
+  // replaced takes a newer picture from the feed, and of the records between those that matter one by one; null: it is not
+  // known what was between.
+  p.replaced = (state, kept) => {
+    p.tape.put(kept ?? []);
+    p.tape.keep(state, true, true);
     p.head = Math.max(p.head, state.seq);
     if (p.mode !== "live") return;
     ticket++;
     wanted = 0;
-    p.state = state;
+    const before = p.state;
+    [p.state, lent] = [state, true];
     p.cursor = state.seq;
-    on.jumped();
+    if (kept) on.summed(before, kept);
+    else on.jumped();
   };
 
   function apply(list) {
     if (list.length === 0) return;
+    own();
     fold.apply(p.state, list);
     p.cursor = p.state.seq;
     p.tape.keep(p.state);
     on.applied(list);
+  }
+
+  function own() {
+    if (lent) p.state = structuredClone(p.state);
+    lent = false;
   }
 
   p.behind = () => Math.max(0, p.head - p.cursor);
@@ -83,7 +95,7 @@ export function newPlayer(fold, on) {
       await p.tape.load(Math.max(1, wanted - 40, p.oldest), Math.min(p.head, wanted + 200) + 1).catch(() => {});
       if (mine !== ticket) return;
       wanted = 0;
-      p.state = state;
+      [p.state, lent] = [state, false];
       p.cursor = state.seq;
       time = state.t;
       on.jumped();
@@ -123,6 +135,7 @@ export function newPlayer(fold, on) {
     if (p.recording) return p.seek(p.head);
     p.loop = null;
     if (!wanted && p.tape.holds(p.cursor + 1, p.head + 1)) {
+      own();
       fold.apply(p.state, p.tape.between(p.cursor + 1, p.head + 1));
     } else {
       const mine = ++ticket;
@@ -134,7 +147,7 @@ export function newPlayer(fold, on) {
           if (mine !== ticket) return;
         } while (!p.tape.holds(state.seq + 1, p.head + 1));
         fold.apply(state, p.tape.between(state.seq + 1, p.head + 1));
-        p.state = state;
+        [p.state, lent] = [state, false];
       } catch (problem) {
         if (mine === ticket) wanted = 0;
         return on.trouble(problem);

@@ -7,6 +7,7 @@
 //	begin(answer)      the page's list was taken: answer.state, answer.log, answer.switches
 //	arrived(list)      records came from the feed, whatever moment is on stage
 //	applied(list, now) records were folded one after the other; draw them as they move
+//	summed(list, now)  so much happened that a picture came for it, and of the records these; if there is none, applied
 //	jumped(now)        another picture is on stage
 //	landed(r, now)     r is the record at the cursor: somebody stepped, or scrubbed
 //	shown(res, state)  the scene was drawn from state; res is the resource on stage, undefined if nothing is known of it
@@ -111,7 +112,7 @@ const joined = []; // what the modules returned
 const all = (name, ...args) => joined.forEach((module) => module[name]?.(...args));
 stage.escape = () => joined.findLast((module) => module.escape?.());
 
-stage.player = newPlayer(fold, { applied, jumped, trouble, skipped: (ns) => all("skipped", ns) });
+stage.player = newPlayer(fold, { applied, summed, jumped, trouble, skipped: (ns) => all("skipped", ns) });
 stage.follow = newFollow(fold.infos, {
   changed: followChanged, trouble, seek: (seq) => stage.player.seek(seq), local: () => !stage.source,
   records: async (query, matches) => {
@@ -141,8 +142,10 @@ stage.feed = newFeed({
   coalesced(message) {
     flush();
     timeline.skip(message);
-    player.replaced(message.state);
+    follow.add(message.kept);
+    player.replaced(message.state, message.kept);
   },
+  follows: () => follow.query(),
   world: (status) => all("world", status),
   state(word, title) {
     stage.connection = [word, title];
@@ -153,10 +156,10 @@ stage.feed = newFeed({
 // begin takes the list of the page's list-watch. A log that is known already is only continued.
 function begin(answer) {
   waiting = [];
-  timeline.expect();
+  timeline.expect(answer.state);
   const recorded = document.body.dataset.replay === "true";
   if (answer.log === stage.shown.log) {
-    player.replaced(answer.state);
+    player.replaced(answer.state, null);
   } else {
     stage.source = serverSource(answer.log);
     stage.shown = { log: answer.log, recording: answer.recording ?? "" };
@@ -228,6 +231,18 @@ function applied(list) {
   telling.consider(list, stage.resource);
   all("applied", list, now);
   if (player.mode === "frozen") landed(list.at(-1), now);
+}
+
+// summed is told that a newer picture came for more records than anybody can look at, of which list matter one by one.
+function summed(before, list) {
+  const now = performance.now();
+  dirty = true;
+  stage.count(now);
+  motion.sums(before, player.state, stage.resource, motionTime);
+  motion.records(list, stage.resource, motionTime, stage.rates(now).events, true);
+  table.add(list);
+  telling.consider(list, stage.resource);
+  for (const module of joined) (module.summed ?? module.applied)?.(list, now);
 }
 
 // jumped is told that another picture is on stage. Only the record that led there is drawn.

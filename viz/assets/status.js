@@ -25,7 +25,10 @@ export function newStatus(stage) {
     while (history.length > 1 && now - history[1][0] > 1000) history.shift();
     if (history.length < 2 || now - history.at(-1)[0] > 1000) return { events: 0, records: 0 };
     const [first, last] = [history[0], history.at(-1)];
-    return { events: last[1] - first[1], records: last[2] - first[2] };
+    const span = last[0] - first[0];
+    // Sums come five times a second: what they say is of the time between two of them.
+    const second = (n) => (n > 200 && span > 500 && span < 1500 ? Math.round((n * 1000) / span) : n);
+    return { events: second(last[1] - first[1]), records: second(last[2] - first[2]) };
   };
 
   function showRate(now) {

@@ -6,6 +6,7 @@ import { isAnomaly, objectKey, sentence } from "./fold.js";
 
 const rows = 80;
 const period = 150; // ms
+const calmPeriod = 1000; // ms, when every row is another one each time: nobody reads so fast
 
 export function newTable(infos, follow) {
   const body = document.querySelector("#records");
@@ -14,8 +15,10 @@ export function newTable(infos, follow) {
   let dirty = false;
   let written = 0;
   let forced = false;
+  let fresh = 0; // records since the last writing
 
   function add(list) {
+    fresh += list.length;
     newest.push(...list.slice(-rows));
     if (newest.length > rows) newest.splice(0, newest.length - rows);
     dirty = true;
@@ -34,8 +37,9 @@ export function newTable(infos, follow) {
   function draw(now, player) {
     point(player.mode === "live" ? 0 : player.cursor);
     const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
-    if (!dirty || (!forced && (now - written < period || read))) return;
+    if (!dirty || (!forced && (now - written < (fresh > rows ? calmPeriod : period) || read))) return;
     forced = false;
+    fresh = 0;
     written = now;
     dirty = false;
     while (body.childElementCount < newest.length) body.append(row());

@@ -30,15 +30,15 @@ export function newTape(fold, source) {
     }
   }
 
-  // keep takes a picture, unless there is one close by. The state may go on being folded.
-  function keep(state, always = false) {
+  // keep takes a picture, unless there is one close by. The state may go on being folded, unless it is given away.
+  function keep(state, always = false, given = false) {
     let i = frames.length;
     while (i > 0 && frames[i - 1].seq > state.seq) i--;
     const before = frames[i - 1];
     if (before?.seq === state.seq) return;
     const near = before && (state.seq - before.seq < frameEvery || (state.t - before.t < frameSpacing && state.seq - before.seq < 8 * frameEvery));
     if (near && !always) return;
-    frames.splice(i, 0, { seq: state.seq, t: state.t, state: structuredClone(state) });
+    frames.splice(i, 0, { seq: state.seq, t: state.t, state: given ? state : structuredClone(state) });
     if (source && frames.length > frameRoom) frames.shift();
   }
 

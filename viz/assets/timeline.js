@@ -4,7 +4,8 @@
 import { put } from "./dom.js";
 
 const width = 500e6; // ns of a bucket, as the server's
-const period = 40; // ms between two drawings
+const period = 40; // ms between two drawings, while somebody moves through the log
+const livePeriod = 125; // ms between two drawings of what goes on by itself
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while somebody drags, on.loop(range) when a range was chosen, on.live() at the end.
@@ -16,6 +17,8 @@ export function newTimeline(player, on) {
   let buckets = []; // [number, first seq, records, events], oldest first
   let flags = []; // {seq, t, point, resource, says}
   let counted = 0; // records up to here are in the buckets
+  let events = 0; // ever, up to the record eventsAt
+  let eventsAt = 0;
   let early = null; // records that came while the index was on its way
   let headT = 0;
   let headAt = 0;
@@ -33,10 +36,11 @@ export function newTimeline(player, on) {
     early = null;
   }
 
-  // expect keeps what comes until the server's index is there.
-  function expect() {
+  // expect keeps what comes after a picture until the server's index is there.
+  function expect(state) {
     clear();
     early = [];
+    [events, eventsAt] = [eventsOf(state), state.seq];
   }
 
   function index(line) {
@@ -57,6 +61,7 @@ export function newTimeline(player, on) {
     }
     if (early) return early.push(...list);
     for (const r of list) {
+      if (r.seq > eventsAt) [events, eventsAt] = [events + (r.point === "RingAppend"), r.seq];
       if (r.seq <= counted) continue;
       counted = r.seq;
       bucketOf(r.t, r.seq)[2]++;
@@ -72,11 +77,16 @@ export function newTimeline(player, on) {
   function skip(message) {
     const b = bucketOf(message.state.t, counted + 1);
     b[2] += message.records;
+    const all = eventsOf(message.state);
+    b[3] += Math.max(0, all - events);
+    [events, eventsAt] = [all, message.seq];
     counted = message.seq;
     headT = message.state.t;
     headAt = performance.now();
     flags.push(...message.flags);
   }
+
+  const eventsOf = (state) => Object.values(state.resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
 
   function bucketOf(t, seq) {
     const number = Math.floor(t / width);
@@ -140,7 +150,7 @@ export function newTimeline(player, on) {
   }
 
   function draw(now) {
-    if (now - drawnAt < period && !dragging) return;
+    if (now - drawnAt < (player.mode === "live" ? livePeriod : period) && !dragging) return;
     drawnAt = now;
     const scale = window.devicePixelRatio || 1;
     const [w, h] = [canvas.width / scale, canvas.height / scale];
