@@ -282,6 +282,28 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 	})
 }
 
+// The informer has said long ago that its list is complete. A late handler must not take that for news of its own replay,
+// whoever comes first: the one who hands it the replay or the one who hears of the informer.
+func TestALateHandlerHasNeverSyncedBeforeItsReplay(t *testing.T) {
+	bubble(t, func(t *testing.T, p *SharedProcessor) {
+		p.Start()
+		defer p.Stop()
+		for range 500 {
+			r := &recorder{block: make(chan struct{})}
+			late := add(t, p, r, ListenerOptions{Initial: []any{pod("a", 1)}})
+			synctest.Wait()
+			if late.HasSynced() {
+				t.Fatal("synced while the handler has not returned from the first object")
+			}
+			close(r.block)
+			<-late.HasSyncedChecker().Done()
+			if err := p.RemoveListener(late); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestTrackerPanicsWhenMoreIsFinishedThanStarted(t *testing.T) {
 	defer func() {
 		if recover() == nil {

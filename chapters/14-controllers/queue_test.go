@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,6 +66,41 @@ func TestKeysComeOutInTheOrderOfTheirFirstAdd(t *testing.T) {
 			mustGet(t, q, want)
 		}
 	})
+}
+
+// What a burst has grown is let go; what a steady flow needs is not asked for again and again.
+func TestTheArrayOfAnEmptyQueueIsUsedAgain(t *testing.T) {
+	q := NewQueue(nil)
+	through := func(n int) {
+		t.Helper()
+		for i := range n {
+			q.Add(strconv.Itoa(i))
+		}
+		for i := range n {
+			if key, _ := q.Get(); key != strconv.Itoa(i) {
+				t.Fatalf("Get() = %q, want %d", key, i)
+			}
+			q.Done(strconv.Itoa(i))
+		}
+	}
+	through(100)
+	array := cap(q.queue)
+	if got := testing.AllocsPerRun(10, func() { q.Add("a"); q.Get(); q.Done("a") }); got != 0 {
+		t.Errorf("the way of one key allocates %v times", got)
+	}
+	if cap(q.queue) != array || array < 100 {
+		t.Errorf("the array has room for %d, had for %d", cap(q.queue), array)
+	}
+	for _, key := range q.queue[:array] {
+		if key != "" {
+			t.Errorf("the array still holds %q", key)
+		}
+	}
+	through(10 * maxKept)
+	if got := cap(q.queue); got != 0 {
+		t.Errorf("an array of %d is kept after a burst", got)
+	}
+	through(3)
 }
 
 func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {

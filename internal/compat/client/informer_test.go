@@ -235,12 +235,25 @@ func TestBothTellTheSameStory(t *testing.T) {
 	}
 }
 
-// TestBothTellAnyStory plays stories that chance wrote. A story that fails is printed, and makes a case for the table above.
+// The periods of stories that chance wrote. They are such that no resync falls on the moment of a step: how long a fault
+// takes to heal is left to a jitter, and both sides throw their own dice.
+const (
+	randomResync       = 7*time.Hour + 13*time.Minute
+	randomSleep        = "8h7m"
+	randomHandlerSlow  = "19h5m"
+	randomHandlerOften = "1s"
+)
+
+// TestBothTellAnyStory plays stories that chance wrote: a third of them with resyncs, a quarter with a transformation. A
+// story that fails is printed, and makes a case for the table above.
 func TestBothTellAnyStory(t *testing.T) {
 	for seed := range uint64(60) {
 		for _, m := range modes {
 			random := rand.New(rand.NewPCG(seed, 5))
 			m.transform = random.IntN(4) == 0
+			if random.IntN(3) == 0 {
+				m.resync = randomResync
+			}
 			story := randomStory(random)
 			t.Run(fmt.Sprintf("%d,%v", seed, m), func(t *testing.T) { compare(t, m, story) })
 		}
@@ -262,7 +275,7 @@ func randomStory(random *rand.Rand) (story []string) {
 	}
 	handlers := []string{"h1"}
 	for range 12 {
-		switch random.IntN(12) {
+		switch random.IntN(14) {
 		case 0:
 			story = append(story, "cut"+writes())
 		case 1, 2:
@@ -274,9 +287,11 @@ func randomStory(random *rand.Rand) (story []string) {
 		case 5:
 			name := "h" + strconv.Itoa(len(handlers)+1)
 			handlers = append(handlers, name)
-			story = append(story, "join "+name)
+			story = append(story, "join "+name+pick("", "", " resync=0s", " resync="+randomHandlerSlow, " resync="+randomHandlerOften))
 		case 6:
 			story = append(story, "leave "+pick(handlers...))
+		case 7, 8:
+			story = append(story, "sleep "+randomSleep)
 		default:
 			story = append(story, pick("+a", "~b", "-c")+writes())
 		}
