@@ -247,7 +247,7 @@ const (
 // TestBothTellAnyStory plays stories that chance wrote: a third of them with resyncs, a quarter with a transformation. A
 // story that fails is printed, and makes a case for the table above.
 func TestBothTellAnyStory(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(200) {
 		for _, m := range modes {
 			random := rand.New(rand.NewPCG(seed, 5))
 			m.transform = random.IntN(4) == 0
