@@ -143,6 +143,9 @@ func TestIndexFindsObjectsLikeAnother(t *testing.T) {
 	if diff := cmp.Diff([]string{"default/a", "default/b", "default/c"}, keysOf(objs)); diff != "" {
 		t.Errorf("each once (-want +got):\n%s", diff)
 	}
+	if keys, _ := c.IndexKeys("labels", "tier=1"); !slices.Equal(keys, []string{"default/b", "default/c"}) {
+		t.Errorf("tier=1 has %v: b is there under both of its values", keys)
+	}
 }
 
 func TestUnknownIndexIsAnError(t *testing.T) {
@@ -330,6 +333,59 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	checkIndices(t, c)
+}
+
+// What is written in one step is seen in one step: no reader finds half a batch, or the new objects by the old index.
+func TestNoReaderSeesHalfAStep(t *testing.T) {
+	c := newPodStore()
+	both := func(node string, rv int) []any {
+		return []any{pod("default", "a", node, rv), pod("default", "b", node, rv)}
+	}
+	written := make(chan struct{}) // closed when the writer is done
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(written)
+		for i := range 4000 {
+			node := []string{"node-1", "node-2"}[i%2]
+			if i%4 < 2 {
+				objs := append(both(node, i), pod("default", fmt.Sprint("c", i), "node-3", i))
+				c.Replace(objs[i%3:], "1")
+				continue
+			}
+			var txns []Transaction
+			for _, obj := range both(node, i) {
+				txns = append(txns, Transaction{Type: TransactionTypeUpdate, Key: keysOf([]any{obj})[0], Object: obj})
+			}
+			c.Transaction(txns)
+		}
+	})
+	for range 2 {
+		wg.Go(func() {
+			for reading := true; reading; {
+				select {
+				case <-written:
+					reading = false
+				default:
+				}
+				seen := map[string]string{}
+				for _, obj := range c.List() {
+					seen[obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
+				}
+				if a, b := seen["a"], seen["b"]; a != "" && a != b {
+					t.Errorf("a is at %s and b at %q", a, b)
+					return
+				}
+				objs, _ := c.ByIndex("node", "node-1")
+				for _, obj := range objs {
+					if p, ok := obj.(*corev1.Pod); !ok || p.Spec.NodeName != "node-1" {
+						t.Errorf("node-1 has %v", obj)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestProbesTellWhatTheWriteMeant(t *testing.T) {

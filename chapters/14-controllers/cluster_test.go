@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -332,80 +331,6 @@ func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 		got, same := one.Snapshot().Nodes, two.Snapshot().Nodes
 		if got["node1"]+got["node2"] != n || got["node1"] != same["node1"] || got["node2"] != same["node2"] {
 			t.Errorf("one counts %v, the other %v, want the same %d pods", got, same, n)
-		}
-	})
-}
-
-// rival is a scheduler that is always faster: whenever the one behind it sends a binding, it has sent its own.
-type rival struct {
-	*cluster
-	under http.RoundTripper
-
-	mu      sync.Mutex // guards answers
-	answers []int      // to the bindings of the one behind
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (r *rival) RoundTrip(request *http.Request) (*http.Response, error) {
-	isBinding := strings.HasSuffix(request.URL.Path, "/binding")
-	if isBinding {
-		name := strings.Split(request.URL.Path, "/")[6]
-		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node2"}}
-		// Once is enough: the second try, if there is one, is the loser's own business.
-		_ = r.client.Post().Namespace("default").Resource("pods").Name(name).SubResource("binding").Body(binding).Do(r.ctx).Error()
-	}
-	response, err := r.under.RoundTrip(request)
-	if isBinding && err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.answers = append(r.answers, response.StatusCode)
-	}
-	return response, err
-}
-
-// TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone: its binding arrives a moment after another one. It does not look
-// into the error; its key comes back after 5 ms, and by then its own informer has shown it the truth.
-func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		faster := &rival{cluster: c, under: c.http.Transport}
-		all := c.observe(nil)
-		scheduler := c.schedule(func(s *SchedulerConfig) {
-			s.Client = listwatch.NewRESTClient(listwatch.Config{
-				Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: &http.Client{Transport: faster}, QPS: -1, Clock: clock.RealClock{},
-			})
-		})
-		synctest.Wait()
-		created := c.create("a", nil)
-		settle(time.Minute)
-		first := 0
-		_, err := fmt.Sscan(created.ResourceVersion, &first)
-		c.must(err)
-		all.expect(t, "who watches all pods", fmt.Sprint("ADDED a ", first), fmt.Sprint("MODIFIED a ", first+1))
-		if pod := c.get("a"); pod.Spec.NodeName != "node2" {
-			t.Errorf("a is on %q, want the rival's node2", pod.Spec.NodeName)
-		}
-		if !slices.Equal(faster.answers, []int{http.StatusConflict}) {
-			t.Errorf("its bindings were answered by %v, want one 409", faster.answers)
-		}
-		got := scheduler.Snapshot()
-		if !maps.Equal(got.Nodes, map[string]int{"node1": 0, "node2": 1}) || got.Queue.Len+got.Queue.Waiting+len(got.Queue.Processing) != 0 {
-			t.Errorf("in the end it holds %+v, want one pod on node2 and an empty queue", got)
-		}
-		var delays, looks []string
-		records, _ := c.log.Since(nil, 0, 1000)
-		for _, r := range records {
-			switch r.Point {
-			case probe.WorkRetry:
-				delays = append(delays, fmt.Sprint(r.Args[0], " ms"))
-			case probe.Reconciled:
-				looks = append(looks, r.Text)
-			}
-		}
-		if want := []string{"5 ms"}; !slices.Equal(delays, want) {
-			t.Errorf("looked again after %v, want %v", delays, want)
-		}
-		if len(looks) == 0 || looks[0] != "default/a is on node2: nothing to do" {
-			t.Errorf("its looks found %q, want first that a is on node2", looks)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package controllers
 import (
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,6 +63,23 @@ func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 			t.Errorf("with %d s of grace stopping takes %v, want %v", c.grace, got, c.want)
 		}
 	}
+}
+
+func TestAPodOfTheSameNameWaitsForItselfAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}, StartAfter: time.Second}, seen: map[string]seenStep{}}
+		first, second := testPod("a", nil), testPod("a", func(p *corev1.Pod) { p.UID = "uid-2" })
+		rests := func(pod *corev1.Pod, want time.Duration) {
+			t.Helper()
+			if got := k.rest("default/a", pod, launch); got != want {
+				t.Errorf("%s rests for %v, want %v", pod.UID, got, want)
+			}
+		}
+		rests(first, time.Second)
+		time.Sleep(900 * time.Millisecond)
+		rests(first, 100*time.Millisecond)
+		rests(second, time.Second) // deleted and created again, and nobody looked in between
+	})
 }
 
 func TestStatusTellsTheLifeOfAPod(t *testing.T) {

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -383,6 +384,45 @@ func TestAKeyWantedAgainIsWorkedOnceMoreAfterShutDown(t *testing.T) {
 		if _, shutdown := q.Get(); !shutdown {
 			t.Error("want shutdown")
 		}
+	})
+}
+
+// moody is a reconciler that fails as often as it is told to.
+type moody struct{ failures, looks int }
+
+func (m *moody) reconcile(context.Context, string) (outcome, error) {
+	m.looks++
+	if m.failures > 0 {
+		m.failures--
+		return outcome{}, errors.New("not today")
+	}
+	return outcome{did: "done"}, nil
+}
+
+// A key that failed is forgiven when it has succeeded: its next failure, next week, is a first one again.
+func TestSuccessEndsTheMemoryOfFailures(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *RateLimitingQueue) {
+		m := &moody{failures: 3}
+		w := &worker{queue: q, reconciler: m}
+		process := func(want time.Duration) {
+			t.Helper()
+			began := time.Now()
+			w.processNextWorkItem(t.Context())
+			if got := time.Since(began); got != want {
+				t.Errorf("look %d came after %v, want %v", m.looks, got, want)
+			}
+		}
+		q.Add("a")
+		for _, want := range []time.Duration{0, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
+			process(want)
+		}
+		if got := q.NumRequeues("a"); got != 0 {
+			t.Errorf("%d failures are remembered after a success", got)
+		}
+		m.failures = 1
+		q.Add("a")
+		process(0)
+		process(5 * time.Millisecond)
 	})
 }
 

@@ -1,0 +1,229 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/probe"
+)
+
+// overtaking is a way to the server on which some requests are overtaken: before each that ends in suffix, before is called,
+// which may change the world and may return an error instead of an answer.
+type overtaking struct {
+	under  http.RoundTripper
+	suffix string
+	verb   string
+	before func(nth int) error
+
+	mu      sync.Mutex // guards answers
+	answers []int      // to those requests; 0 for an error
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (o *overtaking) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != o.verb || !strings.HasSuffix(request.URL.Path, o.suffix) {
+		return o.under.RoundTrip(request)
+	}
+	status := 0
+	err := o.before(o.count())
+	var response *http.Response
+	if err == nil {
+		response, err = o.under.RoundTrip(request)
+	}
+	if err == nil {
+		status = response.StatusCode
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answers = append(o.answers, status)
+	return response, err
+}
+
+func (o *overtaking) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.answers)
+}
+
+// overtake returns a client whose requests are overtaken.
+func (c *cluster) overtake(verb, suffix string, before func(nth int) error) (*listwatch.RESTClient, *overtaking) {
+	o := &overtaking{under: c.http.Transport, verb: verb, suffix: suffix, before: before}
+	return listwatch.NewRESTClient(listwatch.Config{
+		Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: &http.Client{Transport: o}, QPS: -1, Clock: clock.RealClock{},
+	}), o
+}
+
+// bind gives a pod a node, as another scheduler would.
+func (c *cluster) bind(name, node string) error {
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	return c.client.Post().Namespace("default").Resource("pods").Name(name).SubResource("binding").Body(binding).Do(c.ctx).Error()
+}
+
+// replace removes a pod at once and makes another one of the same name, for nobody's scheduler.
+func (c *cluster) replace(name string) error {
+	zero := int64(0)
+	request := c.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	if err := request.Do(c.ctx).Error(); err != nil {
+		return err
+	}
+	pod := testPod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" })
+	pod.ResourceVersion, pod.UID, pod.Spec.NodeName = "", "", ""
+	return c.client.Post().Namespace("default").Resource("pods").Body(pod).Do(c.ctx).Error()
+}
+
+func wantAnswers(t *testing.T, o *overtaking, want ...int) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Equal(o.answers, want) {
+		t.Errorf("its requests were answered by %v, want %v", o.answers, want)
+	}
+}
+
+func wantAtRest(t *testing.T, scheduler *Scheduler, nodes map[string]int) {
+	t.Helper()
+	got := scheduler.Snapshot()
+	if !maps.Equal(got.Nodes, nodes) || got.Queue.Len+got.Queue.Waiting+len(got.Queue.Processing) != 0 {
+		t.Errorf("in the end the scheduler holds %+v, want %v and an empty queue", got, nodes)
+	}
+}
+
+// TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone: its binding arrives a moment after another one. It does not look
+// into the error; its key comes back after 5 ms, and by then its own informer has shown it the truth.
+func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		client, late := c.overtake("POST", "/binding", func(int) error { return c.bind("a", "node2") })
+		all := c.observe(nil)
+		scheduler := c.schedule(func(s *SchedulerConfig) { s.Client = client })
+		synctest.Wait()
+		created := c.create("a", nil)
+		settle(time.Minute)
+		first := 0
+		_, err := fmt.Sscan(created.ResourceVersion, &first)
+		c.must(err)
+		all.expect(t, "who watches all pods", fmt.Sprint("ADDED a ", first), fmt.Sprint("MODIFIED a ", first+1))
+		if pod := c.get("a"); pod.Spec.NodeName != "node2" {
+			t.Errorf("a is on %q, want the rival's node2", pod.Spec.NodeName)
+		}
+		wantAnswers(t, late, http.StatusConflict)
+		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 1})
+		var delays, looks []string
+		records, _ := c.log.Since(nil, 0, 1000)
+		for _, r := range records {
+			switch r.Point {
+			case probe.WorkRetry:
+				delays = append(delays, fmt.Sprint(r.Args[0], " ms"))
+			case probe.Reconciled:
+				looks = append(looks, r.Text)
+			}
+		}
+		if want := []string{"5 ms"}; !slices.Equal(delays, want) {
+			t.Errorf("looked again after %v, want %v", delays, want)
+		}
+		if len(looks) == 0 || looks[0] != "default/a is on node2: nothing to do" {
+			t.Errorf("its looks found %q, want first that a is on node2", looks)
+		}
+	})
+}
+
+// TestABindingThatGoesLostGivesThePlaceBack: the next decision is made as if the first had not been.
+func TestABindingThatGoesLostGivesThePlaceBack(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		client, lossy := c.overtake("POST", "/binding", func(nth int) error {
+			if nth < 2 {
+				return errors.New("lost on the way")
+			}
+			return nil
+		})
+		scheduler := c.schedule(func(s *SchedulerConfig) { s.Client = client })
+		synctest.Wait()
+		c.create("a", nil)
+		settle(time.Minute)
+		if pod := c.get("a"); pod.Spec.NodeName != "node1" {
+			t.Errorf("a is on %q, want node1: it holds no place on it yet", pod.Spec.NodeName)
+		}
+		wantAnswers(t, lossy, 0, 0, http.StatusCreated)
+		wantAtRest(t, scheduler, map[string]int{"node1": 1, "node2": 0})
+	})
+}
+
+// TestADecisionIsAboutOnePodAndNotAboutItsName replaces the pod by another one of the same name while the binding is on its
+// way. The new one is not for this scheduler, and is not bound.
+func TestADecisionIsAboutOnePodAndNotAboutItsName(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		client, late := c.overtake("POST", "/binding", func(int) error { return c.replace("a") })
+		scheduler := c.schedule(func(s *SchedulerConfig) { s.Client = client })
+		synctest.Wait()
+		c.create("a", nil)
+		settle(time.Minute)
+		if pod := c.get("a"); pod.Spec.SchedulerName != "nobody" || pod.Spec.NodeName != "" {
+			t.Errorf("a for %q is on %q, want the new one, nowhere", pod.Spec.SchedulerName, pod.Spec.NodeName)
+		}
+		wantAnswers(t, late, http.StatusConflict)
+		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 0})
+	})
+}
+
+// TestAKubeletEndsThePodItStoppedAndNoOther replaces the pod while the last request of its deletion is on its way.
+func TestAKubeletEndsThePodItStoppedAndNoOther(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		client, late := c.overtake("DELETE", "/a", func(int) error { return c.replace("a") })
+		c.schedule(nil)
+		c.node("node1", func(k *KubeletConfig) { k.Client = client })
+		synctest.Wait()
+		old := c.create("a", nil)
+		settle(5 * time.Second)
+		c.delete("a", metav1.NewDeleteOptions(30))
+		settle(time.Minute)
+		if pod := c.get("a"); pod.UID == old.UID || pod.DeletionTimestamp != nil {
+			t.Errorf("a is %s, to be deleted %v; want the new one, left alone", pod.UID, pod.DeletionTimestamp)
+		}
+		wantAnswers(t, late, http.StatusConflict)
+	})
+}
+
+// TestASchedulerCountsBeforeItDecides: the one pod that waits comes first in its list, and behind it all those that fill
+// node1.
+func TestASchedulerCountsBeforeItDecides(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.create("a", nil)
+		for i := range 100 {
+			name := fmt.Sprint("p", i)
+			c.create(name, nil)
+			c.must(c.bind(name, "node1"))
+		}
+		c.schedule(nil)
+		settle(time.Minute)
+		if pod := c.get("a"); pod.Spec.NodeName != "node2" {
+			t.Errorf("a is on %q, want node2, which is empty", pod.Spec.NodeName)
+		}
+	})
+}
+
+// TestAStepForAPodThatIsGoneIsDone: there is nobody left to do anything about.
+func TestAStepForAPodThatIsGoneIsDone(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		kubelet := c.node("node1", nil)
+		synctest.Wait()
+		for _, step := range []podStep{admit, stop} {
+			if err := kubelet.do(context.Background(), step, testPod("gone", nil)); err != nil {
+				t.Errorf("%s: %v", step, err)
+			}
+		}
+	})
+}
