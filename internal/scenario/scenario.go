@@ -29,7 +29,7 @@ type Scenario struct {
 // All are the stories, in the order in which they are best told.
 var All = []Scenario{
 	losesNothing, threeVersions, ringWrap, slowWatcher, triggerIndex, selectorTransition, bookmarks, compaction,
-	missedDeletion, slowHandler, twoQueues,
+	missedDeletion, resync, slowHandler, twoQueues,
 }
 
 // World is what stories are played on. All fields are required.

@@ -85,6 +85,7 @@ var signatures = map[string]struct {
 	"bookmarks":       {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed, probe.WireOpened}, `had passed: 410`},
 	"compaction":      {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError}, `refused by etcd`},
 	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
+	"resync":          {[]probe.Point{probe.ListenerAdded, probe.ReflectorSynced, probe.HandlerReturned, probe.FIFOAdded, probe.HandlerReturned}, `told 6 updates.*SyncAll.*3 times.*asked the server for nothing`},
 	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `1\d were waiting`},
 	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
 }

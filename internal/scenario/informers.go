@@ -1,0 +1,108 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	processor "listwatch/chapters/12-processor"
+	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/probe"
+)
+
+var resync = Scenario{
+	ID:      "resync",
+	Title:   "A resync asks nobody",
+	Symptom: "“We resync every ten minutes, so a missed event is made up for by the next list. Is it?”",
+	Watch:   "One more informer on the same pods, whose handler is shown everything again each second. No request leaves it.",
+	Chapter: "13-informer",
+	play:    playResync,
+}
+
+const (
+	resyncing    = "informer-resync"
+	again        = "again" // its handler
+	resyncPeriod = time.Second
+	nResyncs     = 3
+)
+
+func playResync(s *stagehand) (string, error) {
+	var last uint64
+	for n := range 2 {
+		rv, err := s.create(s.name(n), nowhere, nil)
+		if err != nil {
+			return "", err
+		}
+		last = rv
+	}
+	if err := s.informWithResync(); err != nil {
+		return "", err
+	}
+	synced, err := s.await("its first state", func(r *probe.Record) bool {
+		return r.Point == probe.HandlerReturned && r.Subject == again && r.RV == last
+	})
+	if err != nil {
+		return "", err
+	}
+	s.step("one more informer has the two pods, and its handler knows them")
+	shown := synced
+	for n := range nResyncs {
+		if shown, err = s.awaitAfter(shown.Seq, "a resync", isResync); err != nil {
+			return "", err
+		}
+		if n == 0 {
+			s.key = shown.Seq
+		}
+	}
+	told, err := s.awaitAfter(shown.Seq, "what the last resync shows", func(r *probe.Record) bool {
+		return r.Point == probe.HandlerReturned && r.Subject == again && r.RV == last
+	})
+	if err != nil {
+		return "", err
+	}
+	s.step("%d resyncs later, %s after the first state", nResyncs, (told.Time - synced.Time).Round(100*time.Millisecond))
+	updates, requests := s.sinceSynced(synced.Seq)
+	if requests > 0 {
+		return "", fmt.Errorf("it asked the server %d times after its first state", requests)
+	}
+	return fmt.Sprintf("The handler was told %d updates, each from a version to the same version: the reflector's timer put %s, “all there is”, into the queue %d times, and what there is was read from the informer's own indexer. It asked the server for nothing. What was never received is not shown by a resync either; only a list could tell, and that comes after a 410, not after a period.",
+		updates, shown.Type, nResyncs), nil
+}
+
+func isResync(r *probe.Record) bool {
+	return r.Point == probe.FIFOAdded && r.Subject == resyncing && r.Type == string(deltafifo.SyncAll)
+}
+
+// informWithResync runs one more informer for the length of the story.
+func (s *stagehand) informWithResync() error {
+	p := s.Probe.Resource("pods").Subject(resyncing)
+	i := informer.NewSharedIndexInformer(informer.Config{
+		Name: resyncing, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resyncPeriod,
+		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+resyncing, p), "pods", namespace, s.own),
+	})
+	if _, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: again}); err != nil {
+		return err
+	}
+	s.group.Go(s.ctx, "informer", i.Run)
+	return nil
+}
+
+// sinceSynced counts what the handler was told since a record, and what the reflector asked for.
+func (s *stagehand) sinceSynced(seq uint64) (updates, requests int) {
+	for i := range s.seen {
+		r := &s.seen[i]
+		if r.Seq <= seq {
+			continue
+		}
+		if r.Point == probe.HandlerReturned && r.Subject == again {
+			updates++
+		}
+		if r.Subject == resyncing && (r.Point == probe.ReflectorListed || r.Point == probe.ReflectorWatching) {
+			requests++
+		}
+	}
+	return updates, requests
+}
