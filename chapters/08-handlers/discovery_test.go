@@ -125,6 +125,9 @@ func TestHealthSaysWhetherTheCachesAreFilled(t *testing.T) {
 		if w := a.do("GET", path, ""); w.Code != 200 || w.Body.String() != "ok" {
 			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
 		}
+		if w := a.do("GET", path+"?verbose", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "[+]ping ok\n") || !strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n") {
+			t.Errorf("%s?verbose: got %d %s", path, w.Code, w.Body)
+		}
 	}
 	problem = errors.New("pods are not cached")
 	if w := a.do("GET", "/readyz", ""); w.Code != 500 || !strings.Contains(w.Body.String(), "pods are not cached") {

@@ -94,8 +94,18 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	writeObject(w, r, int(status.Code), output, status)
 }
 
-func notFound(w http.ResponseWriter, r *http.Request) {
-	writeError(w, r, newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"))
+// notFound answers where there is no path. It says what there is: this server is smaller than clients are used to.
+//
+// Upstream: k8s.io/apiserver/pkg/server/handler.go: director.ServeHTTP
+// Differs: upstream says "404 page not found", from which clients make the first half of our message.
+func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+	message := "the server could not find the requested resource"
+	if missing := s.discovery.missing(r.URL.Path); missing != "" {
+		message += ": " + missing
+	}
+	err := newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
+	err.ErrStatus.Details = &metav1.StatusDetails{} // clients look into it to learn that it is no object that is missing
+	writeError(w, r, err)
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {

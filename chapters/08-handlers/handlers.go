@@ -66,7 +66,7 @@ func New(cfg Config) http.Handler {
 		s.minRequestTimeout = DefaultMinRequestTimeout
 	}
 	router := chi.NewRouter()
-	router.NotFound(s.instrument(route{verb: "get"}, notFound))
+	router.NotFound(s.instrument(route{verb: "get"}, s.notFound))
 	router.MethodNotAllowed(s.instrument(route{verb: "get"}, methodNotAllowed))
 	installer := &apiInstaller{server: s, router: router, storage: cfg.Storage}
 	s.discovery = newDiscovery(installer.install())

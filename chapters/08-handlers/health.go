@@ -12,30 +12,32 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
 func (s *server) installHealth(router chi.Router) {
-	router.Get("/healthz", s.healthy)
-	router.Get("/livez", s.healthy)
-	router.Get("/readyz", s.readyz)
+	router.Method(http.MethodGet, "/healthz", &health{name: "healthz"})
+	router.Method(http.MethodGet, "/livez", &health{name: "livez"})
+	router.Method(http.MethodGet, "/readyz", &health{name: "readyz", ready: s.ready})
 	router.Get("/metrics", s.metrics.handler().ServeHTTP)
 }
 
-func (s *server) healthy(w http.ResponseWriter, _ *http.Request) {
-	writeText(w, http.StatusOK, "ok")
+// health answers one of the questions. With ?verbose it names what was looked at.
+type health struct {
+	name  string
+	ready func() error // nil: nothing else is looked at
 }
 
-func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
-	if s.ready == nil {
-		s.healthy(w, r)
-		return
-	}
-	if err := s.ready(); err != nil {
-		writeText(w, http.StatusInternalServerError, fmt.Sprintf("[-]watch-cache failed: %v\nreadyz check failed\n", err))
-		return
+func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	checks := "[+]ping ok\n"
+	if h.ready != nil {
+		if err := h.ready(); err != nil {
+			writeText(w, http.StatusInternalServerError, fmt.Sprintf("%s[-]watch-cache failed: %v\n%s check failed\n", checks, err, h.name))
+			return
+		}
+		checks += "[+]watch-cache ok\n"
 	}
 	if r.URL.Query().Has("verbose") {
-		writeText(w, http.StatusOK, "[+]ping ok\n[+]watch-cache ok\nreadyz check passed\n")
+		writeText(w, http.StatusOK, checks+h.name+" check passed\n")
 		return
 	}
-	s.healthy(w, r)
+	writeText(w, http.StatusOK, "ok")
 }
 
 func writeText(w http.ResponseWriter, code int, text string) {

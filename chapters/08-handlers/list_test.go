@@ -201,8 +201,26 @@ func TestLargeAnswersAreCompressedForThoseWhoAsk(t *testing.T) {
 
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
-	for _, path := range []string{"/api/v1/foo", "/api/v2", "/apis/apps/v1/deployments", "/api/v1/namespaces/default/nodes", podsPath + "/a/log"} {
-		wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
+	const nothing, kinds = "the server could not find the requested resource", "configmaps, events, namespaces, nodes, pods"
+	for path, want := range map[string]string{
+		"/nosuch":                             nothing,
+		"/api/v2":                             nothing,
+		"/api/v1/namespaces/default/nodes":    nothing, // there are, but not in a namespace
+		"/api/v1/pods/a":                      nothing,
+		"/apis/apps/v1/deployments":           nothing + `: there is no "apps/v1" here, only "v1"`,
+		"/api/v1/foo":                         nothing + `: there is no "foo" here, only ` + kinds,
+		"/api/v1/namespaces/default/services": nothing + `: there is no "services" here, only ` + kinds,
+		"/api/v1/namespaces/a/services/b/c":   nothing + `: there is no "services/c" here, only ` + kinds,
+		podsPath + "/a/log":                   nothing + `: there is no "pods/log" here, only pods, pods/binding, pods/status`,
+		"/api/v1/nodes/n/proxy/x":             nothing + `: there is no "nodes/proxy" here, only nodes, nodes/status`,
+	} {
+		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
+		if status.Message != want {
+			t.Errorf("%s: got %q, want %q", path, status.Message, want)
+		}
+		if status.Details == nil || status.Details.Name != "" {
+			t.Errorf("%s: got details %v, want some, of no object", path, status.Details)
+		}
 	}
 	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath}, {"POST", podsPath + "/a"}, {"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
 		wantStatus(t, a.do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)

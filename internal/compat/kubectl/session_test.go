@@ -19,39 +19,39 @@ import (
 	"listwatch/internal/compat/program"
 )
 
-var update = flag.Bool("update", false, "write what kubectl says now into the sessions")
+var (
+	update = flag.Bool("update", false, "write what kubectl says now into the sessions")
+	other  = flag.String("kubectl", "", "play the sessions with this kubectl, too")
+)
 
 // patience is how long something may take that is sure to happen.
 const patience = 30 * time.Second
 
+// TestSessions plays every session with the kubectl of today, with one of 1.26, and with one that was asked for.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sessions: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playFile(t, file, "")
 		})
-	}
-}
-
-// TestSessionsWithTheKubectlOfThisMachine plays the sessions with the kubectl on PATH, whatever its age. A machine
-// without one has nothing to test here.
-func TestSessionsWithTheKubectlOfThisMachine(t *testing.T) {
-	binary, err := exec.LookPath("kubectl")
-	if err != nil || *update {
-		return
-	}
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		if *update {
+			continue
+		}
+		t.Run(name+" with an old kubectl", func(t *testing.T) {
 			t.Parallel()
-			playFile(t, file, binary)
+			playFile(t, file, program.OldKubectl(t))
+		})
+		if *other == "" {
+			continue
+		}
+		t.Run(name+" with "+*other, func(t *testing.T) {
+			t.Parallel()
+			playFile(t, file, *other)
 		})
 	}
 }
@@ -70,11 +70,16 @@ func playFile(t *testing.T, file, binary string) {
 			t.Fatal(err)
 		}
 	}
+	old := binary != "" && !knowsOpenAPIv3(t, binary)
 	for i, b := range written.blocks {
-		if b.command == "" {
+		command, ok := b.command, b.command != ""
+		if old && ok {
+			command, ok = spoken(b.command)
+		}
+		if !ok {
 			continue
 		}
-		said, err := s.play(b.command)
+		said, err := s.play(command)
 		if err != nil {
 			t.Fatalf("$ %s\n%v", b.command, err)
 		}

@@ -14,13 +14,15 @@ import (
 
 // The first test of a process that asks for a program has it built.
 var (
-	vizBinary     = sync.OnceValues(func() (string, error) { return build("viz", "../../..", RaceEnabled) })
-	kubectlBinary = sync.OnceValues(func() (string, error) { return build("kubectl", "..", false) })
+	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../cmd/viz", RaceEnabled) })
+	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", false) })
+	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", false) })
 )
 
-// build builds cmd/name of the module at dir, which is seen from the folder of a test, and returns the path of the
-// binary. go build leaves one that is up to date alone.
-func build(name, dir string, race bool) (string, error) {
+// build builds the program at dir, which is seen from the folder of a test, and returns the path of the binary. go build
+// leaves one that is up to date alone.
+func build(dir string, race bool) (string, error) {
+	name := filepath.Base(dir)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir() // HOME is not set
@@ -44,7 +46,7 @@ func build(name, dir string, race bool) (string, error) {
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	cmd := exec.Command("go", append(args, "-o", binary, "./cmd/"+name)...)
+	cmd := exec.Command("go", append(args, "-o", binary, ".")...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)

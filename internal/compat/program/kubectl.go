@@ -20,6 +20,12 @@ func KubectlFor(tb testing.TB, v *Viz) *Kubectl {
 	return &Kubectl{Binary: built(tb, kubectlBinary), Server: v.URL, Home: tb.TempDir()}
 }
 
+// OldKubectl returns the path of a kubectl of 1.26.
+func OldKubectl(tb testing.TB) string {
+	tb.Helper()
+	return built(tb, oldKubectlBinary)
+}
+
 // Command returns kubectl with args, not yet started. It reads no configuration of the person who runs the tests.
 func (k *Kubectl) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(k.Binary, append([]string{"-s", k.Server}, args...)...)

@@ -1,0 +1,13 @@
+// Command oldkubectl is the real kubectl of 1.26, the last that asks for everything in the old way: discovery group by
+// group, and OpenAPI v2 in protobuf. Attendees bring kubectls of any age; this one stands for the old ones, on every
+// machine. It has a go.mod of its own, because one build has one version of a module.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+)
+
+func main() { os.Exit(cli.Run(cmd.NewDefaultKubectlCommand())) }
