@@ -41,6 +41,7 @@ export function newBlocked(stage) {
     });
     const young = waits.filter((w) => !old.includes(w)).map((w) => firstSeen.get(w.seq) + grace);
     due = Math.min(...young);
+    stage.lasting = new Set(old.map((w) => w.seq));
     return old;
   }
 
@@ -54,6 +55,7 @@ export function newBlocked(stage) {
     if (!cause) return;
     const others = causes(res).length - 1;
     say(badge.querySelector("span"), tell(cause, waits.length, others));
+    say(badge.querySelector("small"), [...new Set(waits.map(whoOf))].map((who) => `⇥ ${who}`).slice(0, 4).join("  "));
     put(badge, "aria-label", `Everybody waits here: ${badge.querySelector("span").textContent}. Show the chain.`);
     put(badge, "data-cause", `${cause.queue} ${cause.subject}`);
     stand(pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
@@ -63,6 +65,12 @@ export function newBlocked(stage) {
     const why = words[link.taker?.kind] ?? "its receiver is at work";
     const more = others > 0 ? `, and ${others} more cause${others > 1 ? "s" : ""}` : "";
     return `${link.subject}: ${why}; ${n === 1 ? "1 is" : `${n} are`} held up${more}`;
+  }
+
+  // whoOf names the goroutine that waits, and whose it is where there are several.
+  function whoOf(w) {
+    const name = w.lane.split(" ")[0].split(".").at(-1);
+    return w.on === "result" ? `${w.subject} ${name}` : name;
   }
 
   // stand puts the badge under an element, inside the stage.

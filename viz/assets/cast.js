@@ -3,6 +3,7 @@
 
 import { mark, put, say } from "./dom.js";
 import { milliseconds } from "./follow.js";
+import { shareWords, showShare } from "./share.js";
 
 const period = 1e9; // ns of the log that a share is of
 const looked = 3000; // records that are looked through when another moment is on stage
@@ -99,19 +100,13 @@ export function newCast(stage) {
       mark(one.el, "held", other);
       say(one.el.querySelector("text"), `${icon} ${one.lane.replace("cacher.", "")}`);
       const since = other ? `, for ${milliseconds(Math.max(0, state.t - wait.t))}` : "";
-      const share = `${percent(busy)} at work, ${percent(held)} held up, ${percent(Math.max(0, 1 - busy - held))} idle`;
+      const share = shareWords({ busy, held });
       const all = `${one.lane} ${words}${since}${wait?.on ? ` at ${wait.on}${wait.subject ? ` of ${wait.subject}` : ""}` : ""}. The last second: ${share}.`;
       put(one.el, "aria-label", all);
       say(one.el.querySelector("title"), all);
       put(one.el, "data-busy", busy.toFixed(3));
       put(one.el, "data-held", held.toFixed(3));
-      const [track, work, stop] = one.el.querySelectorAll("rect");
-      const full = Number(track.getAttribute("width"));
-      const w = busy > 0 ? Math.max(1.5, busy * full) : 0;
-      const h = held > 0 ? Math.max(1.5, held * full) : 0;
-      put(work, "width", w.toFixed(1));
-      put(stop, "width", h.toFixed(1));
-      put(stop, "x", (Number(track.getAttribute("x")) + w).toFixed(1));
+      showShare(one.el.querySelectorAll("rect"), { busy, held });
     }
   }
 
@@ -126,8 +121,4 @@ export function newCast(stage) {
       look(player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1));
     },
   };
-}
-
-function percent(share) {
-  return share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`;
 }

@@ -27,6 +27,7 @@ import { newBanner } from "./banner.js";
 import { newCast } from "./cast.js";
 import { newBlocked } from "./blocked.js";
 import { newControls } from "./controls.js";
+import { newCrew } from "./crew.js";
 import { put } from "./dom.js";
 import { newFeed } from "./feed.js";
 import { newFigure } from "./figure.js";
@@ -39,6 +40,7 @@ import { newInspector } from "./inspector.js";
 import { newHold } from "./hold.js";
 import { newKeys } from "./keys.js";
 import { newKnobs } from "./knobs.js";
+import { newLocks } from "./locks.js";
 import { newLooks } from "./looks.js";
 import { newMotion } from "./motion.js";
 import { newPace } from "./pace.js";
@@ -76,6 +78,8 @@ const modules = [
   newZoom, // before the inspector: a cell is not looked into, but at
   newInspector,
   newBlocked,
+  newCrew,
+  newLocks, // after newBlocked: what has lasted, it says
 ];
 
 const showPeriods = [0, 100, 125]; // ms between two drawings of the scene, by how much is going on

@@ -17,7 +17,7 @@ import (
 // stories are played one after the other by clicks in the gallery; each must come to its end and say what was seen.
 var stories = []string{
 	"loses-nothing", "three-versions", "ring-wrap", "slow-watcher", "trigger-index", "selector", "bookmarks", "compaction",
-	"missed-deletion", "slow-handler", "two-queues",
+	"missed-deletion", "slow-handler", "two-queues", "resync",
 }
 
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
