@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"listwatch/internal/probe"
 )
 
 // options is the command line.
@@ -29,6 +31,7 @@ type options struct {
 	record        string
 	replay        string
 	flight        string // folder, or flightOff
+	logSize       int
 	clock         string
 	open          bool
 
@@ -59,6 +62,12 @@ const flightOff = "off"
 // maxRingCapacity is the largest ring the program will hold on to: upstream's upper bound.
 const maxRingCapacity = 102400
 
+// The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
+const (
+	minLogSize = 1 << 12
+	maxLogSize = 1 << 22
+)
+
 // parseOptions reads the command line. It returns flag.ErrHelp after printing the usage that was asked for, and an
 // error of one line for anything that cannot be meant.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
@@ -78,7 +87,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, "fix the history ring at `N` events; 0: dynamic, 100 to 102400")
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
-	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted or a client's history is gone, save the last half minute in `folder`; off: do not")
+	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client's history is gone or a promise is broken, save the last half minute in `folder`; off: do not")
+	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize, "keep the newest `N` records: how far back the page can go")
 	choice(flags, &o.clock, "clock", "manual: time moves only from the page", "real", clockManual)
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	if err := flags.Parse(args); err != nil {
@@ -102,6 +112,9 @@ func (o *options) check() error {
 	}
 	if o.ringCapacity < 0 || o.ringCapacity > maxRingCapacity {
 		return fmt.Errorf("-ring-capacity %d: want 0 to %d", o.ringCapacity, maxRingCapacity)
+	}
+	if o.logSize < minLogSize || o.logSize > maxLogSize {
+		return fmt.Errorf("-log-size %d: want %d to %d", o.logSize, minLogSize, maxLogSize)
 	}
 	if o.dataDir != "" && o.etcdEndpoints != "" {
 		return errors.New("-data-dir and -etcd-endpoints exclude each other: only the embedded etcd has a data folder")

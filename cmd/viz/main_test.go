@@ -230,6 +230,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"unknown queue", []string{"-fifo=lifo"}, exitUsage, "want real or delta"},
 		{"negative ring", []string{"-ring-capacity=-1"}, exitUsage, "want 0 to 102400"},
 		{"two etcds", []string{"-data-dir=x", "-etcd-endpoints=y"}, exitUsage, "exclude each other"},
+		{"a log of nothing", []string{"-log-size", "10"}, exitUsage, "want 4096 to 4194304"},
 		{"flight to nowhere", []string{"-flight", filepath.Join(file, "x")}, exitUsage, "no such folder"},
 		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
 		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-data-dir and -replay exclude each other"},
@@ -262,7 +263,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 		t.Errorf("status: got %d, want 0", status)
 	}
 	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial", "dispatch", "etcd-watcher",
-		"storage-media-type", "ring-capacity", "record", "replay", "flight", "clock", "open"} {
+		"storage-media-type", "ring-capacity", "record", "replay", "flight", "log-size", "clock", "open"} {
 		if !strings.Contains(stderr.String(), "  -"+name) {
 			t.Errorf("-%s is not listed", name)
 		}

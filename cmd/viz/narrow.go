@@ -13,6 +13,10 @@ import (
 // comes, a socket keeps megabytes: a watcher that does not read would be noticed after thousands of events.
 const socketBuffer = 4 << 10
 
+// feedBuffer is what the network keeps for a page: what stands in it is old when it is read. Left alone a socket grows to
+// megabytes, and a page that is slow would be known to be so only ten thousands of records later.
+const feedBuffer = 128 << 10
+
 // connKey is where a request's context holds its connection.
 type connKey struct{}
 
@@ -20,12 +24,15 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// narrow lets the connections of watchers that are opened to look hold little.
+// narrow lets the connections of pages, and of watchers that are opened to look, hold little.
 func narrow(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connKey{}).(*net.TCPConn)
-		if ok && strings.HasPrefix(r.UserAgent(), pipeline.WatcherAgent) {
+		switch {
+		case ok && strings.HasPrefix(r.UserAgent(), pipeline.WatcherAgent):
 			_ = conn.SetWriteBuffer(socketBuffer) // who refuses is only slower to notice
+		case ok && r.URL.Path == "/viz/events":
+			_ = conn.SetWriteBuffer(feedBuffer)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -48,7 +48,7 @@ func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr
 
 	clocks := startClocks()
 	defer clocks.stop()
-	log := probe.NewLog(clocks.world, 0)
+	log := probe.NewLog(clocks.world, o.logSize)
 	held := newHold(clocks, log, stderr)
 	p, err := newPipeline(o, etcd.client, clocks, probe.New(log), baseURL(listener))
 	if err != nil {

@@ -83,7 +83,7 @@ export function newPlayer(fold, on) {
     p.mode = "frozen";
   };
 
-  // seek shows the picture at a cursor, and stays there.
+  // seek shows the picture at a cursor, and stays there. It returns whether nobody has gone elsewhere meanwhile.
   p.seek = async (seq, mode = "frozen") => {
     const mine = ++ticket;
     wanted = Math.min(p.head, Math.max(p.oldest, Math.round(seq)));
@@ -91,17 +91,19 @@ export function newPlayer(fold, on) {
     p.moved = true;
     try {
       const state = await p.tape.stateAt(wanted);
-      if (mine !== ticket) return;
-      await p.tape.load(Math.max(1, wanted - 40, p.oldest), Math.min(p.head, wanted + 200) + 1).catch(() => {});
-      if (mine !== ticket) return;
+      if (mine !== ticket) return false;
+      await p.tape.load(Math.max(wanted - 40, p.oldest + 1), Math.min(p.head, wanted + 200) + 1).catch(() => {});
+      if (mine !== ticket) return false;
       wanted = 0;
       [p.state, lent] = [state, false];
       p.cursor = state.seq;
       time = state.t;
       on.jumped();
+      return true;
     } catch (problem) {
       if (mine === ticket) wanted = 0;
       on.trouble(problem);
+      return false;
     }
   };
 
@@ -130,10 +132,11 @@ export function newPlayer(fold, on) {
     }
   };
 
-  // live returns to the end and stays with it.
+  // live returns to the end and stays with it, at the pace of the program.
   p.live = async () => {
     if (p.recording) return p.seek(p.head);
     p.loop = null;
+    p.speed = 1;
     if (!wanted && p.tape.holds(p.cursor + 1, p.head + 1)) {
       own();
       fold.apply(p.state, p.tape.between(p.cursor + 1, p.head + 1));
@@ -176,7 +179,7 @@ export function newPlayer(fold, on) {
   p.tick = (ms) => {
     if (p.mode !== "playing" || wanted || loading) return;
     if (p.loop && p.cursor >= p.loop.to) return p.seek(p.loop.from, "playing");
-    if (p.cursor >= p.head) return p.recording ? p.freeze() : p.live();
+    if (p.cursor >= p.head) return p.recording ? p.freeze() : p.speed < 1 || p.live(); // in slow motion there will be more
     time += ms * 1e6 * p.speed;
     const list = [];
     for (let seq = p.cursor + 1; list.length < folded && seq <= Math.min(p.head, p.loop?.to ?? p.head); seq++) {

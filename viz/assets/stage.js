@@ -259,7 +259,8 @@ function jumped() {
   const list = player.tape.between(Math.max(1, player.cursor - tableRows), player.cursor + 1);
   table.show(list);
   const last = player.tape.get(player.cursor);
-  if (player.mode !== "frozen" || !last) return;
+  if (player.mode !== "frozen") return;
+  if (!last) return telling.begins(player.cursor);
   motion.records([last], stage.resource, motionTime, 0);
   landed(last, now);
 }

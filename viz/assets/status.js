@@ -67,7 +67,7 @@ export function newStatus(stage) {
     say($("#live"), player.recording ? "End" : "Live");
     const behind = player.behind();
     say($("#cursor"), `${player.target()}`);
-    say($("#behind"), behind > 0 ? ` · ${behind} behind` : player.mode === "live" ? " · newest" : " · the end");
+    say($("#behind"), player.recording ? ` of ${player.head}` : behind > 0 ? ` · ${behind} behind` : player.mode === "live" ? " · newest" : " · the end");
     showMode(mode, frozen);
   }
 

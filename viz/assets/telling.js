@@ -37,6 +37,15 @@ export function newTelling(infos, scene) {
     tell(choose(), now);
   }
 
+  // begins is said where no record leads to: before the first one there is.
+  function begins(seq) {
+    candidates.clear();
+    say(bar.querySelector(".where"), "start");
+    say(bar.querySelector(".words"), seq > 0 ? "The first moment there is. What led here is not in the log any more." : "The first moment there is: nothing has happened yet.");
+    put(bar, "class", "sentence");
+    document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
+  }
+
   function tell(r, now) {
     candidates.clear();
     lastTold.set(r.point, now);
@@ -49,5 +58,5 @@ export function newTelling(infos, scene) {
     scene.stations.get(info.station)?.classList.add("told");
   }
 
-  return { consider, draw, tell, clear: () => candidates.clear() };
+  return { consider, draw, tell, begins, clear: () => candidates.clear() };
 }

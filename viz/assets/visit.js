@@ -15,8 +15,7 @@ export function newVisit(stage) {
     const link = readLink(location.hash);
     if (link) return visit(link);
     if (!recorded) return;
-    await player.seek(player.oldest);
-    player.play();
+    if (await player.seek(player.oldest)) player.play();
   };
 
   async function visit(link) {
@@ -46,8 +45,7 @@ export function newVisit(stage) {
       if (!ours) explain(recording.header);
       const link = readLink(location.hash);
       if (link?.recording && link.recording === recording.hash) return visit(link);
-      await player.seek(player.oldest);
-      player.play();
+      if (await player.seek(player.oldest)) player.play();
     } catch (problem) {
       stage.notice(`${file.name}: ${problem.message}`);
     }

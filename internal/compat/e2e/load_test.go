@@ -83,7 +83,7 @@ func written(b *testing.B, url string) uint64 {
 	return state.Traffic.Written
 }
 
-func post(b *testing.B, url string, body any) {
+func post(b testing.TB, url string, body any) {
 	b.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {

@@ -1,0 +1,23 @@
+package policy
+
+import (
+	"bytes"
+	"testing"
+
+	"listwatch/internal/recording"
+	"listwatch/internal/takes"
+)
+
+// TestRecordingsAreFresh: whoever replays a recording that another table of points has written is warned of it. Of those
+// that the program brings along nobody has to be.
+func TestRecordingsAreFresh(t *testing.T) {
+	for _, take := range takes.All {
+		header, _, err := recording.Read(bytes.NewReader(take.File()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Points != recording.PointsHash() {
+			t.Errorf("%s: written with another table of points: run make recordings and commit the result", take.Name)
+		}
+	}
+}
