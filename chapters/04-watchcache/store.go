@@ -34,13 +34,13 @@ func newStore(indexers map[string]IndexFunc) *store {
 
 // replaceLocked forgets everything and holds elements instead. The old tree is left to those who have snapshots of it.
 func (s *store) replaceLocked(elements []*Element) {
-	s.tree = tree{}
+	s.tree = newTree(elements)
 	s.indices = map[string]map[string]map[string]*Element{}
 	for name := range s.indexers {
 		s.indices[name] = map[string]map[string]*Element{}
 	}
-	for _, e := range elements {
-		s.setLocked(e)
+	for e := range s.snapshotLocked().From("", "") {
+		s.indexLocked(nil, e)
 	}
 }
 
@@ -48,6 +48,11 @@ func (s *store) replaceLocked(elements []*Element) {
 func (s *store) setLocked(e *Element) {
 	var old *Element
 	s.tree, old = s.tree.set(e)
+	s.indexLocked(old, e)
+}
+
+// indexLocked files e in every index, and takes out old, which it replaces, if that is not nil.
+func (s *store) indexLocked(old, e *Element) {
 	for name, valueOf := range s.indexers {
 		index, value := s.indices[name], valueOf(e)
 		// Most updates leave the value alone: then e takes the old one's place, and no set comes or goes.
@@ -139,6 +144,6 @@ func (s StoreSnapshot) capacityFor(prefix string) int {
 // sortedBelow returns those of elements whose keys begin with prefix, ordered by key. It writes into elements.
 func sortedBelow(elements []*Element, prefix string) []*Element {
 	kept := slices.DeleteFunc(elements, func(e *Element) bool { return !strings.HasPrefix(e.Key, prefix) })
-	slices.SortFunc(kept, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(kept, compareKeys)
 	return kept
 }

@@ -1,6 +1,9 @@
 package watchcache
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // maxSlots is how many elements a leaf holds, and how many children any other node. A change copies one node of each level,
 // so larger nodes mean fewer copies of more bytes.
@@ -58,6 +61,43 @@ func newBranch(children []*node) *node {
 	b.children = b.room[:copy(b.room[:], children)]
 	return &b.node
 }
+
+// newTree returns the tree of elements, built from the leaves up. Of several elements with the same key the last one
+// counts. Nodes are full as far as possible: most of what will happen are updates, and a tree with fewer levels copies
+// less for each. Set one by one in the order of their keys, elements would leave every node half empty.
+func newTree(elements []*Element) tree {
+	sorted := lastOfEach(elements)
+	var level []*node
+	for some := range slices.Chunk(sorted, maxSlots) {
+		level = append(level, newLeaf(some))
+	}
+	if len(level) == 0 {
+		return tree{}
+	}
+	for len(level) > 1 {
+		var above []*node
+		for some := range slices.Chunk(level, maxSlots) {
+			above = append(above, newBranch(some))
+		}
+		level = above
+	}
+	return tree{level[0], len(sorted)}
+}
+
+// lastOfEach returns elements ordered by key, without those that are followed by another one with their key.
+func lastOfEach(elements []*Element) []*Element {
+	sorted := slices.Clone(elements)
+	slices.SortStableFunc(sorted, compareKeys)
+	kept := sorted[:0]
+	for i, e := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].Key != e.Key {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func compareKeys(a, b *Element) int { return strings.Compare(a.Key, b.Key) }
 
 // get returns the element at key, nil if there is none.
 func (t tree) get(key string) *Element {

@@ -71,10 +71,18 @@ func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
 		want := map[string]*Element{}
 		var past []kept
 		bound := rapid.SampledFrom([]int{10, 200, 4000}).Draw(r, "keys")
+		atOnce := rapid.Bool().Draw(r, "at once")
+		var before []*Element
 		for i := range rapid.SampledFrom([]int{0, bound / 2, bound}).Draw(r, "there before") {
 			e := &Element{Key: fmt.Sprint(i)}
-			now, _ = now.set(e)
+			before = append(before, e)
 			want[e.Key] = e
+			if !atOnce {
+				now, _ = now.set(e)
+			}
+		}
+		if atOnce {
+			now = newTree(before)
 		}
 		for range rapid.IntRange(1, 6).Draw(r, "phases") {
 			deleting := rapid.IntRange(0, 10).Draw(r, "deletions of ten")
@@ -106,6 +114,32 @@ func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
+	for _, n := range []int{0, 1, maxSlots, maxSlots + 1, maxSlots * maxSlots, maxSlots*maxSlots + 1, 10000} {
+		want := map[string]*Element{}
+		var elements []*Element
+		for i := range n + n/3 { // a third of them comes twice
+			e := &Element{Key: fmt.Sprintf("%05d", i*7919%max(n, 1))}
+			elements = append(elements, e)
+			want[e.Key] = e
+		}
+		made := newTree(elements)
+		if text := fault(made, want); text != "" {
+			t.Errorf("%d elements: %s", n, text)
+		}
+		levels, room := 0, 1
+		for m := made.root; m != nil && len(m.children) > 0; m = m.children[0] {
+			levels++
+		}
+		for range levels {
+			room *= maxSlots
+		}
+		if levels > 0 && room >= n {
+			t.Errorf("%d elements in more than %d levels", n, levels)
+		}
+	}
 }
 
 func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {

@@ -2,82 +2,21 @@ package cacher
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 
-	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/rules"
 )
 
 // The one thing that all of this is for: whatever happens, what a watcher sees is the history of the storage after its
-// version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. And on the
-// way no rule is broken. That both would notice a fault is tested where they are: in internal/rules.
-
-// attributes are what selectors look at in this test: "app=1", "node=n2".
-type attributes []string
-
-// history is what the storage has gone through.
-type history = rules.History[attributes]
-
-// subject is one watcher, with what it should and does see.
-type subject struct {
-	w      watch.Interface
-	view   rules.View[attributes]
-	asks   storage.ListOptions
-	scope  string
-	text   string
-	closed bool
-	seen   []rules.Seen
-	gone   bool // refused with 410: what it missed it will list
-}
-
-// read takes up to n events. Bookmarks are left to the rules.
-func (s *subject) read(n int) {
-	for ; n > 0 && !s.closed; n-- {
-		synctest.Wait()
-		select {
-		case event, ok := <-s.w.ResultChan():
-			if !ok {
-				s.closed = true
-				return
-			}
-			s.note(event)
-		default:
-			return
-		}
-	}
-}
-
-func (s *subject) note(event watch.Event) {
-	if event.Type == watch.Error {
-		s.gone = true
-		return
-	}
-	accessor := must(meta.Accessor(event.Object))
-	rv := must(strconv.ParseUint(accessor.GetResourceVersion(), 10, 64))
-	if event.Type != watch.Bookmark {
-		s.seen = append(s.seen, rules.Seen{Type: string(event.Type), Key: accessor.GetNamespace() + "/" + accessor.GetName(), RV: rv})
-	}
-}
-
-// check returns what is wrong, "" if nothing is.
-func (s *subject) check(h *history) string {
-	if s.gone && len(s.seen) == 0 {
-		return ""
-	}
-	if fault := h.Check(s.view, s.seen, s.closed); fault != "" {
-		return s.text + " " + fault
-	}
-	return ""
-}
+// version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it asks for
+// the state first, that is the state of one version, and what follows is the history after it; and a list, too, is
+// the state of the version that it bears. And on the way no rule is broken. That all of this would notice a fault is tested
+// where it is: in internal/rules.
 
 // step is one thing that happens; a and b say to whom.
 type step struct {
@@ -86,7 +25,8 @@ type step struct {
 }
 
 var steps = []string{
-	"write", "write", "write", "write", "write", "delete", "watch", "watch", "read", "stop", "resume", "expire", "compact", "progress", "wait",
+	"write", "write", "write", "write", "write", "delete", "burst", "watch", "watch", "watch state", "list", "list", "read", "stop", "resume",
+	"expire", "compact", "progress", "wait",
 }
 
 func (f *fixture) play(h *history, script []step) string {
@@ -95,8 +35,16 @@ func (f *fixture) play(h *history, script []step) string {
 		switch s.Do {
 		case "write", "delete":
 			f.write(h, s)
-		case "watch":
+		case "burst": // enough for the ring to grow, and for slow readers to be closed
+			for i := range 40 + 3*s.A {
+				f.write(h, step{"write", i, s.B | 1})
+			}
+		case "watch", "watch state":
 			subjects = append(subjects, f.subscribe(h, s))
+		case "list":
+			if fault := f.readList(h, s); fault != "" {
+				return fault
+			}
 		case "read", "stop":
 			if len(subjects) > 0 {
 				subject := subjects[s.A%len(subjects)]
@@ -107,7 +55,7 @@ func (f *fixture) play(h *history, script []step) string {
 			}
 		case "resume":
 			if len(subjects) > 0 {
-				subjects = append(subjects, f.resume(subjects[s.A%len(subjects)])...)
+				subjects = append(subjects, f.resume(h, subjects[s.A%len(subjects)])...)
 			}
 		case "compact":
 			rev := f.etcd.Revision() - int64(s.B)
@@ -161,24 +109,29 @@ func (f *fixture) write(h *history, s step) {
 	}
 }
 
+// subscribe begins a watch: from a little while ago, or with the state, be it any or the newest.
 func (f *fixture) subscribe(h *history, s step) *subject {
-	out := &subject{view: rules.View[attributes]{From: 1}}
-	if versions := h.Versions(); len(versions) > 0 {
-		out.view.From = versions[len(versions)-1-s.A%min(len(versions), 6)] // from a little while ago
+	out := &subject{question: ask(s), initial: s.Do == "watch state"}
+	switch {
+	case !out.initial:
+		out.view.From = max(recent(h, s.A/3), 1)
+		out.asks.ResourceVersion = fmt.Sprint(out.view.From)
+		out.asks = withBookmarks(out.asks)
+	default:
+		out.asks = watchList(out.asks)
+		if s.B%2 == 0 {
+			out.asks.ResourceVersion = "0"
+		}
 	}
-	scope := []string{"", "", "/default"}[s.B%3]
-	selector := [][3]string{{}, {"app=1", "app=1"}, {"node=n1", "", "spec.nodeName=n1"}}[s.A%3]
-	out.view.Matches = func(key string, state attributes) bool {
-		return strings.HasPrefix("/"+key, scope) && (selector[0] == "" || slices.Contains(state, selector[0]))
-	}
-	out.text = fmt.Sprintf("watching %q, %q", scope, selector[0])
-	out.scope, out.asks = scope, withBookmarks(selecting(fmt.Sprint(out.view.From), selector[1], selector[2]))
-	f.open(out)
+	f.open(h, out)
 	return out
 }
 
-func (f *fixture) open(s *subject) {
-	w, err := f.store.Watch(f.ctx, prefix+s.scope, s.asks)
+func (f *fixture) open(h *history, s *subject) {
+	if s.initial && s.asks.ResourceVersion == "" {
+		s.least = lastOf(h)
+	}
+	w, err := f.store.Watch(f.ctx, prefix+s.key, s.asks)
 	if err != nil {
 		s.w, s.closed = newImmediateCloseWatcher(), true // refused with 429: sees nothing
 		return
@@ -186,18 +139,23 @@ func (f *fixture) open(s *subject) {
 	s.w = w
 }
 
-// resume does what a client does whose stream has ended: it asks again, from the version it has reached.
-func (f *fixture) resume(s *subject) []*subject {
+// resume does what a client does whose stream has ended: it asks again, from the version it has reached, or from the
+// beginning if it has none.
+func (f *fixture) resume(h *history, s *subject) []*subject {
 	s.read(1 << 20)
 	if !s.closed || s.gone {
 		return nil
 	}
-	again := &subject{view: s.view, asks: s.asks, scope: s.scope, text: "again " + s.text}
-	if n := len(s.seen); n > 0 {
-		again.view.From = s.seen[n-1].RV
+	again := &subject{question: s.question, initial: s.initial && s.end == 0}
+	again.text = "again " + s.text
+	if !again.initial {
+		if again.view.From = max(s.view.From, s.end); len(s.seen) > 0 {
+			again.view.From = s.seen[len(s.seen)-1].RV
+		}
+		again.asks.SendInitialEvents = nil
 		again.asks.ResourceVersion = fmt.Sprint(again.view.From)
 	}
-	f.open(again)
+	f.open(h, again)
 	return []*subject{again}
 }
 
@@ -205,7 +163,7 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		script := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 			return step{rapid.SampledFrom(steps).Draw(r, "do"), rapid.IntRange(0, 30).Draw(r, "a"), rapid.IntRange(0, 30).Draw(r, "b")}
-		}), 1, 150).Draw(r, "script")
+		}), 40, 150).Draw(r, "script")
 		capacity := rapid.SampledFrom([]int{0, 3, 10, 50}).Draw(r, "ring")
 		mode := rapid.SampledFrom([]Mode{TwoPhase, Sequential}).Draw(r, "mode")
 		stream := rapid.Bool().Draw(r, "stream")
@@ -214,7 +172,7 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			withTrigger(c)
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
-		run(t, change, func(f *fixture) { fault = f.play(&history{}, script) })
+		run(t, change, func(f *fixture) { fault = f.play(newHistory(), script) })
 		if fault != "" {
 			r.Fatal(fault)
 		}

@@ -66,7 +66,7 @@ type noGap struct {
 
 type recipient struct {
 	key    string
-	served uint64        // seq of the dispatch that reached it last
+	served uint64        // seq of the dispatch that reached it last, or of its registration
 	missed *probe.Record // an event that did not reach it
 }
 
@@ -77,7 +77,8 @@ func (n *noGap) check(r *probe.Record) string {
 			n.watchers = map[string]*recipient{}
 		}
 		if r.Text == r.Key { // otherwise the text names selectors
-			n.watchers[r.Subject] = &recipient{key: r.Key}
+			// A dispatch that is under way has picked its recipients: what it carries is in this watcher's interval.
+			n.watchers[r.Subject] = &recipient{key: r.Key, served: r.Seq}
 		}
 	case probe.WatcherRemoved:
 		delete(n.watchers, r.Subject)

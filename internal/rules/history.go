@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,9 @@ import (
 //
 // S is what selectors look at, such as an object's labels.
 type History[S any] struct {
+	// Text says what a state is, so that it can be compared with what a watcher is sent; nil: that is not compared.
+	Text func(state S) string
+
 	changes []change[S]
 	now     map[string]*S
 }
@@ -59,10 +63,13 @@ func (v View[S]) matches(key string, state *S) bool {
 type Seen struct {
 	Type, Key string
 	RV        uint64
+	State     string // the object's, if the history has [History.Text]
 }
 
-// String returns "ADDED default/a 7".
-func (s Seen) String() string { return fmt.Sprintf("%s %s %d", s.Type, s.Key, s.RV) }
+// String returns "ADDED default/a 7", and the state if it is known.
+func (s Seen) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %d %s", s.Type, s.Key, s.RV, s.State))
+}
 
 // Expected returns what a watcher sees that lives to the end: an event's type follows from whether the object matched
 // before and matches now, and from nothing else.
@@ -75,14 +82,39 @@ func (h *History[S]) Expected(v View[S]) []Seen {
 		before, now := v.matches(c.key, c.old), v.matches(c.key, c.new)
 		switch {
 		case before && now:
-			events = append(events, Seen{"MODIFIED", c.key, c.rv})
+			events = append(events, Seen{"MODIFIED", c.key, c.rv, h.text(c.new)})
 		case now:
-			events = append(events, Seen{"ADDED", c.key, c.rv})
+			events = append(events, Seen{"ADDED", c.key, c.rv, h.text(c.new)})
 		case before:
-			events = append(events, Seen{deleted, c.key, c.rv})
+			events = append(events, Seen{deleted, c.key, c.rv, h.text(c.old)})
 		}
 	}
 	return events
+}
+
+func (h *History[S]) text(state *S) string {
+	if h.Text == nil {
+		return ""
+	}
+	return h.Text(*state)
+}
+
+// StateAt returns what a list at rv holds, and what the initial events of a watch are that stands at rv: the objects that
+// match, ordered by key, each with the version of its last change.
+func (h *History[S]) StateAt(v View[S], rv uint64) []Seen {
+	newest := map[string]change[S]{}
+	for _, c := range h.changes {
+		if c.rv <= rv {
+			newest[c.key] = c
+		}
+	}
+	var state []Seen
+	for _, key := range slices.Sorted(maps.Keys(newest)) {
+		if c := newest[key]; v.matches(key, c.new) {
+			state = append(state, Seen{"ADDED", key, c.rv, h.text(c.new)})
+		}
+	}
+	return state
 }
 
 // Check returns what is wrong with what a watcher saw, "" if nothing is. A watcher that has ended may have seen less than

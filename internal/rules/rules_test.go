@@ -198,6 +198,17 @@ func TestEveryRuleNoticesWhenItIsBroken(t *testing.T) {
 	}
 }
 
+func TestAWatcherThatIsRegisteredDuringADispatchIsNotPartOfIt(t *testing.T) {
+	records := story()
+	began := where(t, records, probe.DispatchStarted, "cacher", 6)
+	records = slices.Insert(records, began+1, added("w3", 6))
+	next := where(t, records, probe.InputSent, "w2", 7)
+	records = slices.Insert(records, next, at(probe.InputSent, "w3", "MODIFIED", a, 7, 1, 10))
+	if got := broken(numbered(records, 1)); got != "[]" {
+		t.Errorf("broken: %s", got)
+	}
+}
+
 func TestNobodyIsAccusedOfWhatWasNotSeen(t *testing.T) {
 	for from := range story() {
 		if got := broken(numbered(story()[from:], uint64(from+10))); got != "[]" {

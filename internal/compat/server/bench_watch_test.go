@@ -83,7 +83,6 @@ func BenchmarkInitialEvents(b *testing.B) {
 		yes := true
 		b.ReportAllocs()
 		defer reportCPU(b)()
-		defer reportCPU(b)()
 		for b.Loop() {
 			w := must(cache.watch(b.Context(), query{initial: &yes, bookmarks: true}))
 			for event := range w.ResultChan() {
