@@ -52,6 +52,38 @@ func TestTheListsVersionIsTheBoundUntilSomethingIsDropped(t *testing.T) {
 	}
 }
 
+func TestWhatWasDroppedBeforeARelistIsNotMissedAfterIt(t *testing.T) {
+	f := newFixture(t, 4)
+	f.list(10)
+	f.fill(11, 20)
+	f.list(30)
+	for name, more := range map[string]func(){"empty": func() {}, "filled again": func() { f.fill(33, 36) }} {
+		more()
+		if _, err := f.since(30); err != nil {
+			t.Errorf("resume from the list, %s ring: %v", name, err)
+		}
+		if _, err := f.since(29); !apierrors.IsResourceExpired(err) {
+			t.Errorf("resume from before the list, %s ring: got %v, want 410", name, err)
+		}
+	}
+}
+
+func TestARingThatIsMadeSmallerByHandForgets(t *testing.T) {
+	f := newFixture(t, 0)
+	f.list(10)
+	f.fill(11, 20)
+	f.SetRingCapacity(3)
+	f.is("oldest", f.Snapshot().OldestRV, "17")
+	if _, err := f.since(10); !apierrors.IsResourceExpired(err) {
+		t.Errorf("resume from the list: got %v, want 410", err)
+	}
+	if _, err := f.since(16); err != nil {
+		t.Errorf("resume from the event before the first: %v", err)
+	}
+	f.SetRingCapacity(0)
+	f.is("free again", f.Snapshot().Capacity, "100")
+}
+
 func TestAnEmptyCacheIsNotInitialized(t *testing.T) {
 	if _, err := newFixture(t, 4).since(1); err == nil || apierrors.IsResourceExpired(err) {
 		t.Errorf("got %v, want an internal error", err)
@@ -73,6 +105,9 @@ func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t
 		f.is("many more", burst(1500), "3200")
 		time.Sleep(EventFreshDuration - time.Nanosecond)
 		f.is("a full ring, just fresh", burst(2000), "6400")
+		burst(6400 - f.Snapshot().End + f.Snapshot().Start)
+		time.Sleep(EventFreshDuration)
+		f.is("a full ring, just not fresh", burst(1), "6400")
 	})
 }
 
@@ -91,6 +126,26 @@ func TestTheRingHalvesDownToItsLowerBound(t *testing.T) {
 		f.fill(404, 405)
 		f.is("never below", f.Snapshot().Capacity, "100")
 		f.is("the newest events are kept", f.Snapshot().OldestRV, "305")
+	})
+}
+
+func TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 0)
+		f.list(1)
+		f.fill(2, 402) // capacity 400, full
+		time.Sleep(2 * EventFreshDuration)
+		f.SetRingCapacity(400) // so that the old events are replaced one by one
+		f.fill(402, 502)
+		f.SetRingCapacity(0)
+		f.fill(502, 503)
+		f.is("a hundred events are new, the others are old", f.Snapshot().Capacity, "400")
+		time.Sleep(EventFreshDuration)
+		f.fill(503, 504)
+		f.is("the newest quarter is just fresh", f.Snapshot().Capacity, "400")
+		time.Sleep(time.Nanosecond)
+		f.fill(504, 505)
+		f.is("the newest quarter is old", f.Snapshot().Capacity, "200")
 	})
 }
 

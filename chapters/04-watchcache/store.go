@@ -55,13 +55,12 @@ func (s *store) setLocked(e *Element) {
 func (s *store) indexLocked(old, e *Element) {
 	for name, valueOf := range s.indexers {
 		index, value := s.indices[name], valueOf(e)
-		// Most updates leave the value alone: then e takes the old one's place, and no set comes or goes.
-		if old != nil {
-			if before := valueOf(old); before != value {
-				unindexLocked(index, before, old.Key)
-			}
-		}
 		set := index[value]
+		// Most updates leave the value alone: then e takes the place of old in the set, and no set comes or goes. The set is
+		// asked, and not old, which has not been looked at for long and lies far away in memory.
+		if old != nil && set[e.Key] == nil {
+			unindexLocked(index, valueOf(old), old.Key)
+		}
 		if set == nil {
 			set = map[string]*Element{}
 			index[value] = set

@@ -62,7 +62,7 @@ type subject struct {
 	question
 	w      watch.Interface
 	closed bool
-	gone   bool // refused with an error: what it missed it will list
+	gone   error // refused with 410 or 504: what it missed it will list
 
 	initial bool         // it asked for the state first
 	state   []rules.Seen // what it was sent of it
@@ -90,7 +90,7 @@ func (s *subject) read(n int) {
 func (s *subject) note(event watch.Event) {
 	switch event.Type {
 	case watch.Error:
-		s.gone = true
+		s.gone = apierrors.FromObject(event.Object)
 	case watch.Bookmark:
 		if accessor := must(meta.Accessor(event.Object)); accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "" {
 			s.end = must(strconv.ParseUint(accessor.GetResourceVersion(), 10, 64))
@@ -121,7 +121,9 @@ func look(typ string, object runtime.Object) rules.Seen {
 func (s *subject) check(h *history) string {
 	view := s.view
 	switch {
-	case s.gone && len(s.seen) == 0:
+	case s.gone != nil && !apierrors.IsResourceExpired(s.gone) && !apierrors.IsTimeout(s.gone):
+		return s.text + " was refused: " + s.gone.Error()
+	case s.gone != nil && len(s.seen) == 0:
 		return ""
 	case s.initial && s.end == 0 && s.closed:
 		return "" // it will begin again: what it was sent is worth nothing

@@ -143,7 +143,7 @@ func (f *fixture) open(h *history, s *subject) {
 // beginning if it has none.
 func (f *fixture) resume(h *history, s *subject) []*subject {
 	s.read(1 << 20)
-	if !s.closed || s.gone {
+	if !s.closed || s.gone != nil {
 		return nil
 	}
 	again := &subject{question: s.question, initial: s.initial && s.end == 0}
