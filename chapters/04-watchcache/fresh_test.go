@@ -47,6 +47,13 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 		f.is("waited", time.Since(start), "50ms")
 		f.is("measured", f.waits.seconds, "[0.05]")
 		f.is("waiting", f.Snapshot().Waiting, "0")
+
+		start = time.Now()
+		go func() { got <- f.WaitUntilFresh(f.t.Context(), root, 9) }()
+		time.Sleep(30 * time.Millisecond)
+		f.add("default/c", 9)
+		f.must(<-got)
+		f.is("waited for an event", time.Since(start), "30ms")
 	})
 }
 

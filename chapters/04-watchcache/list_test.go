@@ -207,8 +207,12 @@ func TestBadListsAreRefused(t *testing.T) {
 func TestTheStateIsStreamedInKeyOrderAtOneVersion(t *testing.T) {
 	f := newFixture(t, 10)
 	var pods []*corev1.Pod
-	for i := range 250 { // more than two batches
-		pods = append(pods, pod(fmt.Sprintf("default/%03d", i), uint64(i+1), ""))
+	for i := range 250 { // more than two batches; 099 ends the first one, and 099-1 begins the second
+		id := fmt.Sprintf("default/%03d", i)
+		if i > 0 && i%2 == 0 {
+			id = fmt.Sprintf("default/%03d-1", i-1)
+		}
+		pods = append(pods, pod(id, uint64(i+1), ""))
 	}
 	f.list(300, pods...)
 	interval := f.state(root, true)

@@ -112,6 +112,16 @@ func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
 	})
 }
 
+// Without a bookmark of its own the interval is ended by the dispatcher's first, which may say no more than the interval did.
+func TestTheDispatchersBookmarkMayEndTheInitialEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, options{size: 5, initial: &yes, after: 5}).run()
+		b.add(bookmark(5), bookmark(5), bookmark(6))
+		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 5, BOOKMARK 6")
+		b.Stop()
+	})
+}
+
 func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
