@@ -105,9 +105,13 @@ func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t
 		f.is("many more", burst(1500), "3200")
 		time.Sleep(EventFreshDuration - time.Nanosecond)
 		f.is("a full ring, just fresh", burst(2000), "6400")
-		burst(6400 - f.Snapshot().End + f.Snapshot().Start)
+
+		f = newFixture(t, 0)
+		f.list(1)
+		f.fill(2, 102)
 		time.Sleep(EventFreshDuration)
-		f.is("a full ring, just not fresh", burst(1), "6400")
+		f.fill(102, 103)
+		f.is("a full ring, just not fresh", f.Snapshot().Capacity, "100")
 	})
 }
 
