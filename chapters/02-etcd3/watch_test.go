@@ -2,13 +2,18 @@ package etcd3
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/mvcc"
 )
 
 // trace collects what a watch delivers.
@@ -106,5 +111,46 @@ func TestWatchAfterCompactionIsExpired(t *testing.T) {
 				start(t, s, prefix, opts).want(t, "ERROR 410 Expired", "closed")
 			})
 		})
+	}
+}
+
+// A state of more than one page is still one state: without a hole where one page ends, and without what was written while
+// the reader was slow. The two objects on either side of the end are neighbours in the order of keys.
+func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
+		const n = 2*maxLimit + 10
+		want := make([]string, 0, n)
+		for i := range n {
+			p := pod(fmt.Sprintf("p%05d", i), "")
+			if i > 0 && i%2 == 0 {
+				p.Name = fmt.Sprintf("p%05d-1", i-1)
+			}
+			data, err := runtime.Encode(s.codec, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprintf("ADDED %s %d", p.Name, client.Put(key(p.Name), data)))
+		}
+		at := client.Revision()
+		last := fmt.Sprintf("p%05d", n-1)
+		w := start(t, s, prefix, initial())
+		synctest.Wait() // the channels are full, and the first page is being read
+		relabel(t, s, last, "web")
+		want = append(want, fmt.Sprintf("BOOKMARK %d end", at), fmt.Sprintf("MODIFIED %s %d web", last, at+1))
+		if got := w.next(); !slices.Equal(got, want) {
+			t.Errorf("got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):], want[n-1:])
+		}
+	})
+}
+
+func TestWhoeverCancelledIsNotToldOfIt(t *testing.T) {
+	s, _ := newMVCC(t)
+	for name, err := range map[string]error{"ours": context.Canceled, "etcd's": status.Error(codes.Canceled, "the client is closing")} {
+		ended := false
+		w := newStream(s, watchRequest{key: prefix}, func() { ended = true })
+		w.sendError(t.Context(), err)
+		if len(w.resultChan) > 0 || !ended {
+			t.Errorf("%s: %d events, ended: %t", name, len(w.resultChan), ended)
+		}
 	}
 }

@@ -28,7 +28,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const prefix = "/registry/pods"
+const (
+	prefix = "/registry/pods"
+	// logSize is more than any test has to say: rules are checked at the end, on all of it.
+	logSize = 1 << 22
+)
 
 // fixture is a cacher over the in-memory etcd, running in a bubble.
 type fixture struct {
@@ -68,7 +72,7 @@ func run(t *testing.T, change func(*Config), f func(*fixture)) {
 func newFixture(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
 	clk := clock.RealClock{}
-	fix := &fixture{t: t, etcd: mvcc.New(clk), log: probe.NewLog(clk, 0)}
+	fix := &fixture{t: t, etcd: mvcc.New(clk), log: probe.NewLog(clk, logSize)}
 	p := probe.New(fix.log).Resource("pods")
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/json")
 	if err != nil {
