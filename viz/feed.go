@@ -23,6 +23,8 @@ const (
 	writeTimeout = 10 * time.Second
 	// slowWrite is how long a write may take before the page counts as slow.
 	slowWrite = 100 * time.Millisecond
+	// reconnect is how long a browser whose stream broke waits before it comes back.
+	reconnect = 500 * time.Millisecond
 	// coalesceAt is how many records a slow page may be behind before it is sent the state instead.
 	coalesceAt = 4 * feedBatch
 )
@@ -75,6 +77,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
+	fmt.Fprintf(w, "retry: %d\n", reconnect.Milliseconds()) // a line of the first message
 	if id := r.URL.Query().Get("log"); id != "" && id != u.id {
 		f.gone() // another process's log: its numbers mean nothing here
 		return

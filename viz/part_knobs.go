@@ -3,6 +3,7 @@ package viz
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"listwatch/internal/probe"
@@ -56,6 +57,18 @@ func (p *part) knobs() []knob {
 		if p.Subject != "" {
 			for _, delay := range []string{"500ms", "5s", "0s"} {
 				knobs = append(knobs[:len(knobs):len(knobs)], turn("Let "+p.Subject+" take "+delay+" for each call", "handler.delay", p.Subject, delay))
+			}
+		}
+	}
+	return append(knobs[:len(knobs):len(knobs)], ageKnobs(p.Station)...)
+}
+
+// ageKnobs are the switches whose difference is seen at a station.
+func ageKnobs(station probe.Station) (knobs []knob) {
+	for _, age := range ages {
+		if slices.Contains(age.Seen, station) {
+			for _, value := range []string{age.Before, age.Today} {
+				knobs = append(knobs, turn("Start again with -"+age.Name+"="+value, "switch", age.Name, value))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+
+	"listwatch/internal/probe"
 )
 
 // Sandbox is what can be done to the running pipeline besides writing to it. Errors that are an apierrors.APIStatus keep
@@ -26,6 +28,18 @@ type Knob struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
 	Value  string `json:"value"`
+}
+
+// ages are the switches of the program between what the machinery does today and what it did before, and where on the stage
+// the difference is seen. To change one both halves start again, under a new log.
+var ages = []struct {
+	Name, Today, Before string
+	Seen                []probe.Station
+}{
+	{"fifo", "real", "delta", []probe.Station{probe.FIFO}},
+	{"initial", "watchlist", "list", []probe.Station{probe.Reflector}},
+	{"etcd-watcher", "etcd3", "etcd2", []probe.Station{probe.Etcd3}},
+	{"dispatch", "two-phase", "sequential", []probe.Station{probe.Dispatch}},
 }
 
 // Scenario is one story that the page offers to play.

@@ -79,17 +79,16 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.etcdEndpoints, "etcd-endpoints", "", "use this etcd, `A,B,C`, instead of the embedded one")
 	flags.BoolVar(&o.demo, "demo", true, "gentle built-in traffic, so that the first page moves")
 	flags.BoolVar(&o.controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
-	choice(flags, &o.fifo, "fifo", "the queue between reflector and handlers", "real", "delta")
-	choice(flags, &o.initial, "initial", "how reflectors get their first state", "watchlist", "list")
-	choice(flags, &o.etcdWatcher, "etcd-watcher", "the watcher between etcd and the cache", "etcd3", "etcd2")
-	choice(flags, &o.dispatch, "dispatch", "how the cacher treats a watcher that is full", "two-phase", "sequential")
-	choice(flags, &o.mediaType, "storage-media-type", "how objects are stored in etcd", "application/vnd.kubernetes.protobuf", "application/json")
+	for name, age := range o.ages() {
+		choice(flags, name, age)
+	}
+	choice(flags, "storage-media-type", &choiceValue{&o.mediaType, "how objects are stored in etcd", []string{"application/vnd.kubernetes.protobuf", "application/json"}})
 	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, "fix the history ring at `N` events; 0: dynamic, 100 to 102400")
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client's history is gone or a promise is broken, save the last half minute in `folder`; off: do not")
 	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize, "keep the newest `N` records: how far back the page can go")
-	choice(flags, &o.clock, "clock", "manual: time moves only from the page", "real", clockManual)
+	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real", clockManual}})
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -147,14 +146,25 @@ func (o *options) checkEndpoints() error {
 	return nil
 }
 
-// choice declares a flag that takes one of the values; the first is the default.
-func choice(flags *flag.FlagSet, target *string, name, usage string, values ...string) {
-	*target = values[0]
-	flags.Var(&choiceValue{target, values}, name, fmt.Sprintf("%s: `%s`", usage, strings.Join(values, "|")))
+// ages are the switches between what the machinery does today, the first value, and what it did before.
+func (o *options) ages() map[string]*choiceValue {
+	return map[string]*choiceValue{
+		"fifo":         {&o.fifo, "the queue between reflector and handlers", []string{"real", "delta"}},
+		"initial":      {&o.initial, "how reflectors get their first state", []string{"watchlist", "list"}},
+		"etcd-watcher": {&o.etcdWatcher, "the watcher between etcd and the cache", []string{"etcd3", "etcd2"}},
+		"dispatch":     {&o.dispatch, "how the cacher treats a watcher that is full", []string{"two-phase", "sequential"}},
+	}
+}
+
+// choice declares a flag that takes one of some values; the first is the default.
+func choice(flags *flag.FlagSet, name string, value *choiceValue) {
+	*value.target = value.values[0]
+	flags.Var(value, name, fmt.Sprintf("%s: `%s`", value.usage, strings.Join(value.values, "|")))
 }
 
 type choiceValue struct {
 	target *string
+	usage  string
 	values []string
 }
 

@@ -2,34 +2,53 @@ package main
 
 import (
 	"context"
+	"errors"
+	"maps"
 
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/scenario"
 	"listwatch/viz"
 )
 
+// switchKnob is the knob that is a switch of the command line.
+const switchKnob = "switch"
+
+// errOneRecording is why nothing is switched while -record is on.
+var errOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
+
 // sandbox lets the page turn the knobs of the running pipeline and play stories on it.
 type sandbox struct {
+	session  *session
 	pipeline *pipeline.Pipeline
 	stories  *scenario.World
 }
 
 var _ viz.Sandbox = (*sandbox)(nil)
 
+// Turn turns a knob of the pipeline, or changes one of the program's switches, for which both halves have to start again.
 func (s *sandbox) Turn(ctx context.Context, knob viz.Knob) error {
+	if knob.Name == switchKnob {
+		return s.session.change(knob.Target, knob.Value)
+	}
 	return s.pipeline.Turn(ctx, pipeline.Knob(knob))
 }
 
 // Knobs returns how everything stands, and what can be turned.
 func (s *sandbox) Knobs() any {
+	names := maps.Clone(pipeline.KnobNames)
+	names[switchKnob] = "starts both halves again, on the same etcd, with the switch Target of the command line at Value"
 	return struct {
 		Names map[string]string `json:"names"`
 		pipeline.KnobState
-		CanRestart bool `json:"canRestart"`
-	}{pipeline.KnobNames, s.pipeline.Knobs(), s.pipeline.RestartEtcd != nil}
+		Switches   map[string]string `json:"switches"`
+		CanRestart bool              `json:"canRestart"`
+	}{names, s.pipeline.Knobs(), s.session.options.switches(), s.pipeline.RestartEtcd != nil}
 }
 
-func (s *sandbox) Reset(ctx context.Context) error { return s.pipeline.Reset(ctx) }
+// Reset returns everything to the beginning, and the switches to the command line.
+func (s *sandbox) Reset(ctx context.Context) error {
+	return errors.Join(s.pipeline.Reset(ctx), s.session.begin(s.session.first))
+}
 
 func (s *sandbox) Play(ctx context.Context, id string) (any, error) { return s.stories.Play(ctx, id) }
 

@@ -10,27 +10,23 @@ import (
 	"os"
 	"strings"
 
-	"k8s.io/utils/clock"
-
 	etcd3 "listwatch/chapters/02-etcd3"
 	cacher "listwatch/chapters/06-cacher"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/etcdnode"
 	"listwatch/internal/probe"
-	"listwatch/internal/routine"
-	"listwatch/internal/rules"
-	"listwatch/internal/scenario"
 	"listwatch/viz"
 )
 
 // serve runs the program until ctx is done or something essential breaks, and returns when nothing runs any more.
 // The port comes first: that it is taken is the mistake people make most often, and nothing is started for it.
 func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
-	listener, err := net.Listen("tcp", o.listen)
+	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", o.listen, err)
 	}
-	defer listener.Close()
+	defer listening.Close()
+	listener := listening.(*net.TCPListener) // what "tcp" stands for
 	warnIfOpen(listener, stderr)
 	if o.replay != "" {
 		return replay(ctx, o, listener, stdout, stderr)
@@ -38,63 +34,19 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return live(ctx, o, listener, stdout, stderr)
 }
 
-// live runs the real thing.
-func live(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) (err error) {
+// live runs the real thing, and again whenever somebody wants it with other switches: etcd with its data, and the port, stay.
+func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, stderr io.Writer) (err error) {
 	etcd, err := openEtcd(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, etcd.close()) }()
-
-	clocks := startClocks()
-	defer clocks.stop()
-	log := probe.NewLog(clocks.world, o.logSize)
-	held := newHold(clocks, log, stderr)
-	p, err := newPipeline(o, etcd.client, clocks, probe.New(log), baseURL(listener))
-	if err != nil {
-		return err
+	ready := func() { announce(o, listener, stdout, stderr) }
+	for now := o; now != nil && err == nil; ready = func() {} {
+		s := &session{options: now, first: o, etcd: etcd, listener: listener, stderr: stderr, next: make(chan *options, 1)}
+		now, err = s.run(ctx, ready)
 	}
-	p.RestartEtcd = etcd.restart
-	promises := rules.NewMonitor(log)
-	ui, err := newUI(o, listener, viz.Config{
-		Log:      log,
-		Snapshot: func() any { return p.Snapshot() },
-		World:    world{p.Client.Watchers},
-		Wire:     func() []viz.WireStream { return wireOf(p.Client) },
-		API:      p.Server.Handler(),
-		Hold:     held,
-		Rules:    promises,
-		Sandbox: &sandbox{
-			pipeline: p,
-			stories:  &scenario.World{Pipeline: p, Log: log, Probe: probe.New(log), Clock: clocks.world},
-		},
-		Scenarios: scenarios(),
-	})
-	if err != nil {
-		return err
-	}
-
-	ctx, fail := context.WithCancelCause(ctx)
-	var group routine.Group
-	defer group.Wait()
-	defer fail(nil)
-	if err := startRecording(ctx, &group, o, log, fail); err != nil {
-		return err
-	}
-	front := &front{listener: listener, handler: ui, fail: fail}
-	group.Go(ctx, "viz.ui", ui.Run)
-	group.Go(ctx, "viz.hold", held.Run)
-	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
-	startFlight(ctx, &group, o, log, promises, ui, stderr)
-	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run) })
-
-	err = p.WaitReady(ctx)
-	held.SetPaused(o.clock == clockManual) // not before: without time nothing would ever become ready
-	if err == nil {
-		announce(o, listener, stdout, stderr)
-		<-ctx.Done()
-	}
-	return ended(ctx)
+	return err
 }
 
 // etcd is the etcd that is used.

@@ -55,6 +55,9 @@ export function newKnobs(stage) {
     say($("#traffic-text"), `${traffic.rate}/s${written}`);
     const ring = rings.find((each) => each.resource === "pods");
     if (document.activeElement !== $("#ring-fixed")) $("#ring-fixed").value = String(ring?.fixed ?? 0);
+    for (const select of panel.querySelectorAll("[data-switch]")) {
+      if (document.activeElement !== select) select.value = state.switches[select.dataset.switch];
+    }
     panel.querySelector('[data-knob="etcd.restart"]').disabled = !state.canRestart;
     const text = JSON.stringify([handlers, lines]);
     if (text === shown || (!always && panel.querySelector("li :focus"))) return;
@@ -125,6 +128,10 @@ export function newKnobs(stage) {
   $("#traffic").addEventListener("change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)])));
   $("#traffic").addEventListener("input", (event) => say($("#traffic-text"), `${rates[Number(event.target.value)]}/s`));
   $("#ring-fixed").addEventListener("change", (event) => turn("ring.capacity", "pods", event.target.value));
+  panel.querySelector(".ages").addEventListener("change", async (event) => {
+    await turn("switch", event.target.dataset.switch, event.target.value);
+    event.target.blur(); // what is shown from now on is how it is
+  });
   $("#add-handler").addEventListener("click", () => {
     const names = new Set([...panel.querySelectorAll("#knob-handlers .name")].map((el) => el.textContent));
     let n = 1;

@@ -32,15 +32,19 @@ export function showShelf(scene, name, shelf) {
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
   const width = scene.geometry.boxes[name].W;
+  // Whoever was there at the first list and has not changed since: the picture knows how many, not who.
+  const rest = (shelf?.n ?? 0) - known.length;
   rows.forEach((row, i) => {
     const object = shown[i];
-    mark(row, "empty", !object);
+    const stands = i === shown.length && rest > 0;
+    mark(row, "empty", !object && !stands);
+    mark(row, "rest", stands);
     mark(row, "newest", Boolean(object) && object.key === newest);
     mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
     mark(row, "followed", Boolean(object) && scene.followed(object));
     put(row, "data-key", object ? objectKey(object.key) : "");
     const room = Math.floor((width - 26 - 9 * (object?.rv.length ?? 0)) / 8.3);
-    say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : "");
+    say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : stands ? `+${rest} more` : "");
     say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
   });
 }

@@ -17,6 +17,7 @@ export function newScene(geometry) {
   }
   const scene = {
     geometry, root, texts, stations, queues,
+    inTurn: false, // -dispatch=sequential: there are no passes
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     view: { x: 0, y: 0, w: geometry.width, h: geometry.height }, // what of the stage is seen; zoom.js
     unrolled: localStorage.getItem("ring") === "tape",
@@ -73,7 +74,9 @@ function showServer(scene, res, general) {
   const n = dispatch?.vars.watchers;
   const blocked = dispatch?.last.point === "DispatchBlocked";
   mark(scene.stations.get("dispatch"), "blocked", blocked);
-  scene.text("dispatch.to", n === undefined ? "" : blocked ? `pass 2: ${dispatch.vars.blocked} full` : n === 0 ? "to nobody" : `pass 1: to ${n}`);
+  const full = `${dispatch?.vars.blocked} full`;
+  const [to, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [`pass 1: to ${n}`, `pass 2: ${full}`];
+  scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to nobody" : to);
   // The budget is spent by waiting: what is left of it is a matter of time.
   const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");

@@ -4,7 +4,8 @@
 //
 // How a module joins: it exports newX(stage) and is named in `modules` below. What newX returns may have any of these:
 //
-//	begin(answer)      the page's list was taken: answer.state, answer.log, answer.switches
+//	begin(answer)      the page's list was taken: answer.state, answer.log
+//	switches(now)      what is on stage was made with these switches: { fifo: "real", … }
 //	arrived(list)      records came from the feed, whatever moment is on stage
 //	applied(list, now) records were folded one after the other; draw them as they move
 //	summed(list, now)  so much happened that a picture came for it, and of the records these; if there is none, applied
@@ -23,6 +24,7 @@
 // (is r about the resource on stage), touch() when the scene has to be drawn anew. A module finds its own elements in the
 // page and makes none that it could let templ write.
 
+import { newAges } from "./ages.js";
 import { newBanner } from "./banner.js";
 import { newCast } from "./cast.js";
 import { newBlocked } from "./blocked.js";
@@ -59,6 +61,7 @@ import { newVisit } from "./visit.js";
 import { newZoom } from "./zoom.js";
 
 const modules = [
+  newAges,
   newBanner,
   newStatus,
   newPace,
@@ -111,6 +114,7 @@ const stage = {
   notice: () => {}, // by banner.js
   reset: (tape, state, recorded) => stage.player.reset(tape, state, recorded),
   forget: () => (waiting = []),
+  switched: (now) => all("switches", now),
 };
 const joined = []; // what the modules returned
 const all = (name, ...args) => joined.forEach((module) => module[name]?.(...args));
@@ -171,6 +175,7 @@ function begin(answer) {
     stage.reset(newTape(fold, stage.source), answer.state, recorded);
   }
   all("begin", answer);
+  all("switches", answer.switches);
   const first = player.oldest === 0 && player.cursor === player.head;
   fetch("/viz/timeline").then((response) => response.json()).then((line) => {
     player.oldest = line.oldest;

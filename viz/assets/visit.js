@@ -93,6 +93,7 @@ export function newVisit(stage) {
     timeline.clear();
     timeline.add(records);
     stage.reset(tape, state, true);
+    stage.switched(header.switches);
   }
 
   function explain(header) {

@@ -33,6 +33,8 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	}
 	p.knobs(t, v)
 	p.promises(t)
+	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
+	p.switches(t, v)
 }
 
 // play clicks a story and waits until it is told.
@@ -95,6 +97,32 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	v.Get(t, "/viz/knobs", &state)
 	if state.Traffic.Rate != 0 || len(state.Handlers) != 1 {
 		t.Errorf("after the reset: %+v", state)
+	}
+}
+
+// switches goes back to an older age and lets the reset return: the stage shows the new run without being asked to.
+func (p *page) switches(t *testing.T, v *viz) {
+	t.Helper()
+	run := func() string { return evaluate[string](t, p, "listwatch.stage.shown.log") }
+	for _, step := range []struct{ act, dispatch string }{
+		{choose(`[data-switch="dispatch"]`, "sequential"), "sequential"},
+		{choose(`[data-switch="etcd-watcher"]`, "etcd2"), "sequential"},
+		{`document.querySelector("#reset").click()`, "two-phase"},
+	} {
+		before := run()
+		evaluate[bool](t, p, `(() => { `+step.act+`; return true })()`)
+		p.until(t, fmt.Sprintf(`listwatch.stage.shown.log !== %q && document.body.dataset.mode === "live"`, before))
+		var how struct {
+			Log      string
+			Switches map[string]string
+		}
+		v.Get(t, "/viz/snapshot", &how)
+		if how.Switches["dispatch"] != step.dispatch || how.Log != run() {
+			t.Errorf("the page shows the log %s; it runs %+v", run(), how)
+		}
+		p.until(t, fmt.Sprintf(`document.querySelector('[data-switch="dispatch"]').value === %q`, step.dispatch))
+		watcher := map[string]string{"etcd3": "watchChan", "etcd2": "etcdWatcher"}[how.Switches["etcd-watcher"]]
+		p.until(t, fmt.Sprintf(`document.querySelector('[data-station="etcd3"] .title').textContent === %q`, watcher))
 	}
 }
 
