@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"bytes"
 	"compress/gzip"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,8 +22,12 @@ var gzipPool = sync.Pool{New: func() any {
 	return compressor
 }}
 
+// keptPool keeps what pieces of answers are gathered in.
+var keptPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // deferredWriter puts off the header of an answer until it is known whether it is worth compressing: it keeps the
-// first [gzipThreshold] bytes. Whoever fails before there are as many can still give another answer.
+// first [gzipThreshold] bytes. Whoever fails before there are as many can still give another answer. The rest goes out
+// in pieces of that size: a list is written item by item, and net/http would make a system call of every few items.
 //
 // It belongs to one goroutine.
 //
@@ -32,59 +38,68 @@ type deferredWriter struct {
 	code       int
 	compressed bool // the client can undo it
 
-	kept    []byte // what was written before the header was
-	started bool   // the header was written
-	gzip    *gzip.Writer
+	kept    *bytes.Buffer // what was written and has not left yet; nil: nothing was written
+	started bool          // the header was written
+	gzip    *gzip.Writer  // nil: it leaves as it is
 }
 
-// Write keeps p, or passes it on.
+// Write keeps p, or passes on what was kept.
 func (w *deferredWriter) Write(p []byte) (int, error) {
+	if w.kept == nil {
+		w.kept = keptPool.Get().(*bytes.Buffer)
+	}
+	if w.kept.Len()+len(p) <= gzipThreshold {
+		return w.kept.Write(p)
+	}
 	if !w.started {
-		if len(w.kept)+len(p) <= gzipThreshold {
-			w.kept = append(w.kept, p...)
-			return len(p), nil
-		}
-		if err := w.start(); err != nil {
-			return 0, err
-		}
+		w.start()
 	}
-	if w.gzip != nil {
-		return w.gzip.Write(p)
+	if err := w.send(w.kept.Bytes()); err != nil {
+		return 0, err
 	}
-	return w.response.Write(p)
+	w.kept.Reset()
+	if len(p) <= gzipThreshold {
+		return w.kept.Write(p)
+	}
+	return len(p), w.send(p)
 }
 
-// start writes the header of a large answer, and what was kept of it.
-func (w *deferredWriter) start() error {
+// start writes the header of a large answer.
+func (w *deferredWriter) start() {
 	w.started = true
-	kept := w.kept
-	w.kept = nil
-	if !w.compressed {
-		w.response.WriteHeader(w.code)
-		_, err := w.response.Write(kept)
+	if w.compressed {
+		w.response.Header().Set("Content-Encoding", "gzip")
+		w.response.Header().Add("Vary", "Accept-Encoding")
+		w.gzip = gzipPool.Get().(*gzip.Writer)
+		w.gzip.Reset(w.response)
+	}
+	w.response.WriteHeader(w.code)
+}
+
+func (w *deferredWriter) send(p []byte) error {
+	if w.gzip != nil {
+		_, err := w.gzip.Write(p)
 		return err
 	}
-	w.response.Header().Set("Content-Encoding", "gzip")
-	w.response.Header().Add("Vary", "Accept-Encoding")
-	w.response.WriteHeader(w.code)
-	w.gzip = gzipPool.Get().(*gzip.Writer)
-	w.gzip.Reset(w.response)
-	_, err := w.gzip.Write(kept)
+	_, err := w.response.Write(p)
 	return err
 }
 
 // close writes what is still kept, and the end. It is called once, also after an error.
 func (w *deferredWriter) close() error {
+	if !w.started {
+		w.response.WriteHeader(w.code)
+	}
+	var err error
+	if w.kept != nil {
+		err = w.send(w.kept.Bytes())
+		w.kept.Reset()
+		keptPool.Put(w.kept)
+	}
 	if w.gzip != nil {
-		err := w.gzip.Close()
+		err = errors.Join(err, w.gzip.Close())
 		gzipPool.Put(w.gzip)
-		return err
 	}
-	if w.started {
-		return nil
-	}
-	w.response.WriteHeader(w.code)
-	_, err := w.response.Write(w.kept)
 	return err
 }
 

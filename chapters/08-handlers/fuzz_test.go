@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"errors"
 	"net/url"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,6 +28,12 @@ func FuzzListOptions(f *testing.F) {
 		}
 		if w := a.do("GET", podsPath+"?"+query.Encode(), ""); w.Code >= 500 && w.Code != 504 {
 			t.Errorf("?%s: got %d %s", query.Encode(), w.Code, w.Body)
+		}
+		// A watch that may begin would not end: what is refused is.
+		query.Set("watch", "1")
+		_, err := podScope(t).listOpts(request(t, podsPath+"?"+query.Encode()))
+		if status := apierrors.APIStatus(nil); err != nil && (!errors.As(err, &status) || status.Status().Code >= 500) {
+			t.Errorf("?%s: got %v", query.Encode(), err)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/utils/clock"
 )
 
@@ -112,6 +114,7 @@ type counted struct {
 	watching bool
 	reading  bool // of an object or a list
 	kind     string
+	dryRun   string
 }
 
 // begin counts a request in.
@@ -122,7 +125,7 @@ func (m *metrics) begin(clock clock.PassiveClock, to route, r *http.Request, wat
 	}
 	c := &counted{
 		metrics: m, clock: clock, labels: requestLabels(to.scope, r, verb), started: clock.Now(), watching: watching,
-		reading: verb == "get" || verb == "list", kind: requestKind(r),
+		reading: verb == "get" || verb == "list", kind: requestKind(r), dryRun: cleanDryRun(r),
 	}
 	if watching {
 		m.longRunning.WithLabelValues(c.labels...).Inc()
@@ -139,12 +142,27 @@ func (c *counted) end(code int, size int64) {
 		m.longRunning.WithLabelValues(c.labels...).Dec()
 	} else {
 		m.inflight.WithLabelValues(c.kind).Dec()
-		m.durations.WithLabelValues(append(c.labels, "")...).Observe(c.clock.Since(c.started).Seconds())
+		m.durations.WithLabelValues(append(c.labels, c.dryRun)...).Observe(c.clock.Since(c.started).Seconds())
 	}
 	if c.reading {
 		m.sizes.WithLabelValues(c.labels...).Observe(float64(size))
 	}
-	m.requests.WithLabelValues(append(c.labels, strconv.Itoa(code), "")...).Inc()
+	m.requests.WithLabelValues(append(c.labels, strconv.Itoa(code), c.dryRun)...).Inc()
+}
+
+// cleanDryRun returns what a request says of dry runs, and no more words than there can be series.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: cleanDryRun
+func cleanDryRun(r *http.Request) string {
+	said := r.URL.Query()["dryRun"]
+	switch {
+	case len(said) == 0:
+		return ""
+	case len(validation.ValidateDryRun(nil, said)) > 0:
+		return "invalid"
+	default:
+		return metav1.DryRunAll
+	}
 }
 
 // requestKind says which of upstream's two limits a request would count against.

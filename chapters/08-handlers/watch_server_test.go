@@ -118,6 +118,27 @@ func (c *cached) CacheEncode(id runtime.Identifier, encode func(runtime.Object, 
 	return err
 }
 
+// unencodable is an object that no encoder can write.
+type unencodable struct{ runtime.Object }
+
+func (u unencodable) GetObject() runtime.Object { return u.Object }
+
+func (u unencodable) CacheEncode(runtime.Identifier, func(runtime.Object, io.Writer) error, io.Writer) error {
+	return io.ErrUnexpectedEOF
+}
+
+func TestAnObjectThatCannotBeEncodedEndsTheStreamWithoutAWord(t *testing.T) {
+	watching := watch.NewFakeWithChanSize(3, false)
+	watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	watching.Add(unencodable{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b"}}})
+	watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
+	w := httptest.NewRecorder()
+	serveWatch(t, watchScope(t), "application/json", watching, w) // comes back, though the watch goes on
+	if body := w.Body.String(); strings.Count(body, "\n") != 1 || !strings.Contains(body, `"name":"a"`) {
+		t.Errorf("got %s, want a and the end", body)
+	}
+}
+
 func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
 	object := &cached{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, frames: map[runtime.Identifier]string{}}
 	bodies := map[string]bool{}

@@ -25,6 +25,10 @@ const (
 	ourWatchCache = "../../chapters/04-watchcache"
 	ourWatcher    = "../../chapters/05-cachewatcher"
 	ourCacher     = "../../chapters/06-cacher"
+	ourHandlers   = "../../chapters/08-handlers"
+	ourListWatch  = "../../chapters/09-listwatch"
+
+	realServer = "k8s.io/apiserver/pkg/server"
 )
 
 // numbers are the numbers on the way of an event through the server half: ours, upstream's, and what both should be. Where
@@ -77,6 +81,14 @@ var numbers = []struct {
 	{ourDir: ourCacher, our: "bookmarkTickMin", realPkg: realCacher, file: "cacher.go", realPiece: "wait.Jitter(time.Second, 0.25)", want: "1s"},
 	{ourDir: ourCacher, our: "bookmarkTickSpread", realPkg: realCacher, file: "cacher.go", realPiece: "wait.Jitter(time.Second, 0.25)", want: "250ms"},
 	{ourDir: ourCacher, our: "retryAfterFactor", realPkg: realCacher, file: "util.go", realPiece: "factor := 0.06", want: "0.06"},
+	{ourDir: ourHandlers, our: "DefaultMinRequestTimeout", realPkg: realServer, file: "config.go", realPiece: "MinRequestTimeout:              1800,", want: "30m0s"},
+	{ourDir: ourHandlers, our: "RequestTimeout", realPkg: realServer, file: "config.go", realPiece: "RequestTimeout:                 time.Duration(60) * time.Second", want: "1m0s"},
+	{ourDir: ourHandlers, our: "maxRequestBodyBytes", realPkg: realServer, file: "config.go", realPiece: "MaxRequestBodyBytes: int64(3 * 1024 * 1024)", want: "3145728"},
+	{ourDir: ourHandlers, our: "gzipThreshold", realPkg: "k8s.io/apiserver/pkg/endpoints/handlers/responsewriters", real: "defaultGzipThresholdBytes", want: "131072"},
+
+	{ourDir: ourListWatch, our: "defaultQPS", realPkg: "k8s.io/client-go/rest", file: "config.go", realPiece: "DefaultQPS   float32 = 5.0", want: "5"},
+	{ourDir: ourListWatch, our: "defaultBurst", realPkg: "k8s.io/client-go/rest", file: "config.go", realPiece: "DefaultBurst int     = 10", want: "10"},
+
 	{ourDir: ourCacher, our: "maxRetryAfter", realPkg: realCacher, file: "util.go", realPiece: "math.Min(30, math.Max(1, result))", want: "30"},
 }
 

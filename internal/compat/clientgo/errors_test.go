@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -212,10 +213,27 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 			}
 			status := got.status(t)
 			c.want.check(t, status, got.header.Get("Retry-After"))
-			if strings.Contains(name, "list on from") && status.Continue == "" {
-				t.Error("there is no token to go on with")
+			if strings.Contains(name, "list on from") {
+				checkGoesOn(t, h, status.Continue)
 			}
 		})
+	}
+}
+
+// checkGoesOn expects of a token that came with a 410 that the list goes on with it behind its first page, as things are
+// now: the token's version is -1.
+func checkGoesOn(t *testing.T, h *history, token string) {
+	t.Helper()
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || !strings.Contains(string(text), `"rv":-1`) {
+		t.Errorf("got token %q, %v", text, err)
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	if err := json.Unmarshal(ask(t, h.viz, "GET", mapsPath+"?limit=9&continue="+url.QueryEscape(token), "").body, list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 2 || list.Items[0].Name != "b" || list.Items[1].Name != "c" {
+		t.Errorf("the rest: got %+v", list.Items)
 	}
 }
 
@@ -261,6 +279,11 @@ func TestACacheThatCannotFillTellsClientsToComeBack(t *testing.T) {
 	t.Parallel()
 	etcd := program.StartEtcd(t)
 	v := program.StartViz(t, append([]string{"-etcd-endpoints", etcd.Endpoint}, alone...)...)
+	open, err := http.Get(v.URL + mapsPath + "?watch=1&allowWatchBookmarks=true")
+	if err != nil || open.StatusCode != http.StatusOK {
+		t.Fatal(open, err)
+	}
+	defer open.Body.Close()
 	must(etcd.Client.Put(t.Context(), "/registry/configmaps/default/broken", "garbage"))
 	// Asked for whatever the cache has: a question about now would have etcd report its progress all the time.
 	var refused answer
@@ -272,6 +295,9 @@ func TestACacheThatCannotFillTellsClientsToComeBack(t *testing.T) {
 	want.check(t, refused.status(t), refused.header.Get("Retry-After"))
 	refused = ask(t, v, "GET", mapsPath+"?watch=1", "")
 	want.check(t, refused.status(t), refused.header.Get("Retry-After"))
+	if said, err := io.ReadAll(open.Body); err != nil || strings.Contains(string(said), "ERROR") {
+		t.Errorf("the watch that was open should have ended without a word: got %s, %v", said, err)
+	}
 	must(etcd.Client.Delete(t.Context(), "/registry/configmaps/default/broken"))
 	program.Eventually(t, patience, func() (bool, string) {
 		got := ask(t, v, "GET", mapsPath+"?resourceVersion=0", "")
