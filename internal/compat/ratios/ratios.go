@@ -1,6 +1,7 @@
 // Package ratios prints what a run of benchmarks says about us and the real thing: for every benchmark with a sub-benchmark
 // "ours" and one "upstream", each measured quantity of both and their ratio. Below 1 is better than the real thing. If there
-// is a third, "channels", it is what nobody can do without: the bare channels and goroutines on the way.
+// is a third, "floor", it is what nobody can do without: the bare channels and goroutines on the way of an event, the copying
+// of a list's items.
 //
 // It reads what the testing package prints, and so knows every quantity that a person sees: -benchmem and ReportMetric
 // included. With -count, the best of all runs counts: on a shared machine, whatever is slower is somebody else's work.
@@ -70,7 +71,7 @@ func (t *table) add(fields []string) {
 	}
 	name := strings.TrimPrefix(fields[0][:at], "Benchmark")
 	side, _, _ := strings.Cut(fields[0][at+1:], "-")
-	if side != "ours" && side != "upstream" && side != "channels" {
+	if side != "ours" && side != "upstream" && side != "floor" {
 		return
 	}
 	for i := 2; i+1 < len(fields); i += 2 {
@@ -85,7 +86,7 @@ func (t *table) set(name, side, unit string, value float64) {
 		t.results = map[string]map[string]map[string]float64{}
 	}
 	if t.results[name] == nil {
-		t.results[name] = map[string]map[string]float64{"ours": {}, "upstream": {}, "channels": {}}
+		t.results[name] = map[string]map[string]float64{"ours": {}, "upstream": {}, "floor": {}}
 		t.benchmarks = append(t.benchmarks, name)
 	}
 	known := false
@@ -106,7 +107,7 @@ func (t *table) print(w io.Writer) {
 		return
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "benchmark\tunit\tours\tupstream\tratio\tchannels\t")
+	fmt.Fprintln(out, "benchmark\tunit\tours\tupstream\tratio\tfloor\t")
 	for _, name := range t.benchmarks {
 		ours, upstream := t.results[name]["ours"], t.results[name]["upstream"]
 		for _, unit := range t.units {
@@ -116,7 +117,7 @@ func (t *table) print(w io.Writer) {
 				continue
 			}
 			least := ""
-			if value, exists := t.results[name]["channels"][unit]; exists {
+			if value, exists := t.results[name]["floor"][unit]; exists {
 				least = short(value)
 			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%.2f\t%s\t\n", name, unit, short(mine), short(theirs), mine/theirs, least)

@@ -11,7 +11,7 @@ func TestTheBestRunOfBothSidesIsCompared(t *testing.T) {
 BenchmarkAdd/ours-2         	    1000	      1500 ns/op	      64 B/op	       1 allocs/op
 BenchmarkAdd/ours-2         	    1000	      1000 ns/op	      64 B/op	       1 allocs/op
 BenchmarkAdd/upstream-2     	    1000	      4000 ns/op	      32 B/op	       2 allocs/op
-BenchmarkAdd/channels-2     	    1000	       400 ns/op
+BenchmarkAdd/floor-2        	    1000	       400 ns/op
 BenchmarkAdd/alone-2        	    1000	      4000 ns/op
 BenchmarkElse-2             	    1000	      4000 ns/op
 PASS`))

@@ -25,7 +25,7 @@ func BenchmarkFanOut(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {
 			compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) { fanOut(b, f, cache, n) })
-			b.Run("channels", func(b *testing.B) {
+			b.Run("floor", func(b *testing.B) {
 				f := newFeed(1000, 1000)
 				fanOut(b, f, newChannels(b, f, false), n)
 			})
@@ -43,7 +43,7 @@ func fanOut(b *testing.B, f *feed, cache side, n int) {
 // BenchmarkNodes takes one event to the one of 1000 watchers that watches the pod's node, by the trigger index.
 func BenchmarkNodes(b *testing.B) {
 	compareSides(b, 1000, 1000, nodes)
-	b.Run("channels", func(b *testing.B) {
+	b.Run("floor", func(b *testing.B) {
 		f := newFeed(1000, 1000)
 		nodes(b, f, newChannels(b, f, true))
 	})
