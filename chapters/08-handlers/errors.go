@@ -36,8 +36,16 @@ func newUnsupportedMediaType(have []string) error {
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(have, ", "))
 }
 
-func newUnprocessable(message string) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", message, 0, false)
+// shownPatch is how much of a patch its refusal quotes.
+const shownPatch = 200
+
+// newInvalidPatch: the patch is well-formed, and does not lead from the object that is there to one that could be. 422.
+//
+// Differs: quotes the patch; upstream quotes the whole object that it led to or, of a JSON patch, does not say what is wrong.
+func newInvalidPatch(patch []byte, problem error) error {
+	quoted := string(patch[:min(len(patch), shownPatch)])
+	problems := field.ErrorList{field.Invalid(field.NewPath("patch"), quoted, problem.Error())}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", problems)
 }
 
 func newInvalidOptions(kind string, problems field.ErrorList) error {

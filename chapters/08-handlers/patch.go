@@ -195,7 +195,7 @@ func (p *patcher) apply(original []byte) ([]byte, error) {
 		return patched, nil
 	default:
 		patched, err := strategicpatch.StrategicMergePatch(original, p.patch, p.scope.storage.New())
-		return patched, interpretStrategicMergePatchError(err)
+		return patched, p.interpretStrategicMergePatchError(err)
 	}
 }
 
@@ -209,7 +209,7 @@ func (p *patcher) applyJSONPatch(original []byte) ([]byte, error) {
 	}
 	patched, err := operations.Apply(original)
 	if err != nil {
-		return nil, newUnprocessable(err.Error())
+		return nil, newInvalidPatch(p.patch, err)
 	}
 	return patched, nil
 }
@@ -218,7 +218,7 @@ func (p *patcher) applyJSONPatch(original []byte) ([]byte, error) {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: interpretStrategicMergePatchError
 // Differs: what upstream lets become a 500, a patch that does not fit the object, is a 422.
-func interpretStrategicMergePatchError(err error) error {
+func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -227,11 +227,12 @@ func interpretStrategicMergePatchError(err error) error {
 		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
 		return apierrors.NewBadRequest(err.Error())
 	default:
-		return newUnprocessable(err.Error())
+		return newInvalidPatch(p.patch, err)
 	}
 }
 
-// decode reads the patched JSON. A value of a wrong type is 422, as upstream has it: the patch was well-formed.
+// decode reads the patched JSON. A value of a wrong type, or a field that there is not, is 422, as upstream has it: the patch
+// was well-formed.
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaTypeJSON)
 	serializer := info.Serializer
@@ -240,16 +241,16 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	}
 	gvk := p.scope.kind
 	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
-	obj, actual, err := decoder.Decode(patched, &gvk, p.scope.storage.New())
+	obj, _, err := decoder.Decode(patched, &gvk, p.scope.storage.New())
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
 		if p.directive == metav1.FieldValidationStrict {
-			return nil, explainDecodeError(err, actual, gvk, patched)
+			return nil, newInvalidPatch(p.patch, err)
 		}
 		p.warnings = strict.Errors()
 		err = nil
 	}
 	if err != nil {
-		return nil, newUnprocessable(err.Error())
+		return nil, newInvalidPatch(p.patch, err)
 	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, nil

@@ -110,8 +110,16 @@ func TestPatches(t *testing.T) {
 				t.Fatalf("got %d %s, want %d", w.Code, w.Body, c.code)
 			}
 			if c.check == nil {
-				if status := into[metav1.Status](t, w.Body); int(status.Code) != c.code {
+				status := into[metav1.Status](t, w.Body)
+				if int(status.Code) != c.code {
 					t.Errorf("got %+v", status)
+				}
+				field := "patch"
+				if name == "merge, invalid" {
+					field = "spec"
+				}
+				if c.code == 422 && (len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != field) {
+					t.Errorf("got %+v, want a cause at %s", status.Details, field)
 				}
 				return
 			}
@@ -127,7 +135,7 @@ func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	const body = `{"spec":{"colour":"red"}}`
-	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldValidation=Strict", body, "Content-Type", "application/merge-patch+json"), 400, metav1.StatusReasonBadRequest)
+	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldValidation=Strict", body, "Content-Type", "application/merge-patch+json"), 422, metav1.StatusReasonInvalid)
 	if w := a.do("PATCH", podsPath+"/a", body, "Content-Type", "application/merge-patch+json"); w.Code != 200 || len(w.Header()["Warning"]) != 1 {
 		t.Errorf("got %d %v", w.Code, w.Header())
 	}
