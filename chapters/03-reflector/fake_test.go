@@ -54,7 +54,11 @@ func (s *server) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	if options.SendInitialEvents != nil {
 		verb = "watchlist"
 	}
-	s.note("%s rv=%s", verb, options.ResourceVersion)
+	without := ""
+	if !options.AllowWatchBookmarks {
+		without = " without bookmarks" // which nobody ever asks for: on a quiet resource they are all there is to go on from
+	}
+	s.note("%s rv=%s%s", verb, options.ResourceVersion, without)
 	if len(s.opens) == 0 {
 		return s.newStream(), nil
 	}

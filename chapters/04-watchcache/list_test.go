@@ -68,6 +68,17 @@ func TestAnIndexNarrowsAListAndKeepsItsOrder(t *testing.T) {
 	f.is("after a move and a deletion", names(list), "default2/c 4")
 }
 
+func TestAnIndexForgetsValuesThatNobodyHasAnyMore(t *testing.T) {
+	f := newFixture(t, 10)
+	f.list(1, pod("default/a", 1, "n0"))
+	for rv := uint64(2); rv < 50; rv++ {
+		f.must(f.Update(pod("default/a", rv, fmt.Sprint("n", rv))))
+	}
+	f.is("values of a pod that moves", len(f.store.indices["f:spec.nodeName"]), "1")
+	f.delete("default/a", 50)
+	f.is("values of none", len(f.store.indices["f:spec.nodeName"]), "0")
+}
+
 func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {
 	f := newFixture(t, 200)
 	f.list(1)
