@@ -1,9 +1,11 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"listwatch/internal/probe"
 )
@@ -22,10 +24,7 @@ func (u *UI) serveTrace(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	t := newTrace()
-	for _, way := range waysOf(u.recordsWanted(want)) {
-		t.add(way)
-	}
+	t := newTrace(waysOf(u.recordsWanted(want)))
 	w.Header().Set("Content-Disposition", `attachment; filename="listwatch-trace.json"`)
 	writeJSON(w, http.StatusOK, t)
 }
@@ -94,13 +93,15 @@ func stepBefore(way []hop, r *probe.Record) int64 {
 	return int64(way[len(way)-1].Time)
 }
 
-// trace is a file in the Trace Event Format.
+// trace is a file in the Trace Event Format. Spans on one thread must contain each other or lie apart: two revisions that
+// are under way at the same place at once are shown on two threads.
 type trace struct {
 	Events []traceEvent      `json:"traceEvents"`
 	Unit   string            `json:"displayTimeUnit"`
 	Other  map[string]string `json:"otherData"`
 
-	threads map[string]int // by lane
+	lanes map[string][]*track // of each station's subject, as many as are needed
+	last  int                 // tid that was given last
 }
 
 // traceEvent is one line of it. Times are microseconds.
@@ -117,64 +118,103 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
+// track is a line of the trace.
+type track struct {
+	pid, tid int
+	ends     []int64 // of the spans that are open, the innermost last
+}
+
+// takes reports whether a span fits on the thread, and takes it if it does. Spans come in the order of their beginnings.
+func (t *track) takes(from, to int64) bool {
+	for len(t.ends) > 0 && t.ends[len(t.ends)-1] <= from {
+		t.ends = t.ends[:len(t.ends)-1]
+	}
+	if len(t.ends) > 0 && t.ends[len(t.ends)-1] < to {
+		return false
+	}
+	t.ends = append(t.ends, to)
+	return true
+}
+
 // The two halves are the processes of a trace.
 const (
 	serverProcess = 1
 	clientProcess = 2
 )
 
-func newTrace() *trace {
-	t := &trace{Events: []traceEvent{}, Unit: "ns", threads: map[string]int{}, Other: map[string]string{"source": "listwatch"}}
-	for pid, name := range map[int]string{serverProcess: "server half", clientProcess: "client half"} {
-		t.Events = append(t.Events, traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": name}})
+// newTrace writes the ways of some revisions: a span for each hop, on a line of its station and subject, and an arrow through
+// those of one revision.
+func newTrace(ways [][]hop) *trace {
+	t := &trace{Unit: "ns", lanes: map[string][]*track{}, Other: map[string]string{"source": "listwatch"}}
+	t.name("process_name", "server half", serverProcess, 0)
+	t.name("process_name", "client half", clientProcess, 0)
+	hops := slices.Concat(ways...)
+	slices.SortStableFunc(hops, func(a, b hop) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.Time, a.Time)) // what contains another first
+	})
+	left := map[uint64]int{} // hops by revision, of those still to come
+	for _, way := range ways {
+		left[way[0].RV] = len(way)
 	}
-	slices.SortFunc(t.Events, func(a, b traceEvent) int { return a.PID - b.PID })
+	begun := map[uint64]bool{}
+	for _, h := range hops {
+		left[h.RV]--
+		t.add(h, arrow(begun[h.RV], left[h.RV]))
+		begun[h.RV] = true
+	}
 	return t
 }
 
-// add writes one revision's way: a span for each hop, on the lane of its station and subject, and the arrow through them.
-func (t *trace) add(way []hop) {
-	for i, h := range way {
-		info := h.Point.Info()
-		pid, tid := t.lane(info.Station, h.Subject)
-		start, dur := float64(h.from)/1e3, float64(int64(h.Time)-h.from)/1e3
+// arrow returns the phase of the arrow's event at a hop, "" for the only one of its revision.
+func arrow(begun bool, left int) string {
+	switch {
+	case !begun && left == 0:
+		return ""
+	case !begun:
+		return "s"
+	case left == 0:
+		return "f"
+	}
+	return "t"
+}
+
+func (t *trace) add(h hop, arrow string) {
+	info := h.Point.Info()
+	on := t.lane(&h)
+	start, dur := float64(h.from)/1e3, float64(int64(h.Time)-h.from)/1e3
+	t.Events = append(t.Events, traceEvent{
+		Name: info.Name, Phase: "X", Cat: string(info.Station), PID: on.pid, TID: on.tid, TS: start, Dur: &dur,
+		Args: map[string]any{
+			"seq": h.Seq, "rv": fmt.Sprint(h.RV), "key": probe.ObjectKey(h.Key), "type": h.Type, "subject": h.Subject, "says": h.Sentence(),
+		},
+	})
+	if arrow != "" {
 		t.Events = append(t.Events, traceEvent{
-			Name: info.Name, Phase: "X", Cat: string(info.Station), PID: pid, TID: tid, TS: start, Dur: &dur,
-			Args: map[string]any{
-				"seq": h.Seq, "rv": fmt.Sprint(h.RV), "key": probe.ObjectKey(h.Key), "type": h.Type, "subject": h.Subject, "says": h.Sentence(),
-			},
-		})
-		if len(way) == 1 {
-			continue
-		}
-		phase := "t"
-		switch i {
-		case 0:
-			phase = "s"
-		case len(way) - 1:
-			phase = "f"
-		}
-		t.Events = append(t.Events, traceEvent{
-			Name: "revision", Phase: phase, Cat: "revision", PID: pid, TID: tid, TS: start, ID: fmt.Sprint(h.RV), Bind: "e",
+			Name: "revision", Phase: arrow, Cat: "revision", PID: on.pid, TID: on.tid, TS: start, ID: fmt.Sprint(h.RV), Bind: "e",
 		})
 	}
 }
 
-// lane returns the process and the thread on which a station's subject is shown, and names it at the first time.
-func (t *trace) lane(station probe.Station, subject string) (pid, tid int) {
-	pid = serverProcess
+func (t *trace) name(kind, name string, pid, tid int) {
+	t.Events = append(t.Events, traceEvent{Name: kind, Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": name}})
+}
+
+// lane returns the first track of the hop's station and subject on which there is room for it.
+func (t *trace) lane(h *hop) *track {
+	station := h.Point.Info().Station
+	name := strings.TrimSpace(string(station) + " " + h.Subject)
+	for _, each := range t.lanes[name] {
+		if each.takes(h.from, int64(h.Time)) {
+			return each
+		}
+	}
+	t.last++
+	added := &track{pid: serverProcess, tid: t.last}
 	if slices.Index(probe.Stations, station) > slices.Index(probe.Stations, probe.Wire) {
-		pid = clientProcess
+		added.pid = clientProcess
 	}
-	name := string(station)
-	if subject != "" {
-		name += " " + subject
-	}
-	tid, known := t.threads[name]
-	if !known {
-		tid = len(t.threads) + 1
-		t.threads[name] = tid
-		t.Events = append(t.Events, traceEvent{Name: "thread_name", Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": name}})
-	}
-	return pid, tid
+	added.takes(h.from, int64(h.Time))
+	t.lanes[name] = append(t.lanes[name], added)
+	t.name("thread_name", name, added.pid, added.tid)
+	return added
 }

@@ -2,13 +2,18 @@ package viz
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/recording"
+	"listwatch/internal/takes"
 )
 
 func TestATraceParsesAndItsSpansAddUp(t *testing.T) {
@@ -66,10 +71,116 @@ func TestATraceParsesAndItsSpansAddUp(t *testing.T) {
 	if sum := spans["InputSent w1"][1] + spans["InputReceived w1"][1] + spans["HandlerCalled l1"][1]; sum != 105 {
 		t.Errorf("from commit to handler: the hops add up to %v us, want 105", sum)
 	}
+	checkTrace(t, answer.Body.Bytes())
 	if arrows != "stttf" {
 		t.Errorf("arrows: got %s, want stttf", arrows)
 	}
 	if code := ask(ui, "GET", "/viz/trace", "").Code; code != http.StatusBadRequest {
 		t.Errorf("nobody's trace: got %d, want 400", code)
 	}
+}
+
+// TestRevisionsUnderWayAtOnceDoNotCrossInATrace follows two of one object that a watcher has at the same time.
+func TestRevisionsUnderWayAtOnceDoNotCrossInATrace(t *testing.T) {
+	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	log := probe.NewLog(clk, 64)
+	pods := probe.New(log).Resource("pods")
+	for _, point := range []probe.Point{probe.TxnCommitted, probe.InputSent, probe.InputReceived} {
+		for rv := uint64(7); rv < 10; rv++ {
+			clk.SetTime(clk.Now().Add(time.Millisecond))
+			pods.Subject("w1").Event(point, "MODIFIED", "/registry/pods/default/a", rv, 1, 10)
+		}
+	}
+	if spans := checkTrace(t, ask(New(Config{Log: log}), "GET", "/viz/trace?key=default/a", "").Body.Bytes()); spans != 9 {
+		t.Errorf("%d spans, want 9", spans)
+	}
+}
+
+// TestTheTraceOfARealRunIsValid exports what the recordings of the repository tell of their object.
+func TestTheTraceOfARealRunIsValid(t *testing.T) {
+	for _, take := range takes.All {
+		t.Run(take.Name, func(t *testing.T) {
+			start, records, err := take.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := probe.NewLog(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), len(records))
+			recording.Load(log, records)
+			ui := New(Config{Log: log, Replay: true, Keyframe: start})
+			spans := checkTrace(t, ask(ui, "GET", "/viz/trace?resource=pods&key="+take.Key, "").Body.Bytes())
+			want := 0
+			for _, r := range records {
+				if r.Resource == "pods" && r.RV > 0 && r.Key != "" && probe.ObjectKey(r.Key) == take.Key {
+					want++
+				}
+			}
+			if spans != want {
+				t.Errorf("%d spans for %d records", spans, want)
+			}
+		})
+	}
+}
+
+// traceFields are what the Trace Event Format wants of an event, by phase; others are not allowed here.
+var traceFields = map[string][]string{
+	"X": {"name", "ph", "cat", "pid", "tid", "ts", "dur", "args"},
+	"M": {"name", "ph", "pid", "tid", "ts", "args"},
+	"s": {"name", "ph", "cat", "pid", "tid", "ts", "id", "bp"},
+	"t": {"name", "ph", "cat", "pid", "tid", "ts", "id", "bp"},
+	"f": {"name", "ph", "cat", "pid", "tid", "ts", "id", "bp"},
+}
+
+// checkTrace holds a file against the Trace Event Format, as Perfetto reads it: every event has the fields of its phase and
+// no others, threads are named before they are used, spans on one thread contain each other or lie apart, and an arrow begins,
+// goes on and ends in that order, each time within a span. It returns how many spans there are.
+func checkTrace(t *testing.T, data []byte) (spans int) {
+	t.Helper()
+	var file struct {
+		TraceEvents     []map[string]any
+		DisplayTimeUnit string
+	}
+	if err := json.Unmarshal(data, &file); err != nil || file.DisplayTimeUnit != "ns" {
+		t.Fatalf("%v, times in %q", err, file.DisplayTimeUnit)
+	}
+	named := map[[2]float64]bool{}
+	open := map[[2]float64][]float64{} // ends of the spans that are open, by thread
+	arrows := map[string]string{}      // phases so far, by id
+	last := 0.0
+	for _, e := range file.TraceEvents {
+		phase, _ := e["ph"].(string)
+		if got := slices.Sorted(maps.Keys(e)); !slices.Equal(got, slices.Sorted(slices.Values(traceFields[phase]))) {
+			t.Fatalf("an event %q with %v", phase, got)
+		}
+		at, ts := [2]float64{e["pid"].(float64), e["tid"].(float64)}, e["ts"].(float64)
+		switch phase {
+		case "M":
+			named[at] = e["args"].(map[string]any)["name"] != ""
+			continue
+		case "X":
+			spans++
+			for len(open[at]) > 0 && open[at][len(open[at])-1] <= ts {
+				open[at] = open[at][:len(open[at])-1]
+			}
+			end := ts + e["dur"].(float64)
+			if n := len(open[at]); n > 0 && open[at][n-1] < end-1e-6 || end < ts {
+				t.Errorf("%v from %v to %v is neither within nor after the span before it on %v, which ends at %v", e["name"], ts, end, at, open[at])
+			}
+			open[at] = append(open[at], end)
+		default:
+			if n := len(open[at]); n == 0 || open[at][n-1] < ts {
+				t.Errorf("the arrow %v of %v points at no span on %v at %v", phase, e["id"], at, ts)
+			}
+			arrows[e["id"].(string)] += phase
+		}
+		if !named[at] || ts < last {
+			t.Errorf("%v at %v, after %v, on the thread %v, named: %v", e["name"], ts, last, at, named[at])
+		}
+		last = ts
+	}
+	for id, phases := range arrows {
+		if strings.ReplaceAll(phases, "t", "") != "sf" || phases[0] != 's' || phases[len(phases)-1] != 'f' {
+			t.Errorf("the arrow of %s goes %s", id, phases)
+		}
+	}
+	return spans
 }

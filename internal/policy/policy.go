@@ -79,6 +79,7 @@ var Rules = []Rule{
 	{"chapters are complete", checkChapters},
 	{"nothing else stands at the top", checkTop},
 	{"a moment is one line", checkMoments},
+	{"who may have to wait says so", checkWaits},
 	{"no test is skipped", checkSkips},
 	{"chapters have no open ends", checkOpenEnds},
 	{"who starts goroutines looks for leaks", checkLeaks},

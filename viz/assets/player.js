@@ -6,7 +6,8 @@ const rest = 400; // ms that are left of such a wait
 const folded = 4000; // records a frame may fold while replaying
 
 // newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the newest
-// picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is another one, on.skipped(ns) when silence was cut short, and on.trouble(error).
+// picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is another one,
+// on.froze() when what moved stands, on.skipped(ns) when silence was cut short, and on.trouble(error).
 export function newPlayer(fold, on) {
   const p = {
     mode: "live", // live, frozen, playing
@@ -81,6 +82,7 @@ export function newPlayer(fold, on) {
     if (p.mode === "frozen") return;
     p.moved = p.mode === "playing";
     p.mode = "frozen";
+    on.froze();
   };
 
   // seek shows the picture at a cursor, and stays there. It returns whether nobody has gone elsewhere meanwhile.

@@ -10,7 +10,7 @@
 //	applied(list, now) records were folded one after the other; draw them as they move
 //	summed(list, now)  so much happened that a picture came for it, and of the records these; if there is none, applied
 //	jumped(now)        another picture is on stage
-//	landed(r, now)     r is the record at the cursor: somebody stepped, or scrubbed
+//	landed(r, now)     r is the record at the cursor: somebody froze the stage, stepped, or scrubbed
 //	shown(res, state)  the scene was drawn from state; res is the resource on stage, undefined if nothing is known of it
 //	draw(now)          once a frame
 //	resource(name)     another resource is on stage
@@ -120,7 +120,7 @@ const joined = []; // what the modules returned
 const all = (name, ...args) => joined.forEach((module) => module[name]?.(...args));
 stage.escape = () => joined.findLast((module) => module.escape?.());
 
-stage.player = newPlayer(fold, { applied, summed, jumped, trouble, skipped: (ns) => all("skipped", ns) });
+stage.player = newPlayer(fold, { applied, summed, jumped, froze, trouble, skipped: (ns) => all("skipped", ns) });
 stage.follow = newFollow(fold.infos, {
   changed: followChanged, trouble, seek: (seq) => stage.player.seek(seq), local: () => !stage.source,
   records: async (query, matches) => {
@@ -268,6 +268,15 @@ function jumped() {
   if (!last) return telling.begins(player.cursor);
   motion.records([last], stage.resource, motionTime, 0);
   landed(last, now);
+}
+
+// froze is told that the stage stands: from now on the sentence is about the record at the cursor.
+function froze() {
+  const r = player.tape.get(player.cursor);
+  if (!r) return;
+  const now = performance.now();
+  telling.tell(r, now);
+  all("landed", r, now);
 }
 
 function landed(r, now) {

@@ -322,7 +322,7 @@ const paced = `(async () => {
 	records.push({ seq: 1001, t: 11e9, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
 	const tape = newTape(fold, null);
 	let skipped = 0;
-	const player = newPlayer(fold, { applied: () => {}, jumped: () => {}, skipped: (ns) => (skipped += ns), trouble: (e) => { throw e; } });
+	const player = newPlayer(fold, { applied: () => {}, jumped: () => {}, froze: () => {}, skipped: (ns) => (skipped += ns), trouble: (e) => { throw e; } });
 	player.reset(tape, newState(), true);
 	tape.put(records);
 	player.head = 1001;

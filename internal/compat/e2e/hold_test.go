@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
 )
 
 // patience is for a machine that does much else: nothing here depends on how long anything takes.
@@ -373,7 +375,8 @@ func (v *viz) seq(t *testing.T) uint64 {
 	return snapshot.Seq
 }
 
-// TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every two seconds of the world's time.
+// TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every two seconds of the world's time, and
+// while that stands it does nothing.
 func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-clock=manual", "-controllers=false")
@@ -386,6 +389,7 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	if !start.Paused || len(start.Next) == 0 {
 		t.Fatalf("clock: %+v", start)
 	}
+	v.standsStill(t)
 	had := pods()
 	for range 3 {
 		now := v.world(t).Clock.Now
@@ -414,6 +418,35 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 		moved := v.world(t).Clock.Now.Sub(began)
 		return moved > 10*time.Second, fmt.Sprintf("%v in %v on the wall", moved, time.Since(wall))
 	})
+}
+
+// standsStill looks for six seconds of the wall at a program whose clock stands. What happens is not ours: etcd says every
+// five seconds how far it is. A timer of ours that ran by the wall would show.
+func (v *viz) standsStill(t *testing.T) {
+	t.Helper()
+	from, began := v.seq(t), time.Now()
+	program.Eventually(t, patience, func() (bool, string) { // what was under way when the clock was stopped comes to its end
+		if now := v.seq(t); now != from {
+			from, began = now, time.Now()
+		}
+		return time.Since(began) > time.Second, fmt.Sprint("records still come: ", from)
+	})
+	program.Eventually(t, patience, func() (bool, string) { return time.Since(began) > 7*time.Second, "six seconds on the wall" })
+	var answer struct{ Records []json.RawMessage }
+	v.Get(t, fmt.Sprintf("/viz/records?from=%d", from+1), &answer)
+	for i, written := range answer.Records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := r.Key == "" && (r.Type == "BOOKMARK" || slices.Contains([]probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.RVAdvanced}, r.Point))
+		if !told {
+			t.Errorf("though the clock stands: %s", r.Sentence())
+		}
+		if first, err := fold.ReadRecord(answer.Records[0]); err != nil || r.Time != first.Time {
+			t.Errorf("record %d is of %v, the first one of %v: %v", i, r.Time, first.Time, err)
+		}
+	}
 }
 
 func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {

@@ -89,9 +89,15 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
-	p.live(t, v)
+	v.busy(t, 20)
+	p.sameAsServer(t, v)
 	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
 	frozen := p.moment(t)
+	said := `document.querySelector("#sentence .words").textContent`
+	of := `(async () => { const { sentence } = await import("/viz/assets/fold.js"); const { player, stage } = listwatch; const r = player.tape.get(player.cursor); return sentence(stage.infos.get(r.point), r); })()`
+	if got, want := evaluate[string](t, p, said), evaluate[string](t, p, of); got != want {
+		t.Errorf("frozen at %d the page says %q, want %q", frozen.Seq, got, want)
+	}
 	v.busy(t, 500)
 	var m moment
 	program.Eventually(t, program.EndsWithin, func() (bool, string) {
