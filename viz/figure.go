@@ -15,7 +15,24 @@ import (
 )
 
 // chapterTakes says which recording stands beside a chapter. A chapter that is not named has the life of a pod.
-var chapterTakes = map[int]string{1: "", 3: "start", 4: "ring", 6: "slow", 13: "start", 15: "start"}
+var chapterTakes = map[int]string{3: "start", 4: "ring", 6: "slow"}
+
+// chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a resource version comes from
+// and who sees it; what a request becomes; what an informer does with one event; the whole way round.
+var chapterPoints = map[int][]string{
+	1:  {"TxnCommitted", "RingAppend", "StoreUpdate", "InputSent", "FrameWritten", "IndexerUpdated"},
+	7:  {"RequestReceived", "TxnCommitted", "RequestAnswered", "RingAppend", "InputSent"},
+	13: {"ReflectorReceived", "FIFOAdded", "FIFOPopped", "IndexerUpdated", "Distributed", "NextSent", "HandlerCalled"},
+	15: {
+		"RequestReceived", "TxnCommitted", "Etcd3IncomingSent", "ReflectorReceived", "RingAppend", "IncomingSent", "DispatchStarted", "InputSent", "ResultSent", "FrameWritten",
+		"FrameDecoded", "FIFOAdded", "IndexerUpdated", "Distributed", "HandlerCalled", "WorkGot", "Reconciled",
+	},
+}
+
+const (
+	fewSteps = 4 // a figure with fewer shows its moments again with other types of events
+	mostMore = 8 // then it has so many at most
+)
 
 // figure is a chapter's mini-stage: moments of a recording, in the order in which the chapter's code tells them.
 type figure struct {
@@ -101,13 +118,47 @@ func stepsOf(chapter *book.Chapter, take takes.Take, records []probe.Record) []s
 			steps = append(steps, stepAt(r))
 		}
 	}
+	for _, point := range chapterPoints[chapter.Number] {
+		after := uint64(0)
+		if len(steps) > 0 {
+			after = steps[len(steps)-1].Seq
+		}
+		if r := momentOf(records, point, take.Key, after); r != nil {
+			steps = append(steps, stepAt(r))
+		}
+	}
 	if len(steps) == 0 {
 		return nil
+	}
+	if len(steps) < fewSteps {
+		steps = more(steps, take, records)
 	}
 	for i := range records {
 		known := func(s step) bool { return s.Point == records[i].Point.String() && s.Anomaly }
 		if records[i].Anomaly() && !slices.ContainsFunc(steps, known) {
 			steps = append(steps, stepAt(&records[i]))
+		}
+	}
+	return steps
+}
+
+// more adds to the steps the same moments with another type of event, where the recording has them.
+func more(steps []step, take takes.Take, records []probe.Record) []step {
+	type kind struct{ point, event string }
+	seen := make(map[kind]bool)
+	first := records[0].Seq
+	for _, s := range steps {
+		seen[kind{s.Point, records[s.Seq-first].Type}] = true
+	}
+	points := len(steps)
+	for i := range records {
+		r := &records[i]
+		k := kind{r.Point.String(), r.Type}
+		told := slices.ContainsFunc(steps[:points], func(s step) bool { return s.Point == k.point })
+		ours := r.Key != "" && probe.ObjectKey(r.Key) == take.Key && r.Resource == firstResource
+		if told && ours && !seen[k] && len(steps) < mostMore {
+			seen[k] = true
+			steps = append(steps, stepAt(r))
 		}
 	}
 	return steps

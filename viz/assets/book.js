@@ -8,6 +8,7 @@ function stageBeside(mini) {
   const steps = [...mini.querySelectorAll(".steps li")];
   const lines = new Map([...document.querySelectorAll("article .l[data-point]")].map((line) => [line, steps.findIndex((li) => li.dataset.point === line.dataset.point)]));
   const reading = [...lines].filter(([, step]) => step >= 0);
+  const text = document.querySelector("article");
   const place = mini.querySelector(".frame");
   const range = mini.querySelector("input[type=range]");
   const live = mini.querySelector("input[type=checkbox]");
@@ -61,10 +62,15 @@ function stageBeside(mini) {
     line?.classList.add("lit");
   }
 
-  // scrolled chooses the last reported line above the middle of the window.
+  // scrolled chooses the last reported line above the middle of the window; where the text shows none, as much of the
+  // steps as has been read of the text.
   function scrolled() {
     if (performance.now() < held) return;
     const middle = innerHeight * 0.55;
+    if (reading.length === 0) {
+      const box = text.getBoundingClientRect();
+      return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - box.top) / box.height)) * steps.length));
+    }
     let best = reading[0];
     for (const each of reading) if (each[0].getBoundingClientRect().top < middle) best = each;
     if (best) choose(best[1], best[0]);

@@ -3,7 +3,10 @@
 
 import { agentOf } from "./lanes.js";
 
+// Stripes are not looked at one by one, and where there are few cores they are the pipeline's before they are ours.
+export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms between two drawings
 const stripe = 24; // units from one stripe to the next
+const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond: faster, they would seem to run backwards
 const bucket = 100; // ms
 const buckets = 10;
 
@@ -105,7 +108,7 @@ export function newFlow(scene) {
   function drawWay(ctx, n, corners, colours, still) {
     const [[ax, ay], [bx, by]] = corners;
     const width = Math.min(12, 1.5 + 2.2 * Math.log10(1 + n));
-    const speed = Math.min(0.2, 0.03 + n / 40000); // units a millisecond: less than half a stripe from one drawing to the next
+    const speed = fastest * Math.min(1, 0.2 + 0.2 * Math.log10(1 + n));
     ctx.beginPath();
     ctx.moveTo(ax, ay);
     ctx.lineTo(bx, by);

@@ -8,7 +8,7 @@
 import { newBrush } from "./brush.js";
 import { cut } from "./dom.js";
 import { isAnomaly } from "./fold.js";
-import { newFlow } from "./flow.js";
+import { flowPeriod, newFlow } from "./flow.js";
 import { newLevel } from "./level.js";
 import { shortKey } from "./pipe.js";
 import { newSteps } from "./steps.js";
@@ -20,7 +20,6 @@ const longest = 260;
 const farBehind = 3500; // ms: what would be drawn so late is not drawn
 const alive = 400; // tokens drawn at once, at most
 const planned = 3000; // hops that may wait for their turn
-const flowPeriod = 50; // ms between two drawings of the flow: stripes are not looked at one by one
 const forgotten = 8000; // ms after which nobody continues from where an event was
 
 export function newMotion(canvas, scene, infos, follow) {

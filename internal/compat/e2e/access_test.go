@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,6 +26,7 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	p.live(t, v)
 	t.Run("every station and channel has a name", p.namesEveryGlyph)
 	t.Run("text and graphics stand out in every theme", p.contrasts)
+	t.Run("every panel is legible and reached by keyboard", p.opensPanels)
 	t.Run("the keyboard reaches every control", p.walksByKeyboard)
 	t.Run("every key of the list is bound once and can be switched off", p.switchesKeysOff)
 	t.Run("the presenter's type is large and one station is in the light", p.presents)
@@ -68,8 +70,11 @@ func keysOf(set map[string]bool) []string {
 	return keys
 }
 
-// contrastScript measures what is drawn: every text against what is painted below its middle, and the colours that graphics
-// are made of against what they lie on.
+// onStage are the elements of the stage that say something.
+const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
+
+// contrastScript measures what is drawn: every text of the elements WHAT against what is painted below its middle, and the
+// colours that graphics are made of against what they lie on.
 const contrastScript = `(() => {
 	const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 	const rgba = (colour) => { probe.clearRect(0, 0, 1, 1); probe.fillStyle = colour; probe.fillRect(0, 0, 1, 1); return [...probe.getImageData(0, 0, 1, 1).data]; };
@@ -89,7 +94,7 @@ const contrastScript = `(() => {
 	};
 	const poor = [];
 	let measured = 0;
-	for (const el of document.querySelectorAll(".bar *, .scenery text, .sentence *, .time *, .records th, .records td")) {
+	for (const el of document.querySelectorAll(WHAT)) {
 		const own = [...el.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim());
 		const box = el.getBoundingClientRect();
 		if (!own || !box.width || box.width < 2 || !el.checkVisibility({ checkVisibilityCSS: true })) continue;
@@ -103,7 +108,7 @@ const contrastScript = `(() => {
 	}
 	const style = getComputedStyle(document.documentElement);
 	const token = (name) => rgba(style.getPropertyValue(name).trim());
-	for (const name of ["--moving", "--stored", "--delivered", "--waiting", "--anomaly", "--told", "--followed"]) {
+	if (style.getPropertyValue("--moving")) for (const name of ["--moving", "--stored", "--delivered", "--waiting", "--anomaly", "--told", "--followed"]) {
 		for (const ground of ["--panel", "--panel-client", "--frame", "--well"]) {
 			const r = ratio(token(name), token(ground));
 			if (r < 3) poor.push(name + " on " + ground + ": " + r.toFixed(2));
@@ -113,17 +118,70 @@ const contrastScript = `(() => {
 })()`
 
 func (p *page) contrasts(t *testing.T) {
+	p.inEveryTheme(t, func(theme string) { p.standsOut(t, theme, onStage, 60) })
+}
+
+// inEveryTheme does something in each, and leaves the page as the system has it.
+func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 	for _, theme := range []string{"light", "dark", "contrast"} {
 		evaluate[bool](t, p, fmt.Sprintf(`(document.documentElement.dataset.theme = %q, window.listwatch.stage.restyle(), true)`, theme))
-		program.Eventually(t, program.EndsWithin, func() (bool, string) { // a transition may be on its way
-			found := evaluate[struct {
-				Measured int
-				Poor     []string
-			}](t, p, contrastScript)
-			return found.Measured > 60 && len(found.Poor) == 0, fmt.Sprintf("%s: of %d texts: %s", theme, found.Measured, strings.Join(found.Poor, "; "))
-		})
+		do(theme)
 	}
 	evaluate[bool](t, p, `(delete document.documentElement.dataset.theme, window.listwatch.stage.restyle(), true)`)
+}
+
+// standsOut measures the contrast of the elements that a selector chooses; there must be so many texts in sight at least.
+func (p *page) standsOut(t *testing.T, where, selector string, least int) {
+	t.Helper()
+	script := strings.Replace(contrastScript, "WHAT", strconv.Quote(selector), 1)
+	program.Eventually(t, program.EndsWithin, func() (bool, string) { // a transition may be on its way
+		found := evaluate[struct {
+			Measured int
+			Poor     []string
+		}](t, p, script)
+		return found.Measured >= least && len(found.Poor) == 0, fmt.Sprintf("%s: of %d texts: %s", where, found.Measured, strings.Join(found.Poor, "; "))
+	})
+}
+
+// opensPanels opens everything that can be opened by a button of the bar, as somebody without a mouse does, and walks through it.
+func (p *page) opensPanels(t *testing.T) {
+	panels := []struct {
+		opener, panel string
+		texts         int
+	}{
+		{"#open-stories", "#stories-dialog", 10},
+		{"#open-knobs", "#knobs", 10},
+		{"#open-promises", "#promises", 10},
+		{"#world-clock", "#world", 10},
+		{"#add-watcher", "#watcher-dialog", 5},
+		{"#keys", "#keys-dialog", 15},
+	}
+	for _, each := range panels {
+		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).focus(), true)`, each.opener))
+		p.press(t, "\r")
+		p.until(t, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, each.panel))
+		p.inEveryTheme(t, func(theme string) { p.standsOut(t, each.panel+" in "+theme, each.panel+" *", each.texts) })
+		evaluate[bool](t, p, `(window.walked = new Set(), true)`)
+		for range 130 {
+			p.press(t, "\t")
+			evaluate[bool](t, p, `(window.walked.add(document.activeElement), true)`)
+		}
+		missed := evaluate[[]string](t, p, fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll("button, select, input, a[href], [tabindex='0']")]
+			.filter((el) => !el.disabled && el.checkVisibility({ checkVisibilityCSS: true }) && !window.walked.has(el))
+			.filter((el) => el.type !== "radio" || !document.querySelector("input[name=" + el.name + "]:checked"))
+			.map((el) => el.outerHTML.slice(0, 100))`, each.panel))
+		if len(missed) > 0 {
+			t.Errorf("%s: Tab never comes to %s", each.panel, strings.Join(missed, "\n"))
+		}
+		nameless := evaluate[[]string](t, p, fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll("button, select, input, a[href]")]
+			.filter((el) => !(el.getAttribute("aria-label") || el.textContent.trim() || el.labels?.length || el.title)).map((el) => el.outerHTML.slice(0, 100))`, each.panel))
+		if len(nameless) > 0 {
+			t.Errorf("%s: without a name: %s", each.panel, strings.Join(nameless, "\n"))
+		}
+		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q + " button").focus(), true)`, each.panel))
+		p.do(t, chromedp.KeyEvent("\u001b"))
+		p.until(t, fmt.Sprintf(`!document.querySelector(%q).checkVisibility()`, each.panel))
+	}
 }
 
 // walksByKeyboard presses Tab until the focus is back where it was.

@@ -75,6 +75,38 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	})
 }
 
+// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end. That their
+// consoles are empty and that nothing is asked elsewhere is seen to by openPage.
+func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/")
+	chapters := evaluate[[]string](t, p, `[...new Set([...document.querySelectorAll('a[href^="/book/"]')].map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
+	if len(chapters) != 15 {
+		t.Fatalf("the contents lead to %q", chapters)
+	}
+	for i, chapter := range chapters {
+		p.do(t, colorScheme([]string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
+		settled := func(holds func(m mini) bool) {
+			t.Helper()
+			program.Eventually(t, program.EndsWithin, func() (bool, string) {
+				m := evaluate[mini](t, p, readMini)
+				return m.Stage != "" && m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", chapter, m)
+			})
+		}
+		settled(func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
+		p.standsOut(t, chapter, "main *, nav *, .mini *", 10)
+		for _, part := range []string{"0.4", "1"} { // a line that is lit, a list of files
+			evaluate[bool](t, p, `(window.scrollTo({ top: document.documentElement.scrollHeight * `+part+`, behavior: "instant" }), true)`)
+			p.standsOut(t, chapter+" further down", "main *, nav *, .mini *", 5)
+		}
+		settled(func(m mini) bool { return m.Step > 1 || chapter == chapters[12] })
+		if wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+			t.Errorf("%s is %d px wider than the window", chapter, wide)
+		}
+	}
+}
+
 // TestAChapterHasItsKeyMomentWithoutScript switches scripts off, as paper does.
 func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 	t.Parallel()
