@@ -99,6 +99,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 			s.pods.At(probe.TxnCommitted, "/registry/pods/default/f", s.log.Last()+1)
 			time.Sleep(framePeriod)
 		}
+		time.Sleep(flowPeriod) // for the last sum
 		synctest.Wait()
 		frames, sums := page.frames, page.sums
 		if page.records+page.summed != rounds*1000 || page.summed < 60*1000 {
@@ -109,8 +110,8 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		}
 		since := time.Now().Add(-time.Second)
 		lately := slices.DeleteFunc(page.sumsAt, since.After)
-		if n := len(lately); n < 8 || n > 11 {
-			t.Errorf("%d sums in the last second, want ten", n)
+		if n := len(lately); n < 6 || n > 11 {
+			t.Errorf("%d sums in the last second, want about ten", n)
 		}
 		// Of the rest the page has the newest few of each sum; nothing else of an odd resource version is in a sample.
 		if page.odd == 0 || page.odd > sums*flowTail {
