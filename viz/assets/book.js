@@ -62,12 +62,12 @@ function stageBeside(mini) {
     line?.classList.add("lit");
   }
 
-  // scrolled chooses the last reported line above the middle of the window; where the text shows none, as much of the
+  // scrolled chooses the last reported line above the middle of the window; where the text shows hardly any, as much of the
   // steps as has been read of the text.
   function scrolled() {
     if (performance.now() < held) return;
     const middle = innerHeight * 0.55;
-    if (reading.length === 0) {
+    if (new Set(reading.map(([, at]) => at)).size < 2) {
       const box = text.getBoundingClientRect();
       return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - box.top) / box.height)) * steps.length));
     }
