@@ -196,6 +196,7 @@ func (p *page) judge(t *testing.T, m keyMoment) {
 // shoot writes what is to be seen.
 func (p *page) shoot(t *testing.T, file string) {
 	t.Helper()
+	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`) // what the page said while it was on its way here
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()
 	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
