@@ -174,11 +174,13 @@ export function newFollow(infos, on) {
     const commit = way.find((h) => h.r.point === "TxnCommitted");
     const calls = way.filter((h) => h.r.point === "HandlerCalled");
     if (!commit) return "Its commit has left the log.";
-    if (calls.length === 0) return `${milliseconds(way.at(-1).r.t - commit.r.t)} since the commit; no handler yet`;
-    const first = milliseconds(calls[0].r.t - commit.r.t);
+    // The writer tells of its commit when etcd has answered it; etcd's watch may have been faster.
+    const begin = Math.min(commit.r.t, way[0].r.t);
+    if (calls.length === 0) return `${milliseconds(way.at(-1).r.t - begin)} since the commit; no handler yet`;
+    const first = milliseconds(calls[0].r.t - begin);
     return calls.length === 1
       ? `${first} from commit to handler`
-      : `${first} from commit to the first of ${calls.length} handlers, ${milliseconds(calls.at(-1).r.t - commit.r.t)} to the last`;
+      : `${first} from commit to the first of ${calls.length} handlers, ${milliseconds(calls.at(-1).r.t - begin)} to the last`;
   }
 
   select.addEventListener("change", () => {
