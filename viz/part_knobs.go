@@ -32,13 +32,21 @@ var changePod = knob{Title: "Change a label of the marked pod", Press: "#change-
 var deletePod = knob{Title: "Delete the marked pod", Press: "#delete-pod", Request: `curl -X DELETE 'HOST/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0'`}
 var addWatcher = knob{Title: "Add a watcher…", Press: "#add-watcher", Request: `curl -N 'HOST/api/v1/pods?watch=1&allowWatchBookmarks=1'`}
 
+var addHandler = turn("Add a handler called one-more", "handler.add", "one-more", "")
+
+func traffic(rate string) knob {
+	return turn("Write "+rate+" changes a second", "traffic.rate", "", rate)
+}
+
 // stationKnobs are what can be done at a station.
 var stationKnobs = map[probe.Station][]knob{
-	probe.HTTP:    {createPod, changePod, deletePod, addWatcher},
-	probe.Etcd:    {createPod, changePod, deletePod},
-	probe.Watcher: {addWatcher},
-	probe.Wire:    {addWatcher},
-	probe.Handler: {createPod},
+	probe.HTTP:      {createPod, changePod, deletePod, addWatcher, traffic("20"), traffic("1000"), traffic("0")},
+	probe.Etcd:      {createPod, changePod, deletePod},
+	probe.Watcher:   {addWatcher, turn("Remove every watcher that was added", "watchers.remove", "", "")},
+	probe.Wire:      {addWatcher},
+	probe.Processor: {addHandler},
+	probe.Listener:  {addHandler},
+	probe.Handler:   {createPod, addHandler},
 }
 
 // knobs returns what can be done to the part.
@@ -58,6 +66,7 @@ func (p *part) knobs() []knob {
 			for _, delay := range []string{"500ms", "5s", "0s"} {
 				knobs = append(knobs[:len(knobs):len(knobs)], turn("Let "+p.Subject+" take "+delay+" for each call", "handler.delay", p.Subject, delay))
 			}
+			knobs = append(knobs[:len(knobs):len(knobs)], turn("Remove "+p.Subject, "handler.remove", p.Subject, ""))
 		}
 	}
 	return append(knobs[:len(knobs):len(knobs)], ageKnobs(p.Station)...)

@@ -2,9 +2,12 @@
 
 import { outline, sign } from "./tokens.js";
 
+const apart = 90; // units from one name to the next on the same line
+
 export function newBrush(canvas, ctx, width) {
   const sprites = new Map();
-  const brush = { colours: {}, restyle, stamp, forget: () => sprites.clear() };
+  const written = []; // where names stand in this frame: none is written over another
+  const brush = { colours: {}, restyle, stamp, forget: () => sprites.clear(), clean: () => (written.length = 0) };
 
   function restyle() {
     sprites.clear();
@@ -29,12 +32,14 @@ export function newBrush(canvas, ctx, width) {
       }
     }
     if (!h.label) return;
+    const base = h.below ? y + 25 : y - 14; // where nothing is written on the stage
+    if (written.some(([ox, oy]) => Math.abs(ox - x) < apart && Math.abs(oy - base) < 16)) return;
+    written.push([x, base]);
     ctx.font = "600 14px system-ui, sans-serif";
     ctx.textAlign = x > width - 90 ? "right" : "center";
     ctx.lineWidth = 4;
     ctx.lineJoin = "round";
     ctx.strokeStyle = brush.colours.halo;
-    const base = h.below ? y + 25 : y - 14; // where nothing is written on the stage
     ctx.strokeText(h.label, x, base);
     ctx.fillStyle = brush.colours.ink;
     ctx.fillText(h.label, x, base);

@@ -134,6 +134,7 @@ export function newMotion(canvas, scene, infos, follow) {
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
     const one = reduced() ? drawStill : drawHop;
     let left = alive;
+    brush.clean();
     for (const h of hops) if (now >= h.t0 && (h.followed || left-- > 0)) one(h, now);
   }
 

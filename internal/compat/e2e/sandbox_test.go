@@ -31,10 +31,34 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	for _, id := range stories {
 		p.play(t, id)
 	}
+	p.addSocket(t)
 	p.knobs(t, v)
 	p.promises(t)
 	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
 	p.switches(t, v)
+}
+
+// moments are what the stage shows of some stories when it is frozen where the story points.
+var moments = map[string]string{
+	"ring-wrap":    `document.querySelector("#ring-tray").getAttribute("visibility") === "visible" && document.querySelector("#ring-note").textContent.startsWith("410 Expired")`,
+	"slow-watcher": `document.querySelector("#ring-note").textContent.startsWith("Forcing pods watcher close due to unresponsiveness: w")`,
+	"slow-handler": `document.querySelector('[data-handler-of=slow].running') && document.querySelector('[data-listener=slow] [data-goroutine=offer]').dataset.does === "send"`,
+}
+
+// addSocket adds a watcher over a websocket by the dialog, looks at its frames as bytes, and removes it.
+func (p *page) addSocket(t *testing.T) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")), chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
+		chromedp.Click(chromedp.CSS("#watcher-form [name=webSocket]")), chromedp.Click(chromedp.CSS("#watcher-form .main")))
+	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
+	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
+	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.textContent.includes("page-"))?.textContent ?? "")`)
+	p.strike(t, "Escape")
+	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
+	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)
+	p.do(t, chromedp.Click(chromedp.CSS("#watcher-list button")))
+	p.until(t, `document.querySelectorAll("#watcher-list button").length === 0`)
+	p.do(t, chromedp.Click(chromedp.CSS("#watcher-cancel")))
 }
 
 // play clicks a story and waits until it is told.
@@ -50,11 +74,17 @@ func (p *page) play(t *testing.T, id string) {
 		return over, id + ": " + state
 	})
 	saw := evaluate[string](t, p, `document.querySelector("#story-saw span").textContent`)
+	if first := evaluate[bool](t, p, fmt.Sprintf(`(() => { const card = document.querySelector('[data-story=%q]'); return card.firstElementChild.matches(".symptom") && document.querySelector("#story-symptom").textContent === card.firstElementChild.textContent; })()`, id)); !first {
+		t.Errorf("%s: its symptom is not what it begins with", id)
+	}
 	if hidden := evaluate[bool](t, p, `document.querySelector("#story-saw").hidden`); hidden || len(saw) < 50 {
 		t.Errorf("%s: it says %q", id, saw)
 	}
 	p.do(t, chromedp.Click(chromedp.CSS("#story-moment")))
 	p.until(t, `listwatch.player.mode === "frozen" && document.body.dataset.mode === "frozen"`)
+	if moment := moments[id]; moment != "" {
+		p.until(t, moment)
+	}
 	p.do(t, chromedp.Click(chromedp.CSS("#story-live")))
 	program.Eventually(t, program.EndsWithin, func() (bool, string) {
 		where := evaluate[string](t, p, `[document.body.dataset.mode, listwatch.player.mode, listwatch.player.cursor, listwatch.player.target(), listwatch.player.head, document.querySelector("#banner").textContent].join(" ")`)
@@ -79,6 +109,10 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		{choose("#ring-fixed", "8"), `"RingResize" somebody turned the knob`},
 		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
 		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
+		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`, `"KnobTurned" line.stall of listwatch-informer to true`},
+		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
+		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
+		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
 		{`document.querySelector('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
 		{`document.querySelector('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
 		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
@@ -86,7 +120,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	}
 	for _, step := range steps {
 		from := evaluate[int](t, p, "listwatch.player.head")
-		evaluate[bool](t, p, `(() => { `+step.act+`; return true })()`)
+		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`) // the glyph may only just be coming
 		point, words, _ := strings.Cut(step.effect, " ")
 		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
 	}

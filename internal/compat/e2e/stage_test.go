@@ -268,6 +268,12 @@ func ringIsReadable(t *testing.T, p *page) {
 		if r.Cells != min(r.Capacity, 128) || r.Held != min(r.End-r.Start, r.Cells) {
 			t.Errorf("%+v: want a cell for each place, and as many held as there are events", r)
 		}
+		for hand, at := range map[string]int{"start": r.Start, "end": r.End} {
+			want := fmt.Sprintf("%s %d %% %d = %d", hand, at, r.Capacity, at%r.Capacity)
+			if got := evaluate[string](t, p, fmt.Sprintf(`document.querySelector("#hand-%s-words").textContent`, hand)); got != want {
+				t.Errorf("beside the %s hand stands %q, want %q", hand, got, want)
+			}
+		}
 		if want := fmt.Sprintf("end %d %% %d = %d", r.End, r.Capacity, r.End%r.Capacity); r.EndText != want {
 			t.Errorf("the end says %q, want %q", r.EndText, want)
 		}
