@@ -113,11 +113,7 @@ function showHands(scene, ring) {
     put(scene.root.querySelector(`#${id}`), "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) rotate(${angle.toFixed(1)})`);
   }
   const words = (pos) => `${pos} % ${ring.capacity} = ${pos % ring.capacity}`;
-  for (const [id, turn, pos] of [["start", start, ring.start], ["end", end, ring.end]]) {
-    const el = scene.root.querySelector(`#hand-${id}-words`);
-    place(el, seat(scene, turn, scene.unrolled ? 2.4 : 2.15));
-    say(el, `${id} ${words(pos)}`);
-  }
+  for (const [id, pos] of [["start", ring.start], ["end", ring.end]]) say(scene.root.querySelector(`#hand-${id}-words`), `${id} ${words(pos)}`);
   scene.text("ring.start", `start ${words(ring.start)}`);
   scene.text("ring.end", `end ${words(ring.end)}`);
   scene.text("ring.serves", `serves a watch from ${ring.oldest} on`);
