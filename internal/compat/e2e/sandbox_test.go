@@ -45,12 +45,20 @@ var moments = map[string]string{
 	"slow-handler": `document.querySelector('[data-handler-of=slow].running') && document.querySelector('[data-listener=slow] [data-goroutine=offer]').dataset.does === "send"`,
 }
 
-// addSocket adds a watcher over a websocket by the dialog, looks at its frames as bytes, and removes it.
+// addSocket adds a watcher over a websocket by the dialog, with selectors, looks at its frames as bytes, and removes it.
 func (p *page) addSocket(t *testing.T) {
 	t.Helper()
-	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")), chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
+	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
+	evaluate[bool](t, p, `(() => {
+		const form = document.querySelector("#watcher-form");
+		form.elements.labelSelector.value = "app notin (nobody)";
+		form.elements.fieldSelector.value = "metadata.name!=nobody";
+		return true;
+	})()`)
+	p.do(t, chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
 		chromedp.Click(chromedp.CSS("#watcher-form [name=webSocket]")), chromedp.Click(chromedp.CSS("#watcher-form .main")))
 	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
+	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
 	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
 	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")

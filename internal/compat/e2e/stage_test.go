@@ -114,6 +114,9 @@ func codeMoves(t *testing.T, p *page) {
 		if text := evaluate[string](t, p, `document.querySelector(".l.lit").textContent`); !strings.Contains(text, "probe."+r.Point) {
 			t.Errorf("%s: the lit line is %q", r.Point, text)
 		}
+		if link := evaluate[string](t, p, `document.querySelector("#leaf a.button").getAttribute("href")`); !strings.HasPrefix(link, "vscode://file/") || !strings.HasSuffix(link, "/"+got.File+":"+got.Line) {
+			t.Errorf("%s: an editor is sent to %q, the line is %s:%s", r.Point, link, got.File, got.Line)
+		}
 		files[got.File] = true
 		p.strike(t, ".")
 		program.Eventually(t, program.EndsWithin, func() (bool, string) {
