@@ -65,7 +65,7 @@ func sandboxButtons(v view) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " aria-expanded=\"false\" aria-controls=\"promises\" title=\"The ten promises, checked on every record (V)\"><span class=\"seal\" aria-hidden=\"true\">✓</span> <span id=\"promises-state\">10</span></button></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " aria-expanded=\"false\" aria-controls=\"promises\" title=\"The ten promises, checked on every record (G)\"><span class=\"seal\" aria-hidden=\"true\">✓</span> <span id=\"promises-state\">10</span></button></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

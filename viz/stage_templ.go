@@ -1483,7 +1483,7 @@ func ringStation(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 116, "></text></g> <g id=\"ring-roll\" class=\"knob\" role=\"button\" tabindex=\"0\" aria-pressed=\"false\" aria-label=\"Unroll the ring\"><title>Unroll the ring into a tape, or roll it up (U)</title><rect")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 116, "></text></g> <g id=\"ring-roll\" class=\"knob\" role=\"button\" tabindex=\"0\" aria-pressed=\"false\" aria-label=\"Unroll the ring\"><title>Unroll the ring into a tape, or roll it up (V)</title><rect")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -62,5 +62,5 @@ export function newHistory(stage) {
     event.preventDefault();
     turn();
   });
-  return { applied: look, jumped, shown, resource: () => (size = gone = closed = null), keys: [[["u"], "unroll the ring, or roll it up", turn]] };
+  return { applied: look, jumped, shown, resource: () => (size = gone = closed = null), keys: [[["v", "u"], "view: the ring as a loop, or unrolled into a tape", turn]] };
 }

@@ -62,6 +62,6 @@ export function newPromises(stage) {
       asked = now;
       ask().catch(() => {}); // the banner says already that nobody answers
     },
-    keys: [[["v"], "the ten promises", () => button.click()]],
+    keys: [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
   };
 }
