@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"listwatch/internal/compat/program"
 )
 
 const (
@@ -48,7 +50,11 @@ func benchLoad(b *testing.B, open bool) {
 		evaluate[bool](b, p, frames)
 	}
 	post(b, url+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(benchRate)})
-	time.Sleep(2 * time.Second) // until what grows has grown
+	// Until what grows has grown: rings, channels, and what a page keeps of the past.
+	program.Eventually(b, program.ReadyWithin, func() (bool, string) {
+		n := written(b, url)
+		return n >= benchRate, fmt.Sprint(n, " changes")
+	})
 	if open {
 		evaluate[bool](b, p, `(window.gaps.length = 0, true)`)
 	}

@@ -120,7 +120,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 			p.stand(t, v, m)
 			p.judge(t, m)
 			if *screenshots != "" {
-				time.Sleep(250 * time.Millisecond) // for what is on its way into its place: a picture is judged by eye
+				p.rest(t)
 				p.shoot(t, filepath.Join(*screenshots, fmt.Sprintf("%s-%s.png", m.name, l.name)))
 			}
 		}
@@ -155,6 +155,19 @@ func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 		shown := p.moment(t)
 		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
 	})
+}
+
+// rest returns when nothing is on its way into its place any more: no transition runs, and the scene has been drawn since.
+func (p *page) rest(t *testing.T) {
+	t.Helper()
+	evaluate[bool](t, p, `(async () => {
+		const frame = () => new Promise(requestAnimationFrame);
+		await frame();
+		await Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})));
+		do await frame(); while (window.listwatch.stage.scene.stale);
+		await frame();
+		return true;
+	})()`)
 }
 
 // run comes to a moment in a hurry, so that the tokens of what happened before it are still on their way.

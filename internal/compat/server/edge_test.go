@@ -163,13 +163,16 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	p, v := stagePair(t)
 	q := query{rv: v["now"]}
 	one, other := must(p.ourCache.watch(t.Context(), q)), must(p.theirCache.watch(t.Context(), q))
-	var rv string
+	readers := []*stream{startStream(t.Context(), p.ourCache, q), startStream(t.Context(), p.theirCache, q)}
 	for i := range 40 {
-		rv = p.write(fmt.Sprintf("+slow/pod-%02d", i))
+		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 	}
-	p.bothReach(rv)
-	// Nobody reads. Both have ten events in result, one in hand, ten in input, and are closed at the next.
-	time.Sleep(time.Second)
+	// Nobody reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the next.
+	// One event is dispatched after the other: when the last has come to those who read, that has happened.
+	for _, each := range readers {
+		eventually(t, "the last event for who reads", func() bool { return strings.Contains(fmt.Sprint(each.sofar()), "slow/pod-39") })
+		each.stop()
+	}
 	a, b := readToTheEnd(one), readToTheEnd(other)
 	same(t, "a slow watcher", strings.Join(a, "\n        "), strings.Join(b, "\n        "), "slow/pod-09")
 	if len(b) != 11 || b[10] != "closed" {
