@@ -136,7 +136,7 @@ type dialogue struct {
 }
 
 // settle returns when all streams say the same as their counterparts and nothing more comes for a moment, or when that
-// has not happened for long.
+// has not happened for long. The moment is there to catch an event too many: that none comes is no fact to wait for.
 func settle(dialogues []*dialogue) {
 	const quiet = 300 * time.Millisecond
 	before := ""
