@@ -13,8 +13,11 @@ import (
 // switchKnob is the knob that is a switch of the command line.
 const switchKnob = "switch"
 
-// errOneRecording is why nothing is switched while -record is on.
-var errOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
+// Why nothing is switched.
+var (
+	errOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
+	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
+)
 
 // sandbox lets the page turn the knobs of the running pipeline and play stories on it.
 type sandbox struct {

@@ -102,7 +102,7 @@ func (s *session) change(name, value string) error {
 	return s.begin(&other)
 }
 
-// begin ends the session, for another with these options, if they differ.
+// begin ends the session, for another with these options, if they differ. The error is 409 if it cannot, or ends already.
 func (s *session) begin(other *options) error {
 	if maps.Equal(other.switches(), s.options.switches()) {
 		return nil
@@ -112,9 +112,10 @@ func (s *session) begin(other *options) error {
 	}
 	select {
 	case s.next <- other:
-	default: // it ends already
+		return nil
+	default:
+		return apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, "", errEndsAlready)
 	}
-	return nil
 }
 
 // lentListener is a listener that its user may close: only the user ends by it.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
@@ -58,6 +60,20 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 		t.Errorf("runs with %v", now.Switches)
 	}
 	p.end(t)
+}
+
+func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
+	asIs := &options{fifo: "real", initial: "watchlist", etcdWatcher: "etcd3", dispatch: "two-phase"}
+	s := &session{options: asIs, first: asIs, next: make(chan *options, 1)}
+	if err := s.change("fifo", "delta"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change("dispatch", "sequential"); !apierrors.IsConflict(err) {
+		t.Errorf("the second: got %v, want a conflict", err)
+	}
+	if next := <-s.next; next.fifo != "delta" || next.dispatch != "two-phase" {
+		t.Errorf("starts again with %+v", next)
+	}
 }
 
 // how is which log the program writes, and with which switches it runs.
