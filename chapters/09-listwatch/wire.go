@@ -210,9 +210,9 @@ func (s *wireStream) read(p []byte) {
 	for len(p) > 0 && s.state != wireDone {
 		switch s.state {
 		case wireData:
-			p = s.readData(p)
+			p = s.readData(p, &s.Chunks[len(s.Chunks)-1].Data, wireEnd)
 		case wireFrameData:
-			p = s.readFrame(p)
+			p = s.readData(p, &s.Frames[len(s.Frames)-1].Data, wireFrameHead)
 		case wireFrameHead:
 			s.line = append(s.line, p[0])
 			p = p[1:]
@@ -269,16 +269,16 @@ func (s *wireStream) beginChunk(line string) {
 	}
 }
 
-// readData takes the data of a chunk and returns what comes after it.
-func (s *wireStream) readData(p []byte) []byte {
+// readData takes what is left of a chunk or a frame, keeps the beginning of it in data, and returns what comes after it.
+// When nothing is left, next comes next.
+func (s *wireStream) readData(p []byte, data *string, next wireState) []byte {
 	n := min(s.left, len(p))
-	chunk := &s.Chunks[len(s.Chunks)-1]
-	if room := maxWireData - len(chunk.Data); room > 0 {
-		chunk.Data += string(p[:min(n, room)])
+	if room := maxWireData - len(*data); room > 0 {
+		*data += string(p[:min(n, room)])
 	}
 	s.left -= n
 	if s.left == 0 {
-		s.state = wireEnd
+		s.state = next
 	}
 	return p[n:]
 }

@@ -72,17 +72,3 @@ func (s *wireStream) readHead() {
 		s.state = wireFrameData
 	}
 }
-
-// readFrame takes the data of a frame and returns what comes after it.
-func (s *wireStream) readFrame(p []byte) []byte {
-	n := min(s.left, len(p))
-	frame := &s.Frames[len(s.Frames)-1]
-	if room := maxWireData - len(frame.Data); room > 0 {
-		frame.Data += string(p[:min(n, room)])
-	}
-	s.left -= n
-	if s.left == 0 {
-		s.state = wireFrameHead
-	}
-	return p[n:]
-}

@@ -1,15 +1,12 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
-	"listwatch/internal/recording"
 )
 
 // stalled is the recording of a server half whose watcher w2 has a client that does not read, from the first event that
@@ -47,17 +44,7 @@ func stalled() (records []probe.Record) {
 
 func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "stalled.lw.gz")
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := recording.WriteAll(out, recording.NewHeader(time.Unix(0, 0), nil), stalled()); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	file := writeRecording(t, stalled())
 	v := startViz(t, "-replay", file)
 	p := openPage(t, v.URL+"/")
 	p.press(t, "\u0305") // End: to the last record

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
-	"listwatch/internal/recording"
 )
 
 // crowded is the recording of a moment at which nearly everybody is held up: by a client that does not read, by a full
@@ -64,17 +61,7 @@ const readDrawing = `(() => {
 
 func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "crowded.lw.gz")
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := recording.WriteAll(out, recording.NewHeader(time.Unix(0, 0), nil), crowded()); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	file := writeRecording(t, crowded())
 	p := openPage(t, startViz(t, "-replay", file).URL)
 	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(crowded())))
 	p.seek(t, len(crowded()))

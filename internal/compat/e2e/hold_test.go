@@ -187,22 +187,12 @@ func (v *viz) watchPods(t *testing.T, selector string) *stream {
 	return s
 }
 
-// create creates n pods and returns their names. Each request waits for etcd and for nobody else.
+// create creates n pods and returns their names.
 func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
 	t.Helper()
-	client := &http.Client{Timeout: patience}
 	for i := range n {
-		name := fmt.Sprintf("%s-%03d", prefix, i)
-		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
-		response, err := client.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusCreated {
-			t.Fatalf("create %s: %s", name, response.Status)
-		}
-		names = append(names, name)
+		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
+		v.createPod(t, names[i])
 	}
 	return names
 }

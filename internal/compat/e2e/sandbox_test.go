@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
-	"listwatch/internal/recording"
 )
 
 // stories are played one after the other by clicks in the gallery; each must come to its end and say what was seen.
@@ -198,11 +196,6 @@ func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 // brokenRecording writes a recording in which a watcher is sent one event twice, and returns the number of the second time.
 func brokenRecording(t *testing.T) (name string, seq int) {
 	t.Helper()
-	file, err := os.CreateTemp(t.TempDir(), "broken-*.lw.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	key := "/registry/pods/default/a"
 	records := []probe.Record{
 		{Point: probe.WatcherAdded, Key: "/registry/pods/", RV: 5, Text: "/registry/pods/", Args: [4]int{10}},
@@ -214,8 +207,5 @@ func brokenRecording(t *testing.T) (name string, seq int) {
 	for i := range records {
 		records[i].Seq, records[i].Time, records[i].Resource, records[i].Subject = uint64(i+1), time.Duration(i+1)*time.Millisecond, "pods", "w1"
 	}
-	if err := recording.WriteAll(file, recording.NewHeader(time.Now(), nil), records); err != nil {
-		t.Fatal(err)
-	}
-	return file.Name(), 4
+	return writeRecording(t, records), 4
 }

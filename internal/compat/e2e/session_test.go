@@ -72,16 +72,7 @@ func (v *viz) busy(t *testing.T, n uint64) {
 		return snapshot.Seq
 	}
 	for begin, i := last(), 0; last() < begin+n; i++ {
-		name := fmt.Sprintf("busy-%d-%d", begin, i)
-		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
-		response, err := http.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusCreated {
-			t.Fatalf("create %s: %s", name, response.Status)
-		}
+		v.createPod(t, fmt.Sprintf("busy-%d-%d", begin, i))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/fold"
@@ -65,4 +66,20 @@ func TestAnOldRecordingReplaysAndIsSaidToBeOld(t *testing.T) {
 	if said := v.Stderr.String(); !strings.Contains(said, "another version") {
 		t.Errorf("the program says %q, want that the recording is old", said)
 	}
+}
+
+// writeRecording writes a recording of these records and returns the name of its file.
+func writeRecording(t *testing.T, records []probe.Record) (name string) {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "*.lw.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recording.WriteAll(file, recording.NewHeader(time.Unix(0, 0), nil), records); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
 }

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +35,21 @@ func create(t testing.TB, k *program.Kubectl, manifest string) {
 	}
 	if out := k.Run(t, "create", "-f", file); !strings.Contains(out, "created") {
 		t.Fatalf("kubectl create said %q", out)
+	}
+}
+
+// createPod creates a pod as a client does that is no kubectl. The request waits for etcd and for nobody else.
+func (v *viz) createPod(t testing.TB, name string) {
+	t.Helper()
+	client := &http.Client{Timeout: patience}
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
+	response, err := client.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		t.Fatalf("create %s: %s", name, response.Status)
 	}
 }
 
