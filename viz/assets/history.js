@@ -44,13 +44,14 @@ export function newHistory(stage) {
     look(player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1));
   }
 
-  function turn() {
-    scene.unrolled = !scene.unrolled;
+  stage.unroll = (unrolled) => {
+    scene.unrolled = unrolled;
     localStorage.setItem("ring", scene.unrolled ? "tape" : "ring");
     put(roll, "aria-pressed", String(scene.unrolled));
     stage.motion.clear();
     stage.touch();
-  }
+  };
+  const turn = () => stage.unroll(!scene.unrolled);
 
   put(roll, "aria-pressed", String(scene.unrolled));
   roll.addEventListener("click", (event) => {
@@ -62,5 +63,5 @@ export function newHistory(stage) {
     event.preventDefault();
     turn();
   });
-  return { applied: look, jumped, shown, resource: () => (size = gone = closed = null), keys: [[["v", "u"], "view: the ring as a loop, or unrolled into a tape", turn]] };
+  return { applied: look, jumped, shown, resource: () => (size = gone = closed = null), keys: [[["u"], "unroll the ring into a tape, or roll it up", turn]] };
 }

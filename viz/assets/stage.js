@@ -51,6 +51,7 @@ import { newPresenter } from "./presenter.js";
 import { newPromises } from "./promises.js";
 import { newScenarios } from "./scenarios.js";
 import { newScene } from "./scene.js";
+import { newSpacetime } from "./spacetime.js";
 import { newSpoken } from "./spoken.js";
 import { newStatus } from "./status.js";
 import { newTable } from "./table.js";
@@ -78,6 +79,7 @@ const modules = [
   newSpoken,
   newCast,
   newHistory,
+  newSpacetime, // after newHistory: the tape is one of its views
   newZoom, // before the inspector: a cell is not looked into, but at
   newInspector,
   newBlocked,

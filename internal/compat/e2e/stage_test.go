@@ -262,7 +262,7 @@ func ringIsReadable(t *testing.T, p *page) {
 		})()`)
 	}
 	for _, unrolled := range []string{"true", "false"} {
-		p.strike(t, "v")
+		p.strike(t, "u")
 		program.Eventually(t, program.EndsWithin, func() (bool, string) {
 			r := read()
 			return r.Unrolled == unrolled && r.Spread < 40 == (unrolled == "true"), fmt.Sprintf("unrolled %s: %+v", unrolled, r)
