@@ -122,3 +122,38 @@ func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 		t.Error("without script there is no key moment, or there are buttons that do nothing")
 	}
 }
+
+// TestAChapterIsPrintedWithItsKeyMoment puts a chapter on paper: black on white whatever the screen is, the key moment as a
+// drawing, nothing to press, and nothing beyond the edge.
+func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/06-cacher")
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Stage != "" && m.Seq == m.Stage, fmt.Sprintf("the mini-stage is not there yet: %+v", m)
+	})
+	p.do(t, onPaper)
+	p.standsOut(t, "on paper", "main *, .mini *", 10)
+	pressed := evaluate[[]string](t, p, `[...document.querySelectorAll("button, input, select, iframe, .bar")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
+	if len(pressed) > 0 {
+		t.Errorf("on paper nobody can press %q", pressed)
+	}
+	ground := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
+	drawn := evaluate[float64](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width`)
+	wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
+	if ground != "rgb(255, 255, 255)" || drawn < 300 || wide > 0 {
+		t.Errorf("the paper is %s, the key moment %v px wide, and %d px lie beyond the edge", ground, drawn, wide)
+	}
+}
+
+// onPaper makes the page one that is printed on A4, by somebody whose screen is dark.
+func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 656, Height: 972, DeviceScaleFactor: 1} // A4 within its margins, at 96 a inch
+	if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, sheet); err != nil {
+		return chromedp.Void{}, err
+	}
+	paper := emulation.SetEmulatedMediaParams{Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
+	_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, paper)
+	return chromedp.Void{}, err
+}
