@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -96,7 +97,7 @@ type Info struct {
 	Passes  string // why the world is never held here although no lock is in sight; "" if it can be
 	Anomaly bool   // always drawn singly, never merged
 	Fact    string // what is true at this moment
-	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in
+	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object} counts: 1 object, 2 objects
 }
 
 // Lanes returns the names in Lane.
@@ -125,17 +126,32 @@ func Points() []Point {
 	return all
 }
 
+// blanks are what [Info].Says leaves to be filled in: a name, and behind it what the number of that name counts.
+var blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
+
 // Sentence fills the point's sentence with the record's values.
 func (r *Record) Sentence() string {
 	info := r.Point.Info()
-	pairs := []string{
-		"{type}", r.Type, "{key}", ObjectKey(r.Key), "{rv}", strconv.FormatUint(r.RV, 10),
-		"{text}", r.Text, "{subject}", r.Subject, "{resource}", r.Resource,
+	words := map[string]string{
+		"type": r.Type, "key": ObjectKey(r.Key), "rv": strconv.FormatUint(r.RV, 10),
+		"text": r.Text, "subject": r.Subject, "resource": r.Resource,
 	}
 	for i, name := range info.ArgNames() {
-		pairs = append(pairs, "{"+name+"}", strconv.Itoa(r.Args[i]))
+		words[name] = strconv.Itoa(r.Args[i])
 	}
-	return strings.NewReplacer(pairs...).Replace(info.Says)
+	return blanks.ReplaceAllStringFunc(info.Says, func(blank string) string {
+		name, noun, counts := strings.Cut(strings.Trim(blank, "{}"), " ")
+		switch word, known := words[name]; {
+		case !known:
+			return blank
+		case !counts:
+			return word
+		case word == "1":
+			return word + " " + noun
+		default:
+			return word + " " + noun + "s"
+		}
+	})
 }
 
 // Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is told,

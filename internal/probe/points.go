@@ -129,7 +129,7 @@ var points = [...]Info{
 		Name: "RangeRead", Station: Etcd, Op: Mark, Args: "n",
 		Passes: "whoever only reads is never held",
 		Fact:   "one range of keys was read at one revision",
-		Says:   "etcd reads {n} keys at revision {rv}.",
+		Says:   "etcd reads {n key} at revision {rv}.",
 	},
 	WatchChanOpened: {
 		Name: "WatchChanOpened", Station: Etcd3, Op: Open, Opens: "watchchan",
@@ -201,12 +201,12 @@ var points = [...]Info{
 	StoreUpdate: {
 		Name: "StoreUpdate", Station: Store, Op: Mark, Args: "n", Locked: true,
 		Fact: "the keyed store holds the new state",
-		Says: "The store applies {type} {key}; it holds {n} objects.",
+		Says: "The store applies {type} {key}; it holds {n object}.",
 	},
 	CacheReplaced: {
 		Name: "CacheReplaced", Station: Store, Op: Mark, Args: "start end capacity n", Locked: true,
 		Fact: "store and ring were replaced by a list; history before it is gone",
-		Says: "The cache is replaced by a list at {rv}: {n} objects, empty history.",
+		Says: "The cache is replaced by a list at {rv}: {n object}, empty history.",
 	},
 	FreshnessWait: {
 		Name: "FreshnessWait", Station: Store, Op: Mark, Locked: true, Waits: ForVersion, Until: "FreshnessReady FreshnessGivenUp",
@@ -227,7 +227,7 @@ var points = [...]Info{
 		Name: "ListServed", Station: Store, Op: Mark, Args: "n",
 		Passes: "whoever only reads is never held",
 		Fact:   "a list was answered from the cache",
-		Says:   "A list of {n} objects is served from the cache at {rv}.",
+		Says:   "A list of {n object} is served from the cache at {rv}.",
 	},
 	CacherReady: {
 		Name: "CacherReady", Station: Incoming, Op: Mark, Args: "generation", Locked: true,
@@ -267,7 +267,7 @@ var points = [...]Info{
 	DispatchStarted: {
 		Name: "DispatchStarted", Station: Dispatch, Op: Mark, Args: "watchers", Lane: "cacher.dispatchEvents", Locked: true,
 		Fact: "the recipients were picked; until the dispatch is finished no watcher's input may be closed",
-		Says: "{type} {key} at {rv} concerns {watchers} watchers.",
+		Says: "{type} {key} at {rv} concerns {watchers watcher}.",
 	},
 	DispatchBlocked: {
 		Name: "DispatchBlocked", Station: Dispatch, Op: Mark, Args: "blocked budget", Lane: "cacher.dispatchEvents", Anomaly: true,
@@ -287,7 +287,7 @@ var points = [...]Info{
 	WatcherInterval: {
 		Name: "WatcherInterval", Station: Watcher, Op: Mark, Args: "n", Lane: "cacheWatcher.processInterval",
 		Fact: "everything up to the watcher's starting point has been sent",
-		Says: "{subject} has been sent {n} initial events, up to {rv}.",
+		Says: "{subject} has been sent {n initial event}, up to {rv}.",
 	},
 	WatcherForced: {
 		Name: "WatcherForced", Station: Watcher, Op: Mark, Anomaly: true,
@@ -373,7 +373,7 @@ var points = [...]Info{
 	ReflectorListed: {
 		Name: "ReflectorListed", Station: Reflector, Op: Mark, Args: "n",
 		Fact: "a list was installed in the reflector's store",
-		Says: "{subject} has listed {n} objects at {rv}.",
+		Says: "{subject} has listed {n object} at {rv}.",
 	},
 	ReflectorWatching: {
 		Name: "ReflectorWatching", Station: Reflector, Op: Mark,
@@ -388,7 +388,7 @@ var points = [...]Info{
 	ReflectorSynced: {
 		Name: "ReflectorSynced", Station: Reflector, Op: Mark, Args: "n",
 		Fact: "the streamed initial state is complete and installed",
-		Says: "{subject} has received the whole state at {rv}: {n} objects.",
+		Says: "{subject} has received the whole state at {rv}: {n object}.",
 	},
 	ReflectorWatchEnded: {
 		Name: "ReflectorWatchEnded", Station: Reflector, Op: Mark,
@@ -413,7 +413,7 @@ var points = [...]Info{
 	FIFOAdded: {
 		Name: "FIFOAdded", Station: FIFO, Op: Push, Queue: "fifo", Args: "len cap", Locked: true,
 		Fact: "the delta is queued; nobody has been told",
-		Says: "{type} {key} is queued for {subject}; {len} wait.",
+		Says: "{type} {key} is queued for {subject}; {len} in line.",
 	},
 	FIFOWaited: {
 		Name: "FIFOWaited", Station: FIFO, Op: Mark, Lane: "informer informer.Run", Locked: true, Waits: ForWork, On: "fifo", Until: "FIFOWaited FIFOPopped FIFOClosed",
@@ -423,7 +423,7 @@ var points = [...]Info{
 	FIFOPopped: {
 		Name: "FIFOPopped", Station: FIFO, Op: Pop, Queue: "fifo", Args: "len cap", Locked: true,
 		Fact: "the delta has left the queue and is being processed",
-		Says: "{type} {key} is taken from the queue of {subject}; {len} wait.",
+		Says: "{type} {key} is taken from the queue of {subject}; {len} in line.",
 	},
 	FIFOClosed: {
 		Name: "FIFOClosed", Station: FIFO, Op: Mark, Locked: true,
@@ -438,13 +438,13 @@ var points = [...]Info{
 	IndexerUpdated: {
 		Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,
 		Fact: "the local store and its indices hold the new state; no handler knows yet",
-		Says: "The local store of {subject} applies {type} {key}; it holds {n} objects.",
+		Says: "The local store of {subject} applies {type} {key}; it holds {n object}.",
 	},
 	Distributed: {
 		Name: "Distributed", Station: Processor, Op: Mark, Args: "listeners",
 		Passes: "the informer holds deltasMu while it distributes",
 		Fact:   "the notification was handed to every listener concerned",
-		Says:   "{type} {key} is handed to {listeners} listeners of {subject}.",
+		Says:   "{type} {key} is handed to {listeners listener} of {subject}.",
 	},
 	ListenerAdded: {
 		Name: "ListenerAdded", Station: Listener, Op: Open, Opens: "listener", Locked: true,
@@ -480,7 +480,7 @@ var points = [...]Info{
 	PendingPopped: {
 		Name: "PendingPopped", Station: Listener, Op: Pop, Queue: "pending", Args: "len cap", Lane: "processorListener.pop",
 		Fact: "the oldest waiting notification is next",
-		Says: "{type} {key} leaves the pending ring of {subject}; {len} wait.",
+		Says: "{type} {key} leaves the pending ring of {subject}; {len} in line.",
 	},
 	NextSent: {
 		Name: "NextSent", Station: Listener, Op: Send, Queue: "next", Args: "len cap", Lane: "processorListener.pop",
@@ -511,7 +511,7 @@ var points = [...]Info{
 	WorkAdded: {
 		Name: "WorkAdded", Station: Workqueue, Op: Push, Queue: "workqueue", Args: "len cap", Locked: true,
 		Fact: "the key is queued, or was queued or being worked on already",
-		Says: "{key} is in the workqueue of {subject}; {len} wait.",
+		Says: "{key} is in the workqueue of {subject}; {len} in line.",
 	},
 	WorkWaited: {
 		Name: "WorkWaited", Station: Workqueue, Op: Mark, Lane: "scheduler.worker kubelet.worker namespaces.worker", Locked: true, Waits: ForWork, On: "workqueue", Until: "WorkWoken",
@@ -527,7 +527,7 @@ var points = [...]Info{
 		Name: "WorkGot", Station: Workqueue, Op: Pop, Queue: "workqueue", Args: "len cap", Locked: true,
 		Lane: "scheduler.worker kubelet.worker namespaces.worker", Waits: ForReturn, Holds: "workqueue", Until: "WorkDone",
 		Fact: "a worker holds the key; nobody else can get it",
-		Says: "A worker of {subject} takes {key}; {len} wait.",
+		Says: "A worker of {subject} takes {key}; {len} in line.",
 	},
 	WorkDone: {
 		Name: "WorkDone", Station: Workqueue, Op: Mark, Locked: true,

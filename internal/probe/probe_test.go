@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,11 +148,30 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 				}
 			}
 			for _, found := range placeholder.FindAllStringSubmatch(info.Says, -1) {
-				if !slices.Contains(builtin, found[1]) && !slices.Contains(info.ArgNames(), found[1]) {
+				name, _, counts := strings.Cut(found[1], " ")
+				if !slices.Contains(info.ArgNames(), name) && (counts || !slices.Contains(builtin, name)) {
 					t.Errorf("the sentence names {%s}, which no record has", found[1])
 				}
 			}
 		})
+	}
+}
+
+func TestASentenceCountsAsPeopleDo(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "A list of 0 objects is served from the cache at 7.",
+		1: "A list of 1 object is served from the cache at 7.",
+		2: "A list of 2 objects is served from the cache at 7.",
+	} {
+		r := Record{Point: ListServed, RV: 7, Args: [4]int{n}}
+		if got := r.Sentence(); got != want {
+			t.Errorf("of %d it says %q, want %q", n, got, want)
+		}
+	}
+	// What somebody else chose is filled in as it is.
+	r := Record{Point: RequestReceived, Text: "GET /{n object}{key}"}
+	if got, want := r.Sentence(), "Request GET /{n object}{key}."; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

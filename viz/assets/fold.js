@@ -441,7 +441,11 @@ export function sentence(info, r) {
     text: r.text ?? "", subject: r.subject ?? "", resource: r.resource ?? "",
   };
   info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
-  return info.says.replace(/\{(\w+)\}/g, (whole, name) => words[name] ?? whole);
+  return info.says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {
+    const word = words[name];
+    if (word === undefined) return whole;
+    return noun ? `${word} ${noun}${word === "1" ? "" : "s"}` : word;
+  });
 }
 
 export function objectKey(key) {
