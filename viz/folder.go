@@ -110,8 +110,12 @@ func (f *folder) timeline() timeline {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.catchUpLocked()
+	events := uint64(0)
+	for _, res := range f.state.Resources {
+		events += res.Points[probe.RingAppend.String()]
+	}
 	return timeline{
-		Oldest: f.frames.Oldest(), Last: f.state.Seq, T: f.state.T, Width: int64(bucketWidth),
+		Oldest: f.frames.Oldest(), Last: f.state.Seq, Events: events, T: f.state.T, Width: int64(bucketWidth),
 		Buckets: f.index.rows(), Flags: append([]flag{}, f.index.flags...),
 	}
 }

@@ -19,7 +19,7 @@ export function newTimeline(player, on) {
   let counted = 0; // records up to here are in the buckets
   let events = 0; // ever, up to the record eventsAt
   let eventsAt = 0;
-  let early = null; // records that came while the index was on its way
+  let early = null; // what came while the index was on its way: records, and sums of them
   let headT = 0;
   let headAt = 0;
   let span = spans[select.value];
@@ -47,19 +47,24 @@ export function newTimeline(player, on) {
     buckets = line.buckets;
     flags = line.flags;
     counted = line.last;
+    if (line.last > eventsAt) [events, eventsAt] = [line.events, line.last];
     headT = Math.max(headT, line.t);
-    const list = early ?? [];
+    const waited = early ?? [];
     early = null;
-    add(list);
+    for (const each of waited) Array.isArray(each) ? add(each) : skip(each);
   }
 
-  function add(list, anomaly) {
+  // reached notes how far time has come.
+  function reached(t) {
+    if (t < headT) return;
+    headT = t;
+    headAt = performance.now();
+  }
+
+  function add(list) {
     if (list.length === 0) return;
-    if (list.at(-1).t >= headT) {
-      headT = list.at(-1).t;
-      headAt = performance.now();
-    }
-    if (early) return early.push(...list);
+    reached(list.at(-1).t);
+    if (early) return early.push(list);
     for (const r of list) {
       if (r.seq > eventsAt) [events, eventsAt] = [events + (r.point === "RingAppend"), r.seq];
       if (r.seq <= counted) continue;
@@ -73,17 +78,18 @@ export function newTimeline(player, on) {
     if (flags.length > 1024) flags.splice(0, flags.length - 1024);
   }
 
-  // skip counts what the feed has passed over.
+  // skip counts what the feed has passed over, as far as it is not counted yet.
   function skip(message) {
+    reached(message.state.t);
+    if (early) return early.push(message);
+    if (message.seq <= counted) return;
     const b = bucketOf(message.state.t, counted + 1);
-    b[2] += message.records;
+    b[2] += message.seq - Math.max(message.from, counted);
     const all = eventsOf(message.state);
     b[3] += Math.max(0, all - events);
+    flags.push(...message.flags.filter((f) => f.seq > counted));
     [events, eventsAt] = [all, message.seq];
     counted = message.seq;
-    headT = message.state.t;
-    headAt = performance.now();
-    flags.push(...message.flags);
   }
 
   const eventsOf = (state) => Object.values(state.resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
@@ -305,7 +311,7 @@ export function newTimeline(player, on) {
   new ResizeObserver(resize).observe(slider);
   resize();
   restyle();
-  return { clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; } };
+  return { clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; }, get buckets() { return buckets; } };
 }
 
 // clockText writes a time of the log: minutes, seconds, and so many decimals.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,7 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Run("the cast tells how it spends its time", func(t *testing.T) { castTells(t, p) })
 	t.Run("every point has its sentence", func(t *testing.T) { everyPointHasItsSentence(t, p) })
 	t.Run("the level follows the rate", func(t *testing.T) { levelFollowsTheRate(t, p) })
+	t.Run("the timeline counts what was summed up", func(t *testing.T) { timelineCountsSums(t, p) })
 	t.Run("an anomaly is never merged", func(t *testing.T) { anomalyIsNeverMerged(t, p) })
 }
 
@@ -368,5 +370,27 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 		if got[i] != want[i] {
 			t.Errorf("%s: the page says %q, the program %q", probe.Points()[i], got[i], want[i])
 		}
+	}
+}
+
+// timelineCountsSums gives a timeline of its own a sum and a record before the server's index, of which a part of that sum is
+// counted already: everything is counted once.
+func timelineCountsSums(t *testing.T, p *page) {
+	got := evaluate[[]int](t, p, `(async () => {
+		const { newTimeline } = await import("/viz/assets/timeline.js");
+		const line = newTimeline({ mode: "frozen" }, { flag: () => null });
+		const state = (t, RingAppend) => ({ seq: 10, t, resources: { pods: { points: { RingAppend } } } });
+		const sum = (from, seq, t, n) => ({ from, seq, flags: [{ seq: from + 5 }, { seq: seq - 5 }], state: state(t, n) });
+		line.expect(state(1e8, 2));
+		line.skip(sum(10, 60, 1e9, 12));
+		line.add([{ seq: 61, t: 1.1e9, point: "RingAppend" }]);
+		line.index({ last: 40, t: 8e8, events: 7, buckets: [[0, 1, 40, 7]], flags: [{ seq: 15 }] });
+		line.skip(sum(61, 100, 2e9, 20));
+		line.skip(sum(61, 100, 2e9, 20));
+		const all = (i) => line.buckets.reduce((n, b) => n + b[i], 0);
+		return [all(2), all(3), ...line.flags.map((f) => f.seq)];
+	})()`)
+	if want := []int{100, 20, 15, 55, 66, 95}; !slices.Equal(got, want) {
+		t.Errorf("records, events, flags: got %v, want %v", got, want)
 	}
 }
