@@ -5,7 +5,9 @@
 import { cut, mark, pool, put, say, squeeze, svg } from "./dom.js";
 import { objectKey, sentence } from "./fold.js";
 import { milliseconds } from "./follow.js";
-import { newLines } from "./lines.js";
+import { newHandovers } from "./handovers.js";
+import { levels } from "./level.js";
+import { toMiddle } from "./presenter.js";
 import { shapeOf } from "./tokens.js";
 
 const room = 80; // columns
@@ -13,19 +15,25 @@ const ahead = 20; // of them after the cursor, where time stands
 const edge = 6; // columns that the cursor keeps from the ends before the view moves on
 const looked = 4000; // records that are looked through for those of the resource
 const period = 300; // ms between two drawings while time runs
-const area = { left: 196, right: 1266, top: 46, bottom: 474 }; // of the stage's units
+const area = { left: 204, right: 1266, top: 46, bottom: 474 }; // of the stage's units
 const pitches = [16, 30]; // units from line to line, at least and at most
+const grace = 250e6; // ns of the log that a write to a client may last
 const tick = 10; // columns from one time to the next
 
 const views = ["loop", "space-time", "tape"];
+const deeds = { // of those whose line a span is on
+  room: "waits for room", taker: "waits for a taker", lock: "waits for a lock", version: "waits for a version",
+  client: "writes to its client", return: "runs what it calls",
+};
 const throughs = { etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between" };
 
 export function newSpacetime(stage) {
   const { player, fold, infos, scene, follow } = stage;
   const root = document.querySelector("#spacetime");
   const button = document.querySelector("#view");
+  const ground = document.querySelector(".ground");
   const part = (name) => root.querySelector(`.${name}`);
-  const lines = newLines(fold);
+  const handovers = newHandovers(fold);
   let open = false;
   let stale = false; // something happened that is not drawn
   let busy = false;
@@ -39,15 +47,15 @@ export function newSpacetime(stage) {
 
   const current = () => (open ? 1 : scene.unrolled ? 2 : 0);
 
-  function turn(to = (current() + 1) % views.length) {
+  function turn() {
+    const to = (current() + 1) % views.length;
     open = views[to] === "space-time";
     stage.unroll(views[to] === "tape");
     root.toggleAttribute("hidden", !open);
     drawn = null;
     stale = true;
     showView();
-    if (open) draw(performance.now());
-    stage.motion.touch();
+    if (open) stage.zoom("");
   }
 
   function showView() {
@@ -68,7 +76,7 @@ export function newSpacetime(stage) {
       if (!r) break;
       if (stage.here(r)) after.push(seq);
     }
-    let first = player.cursor;
+    let first = player.cursor + 1;
     for (let seq = player.cursor, n = after.length; seq > player.oldest && n < room && player.cursor - seq < looked; seq--) {
       const r = player.tape.get(seq);
       if (!r) break;
@@ -82,28 +90,32 @@ export function newSpacetime(stage) {
     busy = true;
     stale = false;
     const { tape, cursor, oldest, head } = player;
+    let before = null;
+    let records = [];
     try {
-      if (player.mode === "frozen") await tape.load(Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1);
-      if (tape !== player.tape) return;
+      // What has left the log is not to be had: then there is less to be drawn.
+      if (player.mode === "frozen") await tape.load(Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1).catch(() => {});
       const [first, last] = range();
-      const before = await tape.stateAt(Math.max(oldest, first - 1));
-      if (tape !== player.tape || !open) return;
-      drawn = lines.trace(before, tape.between(before.seq + 1, last + 1), stage.here);
-      drawn.columns.splice(room);
-      paint();
+      before = await tape.stateAt(Math.max(oldest, first - 1));
+      records = tape.between(before.seq + 1, last + 1);
     } catch (problem) {
       blank(problem.message);
-    } finally {
-      busy = false;
+      stale = false; // another moment may be had
     }
+    busy = false;
+    if (!before || !open) return;
+    if (tape !== player.tape) return again();
+    drawn = handovers.trace(before, records, stage.here);
+    drawn.columns.splice(room);
+    paint();
   }
 
-  // tooMuch says why there is nothing to be drawn: records that the page was not sent one by one cannot be.
-  const tooMuch = () => player.mode === "live" && stage.motion.level >= 2;
+  // tooMuch reports whether records come faster than they are sent one by one, and than anybody can read them.
+  const tooMuch = (now) => player.mode === "live" && stage.rates(now).events > levels[1].most;
 
   function draw(now) {
     if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;
-    if (tooMuch()) return blank("more happens than anybody can read one by one: freeze (Space) to see the last records");
+    if (tooMuch(now)) return blank("too much happens to be read: freeze (Space)");
     if (!stale) return;
     drawnAt = now;
     build();
@@ -114,6 +126,7 @@ export function newSpacetime(stage) {
     stale = true;
     mark(root, "blank", true);
     say(part("about"), why);
+    put(root, "aria-label", `Space-time view: ${why}.`);
     put(root, "data-cursor", 0);
   }
 
@@ -122,7 +135,7 @@ export function newSpacetime(stage) {
     if (!open) return;
     const index = drawn?.columns.findIndex((c) => c.r.seq >= player.cursor) ?? -1;
     const last = (drawn?.columns.length ?? 0) - 1;
-    if (player.mode !== "frozen" || index < edge || index > last - edge) stale = true;
+    if (busy || player.mode !== "frozen" || index < edge || index > last - edge) stale = true;
     else showCursor();
   }
 
@@ -152,28 +165,28 @@ export function newSpacetime(stage) {
     put(root, "data-passages", passed.length);
     put(root, "data-spans", spans.length);
     const took = columns.length > 1 ? milliseconds(columns.at(-1).r.t - columns[0].r.t) : "no time";
-    const words = `${columns.length} records on ${drawn.lines.length} lines in ${took}, ${handed.length} handed over`;
+    const words = `${count(columns.length, "record")} on ${count(drawn.lines.length, "line")} in ${took}, ${handed.length} handed over`;
     say(part("about"), words);
-    put(root, "aria-label", `Space-time view: ${words}. The table below says the same in words.`);
+    put(root, "aria-label", `Space-time view: ${words}. The table below has the records in words.`);
+    showNames();
     showCursor();
   }
 
   function paintLines(hidden, y) {
     const list = hidden > 0 ? drawn.lines.slice(0, rows) : drawn.lines;
-    const all = pool(part("lines"), list.length, () => {
-      const g = svg("g");
-      g.append(svg("title"), svg("text", { x: area.left - 10 }), svg("path"));
-      return g;
+    const paths = pool(part("lines"), list.length, () => svg("path"));
+    const names = pool(part("names"), list.length, () => {
+      const el = svg("text", { x: area.left - 10 });
+      el.append(svg("tspan"), svg("title"));
+      return el;
     });
     list.forEach((l, i) => {
-      const el = all[i];
       const rest = hidden > 0 && i === rows - 1;
-      mark(el, "place", l.place || rest);
-      put(el, "data-line", rest ? "" : l.id);
-      say(el.querySelector("text"), rest ? `+${hidden} more` : l.title);
-      put(el.querySelector("text"), "y", y(l) + 4.5);
-      say(el.querySelector("title"), rest ? `${hidden} lines that there is no room for` : l.place ? `${l.title}: whoever reports there` : `the goroutine ${l.title}`);
-      put(el.querySelector("path"), "d", `M${area.left} ${y(l)}H${area.right}`);
+      for (const el of [paths[i], names[i]]) mark(el, "place", l.place || rest);
+      put(paths[i], "d", `M${area.left} ${y(l)}H${area.right}`);
+      put(names[i], "y", y(l) + 4.5);
+      say(names[i].querySelector("tspan"), rest ? `+${hidden} more` : l.title);
+      say(names[i].querySelector("title"), rest ? `${hidden} lines that there is no room for` : l.place ? `${l.title}: whoever reports there` : `${l.title}: the goroutine of that name`);
     });
   }
 
@@ -187,13 +200,19 @@ export function newSpacetime(stage) {
     some.forEach((s, i) => {
       const x1 = s.from ? columnX(s.from.index) : area.left;
       const x2 = s.to && s.to.index < n ? columnX(s.to.index) : columnX(n - 1) + 6;
-      put(all[i], "class", s.kind === "return" ? "runs" : "waits");
+      put(all[i], "class", runs(s) ? "runs" : "waits");
       put(all[i], "x", x1);
       put(all[i], "y", y(s.line) - 4);
       put(all[i], "width", Math.max(1, x2 - x1));
-      const took = s.from && s.to ? `, ${milliseconds(s.to.r.t - s.from.r.t)}` : "";
-      say(all[i].querySelector("title"), `${s.line.title} ${s.kind === "return" ? "runs what it calls" : `waits: ${s.kind}`}${took}`);
+      const took = s.to ? `, ${milliseconds(s.to.r.t - s.since)}` : "";
+      say(all[i].querySelector("title"), `${s.line.title} ${deeds[s.kind]}${took}`);
     });
+  }
+
+  // runs reports whether a span is work of whoever waits: code that it has called, a write that goes through.
+  function runs(span) {
+    const end = span.to?.r.t ?? drawn.columns.at(-1).r.t;
+    return span.kind === "return" || (span.kind === "client" && end - span.since < grace);
   }
 
   function paintArrows(name, list, y, through) {
@@ -247,6 +266,14 @@ export function newSpacetime(stage) {
     put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${y(c.line)}`).join(""));
   }
 
+  // showNames keeps the names in sight where the view is drawn larger than its place and was moved.
+  function showNames() {
+    const width = root.getBoundingClientRect().width;
+    const shift = width > 0 ? (ground.scrollLeft * scene.geometry.width) / width : 0;
+    put(part("margin"), "transform", `translate(${shift} 0)`);
+    put(part("shade"), "x", shift > 0 ? 0 : 14); // at rest within the frame
+  }
+
   function showCursor() {
     const at = drawn.columns.findLast((c) => c.r.seq <= player.cursor)?.index ?? -1;
     put(part("cursor"), "x", columnX(at) - 6.5);
@@ -254,7 +281,12 @@ export function newSpacetime(stage) {
     put(part("future"), "x", columnX(at) + 6.5);
     put(part("future"), "width", Math.max(0, area.right - columnX(at) - 6.5));
     put(root, "data-cursor", drawn.columns[at]?.r.seq ?? 0);
+    // For the last row of a room it is drawn larger than its place.
+    const larger = ground.scrollWidth > ground.clientWidth || ground.scrollHeight > ground.clientHeight;
+    if (at >= 0 && larger && player.mode === "frozen") toMiddle(ground, part("marks").children[at]);
   }
+
+  ground.addEventListener("scroll", showNames, { passive: true });
 
   const again = () => {
     stale = true;
@@ -276,7 +308,7 @@ export function newSpacetime(stage) {
     jumped: moved,
     landed: moved,
     shown: showView, // the tape is chosen elsewhere, too
-    switches: lines.switches,
+    switches: handovers.switches,
     followed: () => (stale = true),
     keys: [[["v"], "view: the loop, space-time, the loop with its ring as a tape", () => turn()]],
   };
@@ -289,3 +321,5 @@ function arrow(x1, y1, x2, y2) {
   const length = Math.hypot(x2 - x1, y2 - y1);
   return `M${x1} ${y1}L${x2 - ((x2 - x1) * gap) / length} ${y2 - ((y2 - y1) * gap) / length}`;
 }
+
+const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;

@@ -128,6 +128,7 @@ export function newZoom(stage) {
     resource: () => lookAt(null),
     escape: () => (cell ? (lookAt(null), true) : station ? (go(""), true) : false),
     keys: [[["z"], "come closer to the station that has the focus, or back", () => {
+      if (document.body.dataset.view === "space-time") return stage.tell("come closer on the stage: V changes the view");
       const name = station ? "" : target();
       return name === undefined ? stage.tell("choose a station first: Tab walks through them") : go(name);
     }]],

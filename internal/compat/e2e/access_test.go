@@ -120,8 +120,8 @@ const contrastScript = `(() => {
 func (p *page) contrasts(t *testing.T) {
 	p.inEveryTheme(t, func(theme string) { p.standsOut(t, theme, onStage, 60) })
 	p.strike(t, "v")
-	p.until(t, `document.querySelectorAll("#spacetime .lines text").length > 5`)
-	p.inEveryTheme(t, func(theme string) { p.standsOut(t, "space-time in "+theme, "#spacetime text, #view", 10) })
+	p.until(t, `document.querySelectorAll("#spacetime .names tspan").length > 5`)
+	p.inEveryTheme(t, func(theme string) { p.standsOut(t, "space-time in "+theme, "#spacetime text, #spacetime tspan, #view", 10) })
 	p.strike(t, "v")
 	p.strike(t, "v")
 	p.until(t, `document.body.dataset.view === "loop"`)

@@ -38,7 +38,7 @@ const readSpacetime = `(() => {
 	return {
 		View: root.hasAttribute("hidden") ? "" : document.body.dataset.view, Cursor: Number(d.cursor ?? 0), From: Number(d.from ?? 0), To: Number(d.to ?? 0),
 		Records: [...root.querySelectorAll(".marks g")].map((el) => Number(el.dataset.seq)),
-		Lines: [...root.querySelectorAll(".lines text")].map((el) => el.textContent),
+		Lines: [...root.querySelectorAll(".names tspan")].map((el) => el.textContent),
 		Transfers: arrows("transfers"), Passages: arrows("passages"), Spans: root.querySelectorAll(".spans rect").length,
 		Told: [Number(d.transfers), Number(d.passages), Number(d.spans)],
 	};
@@ -93,10 +93,33 @@ func waitsOf(res *fold.Resource) map[uint64]bool {
 	return all
 }
 
+// seed notes what stands in a queue of deltas that has not been looked at before.
+func seed(deltas map[string][]probe.Record, res *fold.Resource, subject string) {
+	if _, known := deltas[subject]; known {
+		return
+	}
+	deltas[subject] = nil
+	if res == nil || res.Subjects[subject] == nil || res.Subjects[subject].Queues["fifo"] == nil {
+		return
+	}
+	for _, token := range res.Subjects[subject].Queues["fifo"].Tokens {
+		deltas[subject] = append(deltas[subject], probe.Record{Type: token.Type, Key: token.Key, RV: token.RV})
+	}
+}
+
+// total is how much has gone into all queues.
+func total(all counters) (n int64) {
+	for _, each := range all {
+		n += each[0]
+	}
+	return n
+}
+
 // expect folds records, of which the first follows on state, and counts what passes from one to another.
 func expect(state *fold.State, records []probe.Record, resource string) expected {
 	want := expected{transfers: map[arrow]bool{}, commits: map[arrow]bool{}}
 	ends := map[string]arrow{}
+	deltas := map[string][]probe.Record{} // of queues of deltas: what stands in them; of what came before only type, key and version are known
 	spans := map[uint64]bool{}
 	for _, name := range []string{"", resource} {
 		maps.Copy(spans, waitsOf(state.Resources[name]))
@@ -105,13 +128,31 @@ func expect(state *fold.State, records []probe.Record, resource string) expected
 	for i := range records {
 		r := &records[i]
 		before := countersOf(state.Resources[r.Resource])
+		if r.Point == probe.FIFOAdded || r.Point == probe.FIFOPopped {
+			seed(deltas, state.Resources[r.Resource], r.Subject)
+		}
 		state.Apply(records[i : i+1])
 		if r.Resource != "" && r.Resource != resource {
 			continue
 		}
 		want.records = append(want.records, r.Seq)
 		maps.Copy(spans, waitsOf(state.Resources[r.Resource]))
-		for queue, now := range countersOf(state.Resources[r.Resource]) {
+		after := countersOf(state.Resources[r.Resource])
+		switch grown := total(after) - total(before); {
+		case r.Point == probe.FIFOAdded && grown > 0:
+			deltas[r.Subject] = append(deltas[r.Subject], *r)
+		case r.Point == probe.FIFOPopped:
+			if i := slices.IndexFunc(deltas[r.Subject], func(d probe.Record) bool { return d.Type == r.Type && d.Key == r.Key && d.RV == r.RV }); i >= 0 {
+				if seq := deltas[r.Subject][i].Seq; seq != 0 {
+					want.transfers[arrow{seq, r.Seq}] = true
+				}
+				deltas[r.Subject] = slices.Delete(deltas[r.Subject], i, i+1)
+			}
+		}
+		for queue, now := range after {
+			if strings.HasSuffix(queue, " fifo") {
+				continue
+			}
 			for side := range 2 {
 				for k := before[queue][side] + 1; k <= now[side]; k++ {
 					id := fmt.Sprint(queue, " ", k)
@@ -290,8 +331,8 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	if len(s.Transfers) != shown {
 		t.Errorf("%d transfers, want %d", len(s.Transfers), shown)
 	}
-	if !slices.Equal(s.Lines[:3], []string{"requests", "watchChan", "startWatching"}) || len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
-		t.Errorf("lines: %q, want those of etcd3 after the requests, and that there are more than 26", s.Lines)
+	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) || len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
+		t.Errorf("lines: %q, want those of etcd3 after whoever calls, and that there are more than 26", s.Lines)
 	}
 }
 
@@ -312,7 +353,7 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	view("space-time", "false")
 	v.createPod(t, "turn")
 	p.until(t, `document.querySelectorAll("#spacetime .transfers path").length >= 8 && [...document.querySelectorAll("#spacetime .transfers title")].some((el) => el.textContent.includes("default/turn through observer next"))`)
-	way := []string{"requests", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval", "w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
+	way := []string{"callers", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval", "w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
 	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool { return !slices.Contains(way, line) })
 	if !slices.Equal(lines, way) {
 		t.Errorf("from top to bottom %q, want %q", lines, way)
@@ -340,4 +381,130 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	view("loop", "false")
 	p.strike(t, "v")
 	view("space-time", "false")
+}
+
+// reporters says of every point who reports it, for a subject s that hands on what an informer "inf" gives it.
+var reporters = map[string][]probe.Point{
+	"callers *": {
+		probe.RequestReceived, probe.RequestAnswered, probe.KnobTurned, probe.PredicateChosen, probe.TxnCommitted, probe.TxnConflict, probe.RangeRead,
+		probe.FreshnessWait, probe.FreshnessReady, probe.FreshnessGivenUp, probe.ListServed, probe.WatcherAdded,
+	},
+	"watchChan *":            {probe.WatchChanOpened, probe.WatchChanClosed, probe.WatchChanError},
+	"startWatching":          {probe.Etcd3IncomingBlocked, probe.Etcd3IncomingSent},
+	"schedule…entProcessing": {probe.Etcd3IncomingReceived},
+	"collectEventProcessing": {probe.Etcd3ResultBlocked, probe.Etcd3ResultSent},
+	"startCaching": {
+		probe.CacheLockWaited, probe.CacheLockTaken, probe.RingAppend, probe.RVAdvanced, probe.StoreUpdate, probe.CacheReplaced,
+		probe.CacherReady, probe.CacherNotReady, probe.IncomingBlocked, probe.IncomingSent,
+	},
+	"dispatchEvents": {
+		probe.IncomingReceived, probe.CacherLockWaited, probe.CacherLockTaken, probe.DispatchStarted, probe.DispatchBlocked, probe.DispatchFinished,
+		probe.InputBlocked, probe.InputSent, probe.WatcherForced,
+	},
+	"s processInterval": {probe.WatcherInterval, probe.WatcherRemoved, probe.InputReceived, probe.WatcherFiltered, probe.ResultBlocked, probe.ResultSent},
+	"s WatchServer":     {probe.ResultReceived, probe.WireOpened, probe.FrameWritten, probe.WireFlushed, probe.WireClosed},
+	"s receive":         {probe.FrameDecoded, probe.StreamBlocked, probe.StreamEnded},
+	"s reflector *": {
+		probe.ReflectorListed, probe.ReflectorWatching, probe.ReflectorReceived, probe.ReflectorSynced, probe.ReflectorWatchEnded, probe.ReflectorBackoff,
+		probe.FIFOLockWaited, probe.FIFOLockTaken, probe.FIFOAdded,
+	},
+	"s":         {probe.FIFOWaited, probe.FIFOPopped, probe.FIFOProcessed, probe.IndexerUpdated, probe.Distributed},
+	"inf":       {probe.AddBlocked, probe.AddSent},
+	"s pop":     {probe.AddReceived, probe.PendingPushed, probe.PendingPopped, probe.NextSent},
+	"s run":     {probe.NextReceived, probe.HandlerCalled, probe.HandlerReturned, probe.HandlerSlow},
+	"s queue *": {probe.WorkAdded},
+	"s worker":  {probe.WorkWaited, probe.WorkWoken, probe.WorkGot, probe.WorkDone, probe.WorkRetry, probe.Reconciled},
+	"others *":  {probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved},
+}
+
+// elsewhere is what else the lines depend on.
+const elsewhere = `
+	const { newLines } = await import("/viz/assets/lines.js");
+	const lines = newLines(window.listwatch.stage.infos);
+	const informed = (waits) => ({ waits, subjects: { s: { texts: { ListenerAdded: "inf" }, counts: { ReflectorWatching: 1 } } } });
+	const title = (...args) => lines.at(...args).title + (lines.at(...args).place ? " *" : "");`
+
+func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	want := map[string]string{}
+	for title, points := range reporters {
+		for _, point := range points {
+			want[point.String()] = title
+		}
+	}
+	if len(want) != len(probe.Points()) {
+		t.Errorf("the table has %d points of %d", len(want), len(probe.Points()))
+	}
+	got := evaluate[map[string]string](t, p, `(async () => {`+elsewhere+`
+		return Object.fromEntries([...window.listwatch.stage.infos.keys()].map((point) => [point, title(point, "s", informed({}))]));
+	})()`)
+	for point, title := range want {
+		if got[point] != title {
+			t.Errorf("%s stands with %q, want %q", point, got[point], title)
+		}
+	}
+	special := evaluate[[]string](t, p, `(async () => {`+elsewhere+`
+		const list = [
+			title("ReflectorReceived", "cacher", informed({})), // the cacher has a reflector of its own, in the goroutine that writes the cache
+			title("AddSent", "s", informed({ "FIFOWaited inf": [{}] })), // the informer sleeps: it is whoever has added the listener
+			title("AddSent", "unknown", informed({})),
+			title("FIFOPopped", "unknown", informed({})), // a queue of no informer
+			title("WireOpened", "", informed({})), // watches that ended before they began have no name
+		];
+		lines.note({ point: "ListenerAdded", subject: "s" }, informed({}));
+		list.push(title("AddSent", "s", informed({}), "ADDED"), title("AddSent", "s", informed({}), "MODIFIED"));
+		lines.note({ point: "IndexerUpdated", subject: "inf" }, informed({}));
+		list.push(title("AddSent", "s", informed({}), "ADDED"));
+		lines.switches({ "etcd-watcher": "etcd2" });
+		list.push(...["WatchChanOpened", "Etcd3IncomingSent", "Etcd3IncomingReceived", "Etcd3ResultSent"].map((point) => title(point, "s", informed({}))));
+		return list;
+	})()`)
+	wanted := []string{"startCaching", "others *", "others *", "others *", "WatchServer *", "others *", "inf", "inf", "etcdWatcher *", "etcdWatch", "translate", "translate"}
+	if !slices.Equal(special, wanted) {
+		t.Errorf("got  %q\nwant %q", special, wanted)
+	}
+	t.Run("a queue that gives by object", func(t *testing.T) {
+		p.handsOver(t, []probe.Record{
+			{Point: probe.FIFOAdded, Subject: "delta", Type: "Sync", Key: "default/a", RV: 1, Args: [4]int{1}},
+			{Point: probe.FIFOAdded, Subject: "delta", Type: "Sync", Key: "default/b", RV: 2, Args: [4]int{2}},
+			{Point: probe.FIFOAdded, Subject: "delta", Type: "Updated", Key: "default/a", RV: 3, Args: [4]int{3}},
+			{Point: probe.FIFOPopped, Subject: "delta", Type: "Sync", Key: "default/a", RV: 1, Args: [4]int{2}},
+			{Point: probe.FIFOPopped, Subject: "delta", Type: "Updated", Key: "default/a", RV: 3, Args: [4]int{1}},
+			{Point: probe.FIFOPopped, Subject: "delta", Type: "Sync", Key: "default/b", RV: 2, Args: [4]int{0}},
+		}, "1>4 3>5 2>6", "")
+	})
+	t.Run("a frame that was lost with its stream", func(t *testing.T) {
+		frame := func(point probe.Point, subject string) probe.Record {
+			return probe.Record{Point: point, Subject: subject, Type: "ADDED", Key: "/registry/pods/default/a", RV: 7}
+		}
+		opened := func(subject string) []probe.Record {
+			return []probe.Record{{Point: probe.WatcherAdded, Subject: subject}, {Point: probe.WireOpened, Subject: subject, Text: "listwatch-informer/1 /api"}}
+		}
+		records := append(opened("w1"), frame(probe.FrameWritten, "w1"), frame(probe.FrameDecoded, "informer"), frame(probe.FrameWritten, "w1"))
+		records = append(records, probe.Record{Point: probe.ReflectorWatchEnded, Subject: "informer"})
+		records = append(records, opened("w2")...)
+		records = append(records, frame(probe.FrameWritten, "w2"), frame(probe.FrameDecoded, "informer"), frame(probe.ReflectorReceived, "informer"))
+		p.handsOver(t, records, "", "3>4 9>10 10>11")
+	})
+}
+
+// handsOver gives the page records of pods, numbered from 1, and compares who handed what to whom.
+func (p *page) handsOver(t *testing.T, records []probe.Record, transfers, passages string) {
+	t.Helper()
+	var written []string
+	for i := range records {
+		records[i].Seq, records[i].Resource = uint64(i+1), "pods"
+		written = append(written, string(fold.AppendRecord(nil, &records[i])))
+	}
+	got := evaluate[[]string](t, p, `(async () => {
+		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/handovers.js"), import("/viz/assets/fold.js")]);
+		const traced = newHandovers(window.listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+`], () => true);
+		return [traced.transfers, traced.passages].map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
+	})()`)
+	if want := []string{transfers, passages}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
