@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,8 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	file := writeRecording(t, stalled())
 	v := startViz(t, "-replay", file)
 	p := openPage(t, v.URL+"/")
-	p.press(t, "\u0305") // End: to the last record
+	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(stalled())))
+	p.seek(t, len(stalled()))
 	shown := func(script string) string {
 		var got string
 		program.Eventually(t, 30*time.Second, func() (bool, string) {

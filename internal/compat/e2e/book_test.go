@@ -39,7 +39,8 @@ const readMini = `(() => {
 func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL+"/book/06-cacher")
+	p := openPage(t, "about:blank")
+	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // it scrolls at once
 	settled := func(what string, holds func(m mini) bool) {
 		t.Helper()
 		program.Eventually(t, program.EndsWithin, func() (bool, string) {

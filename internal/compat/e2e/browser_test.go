@@ -156,9 +156,12 @@ func evaluate[T any](t testing.TB, p *page, expression string) T {
 }
 
 // colorScheme makes the browser say that its user prefers "light" or "dark".
-func colorScheme(name string) chromedp.Action[chromedp.Void] {
+func colorScheme(name string) chromedp.Action[chromedp.Void] { return prefers("color-scheme", name) }
+
+// prefers makes the browser say what its user prefers.
+func prefers(what, value string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
+		features := []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 		return chromedp.Void{}, err
 	}

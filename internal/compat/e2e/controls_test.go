@@ -310,9 +310,10 @@ func (s *shown) scrubs(t *testing.T) {
 	s.mouse(t, math.Round(a.Left+0.9*a.Width), y, 0, math.Round(a.Left+0.6*a.Width), to)
 	cursor := s.reached(a.time(to))
 	s.stands(t, "dragged", cursor)
-	if got := evaluate[string](t, s.page, `document.querySelector("#timeline").getAttribute("aria-valuenow")`); got != fmt.Sprint(cursor) {
-		t.Errorf("the slider says %s, want %d", got, cursor)
-	}
+	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		got := evaluate[string](t, s.page, `document.querySelector("#timeline").getAttribute("aria-valuenow")`)
+		return got == fmt.Sprint(cursor), fmt.Sprintf("the slider says %s, want %d", got, cursor)
+	})
 }
 
 // paced is a player of its own, over a record every millisecond for a second, then nothing for ten, then one more. Nobody
