@@ -91,7 +91,7 @@ var bookmarks = Scenario{
 }
 
 func playBookmarks(s *stagehand) (string, error) {
-	if err := s.ring(32); err != nil {
+	if err := s.ring(16); err != nil {
 		return "", err
 	}
 	start, err := s.churn(s.name(0), 2)
@@ -113,10 +113,10 @@ func playBookmarks(s *stagehand) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.churn(s.name(0), 40); err != nil {
+	if _, err := s.churn(s.name(0), 20); err != nil {
 		return "", err
 	}
-	s.step("changed a pod 40 times: the ring of 32 has passed %d", start)
+	s.step("changed a pod 20 times: the ring of 16 has passed %d", start)
 	return s.afterBookmark(start, marked, with, without)
 }
 

@@ -81,5 +81,5 @@ func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 	return Seen{ID: id, From: s.from, To: w.Log.Last(), Key: s.key, Saw: saw, Steps: s.steps}, nil
 }
 
-// patience is how long a story waits for what must follow.
-const patience = 20 * time.Second
+// patience is how long a story waits for what must follow: longer than the longest wait of a reflector that was often cut off.
+const patience = 45 * time.Second

@@ -179,7 +179,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		"body that is no JSON":                {method: "POST", path: mapsPath, body: `{`, want: failure{code: 400, reason: "BadRequest"}},
 		"path that is none":                   {path: "/api/v1/nosuch", want: failure{code: 404, reason: "NotFound"}},
 		"method that is none":                 {method: "PUT", path: mapsPath, body: `{}`, want: failure{code: 405, reason: "MethodNotAllowed"}},
-		"body of 10 MB":                       {method: "POST", path: mapsPath, body: strings.Repeat(" ", 10<<20), want: failure{code: 413, reason: "RequestEntityTooLarge"}},
+		"body of more than 3 MiB":             {method: "POST", path: mapsPath, body: strings.Repeat(" ", 3<<20+1), want: failure{code: 413, reason: "RequestEntityTooLarge"}},
 		"list with a token nobody gave":       {path: mapsPath + "?continue=x", want: failure{code: 400, reason: "BadRequest"}},
 		"list of events that are of the past": {path: eventsPath + "?resourceVersionMatch=Exact&resourceVersion=" + h.old, want: gone},
 		"watch of an uncached past, legacy":   {path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}},
@@ -267,7 +267,7 @@ func TestErrorsInAStream(t *testing.T) {
 	}
 	t.Run("the time is over, which is none", func(t *testing.T) {
 		t.Parallel()
-		if last := ask(t, h.viz, "GET", mapsPath+"?watch=1&timeoutSeconds=1", "").lastEvent(t); last.Type != "ADDED" {
+		if last := ask(t, h.viz, "GET", mapsPath+"?watch=1&timeoutSeconds=5", "").lastEvent(t); last.Type != "ADDED" {
 			t.Errorf("ended with %s %s", last.Type, last.Object.Raw)
 		}
 	})

@@ -142,7 +142,7 @@ func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 	t.Helper()
 	script := strings.Replace(contrastScript, "WHAT", strconv.Quote(selector), 1)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { // a transition may be on its way
+	program.Eventually(t, patience, func() (bool, string) { // a transition may be on its way
 		found := evaluate[struct {
 			Measured int
 			Poor     []string
@@ -257,9 +257,9 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	}
 	evaluate[bool](t, p, `(document.querySelector("#find-dialog").close(), document.activeElement?.blur(), true)`)
 	p.press(t, " ")
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { return mode() == "frozen", mode() })
+	program.Eventually(t, patience, func() (bool, string) { return mode() == "frozen", mode() })
 	p.press(t, " ")
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { return mode() == "live", mode() })
+	program.Eventually(t, patience, func() (bool, string) { return mode() == "live", mode() })
 }
 
 func (p *page) presents(t *testing.T) {
@@ -350,7 +350,7 @@ func (p *page) tableHasTheCursor(t *testing.T) {
 	at := func() string {
 		return evaluate[string](t, p, `document.querySelector("#records tr[aria-current]")?.dataset.seq ?? "none"`)
 	}
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return m.Seq == before-3 && at() == fmt.Sprint(m.Seq), fmt.Sprintf("frozen at %d, now at %d, the table's row is %s", before, m.Seq, at())
 	})
@@ -363,7 +363,7 @@ func TestAPageOpenedInSilenceShowsWhatWas(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	v.busy(t, 100)
 	p := openPage(t, v.URL)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		rows := evaluate[int](t, p, `document.querySelector("#records").rows.length`)
 		words := evaluate[string](t, p, `document.querySelector("#sentence").textContent`)
 		return rows >= 20 && !strings.Contains(words, "Nothing has happened"), fmt.Sprint(rows, " rows; ", words)

@@ -52,7 +52,7 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	p.seek(t, len(stalled()))
 	shown := func(script string) string {
 		var got string
-		program.Eventually(t, 30*time.Second, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			got = evaluate[string](t, p, `(`+script+`) ?? ""`)
 			return got != "", "nothing yet: " + script
 		})
@@ -61,7 +61,7 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 	if got := shown(`document.querySelector("#cause:not([hidden])")?.dataset.cause`); got != "result w2" {
 		t.Errorf("the badge stands at %q, want the result of w2", got)
 	}
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		got := evaluate[string](t, p, `document.querySelector("#cause").textContent`)
 		return strings.Contains(got, "w2: its client does not read; 4 are held up"), got
 	})

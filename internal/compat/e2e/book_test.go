@@ -43,7 +43,7 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // it scrolls at once
 	settled := func(what string, holds func(m mini) bool) {
 		t.Helper()
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			m := evaluate[mini](t, p, readMini)
 			return m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", what, m)
 		})
@@ -65,12 +65,12 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	settled("back", func(m mini) bool { return m.Step == before.Step })
 	link := evaluate[string](t, p, `document.querySelector("#mini .whole").getAttribute("href")`)
 	p.do(t, chromedp.Click(chromedp.CSS("#mini input[type=checkbox]")))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := evaluate[mini](t, p, readMini)
 		return m.Live == "live", fmt.Sprintf("live: %+v", m)
 	})
 	p.do(t, chromedp.Navigate(v.URL+link))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"), fmt.Sprintf("the whole stage at %s: %+v", link, m)
 	})
@@ -90,7 +90,7 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 		p.do(t, colorScheme([]string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
 		settled := func(holds func(m mini) bool) {
 			t.Helper()
-			program.Eventually(t, program.EndsWithin, func() (bool, string) {
+			program.Eventually(t, patience, func() (bool, string) {
 				m := evaluate[mini](t, p, readMini)
 				return m.Stage != "" && m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", chapter, m)
 			})
@@ -130,7 +130,7 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/06-cacher")
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := evaluate[mini](t, p, readMini)
 		return m.Stage != "" && m.Seq == m.Stage, fmt.Sprintf("the mini-stage is not there yet: %+v", m)
 	})

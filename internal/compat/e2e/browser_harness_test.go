@@ -32,7 +32,7 @@ func TestTheHarnessNoticesWhatAPageShouldNotDo(t *testing.T) {
 		p := openPage(t, server.URL)
 		// All of them, or the last complaint comes after the others were taken away below.
 		want := []string{"an error", "thrown later", "status of 404", "ERR_NAME_NOT_RESOLVED https://example.test"}
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			seen := strings.Join(p.complaints, "\n") + "\n" + strings.Join(p.requests, "\n")

@@ -35,7 +35,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	}
 	v := startViz(t, "-replay", "../../takes/slow"+takes.Suffix)
 	s := &shown{page: openPage(t, v.URL), before: before, records: records}
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := s.moment(t)
 		return m.Mode == "replay" && m.Head == s.last() && m.Seq > before.Seq && m.Seq < s.last(), fmt.Sprintf("%+v", m) // it plays
 	})
@@ -70,7 +70,7 @@ func (s *shown) stands(t *testing.T, what string, cursor uint64) {
 	}
 	state := s.before.Clone()
 	state.Apply(s.records[:cursor-s.before.Seq])
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := s.moment(t)
 		return m.Seq == cursor && m.Hash == state.Hash(), fmt.Sprintf("%s: %+v, want %d with %s", what, m, cursor, state.Hash())
 	})
@@ -164,7 +164,7 @@ func (s *shown) stepsByAnomaly(t *testing.T) {
 		t.Fatalf("%d anomalies in the recording: that proves nothing", n)
 	}
 	s.strike(t, "n")
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		said := evaluate[string](t, s.page, `document.querySelector("#notice").textContent`)
 		return said == "no other anomaly" && s.moment(t).Seq == cursor, "after the last one: " + said
 	})
@@ -245,18 +245,18 @@ func (s *shown) timelineIsTrue(t *testing.T) {
 	height := func(at time.Duration) int {
 		return evaluate[int](t, s.page, fmt.Sprintf(`%s(%v, ["stored", "moving"], 14, -9)`, coloured, a.x(at+bucket/3)-a.Left))
 	}
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		busy, quiet := height(most), height(least)
 		return busy > quiet && busy > 3, fmt.Sprintf("%d records are drawn %d pixels high, %d records %d pixels", counts[most], busy, counts[least], quiet)
 	})
 	// Eventually, too: what is drawn may be the moment before, whose cursor stood upon the flag.
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		n := evaluate[int](t, s.page, fmt.Sprintf(`%s(%v, ["anomaly"], 2, 13)`, coloured, a.x(flag.Time)-a.Left))
 		return n >= 4, fmt.Sprintf("where the watcher was evicted, %d pixels of a flag", n)
 	})
 	// Pointing at the flag means it.
 	s.mouse(t, a.x(flag.Time), a.Top+8, 0)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := s.moment(t)
 		r := s.records[m.Seq-s.before.Seq-1]
 		return r.Anomaly() && math.Abs(a.x(r.Time)-a.x(flag.Time)) <= 8, fmt.Sprintf("%+v: %s", m, r.Point)
@@ -310,7 +310,7 @@ func (s *shown) scrubs(t *testing.T) {
 	s.mouse(t, math.Round(a.Left+0.9*a.Width), y, 0, math.Round(a.Left+0.6*a.Width), to)
 	cursor := s.reached(a.time(to))
 	s.stands(t, "dragged", cursor)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		got := evaluate[string](t, s.page, `document.querySelector("#timeline").getAttribute("aria-valuenow")`)
 		return got == fmt.Sprint(cursor), fmt.Sprintf("the slider says %s, want %d", got, cursor)
 	})
@@ -429,7 +429,7 @@ func TestLiveCanBeSlowedDown(t *testing.T) {
 	evaluate[bool](t, p, setSpeed("-2"))
 	slow := p.moment(t)
 	v.busy(t, 300)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return m.Mode == "replay" && m.Seq > slow.Seq && m.Seq < m.Head, fmt.Sprintf("%+v, slowed down at %+v", m, slow)
 	})

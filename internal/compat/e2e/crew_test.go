@@ -71,7 +71,7 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 		"idle run": "receive", "idle offer": "", "idle pop": "receive", "idle distribute": "send",
 	}
 	var seen drawing
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		seen = evaluate[drawing](t, p, readDrawing)
 		return seen.Locks["store"] == "held", fmt.Sprintf("%+v", seen)
 	})
@@ -100,7 +100,7 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 		t.Errorf("at work: %v, want the slow handler alone", seen.Share)
 	}
 	p.seek(t, len(crowded())-1)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { // one step back nobody held it
+	program.Eventually(t, patience, func() (bool, string) { // one step back nobody held it
 		seen = evaluate[drawing](t, p, readDrawing)
 		return seen.Locks["store"] == "free", fmt.Sprintf("%+v", seen.Locks)
 	})

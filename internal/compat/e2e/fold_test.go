@@ -123,7 +123,7 @@ func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		create(t, k, podManifest(name))
 	}
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		out := k.Run(t, "get", "pods", "a", "b", "c")
 		return strings.Count(out, "Running") == 3, out
 	})

@@ -174,7 +174,7 @@ func newer(a, b *corev1.Pod) bool {
 // equals waits until informer and handler hold exactly what etcd holds, and expects that nothing went wrong on the way.
 func (f *follower) equals(t *testing.T, etcd *realEtcd) {
 	t.Helper()
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		want := etcd.pods(t)
 		stored := map[string]*corev1.Pod{}
 		for _, obj := range f.store.List() {

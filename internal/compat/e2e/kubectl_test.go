@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -42,7 +41,7 @@ func TestKubectlGetPodsShowsAPodComingToLife(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		out := k.Run(t, "get", "pods")
 		return slices.Equal(head(row(out, "a"), 4), []string{"a", "1/1", "Running", "0"}), out
 	})
@@ -59,7 +58,7 @@ func TestKubectlWideNamesNodeAndAddress(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		out := k.Run(t, "get", "pods", "-o", "wide")
 		columns, pod := rows(out)[0], row(out, "a")
 		ip, node := slices.Index(columns, "IP"), slices.Index(columns, "NODE")
@@ -92,11 +91,15 @@ func TestKubectlWatchPrintsEveryPhaseAndTheEnd(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
+	create(t, k, podManifest("before"))
 	watch := program.Start(t, k.Command("get", "pods", "-w", "--output-watch-events"))
+	program.Eventually(t, patience, func() (bool, string) { // it has listed: what follows it is told of
+		return strings.Contains(watch.Stdout.String(), "before"), watch.Stdout.String() + watch.Stderr.String()
+	})
 	create(t, k, podManifest("a"))
 	waitFor := func(event, status string) {
 		t.Helper()
-		program.Eventually(t, 30*time.Second, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			for _, row := range rows(watch.Stdout.String()) {
 				if len(row) > 3 && row[0] == event && row[1] == "a" && row[3] == status {
 					return true, ""
@@ -108,7 +111,7 @@ func TestKubectlWatchPrintsEveryPhaseAndTheEnd(t *testing.T) {
 	waitFor("ADDED", "Pending")
 	waitFor("MODIFIED", "Running")
 	k.Run(t, "delete", "pod", "a")
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		return strings.Contains(watch.Stdout.String(), "DELETED"), watch.Stdout.String()
 	})
 }
@@ -118,7 +121,7 @@ func TestKubectlDeleteWaitsUntilThePodIsGone(t *testing.T) {
 	v := startViz(t, "-demo=false")
 	k := kubectlFor(t, v)
 	create(t, k, podManifest("a"))
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		out := k.Run(t, "get", "pods")
 		return strings.Contains(out, "Running"), out
 	})

@@ -69,7 +69,7 @@ func (p *page) live(t *testing.T, v *viz) {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
 	v.Get(t, "/viz/snapshot", &snapshot)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		feed := evaluate[string](t, p, `document.querySelector("#mode").dataset.state`)
 		seq := p.stage(t).Seq
 		shown, err := strconv.ParseUint(seq, 10, 64)
@@ -116,7 +116,7 @@ func TestTheStageCarriesTheNamesOutsidersRelyOn(t *testing.T) {
 	watch := program.Start(t, k.Command("get", "pods", "-w"))
 	p := openPage(t, v.URL)
 	create(t, k, podManifest("a"))
-	program.Eventually(t, 30*time.Second, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		return strings.Contains(watch.Stdout.String(), "Running"), watch.Stdout.String()
 	})
 	p.live(t, v)
@@ -238,16 +238,16 @@ func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 	k := kubectlFor(t, v)
 	p := openPage(t, v.URL)
 	var before []string
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { // the informer's, and one per kubelet
+	program.Eventually(t, patience, func() (bool, string) { // the informer's, the scheduler's, and one per kubelet
 		before = p.stage(t).Watchers
-		return len(before) >= 3, fmt.Sprint(before)
+		return len(before) >= 4, fmt.Sprint(before)
 	})
 	p.live(t, v)
 	before = p.stage(t).Watchers
 
 	watch := program.Start(t, k.Command("get", "pods", "-w"))
 	var own string
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		now := p.stage(t).Watchers
 		for _, id := range now {
 			if !slices.Contains(before, id) {
@@ -264,7 +264,7 @@ func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 	}
 	watch.Interrupt(t)
 	watch.ExitCode(t, program.EndsWithin)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		now := p.stage(t).Watchers
 		return !slices.Contains(now, own), fmt.Sprintf("watchers are %v", now)
 	})
@@ -293,12 +293,12 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { // otherwise the test proves nothing
+	program.Eventually(t, patience, func() (bool, string) { // otherwise the test proves nothing
 		shown := evaluate[bool](t, p, `[...window.said].some((text) => text.includes("onerror"))`)
 		return shown, "what a stranger wrote is not shown at all"
 	})
 	create(t, kubectlFor(t, v), strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+"'}\n  labels:", 1))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		seen := p.seen(t, "default/a")
 		return !seen["handler"].IsZero(), fmt.Sprint(seen)
 	})
@@ -315,19 +315,19 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 	k := kubectlFor(t, v)
 	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
 	var name string
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		name = strings.TrimSpace(k.Run(t, "get", "pods", "-o", "name"))
 		return strings.HasPrefix(name, "pod/"), name
 	})
 	version := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
 	p.live(t, v)
 	p.do(t, chromedp.Click(chromedp.CSS("#change-pod")))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		now := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
 		return now != version, "resourceVersion is still " + now
 	})
 	p.do(t, chromedp.Click(chromedp.CSS("#delete-pod")))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		left := k.Run(t, "get", "pods", "-o", "name")
 		return left == "", left
 	})

@@ -28,7 +28,7 @@ func TestTheReadyLineNamesAURLThatAnswers(t *testing.T) {
 
 func TestInterruptLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	v := startViz(t)
+	v := startViz(t, "-flight=off") // what that saves is meant to stay
 	k := kubectlFor(t, v)
 	watch := program.Start(t, k.Command("get", "pods", "-w")) // an open stream must not hold up the end
 	program.Eventually(t, program.ReadyWithin, func() (bool, string) { return strings.Contains(watch.Stdout.String(), "NAME"), watch.Stdout.String() })

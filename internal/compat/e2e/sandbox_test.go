@@ -71,7 +71,7 @@ func (p *page) addSocket(t *testing.T) {
 func (p *page) play(t *testing.T, id string) {
 	t.Helper()
 	p.do(t, chromedp.Click(chromedp.CSS("#open-stories")), chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-play=%q]`, id))))
-	program.Eventually(t, 6*program.EndsWithin, func() (bool, string) { // a reflector that was cut off often takes its time
+	program.Eventually(t, 3*patience, func() (bool, string) { // a reflector that was cut off often takes its time
 		state := evaluate[string](t, p, `document.querySelector("#story-state").className + "|" + document.querySelector("#story-state").textContent`)
 		over := evaluate[bool](t, p, `!document.querySelector("#story").classList.contains("playing")`)
 		if over && strings.Contains(state, "refused") {
@@ -92,7 +92,7 @@ func (p *page) play(t *testing.T, id string) {
 		p.until(t, moment)
 	}
 	p.do(t, chromedp.Click(chromedp.CSS("#story-live")))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		where := evaluate[string](t, p, `[document.body.dataset.mode, listwatch.player.mode, listwatch.player.cursor, listwatch.player.target(), listwatch.player.head, document.querySelector("#banner").textContent].join(" ")`)
 		return strings.HasPrefix(where, "live "), id + ": " + where
 	})
@@ -100,7 +100,7 @@ func (p *page) play(t *testing.T, id string) {
 
 func (p *page) until(t *testing.T, expression string) {
 	t.Helper()
-	program.Eventually(t, program.EndsWithin, func() (bool, string) { return evaluate[bool](t, p, "Boolean("+expression+")"), expression })
+	program.Eventually(t, patience, func() (bool, string) { return evaluate[bool](t, p, "Boolean("+expression+")"), expression })
 }
 
 // knobs turns every knob on the panel with a click, and looks for its effect in the log.
@@ -110,7 +110,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	p.until(t, `document.querySelectorAll("#knob-lines li").length > 2`)
 	steps := []struct{ act, effect string }{
 		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},
-		{choose(`#knob-handlers li:last-child select`, "500ms"), `"KnobTurned" handler.delay of handler-1 to 500ms`},
+		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"), `"KnobTurned" handler.delay of handler-1 to 500ms`},
 		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
 		{choose("#ring-fixed", "8"), `"RingResize" somebody turned the knob`},
 		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
@@ -130,6 +130,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		point, words, _ := strings.Cut(step.effect, " ")
 		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
 	}
+	p.until(t, `document.querySelector("#notice").textContent.includes("everything is where it was")`)
 	var state struct {
 		Traffic  struct{ Rate int }
 		Handlers []struct{ Name string }

@@ -141,7 +141,7 @@ func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 	t.Helper()
 	seq := m.seq(t)
 	p.do(t, chromedp.Navigate(v.URL+"/?take="+m.take))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		shown := p.moment(t)
 		return shown.Mode == "replay" && shown.Head >= seq, fmt.Sprintf("%s: %+v", m.name, shown)
 	})
@@ -151,7 +151,7 @@ func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 		%s;
 		return true;
 	})()`, seq, m.then))
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		shown := p.moment(t)
 		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
 	})

@@ -45,7 +45,7 @@ func (p *page) moment(t *testing.T) moment {
 // sameAsServer waits until the page is live and shows the picture that the server has.
 func (p *page) sameAsServer(t *testing.T, v *viz) {
 	t.Helper()
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		var snapshot struct{ State json.RawMessage }
 		v.Get(t, "/viz/snapshot", &snapshot)
@@ -82,6 +82,7 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	p := openPage(t, v.URL)
 	v.busy(t, 20)
 	p.sameAsServer(t, v)
+	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`) // what led to its first picture it asks for afterwards
 	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
 	frozen := p.moment(t)
 	said := `document.querySelector("#sentence .words").textContent`
@@ -91,7 +92,7 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	}
 	v.busy(t, 500)
 	var m moment
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m = p.moment(t)
 		return m.Head >= m.Seq+500, fmt.Sprintf("%+v", m)
 	})
@@ -127,7 +128,7 @@ func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
 			t.Fatalf("at %d: the page shows %s, want %s", cursor, got, ours[cursor])
 		}
 		p.do(t, chromedp.Click(chromedp.CSS("#step-on")))
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			return fmt.Sprint(m.Seq, " ", m.Hash) == ours[cursor+1], fmt.Sprintf("one step after %d: %+v", cursor, m)
 		})
@@ -145,7 +146,7 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: a stopped process ends no other way
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return strings.Contains(m.Banner, "process is stopped"), m.Banner
 	})
@@ -194,10 +195,8 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	}
 	t.Run("by the program", func(t *testing.T) {
 		p := openPage(t, startViz(t, "-replay", file).URL)
-		program.Eventually(t, program.EndsWithin, func() (bool, string) { // it plays by itself
-			m := p.moment(t)
-			return m.Mode == "replay" && m.Seq > 10 && m.Seq < m.Head && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
-		})
+		// It plays by itself, from the beginning; it may have come to its end already.
+		p.until(t, fmt.Sprintf(`document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records)))
 		compare(t, p)
 	})
 	t.Run("in the page", func(t *testing.T) {
@@ -210,7 +209,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 			document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
 			return true;
 		})()`, base64.StdEncoding.EncodeToString(written)))
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			return m.Mode == "replay" && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
 		})
@@ -226,7 +225,7 @@ func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
 		{"#recording=0123456789abcdef&at=7", "drop its file onto the page"},
 	} {
 		p := openPage(t, v.URL+"/"+test.hash)
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			return strings.Contains(m.Banner, test.want), m.Banner
 		})
@@ -249,7 +248,7 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 		t.Fatalf("got %s, %v", answer, err)
 	}
 	var files []string
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		files, _ = filepath.Glob(filepath.Join(dir, "*"))
 		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n", v.Stderr.String())
 	})

@@ -47,7 +47,7 @@ const readSpacetime = `(() => {
 // spaceTimeAt waits until the view is drawn for a cursor.
 func (p *page) spaceTimeAt(t *testing.T, cursor uint64) (s spacetime) {
 	t.Helper()
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		s = evaluate[spacetime](t, p, readSpacetime)
 		return s.View == "space-time" && s.Cursor == cursor, fmt.Sprintf("the view %q is at %d, want %d", s.View, s.Cursor, cursor)
 	})
@@ -248,7 +248,7 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 		}
 		last := records[len(records)-1].Seq
 		p.navigate(t, v.URL+"/?take="+take.Name)
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			return m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
 		})

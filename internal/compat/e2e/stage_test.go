@@ -35,7 +35,7 @@ const readInspector = `(() => {
 func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) inspected {
 	t.Helper()
 	var seen inspected
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		seen = evaluate[inspected](t, p, readInspector)
 		return fits(seen), fmt.Sprintf("want %s, the inspector shows %.600s", what, fmt.Sprintf("%+v", seen))
 	})
@@ -121,7 +121,7 @@ func codeMoves(t *testing.T, p *page) {
 		}
 		files[got.File] = true
 		p.strike(t, ".")
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			at := evaluate[int](t, p, "window.listwatch.player.cursor")
 			return at == r.Seq+1, fmt.Sprintf("at %d, want %d", at, r.Seq+1)
 		})
@@ -136,7 +136,7 @@ func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-station=ring] .title`)), chromedp.Click(chromedp.CSS("#tab-code")))
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
 	v.busy(t, 200)
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		seen := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
 		want := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
 		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q", seen, want)
@@ -198,7 +198,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 	}
 	label := func(want string) {
 		t.Helper()
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
 			return strings.HasPrefix(text, want), fmt.Sprintf("the level says %q, want %q", text, want)
 		})
@@ -208,7 +208,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 		label(want)
 	}
 	p.strike(t, "l")
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		text := evaluate[string](t, p, `document.querySelector("#level").textContent`)
 		return text == "L0 every event", "the level says " + text
 	})
@@ -265,7 +265,7 @@ func ringIsReadable(t *testing.T, p *page) {
 	}
 	for _, unrolled := range []string{"true", "false"} {
 		p.strike(t, "u")
-		program.Eventually(t, program.EndsWithin, func() (bool, string) {
+		program.Eventually(t, patience, func() (bool, string) {
 			r := read()
 			return r.Unrolled == unrolled && r.Spread < 40 == (unrolled == "true"), fmt.Sprintf("unrolled %s: %+v", unrolled, r)
 		})
@@ -300,7 +300,7 @@ func zoomComesCloser(t *testing.T, p *page) {
 	}
 	until := func(want string) {
 		t.Helper()
-		program.Eventually(t, program.EndsWithin, func() (bool, string) { got := view(); return got == want, fmt.Sprintf("%s, want %s", got, want) })
+		program.Eventually(t, patience, func() (bool, string) { got := view(); return got == want, fmt.Sprintf("%s, want %s", got, want) })
 	}
 	evaluate[bool](t, p, `document.querySelector("[data-station=ring]").focus() ?? true`)
 	p.do(t, chromedp.KeyEvent("z"))

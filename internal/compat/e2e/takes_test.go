@@ -20,7 +20,7 @@ import (
 func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Record) {
 	t.Helper()
 	last := records[len(records)-1].Seq
-	program.Eventually(t, program.EndsWithin, func() (bool, string) {
+	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return m.Mode == "replay" && m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
 	})

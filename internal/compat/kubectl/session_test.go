@@ -33,6 +33,11 @@ func TestSessions(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sessions: %v", err)
 	}
+	// Before any session: a compiler beside them leaves them no processor.
+	if err := program.Build(); err != nil {
+		t.Fatal(err)
+	}
+	old := program.OldKubectl(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +49,7 @@ func TestSessions(t *testing.T) {
 		}
 		t.Run(name+" with an old kubectl", func(t *testing.T) {
 			t.Parallel()
-			playFile(t, file, program.OldKubectl(t))
+			playFile(t, file, old)
 		})
 		if *other == "" {
 			continue

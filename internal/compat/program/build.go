@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,13 @@ var (
 	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", false) })
 	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", false) })
 )
+
+// Build builds the program and the kubectl of today now, and not when the first test asks for them.
+func Build() error {
+	_, err := vizBinary()
+	_, other := kubectlBinary()
+	return errors.Join(err, other)
+}
 
 // build builds the program at dir, which is seen from the folder of a test, and returns the path of the binary. go build
 // leaves one that is up to date alone.
