@@ -144,7 +144,8 @@ func (r *Resource) youngest(kind string) string {
 	return id
 }
 
-// clientOf returns the id of the client that a watcher serves, if it is one that reports, too: they are named alike.
+// clientOf returns the id of the client that a watcher serves, if it is one that reports, too: it is called as it calls itself
+// on the wire, or its informer is.
 func (r *Resource) clientOf(watcher string) string {
 	sub := r.Subjects[watcher]
 	if sub == nil {
@@ -152,8 +153,12 @@ func (r *Resource) clientOf(watcher string) string {
 	}
 	agent, _, _ := strings.Cut(sub.Texts["WireOpened"], " ")
 	agent, _, _ = strings.Cut(agent, "/")
-	for _, id := range slices.Sorted(maps.Keys(r.Subjects)) {
-		if r.Subjects[id].Counts["FrameDecoded"] > 0 && (agent == id || strings.HasSuffix(agent, "-"+id)) {
+	name := strings.TrimPrefix(agent, "listwatch-")
+	if name == "" {
+		return "" // it has not said who it is
+	}
+	for _, id := range []string{name, name + "-informer"} {
+		if client := r.Subjects[id]; client != nil && client.Counts["FrameDecoded"] > 0 {
 			return id
 		}
 	}

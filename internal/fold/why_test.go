@@ -61,6 +61,12 @@ func TestWhyIsThisBlocked(t *testing.T) {
 			rec(probe.StreamBlocked, "informer", "ADDED", "a", 4),
 			rec(probe.FIFOLockWaited, "informer", "", "", 0),
 		), "result", "w3", "w3/result (client) → informer/wire (taker) → informer/stream (lock) → informer/fifo (nothing)"},
+		{"into an informer of a client of ours", append(append(stalled(),
+			opened("listwatch-scheduler/v1")...),
+			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
+			rec(probe.FrameDecoded, "scheduler-informer", "ADDED", "a", 4),
+			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4),
+		), "result", "w3", "w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
 		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
 		{"a slow handler holds up nobody", []probe.Record{
 			rec(probe.ListenerAdded, "observer", "", "", 0),

@@ -10,6 +10,7 @@
 
 import { objectKey } from "./fold.js";
 import { compareLines, newLines } from "./lines.js";
+import { clientNames } from "./why.js";
 
 // newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns
 // what happened between those that here accepts: columns in the order of the log, the lines from top to bottom; transfers,
@@ -141,13 +142,13 @@ function newPassages() {
         else early.push(column);
         break;
       case "WireOpened":
-        for (const client of clientsOf(res, r.subject)) {
+        for (const client of clientNames(res, r.subject)) {
           current.set(client, r.subject);
           streams.delete(`wire ${client}`);
         }
         break;
       case "FrameWritten":
-        for (const client of clientsOf(res, r.subject)) if ((current.get(client) ?? r.subject) === r.subject) give(`wire ${client}`, column);
+        for (const client of clientNames(res, r.subject)) if ((current.get(client) ?? r.subject) === r.subject) give(`wire ${client}`, column);
         break;
       case "FrameDecoded":
         take("wire", `wire ${r.subject}`, column);
@@ -162,12 +163,6 @@ function newPassages() {
   }
 
   return { list, see };
-}
-
-// clientsOf returns the names under which the client of a watcher may report: they are those that it gave the server.
-function clientsOf(res, watcher) {
-  const agent = (res?.subjects[watcher]?.texts.WireOpened ?? "").split(" ")[0].split("/")[0].replace(/^listwatch-/, "");
-  return agent ? [agent, `${agent}-informer`] : [];
 }
 
 // newSpans says how long who waited: {kind, line, since, from, to}, from and to being columns, null where the wait reaches

@@ -83,10 +83,13 @@ function youngest(res, kind) {
   return id;
 }
 
-// clientOf returns the id of the client that a watcher serves, if it is one that reports, too: they are named alike.
+// clientOf returns the id of the client that a watcher serves, if it is one that reports, too.
 function clientOf(res, watcher) {
-  const agent = (res.subjects[watcher]?.texts.WireOpened ?? "").split(" ")[0].split("/")[0];
-  const found = Object.keys(res.subjects).sort().find(
-    (id) => (res.subjects[id].counts.FrameDecoded ?? 0) > 0 && (agent === id || agent.endsWith("-" + id)));
-  return found ?? "";
+  return clientNames(res, watcher).find((id) => (res.subjects[id]?.counts.FrameDecoded ?? 0) > 0) ?? "";
+}
+
+// clientNames returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
+export function clientNames(res, watcher) {
+  const name = (res?.subjects[watcher]?.texts.WireOpened ?? "").split(" ")[0].split("/")[0].replace(/^listwatch-/, "");
+  return name ? [name, `${name}-informer`] : [];
 }
