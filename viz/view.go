@@ -151,6 +151,14 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 	_ = stagePage(v).Render(r.Context(), w)
 }
 
+// serveNotes answers GET /viz/notes with the speaker's notes.
+func serveNotes(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	// A peer that goes while the page is written is nobody's concern.
+	_ = notesPage().Render(r.Context(), w)
+}
+
 // informerID is the informer whose reflector, FIFO and indexer are drawn: there is room for one.
 const informerID = "informer"
 

@@ -116,6 +116,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/trace", u.serveTrace)
 	router.Get("/viz/points", servePoints)
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
+	router.Get("/viz/notes", serveNotes)
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/rules", u.serveRules)
 	router.Get("/viz/wire", u.serveWire)

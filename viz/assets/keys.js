@@ -11,7 +11,7 @@ const sections = [
   ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
   ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "u", "z", "l", "/", "i", "e"]],
   ["Cluster", ["c", "m", "d", "w", "x", "y", "g", "r"]],
-  ["Page", ["s", "a", "t", "?"]],
+  ["Page", ["s", "a", "PageDown", "PageUp", "q", "t", "?"]],
 ];
 const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
 

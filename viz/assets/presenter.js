@@ -1,5 +1,6 @@
 // Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at a
-// time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
+// time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations. What the speaker
+// wants to know of it is told to another window of this browser: notes.js.
 
 import { mark, put } from "./dom.js";
 
@@ -13,6 +14,8 @@ export function toMiddle(ground, el) {
   });
 }
 
+const word = 500; // ms at most between two words to the notes: they are not alone as long as they hear something
+
 export function newPresenter(stage) {
   const root = document.documentElement;
   const button = document.querySelector("#presenter");
@@ -20,12 +23,17 @@ export function newPresenter(stage) {
   const picture = document.querySelector("#stage");
   const stations = () => [...stage.scene.root.querySelectorAll(".station")];
   const on = () => root.dataset.presenter === "on";
+  const notes = document.querySelector("#notes");
+  const channel = new BroadcastChannel("listwatch-notes");
   let lit = null;
+  let told = ""; // to the notes
+  let toldAt = 0;
 
   function toggle() {
     if (on()) delete root.dataset.presenter;
     else root.dataset.presenter = "on";
     put(button, "aria-pressed", String(on()));
+    notes.hidden = !on();
     light(on() ? document.activeElement?.closest?.(".station") ?? null : null);
     stage.touch();
     stage.restyle();
@@ -53,7 +61,36 @@ export function newPresenter(stage) {
     next.focus({ preventScroll: true });
   }
 
+  // openNotes is called by a hand: a browser opens no window for anybody else.
+  function openNotes() {
+    if (!on()) toggle();
+    window.open("/viz/notes", "listwatch-notes", "popup,width=900,height=1000");
+  }
+
+  const text = (selector) => document.querySelector(selector).textContent;
+  const titleOf = (station) => station?.getAttribute("aria-label") ?? "";
+
+  function draw(now) {
+    if (!on()) return;
+    const all = stations();
+    const message = {
+      presents: true, resource: stage.resource, station: lit?.dataset.station ?? "", title: titleOf(lit), next: titleOf(all[(all.indexOf(lit) + 1) % all.length]),
+      sentence: text("#sentence .words"), cursor: stage.player.cursor, mode: document.body.dataset.mode, story: story(),
+    };
+    const key = JSON.stringify({ ...message, cursor: stage.player.mode === "frozen" ? message.cursor : 0 }); // live it is another one in every frame
+    if (key === told && now - toldAt < word) return;
+    [told, toldAt] = [key, now];
+    channel.postMessage(message);
+  }
+
+  // story is what is being told, null if nothing is.
+  function story() {
+    if (document.querySelector("#story").hidden) return null;
+    return { title: text("#story-title"), symptom: text("#story-symptom"), watch: text("#story-watch"), saw: text("#story-saw span") };
+  }
+
   button.addEventListener("click", toggle);
+  notes.addEventListener("click", openNotes);
   stage.scene.root.addEventListener("focusin", (event) => {
     const station = event.target.closest(".station");
     if (on() && station && station !== lit) light(station);
@@ -61,9 +98,11 @@ export function newPresenter(stage) {
   new ResizeObserver(center).observe(ground);
 
   return {
+    draw,
     escape: () => lit !== null && (light(null), true),
     keys: [
       [["a"], "presenter: large type, one station in the light", () => toggle()],
+      [["q"], "notes for the speaker, in a window of their own", openNotes],
       [["PageDown"], "presenter: the next station; also on a remote clicker", () => walk(1)],
       [["PageUp"], "presenter: the station before", () => walk(-1)],
     ],
