@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,12 +36,29 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	t.Run("the table has the stage's cursor", p.tableHasTheCursor)
 }
 
-// namesEveryGlyph reads the accessibility tree, as a screen reader does.
+// namesEveryGlyph reads the accessibility tree, as a screen reader does. A lane may come between the two looks.
 func (p *page) namesEveryGlyph(t *testing.T) {
+	program.Eventually(t, patience, func() (bool, string) {
+		told := p.told(t)
+		wanted := evaluate[[]string](t, p, `[...document.querySelectorAll("[data-station], .lane:not(.over) [data-queue], .station > [data-queue]")]
+			.map((el) => el.getAttribute("aria-label") ?? "nameless " + el.outerHTML.slice(0, 80))`)
+		untold := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
+			what, _, _ := strings.Cut(name, ": ") // the number behind may have changed since
+			return slices.ContainsFunc(told, func(n string) bool { return n == name || strings.HasPrefix(n, what+": ") })
+		})
+		return len(wanted) >= 25 && len(untold) == 0, fmt.Sprintf("of %d glyphs a screen reader is not told of %q", len(wanted), untold)
+	})
+}
+
+// told returns the names in the accessibility tree.
+func (p *page) told(t *testing.T) []string {
+	t.Helper()
 	var nodes []*accessibility.Node
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		answer, err := cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-		nodes = answer.Nodes
+		if err == nil {
+			nodes = answer.Nodes
+		}
 		return chromedp.Void{}, err
 	})
 	names := map[string]bool{}
@@ -49,25 +67,7 @@ func (p *page) namesEveryGlyph(t *testing.T) {
 			names[strings.Trim(string(node.Name.Value), `"`)] = true
 		}
 	}
-	wanted := evaluate[[]string](t, p, `[...document.querySelectorAll("[data-station], .lane:not(.over) [data-queue], .station > [data-queue]")]
-		.map((el) => el.getAttribute("aria-label") ?? "nameless " + el.outerHTML.slice(0, 80))`)
-	if len(wanted) < 25 {
-		t.Errorf("only %d glyphs: %q", len(wanted), wanted)
-	}
-	for _, name := range wanted {
-		what, _, _ := strings.Cut(name, ": ") // the number behind may have changed since
-		if !slices.ContainsFunc(keysOf(names), func(n string) bool { return n == name || strings.HasPrefix(n, what+": ") }) {
-			t.Errorf("a screen reader is not told of %q", name)
-		}
-	}
-}
-
-func keysOf(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(names))
 }
 
 // onStage are the elements of the stage that say something.

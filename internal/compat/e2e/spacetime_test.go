@@ -334,6 +334,8 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) || len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
 		t.Errorf("lines: %q, want those of etcd3 after whoever calls, and that there are more than 26", s.Lines)
 	}
+	evaluate[bool](t, p, `(listwatch.stage.setResource("nodes"), true)`)
+	p.until(t, `document.querySelector("#spacetime").matches(".blank") && document.querySelector("#spacetime .about").textContent === "no record of this resource is here"`)
 }
 
 // TestTheViewsTakeTurns goes through the views by key and by button, and through the records by a click on a mark.
