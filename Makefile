@@ -4,33 +4,53 @@ GO       ?= go
 TOOLS    := -modfile=internal/tools/go.mod
 CHAPTER  ?= 06-cacher
 RUN      ?= .
+STORM    ?= 10m
+SEED     ?= 0
+RACE     ?=
+RECIPE   ?=
+ARGS     ?= -clock=manual -demo=false
+INIT     ?= $(if $(RECIPE),docs/recipes/$(RECIPE).dlv)
+DLV      ?= $(or $(shell command -v dlv),$(GO) tool $(TOOLS) dlv)
+DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) $(RUN))
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race lint generate recordings screenshots cross bench debug
+.PHONY: help run ready test race lint generate recordings screenshots cross bench debug debug-viz storm full
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 run: ## start everything in one process: etcd, API server, client half, page
 	$(GO) run ./cmd/viz
+
+ready: ## say whether this machine has all that the workshop needs; builds the debugger
+	-@$(DLV) version >/dev/null
+	@$(GO) run ./cmd/viz -ready
 
 test: lint race cross ## everything CI runs: vet, all tests under -race, the real kubectl, client-go and browser, cross builds
 
 race: ## all tests of both modules under the race detector
 	$(GO) test -race -timeout 30m ./...
-	cd internal/compat && $(GO) test -race -timeout 30m ./...
+	cd internal/compat && $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v /e2e)
+	cd internal/compat && $(GO) test -race -timeout 30m ./e2e # by itself: browsers want both cores
+
+storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
+	cd internal/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
+
+full: test storm ## what CI runs, and what is too long for it: a storm of ten minutes, as a race build, too
+	$(MAKE) storm RACE=1
+	FULL=1 $(GO) test -timeout 30m ./internal/scenario
 
 lint: ## gofmt, vet and fresh generated files
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	$(GO) vet ./...
 	cd internal/compat && $(GO) vet ./...
 
-generate: ## write the generated files anew: templ pages, docs/MAP.md, docs/DIFFERENCES.md
+generate: ## write the generated files again: templ pages, docs/MAP.md, docs/DIFFERENCES.md, docs/LABS.md, the docs of points
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test ./internal/policy -run Fresh -update
 
-recordings: ## make the chapters' recordings anew: internal/takes/*.lw.gz
+recordings: ## make the recordings of chapters and stories: internal/takes/*.lw.gz
 	$(GO) test ./internal/takes -run TestMake -update
 
 screenshots: ## take the README's pictures from a recording, and those of all key moments, in every look, into ./.screenshots
@@ -46,5 +66,10 @@ bench: ## benchmarks, side by side with the real thing where there is one
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd internal/compat && $(GO) test -run '^$$' -bench . -benchmem ./...
 
-debug: ## step through a chapter's tests: make debug CHAPTER=06-cacher RUN=TestName
-	$(GO) run github.com/go-delve/delve/cmd/dlv@v1.27.2 test ./chapters/$(CHAPTER) -- -test.run '$(RUN)'
+debug: ## a recipe of docs/recipes or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
+	$(GO) test -c -gcflags='listwatch/...=-N -l' -o bin/debug.test $(firstword $(DEBUGGED))
+	$(DLV) exec bin/debug.test --wd $(firstword $(DEBUGGED)) $(if $(INIT),--init $(INIT)) -- -test.run '$(lastword $(DEBUGGED))'
+
+debug-viz: ## the whole program in the debugger, time moved by hand: make debug-viz ARGS='-clock=manual -demo=false' INIT=file
+	$(GO) build -gcflags='listwatch/...=-N -l' -o bin/viz ./cmd/viz
+	$(DLV) exec bin/viz $(if $(INIT),--init $(INIT)) -- $(ARGS)

@@ -3,7 +3,6 @@ package viz
 import (
 	"bytes"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -12,10 +11,22 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"listwatch/viz/book"
+	"listwatch/viz/frame"
+	"listwatch/viz/inspector"
+	"listwatch/viz/log"
+	"listwatch/viz/spacetime"
+	"listwatch/viz/stage"
+	"listwatch/viz/stories"
+	"listwatch/viz/timeline"
 )
 
-//go:embed assets
-var assetFiles embed.FS
+// rooms are the folders whose scripts and styles are served, each below its own name.
+var rooms = map[string]fs.FS{
+	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "log": log.Files, "spacetime": spacetime.Files,
+	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files,
+}
 
 // mediaTypes by file extension. Not the mime package's: on some systems that asks the desktop, which may not know
 // that .js is a script, and with nosniff a browser then refuses it.
@@ -28,7 +39,7 @@ var mediaTypes = map[string]string{
 
 // assets serves the embedded files with an ETag of their content. Immutable.
 type assets struct {
-	files map[string]asset // by path below assets/
+	files map[string]asset // by "ROOM/NAME"
 }
 
 type asset struct {
@@ -39,31 +50,31 @@ type asset struct {
 
 func newAssets() *assets {
 	a := &assets{files: map[string]asset{}}
-	err := fs.WalkDir(assetFiles, "assets", a.add)
-	if err != nil {
-		panic(fmt.Sprintf("viz: embedded assets: %v", err))
+	for room, files := range rooms {
+		if err := a.addRoom(room, files); err != nil {
+			panic(fmt.Sprintf("viz: embedded files of %s: %v", room, err))
+		}
 	}
 	return a
 }
 
-func (a *assets) add(name string, entry fs.DirEntry, err error) error {
-	if err != nil || entry.IsDir() {
-		return err
-	}
-	body, err := assetFiles.ReadFile(name)
+func (a *assets) addRoom(room string, files fs.FS) error {
+	names, err := fs.Glob(files, "*")
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(body)
-	a.files[name[len("assets/"):]] = asset{
-		body:      body,
-		mediaType: mediaTypes[path.Ext(name)],
-		etag:      `"` + hex.EncodeToString(sum[:8]) + `"`,
+	for _, name := range names {
+		body, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		a.files[room+"/"+name] = asset{body: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
 	}
 	return nil
 }
 
-// serve answers GET /viz/assets/NAME, also conditionally.
+// serve answers GET /viz/assets/ROOM/NAME, also conditionally.
 func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "*")
 	file, ok := a.files[name]

@@ -10,17 +10,18 @@
 // upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the newest
 // state in one message, and what was skipped can still be had by range.
 //
-//   - viz.go: [Config], [UI], the routes.
+// What is on the screen has a room each, a package with its templates, scripts and styles: stage, timeline, spacetime, inspector,
+// stories, book; frame is the page around them, and log what its scripts know of the log. Here is what serves them:
+//
+//   - viz.go: [Config], [UI], the routes. page.go: the pages. assets.go: the rooms' files, at /viz/assets/ROOM/NAME.
 //   - folder.go: the folded state, kept current, with keyframes of its past.
-//   - feed.go: the events.
+//   - feed.go: the events; flow.go: their sums.
 //   - past.go, index.go: any picture, any records, and what there is to be seen on the timeline.
 //   - trace.go: the way of one object as a trace that other tools show.
-//   - hold.go: the world held, its clock moved; hold.templ and assets/hold.js are the panel.
-//   - world.go: watchers made from the page.
+//   - hold.go: the world held, its clock moved.
+//   - sandbox.go, world.go: what can be done to the pipeline, and watchers made from the page.
+//   - wire.go: the open watches as bytes.
 //   - guard.go: who may talk to us at all.
-//   - stage.templ, glyphs.templ, layout.go: the scenery as SVG; assets/ animates it. There player.js says which moment is on
-//     stage, tape.js has its picture, and everything else draws it.
-//   - view.go: what the scenery is drawn from before the page's script takes over.
 //
 // # Goroutines and locks
 //

@@ -181,7 +181,7 @@ func (f *feed) frame(records []probe.Record) error {
 // or nobody could look at them. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
 func (f *feed) coalesced() error {
 	from := f.seq
-	seq, state := f.folder.snapshot()
+	seq, state := f.folder.shared(from)
 	flags := f.folder.flagsBetween(from, seq)
 	data, err := json.Marshal(struct {
 		From    uint64          `json:"from"`

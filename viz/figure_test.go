@@ -9,68 +9,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/chapters"
-	"listwatch/internal/book"
 	"listwatch/internal/probe"
 	"listwatch/internal/takes"
 )
-
-// TestEveryChapterHasItsMiniStage holds that the steps of the figures are moments of their recordings, and that there are
-// enough of them to scroll through.
-func TestEveryChapterHasItsMiniStage(t *testing.T) {
-	b, err := book.New(chapters.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, chapter := range b.Chapters {
-		f, err := newFigure(chapter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f == nil || len(f.Steps) < 3 {
-			t.Errorf("%s has no figure, or one that hardly moves: %+v", chapter.Folder, f)
-			continue
-		}
-		_, records, err := f.Take.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := records[0].Seq
-		for _, s := range f.Steps {
-			r := records[s.Seq-first]
-			if r.Seq != s.Seq || r.Point.String() != s.Point || r.Sentence() != s.Says {
-				t.Errorf("%s: step %+v is record %+v", chapter.Folder, s, r)
-			}
-		}
-		var out strings.Builder
-		if err := momentFigure(f).Render(t.Context(), &out); err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(out.String(), `class="wall`); n < 2 {
-			t.Errorf("%s: the key moment shows %d queues", chapter.Folder, n)
-		}
-	}
-}
-
-func TestTheKeyMomentIsATruePicture(t *testing.T) {
-	b, err := book.New(chapters.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := newFigure(b.Chapter("06-cacher"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := 0
-	for _, q := range f.queues() {
-		if q.Cap > 0 && q.Len == q.Cap {
-			full++
-		}
-	}
-	if f.Steps[f.Key].Point != "DispatchBlocked" || full == 0 {
-		t.Errorf("the key moment of the cacher is %+v with %d full queues", f.Steps[f.Key], full)
-	}
-}
 
 func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 	ui := New(Config{Log: probe.NewLog(clock.RealClock{}, 8)})

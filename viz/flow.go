@@ -11,7 +11,7 @@ import (
 // Above so many events a second nobody can look at single ones: the page draws how many pass each way (level.js, L3), or,
 // of fewer events that make many records, one in k (L2). Its feed then carries sums, and of the records those that matter.
 const (
-	flowEvents   = 2000                   // a second; level.js has the same
+	flowEvents   = 2000                   // a second; sent to the page as one of its limits
 	flowRecords  = 20_000                 // a second
 	flowCalm     = 0.7                    // below this part of them for flowPatience, every record is sent again
 	flowPatience = 2 * time.Second        // so that the feed does not change with every breath of the rate

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -31,6 +33,13 @@ type folder struct {
 	index  index
 	meter  meter
 	batch  []probe.Record // reused by every catchUp
+
+	nFrames atomic.Uint64 // ticks of run
+
+	sharedMu    sync.Mutex // guards the fields below; taken before mu
+	sharedFrame uint64     // the tick in which it was written
+	sharedSeq   uint64
+	sharedState json.RawMessage // nil: not yet
 }
 
 // newFolder returns a folder that begins with the picture start; nil: with the empty one.
@@ -43,18 +52,45 @@ func newFolder(log *probe.Log, start *fold.State) *folder {
 	return f
 }
 
-// run folds every framePeriod until ctx is done.
-func (f *folder) run(ctx context.Context, clk clock.WithTicker) {
+// recountPeriod is how often stores are asked whose names the picture had to give up.
+const recountPeriod = 15 * framePeriod
+
+// run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room for more
+// names than it knows. recount may be nil.
+func (f *folder) run(ctx context.Context, clk clock.WithTicker, recount func(resource, subject string, limit int)) {
 	ticker := clk.NewTicker(framePeriod)
 	defer ticker.Stop()
-	for {
+	for since := framePeriod; ; since += framePeriod {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			f.catchUp(clk.Now())
+		}
+		f.nFrames.Add(1)
+		f.catchUp(clk.Now())
+		if since < recountPeriod || recount == nil {
+			continue
+		}
+		since = 0
+		for _, each := range f.unnamed() {
+			recount(each[0], each[1], fold.MaxRows) // without mu: the station takes locks of its own
 		}
 	}
+}
+
+// unnamed returns the shelves, each by resource and subject, that have room for objects whose names are not known.
+func (f *folder) unnamed() (shelves [][2]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for resource, res := range f.state.Resources {
+		for name, shelf := range res.Shelves {
+			if int64(len(shelf.Rows)) < shelf.N && shelf.N <= fold.MaxRows {
+				_, subject, _ := strings.Cut(name, "/")
+				shelves = append(shelves, [2]string{resource, subject})
+			}
+		}
+	}
+	return shelves
 }
 
 // catchUp folds what has been written since, and takes the rate.
@@ -79,12 +115,12 @@ func (f *folder) catchUpLocked() {
 	for {
 		records, ok := f.log.Since(f.batch[:0], from, foldBatch)
 		f.batch = records
-		if !ok {
+		if !ok && from < f.log.Last() {
 			from = f.log.Oldest() - 1
 			continue
 		}
 		if len(records) == 0 {
-			break
+			break // also if the picture is ahead of the log
 		}
 		f.frames.Fold(f.state, records)
 		f.index.add(records)
@@ -106,7 +142,7 @@ func (f *folder) keyframe(seq uint64) (frame fold.Keyframe, oldest uint64, ok bo
 }
 
 // timeline returns the index of what the log holds.
-func (f *folder) timeline() timeline {
+func (f *folder) timeline() span {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.catchUpLocked()
@@ -114,7 +150,7 @@ func (f *folder) timeline() timeline {
 	for _, res := range f.state.Resources {
 		events += res.Points[probe.RingAppend.String()]
 	}
-	return timeline{
+	return span{
 		Oldest: f.frames.Oldest(), Last: f.state.Seq, Events: events, T: f.state.T, Width: int64(bucketWidth),
 		Buckets: f.index.rows(), Flags: append([]flag{}, f.index.flags...),
 	}
@@ -133,24 +169,26 @@ func (f *folder) flagsBetween(from, to uint64) []flag {
 	return flags
 }
 
-// snapshot returns the state up to this moment as JSON, with its sequence number.
+// snapshot returns the state up to this moment as JSON, with its sequence number. It is written without mu.
 func (f *folder) snapshot() (uint64, json.RawMessage) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.catchUpLocked()
-	written, err := json.Marshal(f.state)
+	state := f.now()
+	written, err := json.Marshal(state)
 	if err != nil {
 		panic(fmt.Sprintf("viz: a state is not JSON: %v", err))
 	}
-	return f.state.Seq, written
+	return state.Seq, written
 }
 
-// view returns what the scenery is first drawn from.
-func (f *folder) view(resource string) view {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.catchUpLocked()
-	return newView(f.state, resource)
+// shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are. It is newer
+// than the record after.
+func (f *folder) shared(after uint64) (uint64, json.RawMessage) {
+	f.sharedMu.Lock()
+	defer f.sharedMu.Unlock()
+	if frame := f.nFrames.Load(); f.sharedFrame != frame || f.sharedSeq <= after {
+		f.sharedSeq, f.sharedState = f.snapshot()
+		f.sharedFrame = frame
+	}
+	return f.sharedSeq, f.sharedState
 }
 
 // at returns the picture at a record, 0: at the newest. It is the caller's own. The error is 410 Gone if the log no

@@ -60,7 +60,7 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 func TestEveryAnswerForbidsScriptsFramesAndGuesses(t *testing.T) {
 	log, _ := newLog()
 	ui := New(Config{Log: log})
-	for _, path := range []string{"/", "/viz/snapshot", "/viz/assets/stage.css", "/no/such"} {
+	for _, path := range []string{"/", "/viz/snapshot", "/viz/assets/frame/page.css", "/no/such"} {
 		header := ask(ui, "GET", path, "").Header()
 		policy := header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {

@@ -2,7 +2,6 @@ package viz
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -212,15 +211,3 @@ func (f *feed) world(world *hold.World) error {
 
 // worldPeriod is how often a page is told of a world that is out of the usual.
 const worldPeriod = time.Second
-
-// gateAt is where the gate of a station is drawn: across the way by which events come.
-func gateAt(station probe.Station) string {
-	b := boxes[string(station)]
-	switch {
-	case station == probe.Wire:
-		return fmt.Sprintf("translate(%v %v) rotate(90)", wireX, serverBottom+10)
-	case b.Y > serverBottom:
-		return fmt.Sprintf("translate(%v %v)", num(b.Right()+8), num(clientAxis))
-	}
-	return fmt.Sprintf("translate(%v %v)", num(b.X-9), num(serverAxis))
-}

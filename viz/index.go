@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"listwatch/internal/probe"
+	"listwatch/viz/frame"
 )
 
 const (
@@ -13,8 +14,11 @@ const (
 	maxFlags    = 1024
 )
 
-// timeline is the answer of /viz/timeline: what there is to be seen, and where.
-type timeline struct {
+// limits are sent to the page, which keeps the same timeline and sums up at the same rate.
+var limits = frame.Limits{FlowEvents: flowEvents, BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags}
+
+// span is the answer of /viz/timeline: what there is to be seen, and where.
+type span struct {
 	Log     string      `json:"log"`
 	Oldest  uint64      `json:"oldest"` // the first picture that can be had
 	Last    uint64      `json:"last"`

@@ -33,22 +33,12 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 			}
 		}
 		for queue := range queues {
-			for _, tab := range partTabs {
-				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab.Name, queue))
-				if !strings.Contains(page, `<article class="leaf `+tab.Name+`"`) || strings.Contains(page, `data-title=""`) {
-					t.Errorf("%s%s %s: %.300s", station, queue, tab.Name, page)
+			for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "knobs", "bytes"} {
+				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab, queue))
+				if !strings.Contains(page, `<article class="leaf `+tab+`"`) || strings.Contains(page, `data-title=""`) {
+					t.Errorf("%s%s %s: %.300s", station, queue, tab, page)
 				}
 			}
-		}
-	}
-	for _, station := range probe.Stations {
-		if text := stationTexts[station]; text.What == "" || text.Why == "" || text.Chapter == "" {
-			t.Errorf("%s: not told of: %+v", station, text)
-		}
-	}
-	for queue := range pipes {
-		if text := queueTexts[queue]; text.Title == "" || text.What == "" || text.Why == "" || text.Chapter == "" {
-			t.Errorf("%s: not told of: %+v", queue, text)
 		}
 	}
 }
@@ -57,6 +47,10 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 	ui := lively("default/a")
 	lit := regexp.MustCompile(`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+">(\d+)</span>(.*?)</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
 	for _, point := range probe.Points() {
+		switch point {
+		case probe.KnobTurned, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped:
+			continue // the sandbox and the program report them, which are no chapters
+		}
 		info := point.Info()
 		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
 		if n := strings.Count(page, " lit\""); n != 1 {
@@ -144,11 +138,11 @@ func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
 func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
 	ui := lively(`"><script>alert(1)</script><img src=x onerror=alert(2)>'`)
 	for _, station := range probe.Stations {
-		for _, tab := range partTabs {
-			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab.Name)) + leaf(t, ui, fmt.Sprintf("%s/%s", station, tab.Name))
+		for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "knobs", "bytes"} {
+			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab)) + leaf(t, ui, fmt.Sprintf("%s/%s", station, tab))
 			for _, bad := range []string{"<script", "<img"} {
 				if strings.Contains(page, bad) {
-					t.Errorf("%s %s: contains %s", station, tab.Name, bad)
+					t.Errorf("%s %s: contains %s", station, tab, bad)
 				}
 			}
 		}

@@ -112,7 +112,7 @@ func TestAnyPictureCanBeHadAgain(t *testing.T) {
 
 func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 	ui, _ := busy(512, 3000)
-	var line timeline
+	var line span
 	read(t, ui, "/viz/timeline", &line)
 	if line.Oldest < 3000-512 || line.Oldest > 3000-512+512/4 {
 		t.Errorf("oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
@@ -172,7 +172,7 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 
 func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 	ui, log := busy(4096, 3000)
-	var line timeline
+	var line span
 	if code := read(t, ui, "/viz/timeline", &line); code != http.StatusOK {
 		t.Fatal(code)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/internal/probe"
+	"listwatch/viz/stories"
 )
 
 // Sandbox is what can be done to the running pipeline besides writing to it. Errors that are an apierrors.APIStatus keep
@@ -23,34 +23,11 @@ type Sandbox interface {
 	Play(ctx context.Context, id string) (any, error)
 }
 
-// Knob is one thing to do. What Target and Value mean depends on Name; GET /viz/knobs lists them.
-type Knob struct {
-	Name   string `json:"name"`
-	Target string `json:"target"`
-	Value  string `json:"value"`
-}
-
-// ages are the switches of the program between what the machinery does today and what it did before, and where on the stage
-// the difference is seen. To change one both halves start again, under a new log.
-var ages = []struct {
-	Name, Today, Before string
-	Seen                []probe.Station
-}{
-	{"fifo", "real", "delta", []probe.Station{probe.FIFO}},
-	{"initial", "watchlist", "list", []probe.Station{probe.Reflector}},
-	{"etcd-watcher", "etcd3", "etcd2", []probe.Station{probe.Etcd3}},
-	{"dispatch", "two-phase", "sequential", []probe.Station{probe.Dispatch}},
-}
+// Knob is one thing to do.
+type Knob = stories.Knob
 
 // Scenario is one story that the page offers to play.
-type Scenario struct {
-	ID      string `json:"id"`
-	Title   string `json:"title"`
-	Symptom string `json:"symptom"` // what people see at work before they know why
-	Watch   string `json:"watch"`   // what to look at while it is played
-	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
-	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
-}
+type Scenario = stories.Scenario
 
 // routesOfSandbox are the commands below /viz/ that act on the pipeline.
 func (u *UI) routesOfSandbox(router chi.Router) {

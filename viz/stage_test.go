@@ -2,6 +2,7 @@ package viz
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,10 +110,10 @@ func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
 			t.Errorf("%s: got %d", match[1], got)
 		}
 	}
-	imports := regexp.MustCompile(`from "\./([^"]+)"`)
+	imports := regexp.MustCompile(`from "(\.[^"]+)"`)
 	for name, file := range ui.assets.files {
 		for _, match := range imports.FindAllSubmatch(file.body, -1) {
-			if _, ok := ui.assets.files[string(match[1])]; !ok {
+			if _, ok := ui.assets.files[path.Join(path.Dir(name), string(match[1]))]; !ok {
 				t.Errorf("%s imports %s, which is not there", name, match[1])
 			}
 		}

@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/viz/inspector"
 )
 
 // reasons are what a kube-apiserver would say for the statuses we answer ourselves.
@@ -36,10 +38,13 @@ func writeStatus(w http.ResponseWriter, code int, message string) {
 // writeError answers with an error, under the status it carries, or 500.
 func writeError(w http.ResponseWriter, err error) {
 	var refused *refusal
+	var missing inspector.Missing
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &refused):
 		writeStatus(w, refused.code, refused.message)
+	case errors.As(err, &missing):
+		writeStatus(w, http.StatusNotFound, missing.Error())
 	case errors.As(err, &status):
 		written := status.Status()
 		written.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"listwatch/internal/mask"
 	"listwatch/internal/probe"
 )
 
@@ -178,7 +179,9 @@ func arrow(begun bool, left int) string {
 	return "t"
 }
 
+// add writes a hop, with nothing in its text that opens doors.
 func (t *trace) add(h hop, arrow string) {
+	h.Text = mask.Text(h.Text)
 	info := h.Point.Info()
 	on := t.lane(&h)
 	start, dur := float64(h.from)/1e3, float64(int64(h.Time)-h.from)/1e3

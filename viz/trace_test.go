@@ -11,6 +11,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"listwatch/internal/mask"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 	"listwatch/internal/takes"
@@ -183,4 +184,20 @@ func checkTrace(t *testing.T, data []byte) (spans int) {
 		}
 	}
 	return spans
+}
+
+// TestATraceOpensNoDoors exports records whose texts hold what opens doors, as every export has to (package mask).
+func TestATraceOpensNoDoors(t *testing.T) {
+	log := probe.NewLog(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 64)
+	pods := probe.New(log).Resource("pods")
+	for i, text := range []string{
+		"GET /api/v1/namespaces/default/pods/a?access_token=s3cret", "Authorization: Bearer s3cret", "Cookie: session=s3cret",
+		`{"kind":"Secret","data":{"password":"s3cret"}}`,
+	} {
+		pods.Text(probe.RequestReceived, text, "/registry/pods/default/a", uint64(7+i))
+	}
+	trace := ask(New(Config{Log: log}), "GET", "/viz/trace?key=default/a", "").Body.String()
+	if strings.Contains(trace, "s3cret") || strings.Count(trace, mask.Hidden) != 4 {
+		t.Errorf("want %s four times, and no secret: %s", mask.Hidden, trace)
+	}
 }

@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/book"
 	"listwatch/internal/fold"
 	"listwatch/internal/hold"
+	"listwatch/internal/lab"
 	"listwatch/internal/probe"
 	"listwatch/internal/rules"
+	"listwatch/viz/book"
+	"listwatch/viz/inspector"
 )
 
 // framePeriod is how often the log is folded and a feed is written: two frames of a 60 Hz screen, and few enough
@@ -30,6 +31,8 @@ type Config struct {
 	Log *probe.Log
 	// Snapshot returns the components' own Snapshots as something that marshals to JSON; nil: /viz/state is 404.
 	Snapshot func() any
+	// Recount lets the store of a subject report what it holds, if that is at most limit objects; nil: none can be asked.
+	Recount func(resource, subject string, limit int)
 	// Wire returns the open watches of the client half as bytes; nil: /viz/wire is 404.
 	Wire func() []WireStream
 	// Rules keeps the ten promises checked on the log; nil: /viz/rules is 404.
@@ -56,6 +59,8 @@ type Config struct {
 	Keyframe *fold.State
 	// Hold is what can be held, and whose clock can be moved; nil: nothing runs.
 	Hold *hold.World
+	// Lab is the lab of which this program runs in a working copy; nil: of none.
+	Lab *lab.Lab
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -69,12 +74,15 @@ type UI struct {
 	assets  *assets
 	handler http.Handler
 
-	readSites func() (map[string]*book.Site, error) // once, when first asked for
+	inspector *inspector.Inspector
 
 	done chan struct{} // closed by Run when it ends, never sent on: open feeds end
 }
 
 var _ http.Handler = (*UI)(nil)
+
+// NewBook returns the handler of /book/ and everything below, see [book.New].
+func NewBook() http.Handler { return book.New() }
 
 // New returns the page for a log. It starts nothing; [UI.Run] does.
 func New(config Config) *UI {
@@ -87,10 +95,13 @@ func New(config Config) *UI {
 		folder: newFolder(config.Log, config.Keyframe),
 		assets: newAssets(),
 
-		readSites: sync.OnceValues(readSites),
-
 		done: make(chan struct{}),
 	}
+	inspected := inspector.Config{Log: config.Log, Picture: u.folder.at}
+	if config.Wire != nil {
+		inspected.Streams = u.streams
+	}
+	u.inspector = inspector.New(inspected)
 	u.handler = Guard(config.Hosts...)(u.routes())
 	return u
 }
@@ -98,7 +109,7 @@ func New(config Config) *UI {
 // Run keeps the folded state current until ctx is done, then ends every open feed. It is called once.
 func (u *UI) Run(ctx context.Context) {
 	defer close(u.done)
-	u.folder.run(ctx, u.config.Clock)
+	u.folder.run(ctx, u.config.Clock, u.config.Recount)
 }
 
 // ServeHTTP answers one request, if the [Guard] lets it in.
@@ -129,9 +140,9 @@ func (u *UI) routes() http.Handler {
 	u.routesOfSandbox(router)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
-	if book := u.config.Book; book != nil {
+	if pages := u.config.Book; pages != nil {
 		router.Handle("/book", http.RedirectHandler("/book/", http.StatusMovedPermanently))
-		router.Handle("/book/*", book)
+		router.Handle("/book/*", pages)
 	}
 	router.NotFound(u.serveElse)
 	router.MethodNotAllowed(serveMethodNotAllowed)

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -175,7 +177,7 @@ func (w *fakeWorld) AddWatcher(_ context.Context, options WatcherOptions) (strin
 	return "page-1", nil
 }
 
-func (w *fakeWorld) RemoveWatcher(id string) error {
+func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	if id != "page-1" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "watchers"}, id)
 	}
@@ -232,5 +234,16 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	}
 	if got := ask(New(Config{Log: log}), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").Code; got != 503 {
 		t.Errorf("without a world: got %d, want 503", got)
+	}
+}
+
+func TestABodyThatDoesNotComeInTimeIs408(t *testing.T) {
+	u, _ := holdable(t)
+	r := httptest.NewRequest("POST", "http://localhost:8080/viz/hold", iotest.ErrReader(os.ErrDeadlineExceeded))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	u.ServeHTTP(w, r)
+	if w.Code != http.StatusRequestTimeout {
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }

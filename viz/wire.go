@@ -1,12 +1,16 @@
 package viz
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"listwatch/internal/fold"
+	"listwatch/internal/mask"
 	"listwatch/internal/probe"
+	"listwatch/viz/inspector"
 )
 
 // WireStream is one open watch of the client half as bytes.
@@ -15,14 +19,6 @@ type WireStream struct {
 	OpenedBy string
 	// Bytes is what was on the wire: something that marshals to JSON.
 	Bytes any
-}
-
-// wireStream is a stream with the watcher that feeds it on the server's side.
-type wireStream struct {
-	Resource string `json:"resource"` // "" if the watcher is not known
-	Watcher  string `json:"watcher"`
-	OpenedBy string `json:"openedBy"`
-	Wire     any    `json:"wire"`
 }
 
 // serveWire answers GET /viz/wire?resource=&watcher= with the open watches of the client half as they are on the wire:
@@ -34,8 +30,8 @@ func (u *UI) serveWire(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	resource, watcher := r.URL.Query().Get("resource"), r.URL.Query().Get("watcher")
-	streams := []wireStream{}
-	for _, stream := range u.folder.watchersOf(u.config.Wire()) {
+	streams := []inspector.Stream{}
+	for _, stream := range u.streams() {
 		if (resource == "" || resource == stream.Resource) && (watcher == "" || watcher == stream.Watcher) {
 			streams = append(streams, stream)
 		}
@@ -43,16 +39,33 @@ func (u *UI) serveWire(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, streams)
 }
 
+// streams returns the open watches with their watchers, and with nothing in their bytes that opens doors.
+func (u *UI) streams() []inspector.Stream {
+	streams := u.folder.watchersOf(u.config.Wire())
+	for i := range streams {
+		written, err := json.Marshal(streams[i].Wire)
+		if err != nil {
+			written = nil // the mask makes an empty text of it
+		}
+		hide := mask.JSON
+		if strings.Contains(streams[i].OpenedBy, "/secrets") {
+			hide = mask.Stream
+		}
+		streams[i].Wire = hide(written)
+	}
+	return streams
+}
+
 // watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and is not
 // another stream's.
-func (f *folder) watchersOf(streams []WireStream) []wireStream {
+func (f *folder) watchersOf(streams []WireStream) []inspector.Stream {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.catchUpLocked()
-	var found []wireStream
+	var found []inspector.Stream
 	taken := map[*fold.Subject]bool{}
 	for _, stream := range streams {
-		one := wireStream{OpenedBy: stream.OpenedBy, Wire: stream.Bytes}
+		one := inspector.Stream{OpenedBy: stream.OpenedBy, Wire: stream.Bytes}
 		if subject := f.openedLocked(&one, taken); subject != nil {
 			taken[subject] = true
 		}
@@ -62,7 +75,7 @@ func (f *folder) watchersOf(streams []WireStream) []wireStream {
 }
 
 // openedLocked sets resource and watcher of a stream and returns the latter's subject, nil if there is none. It expects f.mu.
-func (f *folder) openedLocked(stream *wireStream, taken map[*fold.Subject]bool) (oldest *fold.Subject) {
+func (f *folder) openedLocked(stream *inspector.Stream, taken map[*fold.Subject]bool) (oldest *fold.Subject) {
 	text := fold.Bound(stream.OpenedBy)
 	for _, name := range slices.Sorted(maps.Keys(f.state.Resources)) {
 		for id, subject := range f.state.Resources[name].Subjects {

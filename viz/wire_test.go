@@ -32,3 +32,19 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 		t.Errorf("without a wire: got %d", got)
 	}
 }
+
+func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
+	log, _ := newLog()
+	type chunk struct {
+		Data string `json:"data"`
+	}
+	bytes := struct {
+		Request string  `json:"request"`
+		Chunks  []chunk `json:"chunks"`
+	}{"GET /api/v1/secrets?watch=1 HTTP/1.1\r\nAuthorization: Bearer s3cret\r\n", []chunk{{`"s3cret"}}}`}}}
+	ui := New(Config{Log: log, Wire: func() []WireStream { return []WireStream{{"me /api/v1/secrets?watch=1", bytes}} }})
+	want := `[{"resource":"","watcher":"","openedBy":"me /api/v1/secrets?watch=1","wire":{"chunks":[{"data":"***"}],"request":"GET /api/v1/secrets?watch=1 HTTP/1.1\r\nAuthorization: ***\r\n"}}]`
+	if got := ask(ui, "GET", "/viz/wire", "").Body.String(); got != want {
+		t.Errorf("got %s", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"os"
 
 	"github.com/go-chi/chi/v5"
 	"k8s.io/apimachinery/pkg/fields"
@@ -22,7 +23,7 @@ type World interface {
 	// or the world ends; ctx is only for the opening. An error that is an apierrors.APIStatus keeps its status.
 	AddWatcher(ctx context.Context, options WatcherOptions) (id string, err error)
 	// RemoveWatcher closes a watch that AddWatcher opened. An unknown id is an apierrors.NotFound.
-	RemoveWatcher(id string) error
+	RemoveWatcher(ctx context.Context, id string) error
 	// Watchers returns the watches that are open or being opened again, in the order in which they were added.
 	Watchers() []WatcherInfo
 }
@@ -82,7 +83,7 @@ func (u *UI) removeWatcher(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could watch")
 		return
 	}
-	if err := u.config.World.RemoveWatcher(chi.URLParam(r, "id")); err != nil {
+	if err := u.config.World.RemoveWatcher(r.Context(), chi.URLParam(r, "id")); err != nil {
 		writeError(w, err)
 		return
 	}
@@ -119,6 +120,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, target any) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return refuse(http.StatusRequestEntityTooLarge, "body: more than %d bytes", maxBody)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse(http.StatusRequestTimeout, "body: it did not come in time")
 	}
 	if err != nil {
 		return refuse(http.StatusBadRequest, "body: %v", err)

@@ -61,22 +61,17 @@ func NewUnreachableError(key, message string) *StorageError {
 	return &StorageError{Code: Unreachable, Key: key, Message: message}
 }
 
-func hasCode(err error, code ErrorCode) bool {
+// CodeOf returns the code of the [StorageError] in err, 0 if there is none.
+func CodeOf(err error) ErrorCode {
 	var e *StorageError
-	return errors.As(err, &e) && e.Code == code
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code
 }
 
 // IsNotFound reports whether err is about a missing key.
-func IsNotFound(err error) bool { return hasCode(err, KeyNotFound) }
-
-// IsExist reports whether err is about a key that exists already.
-func IsExist(err error) bool { return hasCode(err, KeyExists) }
-
-// IsConflict reports whether err is about a lost race.
-func IsConflict(err error) bool { return hasCode(err, ResourceVersionConflicts) }
-
-// IsInvalidObj reports whether err is about a failed precondition.
-func IsInvalidObj(err error) bool { return hasCode(err, InvalidObj) }
+func IsNotFound(err error) bool { return CodeOf(err) == KeyNotFound }
 
 // InvalidError is a client's value that does not parse, found before a resource is known.
 type InvalidError struct {

@@ -55,16 +55,16 @@ func TestTooLargeSaysHowFarTheServerIsAndWhenToRetry(t *testing.T) {
 	}
 }
 
-func TestEachPredicateKnowsItsError(t *testing.T) {
-	all := []error{NewKeyNotFoundError("/k", 1), NewKeyExistsError("/k", 1), &StorageError{Code: ResourceVersionConflicts}, NewInvalidObjError("/k", "")}
-	for n, is := range []func(error) bool{IsNotFound, IsExist, IsConflict, IsInvalidObj} {
-		for m, err := range all {
-			if got := is(err); got != (n == m) {
-				t.Errorf("predicate %d of %v: got %v", n, err, got)
-			}
+func TestAnErrorTellsItsCode(t *testing.T) {
+	for code, err := range map[ErrorCode]error{
+		KeyNotFound: NewKeyNotFoundError("/k", 1), KeyExists: NewKeyExistsError("/k", 1), InvalidObj: NewInvalidObjError("/k", ""),
+		Unreachable: fmt.Errorf("create: %w", NewUnreachableError("/k", "")), 0: errors.New("x"),
+	} {
+		if got := CodeOf(err); got != code {
+			t.Errorf("%v: got %d, want %d", err, got, code)
 		}
-		if is(nil) || is(errors.New("x")) {
-			t.Errorf("predicate %d accepts a stranger", n)
+		if got := IsNotFound(err); got != (code == KeyNotFound) {
+			t.Errorf("%v: taken for a missing key: %v", err, got)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestPreconditions(t *testing.T) {
 		"wrong rv":  {&Preconditions{ResourceVersion: ptr("8")}, false},
 		"empty uid": {&Preconditions{UID: ptr(types.UID(""))}, false},
 	} {
-		if err := test.p.Check("/k", pod("a", "")); (err == nil) != test.ok || err != nil && !IsInvalidObj(err) {
+		if err := test.p.Check("/k", pod("a", "")); (err == nil) != test.ok || err != nil && CodeOf(err) != InvalidObj {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -42,7 +42,7 @@ type Interface interface {
 	// changed.
 	Watch(ctx context.Context, key string, opts ListOptions) (watch.Interface, error)
 
-	// GuaranteedUpdate reads the object at key, hands it to update, and stores the result if nobody has written in
+	// GuaranteedUpdate reads the object at key, hands it to update, and stores the result if no other write came in
 	// between; otherwise it starts again with the new state, as often as it takes. update may therefore be called
 	// more than once and must not keep what it is given. If the object does not exist the error is KeyNotFound, or,
 	// with ignoreNotFound, update is called with a zero object. out receives what is stored in the end.
@@ -62,7 +62,7 @@ type Interface interface {
 type ValidateFunc func(ctx context.Context, obj runtime.Object) error
 
 // UpdateFunc computes the new state from the current one. It may change and return current. It must be free of side
-// effects: it is called again whenever somebody else was faster.
+// effects: it is called again whenever another writer was faster.
 type UpdateFunc func(current runtime.Object) (runtime.Object, error)
 
 // GetOptions says how fresh the answer of a Get must be.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -105,13 +104,4 @@ func AnnotateInitialEventsEndBookmark(obj runtime.Object) error {
 	annotations[metav1.InitialEventsAnnotationKey] = "true"
 	accessor.SetAnnotations(annotations)
 	return nil
-}
-
-// HasInitialEventsEndBookmarkAnnotation reports whether obj carries the mark of
-// [AnnotateInitialEventsEndBookmark].
-//
-// Upstream: k8s.io/apiserver/pkg/storage/util.go: HasInitialEventsEndBookmarkAnnotation
-func HasInitialEventsEndBookmarkAnnotation(obj runtime.Object) bool {
-	accessor, err := meta.Accessor(obj)
-	return err == nil && accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }

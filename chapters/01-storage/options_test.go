@@ -102,15 +102,12 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 	}
 }
 
-func TestEndBookmarkIsRecognised(t *testing.T) {
+func TestEndBookmarkIsMarked(t *testing.T) {
 	p := &corev1.Pod{}
-	if HasInitialEventsEndBookmarkAnnotation(p) {
-		t.Error("recognised before it was marked")
+	if err := AnnotateInitialEventsEndBookmark(p); err != nil || p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("not marked: %v, %v", p.Annotations, err)
 	}
-	if err := AnnotateInitialEventsEndBookmark(p); err != nil || !HasInitialEventsEndBookmarkAnnotation(p) {
-		t.Errorf("not recognised: %v, %v", p.Annotations, err)
-	}
-	if err := AnnotateInitialEventsEndBookmark(&metav1.Status{}); err == nil || HasInitialEventsEndBookmarkAnnotation(&metav1.Status{}) {
+	if err := AnnotateInitialEventsEndBookmark(&metav1.Status{}); err == nil {
 		t.Error("a Status was marked")
 	}
 }

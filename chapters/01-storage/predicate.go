@@ -10,8 +10,12 @@ import (
 )
 
 // AttrFunc returns what selectors may see of an object: its labels and its selectable fields. It is not a type check,
-// though it fails for an object of another type.
-type AttrFunc func(obj runtime.Object) (labels.Set, fields.Set, error)
+// though it fails for an object of another type. The fields may be a view of the object: they are good as long as the
+// object does not change.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/selection_predicate.go: AttrFunc
+// Differs: fields are an interface. Upstream fills a map for every object, and a selector asks for few of its entries.
+type AttrFunc func(obj runtime.Object) (labels.Set, fields.Fields, error)
 
 // SelectionPredicate is the question "is this object wanted?", with the paging of a list attached.
 //
@@ -37,7 +41,7 @@ type SelectionPredicate struct {
 // Everything selects every object.
 var Everything = SelectionPredicate{Label: labels.Everything(), Field: fields.Everything()}
 
-// Empty reports whether every object is selected, so that nobody need look at one.
+// Empty reports whether every object is selected, so that no object need be looked at.
 func (s *SelectionPredicate) Empty() bool {
 	return (s.Label == nil || s.Label.Empty()) && (s.Field == nil || s.Field.Empty())
 }
@@ -55,7 +59,7 @@ func (s *SelectionPredicate) Matches(obj runtime.Object) (bool, error) {
 }
 
 // MatchesObjectAttributes is Matches for an object whose attributes are known already.
-func (s *SelectionPredicate) MatchesObjectAttributes(l labels.Set, f fields.Set) bool {
+func (s *SelectionPredicate) MatchesObjectAttributes(l labels.Set, f fields.Fields) bool {
 	if s.Label != nil && !s.Label.Matches(l) {
 		return false
 	}
@@ -104,7 +108,7 @@ func (s *SelectionPredicate) MatcherIndex(context.Context) []MatchValue {
 func FieldIndex(field string) string { return "f:" + field }
 
 // DefaultNamespaceScopedAttr returns the labels of obj and the two fields every namespaced object has.
-func DefaultNamespaceScopedAttr(obj runtime.Object) (labels.Set, fields.Set, error) {
+func DefaultNamespaceScopedAttr(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, nil, err
@@ -113,13 +117,4 @@ func DefaultNamespaceScopedAttr(obj runtime.Object) (labels.Set, fields.Set, err
 		"metadata.name":      accessor.GetName(),
 		"metadata.namespace": accessor.GetNamespace(),
 	}, nil
-}
-
-// DefaultClusterScopedAttr returns the labels of obj and the one field every cluster-scoped object has.
-func DefaultClusterScopedAttr(obj runtime.Object) (labels.Set, fields.Set, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, nil, err
-	}
-	return accessor.GetLabels(), fields.Set{"metadata.name": accessor.GetName()}, nil
 }

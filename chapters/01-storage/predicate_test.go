@@ -44,7 +44,7 @@ func TestPredicateMatchesLabelsAndFields(t *testing.T) {
 }
 
 func TestEmptyPredicateLooksAtNothing(t *testing.T) {
-	broken := func(runtime.Object) (labels.Set, fields.Set, error) { return nil, nil, errors.New("looked") }
+	broken := func(runtime.Object) (labels.Set, fields.Fields, error) { return nil, nil, errors.New("looked") }
 	for name, p := range map[string]SelectionPredicate{
 		"zero": {GetAttrs: broken}, "everything": {Label: labels.Everything(), Field: fields.Everything(), GetAttrs: broken},
 	} {
@@ -81,12 +81,5 @@ func TestWhatAPredicatePins(t *testing.T) {
 	other := predicate(t, "", "metadata.name!=a")
 	if _, ok := other.MatchesSingle(); ok {
 		t.Error("!= was taken for =")
-	}
-}
-
-func TestClusterScopedObjectsHaveNoNamespaceToSelect(t *testing.T) {
-	_, set, err := DefaultClusterScopedAttr(pod("a", ""))
-	if err != nil || set.Has("metadata.namespace") || set.Get("metadata.name") != "a" {
-		t.Errorf("got %v, %v", set, err)
 	}
 }

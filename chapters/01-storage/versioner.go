@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +31,16 @@ func (APIObjectVersioner) UpdateObject(obj runtime.Object, rv uint64) error {
 	}
 	accessor.SetResourceVersion(strconv.FormatUint(rv, 10))
 	return nil
+}
+
+// Stamped returns a copy of obj that carries rv and has nothing else of its own: metadata's maps and slices, spec and
+// status are shared with obj, as is allowed to objects that nothing changes. obj is a pointer to a struct with an
+// ObjectMeta in it, as all types of the API are.
+func (v APIObjectVersioner) Stamped(obj runtime.Object, rv uint64) (runtime.Object, error) {
+	shallow := reflect.New(reflect.TypeOf(obj).Elem())
+	shallow.Elem().Set(reflect.ValueOf(obj).Elem())
+	stamped := shallow.Interface().(runtime.Object)
+	return stamped, v.UpdateObject(stamped, rv)
 }
 
 // UpdateList stamps a list with rv, the token that continues it ("" if it is complete) and, if not nil, the number of
@@ -85,6 +96,37 @@ func (APIObjectVersioner) ParseResourceVersion(resourceVersion string) (uint64, 
 		})
 	}
 	return rv, nil
+}
+
+// ItemsOf returns the Items of a list object as a slice that can be set. It is empty then, and not nil: JSON clients can tell
+// the difference.
+func ItemsOf(list runtime.Object) (reflect.Value, error) {
+	pointer, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return reflect.Value{}, fmt.Errorf("list into %T: %w", list, err)
+	}
+	items := reflect.ValueOf(pointer).Elem()
+	items.Set(reflect.MakeSlice(items.Type(), 0, 0))
+	return items, nil
+}
+
+// VersionOf returns the resource version under which a probe speaks of obj: 0 if it has none, or one that is not a number,
+// which is legal on a client. It is for probes only: what must not go wrong asks [APIObjectVersioner].
+func VersionOf(obj any) uint64 {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return 0
+	}
+	return ProbeVersion(accessor.GetResourceVersion())
+}
+
+// ProbeVersion is [VersionOf] for a resource version that is at hand.
+func ProbeVersion(resourceVersion string) uint64 {
+	rv, err := strconv.ParseUint(resourceVersion, 10, revisionBits)
+	if err != nil {
+		return 0
+	}
+	return rv
 }
 
 func metaAccessor(obj runtime.Object) (metav1.Object, error) {

@@ -70,3 +70,16 @@ func FuzzParseResourceVersion(f *testing.F) {
 		}
 	})
 }
+
+func TestVersionsForProbesAreZeroIfTheyAreNoNumbers(t *testing.T) {
+	pod := &corev1.Pod{}
+	for text, want := range map[string]uint64{"": 0, "7": 7, "x": 0, "9223372036854775808": 0} {
+		pod.ResourceVersion = text
+		if got := VersionOf(pod); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+	if got := VersionOf("no object"); got != 0 {
+		t.Errorf("no object: got %d, want 0", got)
+	}
+}

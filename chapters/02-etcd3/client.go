@@ -20,9 +20,8 @@ type Client interface {
 	// response with an error. Nothing is lost in between, even if the server is away for a while.
 	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
 
-	// RequestProgress makes every watch that shares the stream of ctx, which is to say its metadata, be told the
-	// newest revision, if all of them have been delivered everything up to there; if not, none is told, and whoever
-	// asked asks again. It does not wait for that.
+	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream, which are those with the
+	// same metadata. None is sent unless all of them have caught up; callers ask again. It does not wait for the answer.
 	RequestProgress(ctx context.Context) error
 
 	// CompactHistory forgets every revision before rev.
@@ -61,18 +60,18 @@ const resourceHeader = "listwatch-resource"
 //
 // The resource is part of that metadata, so that each has a stream of its own. etcd answers a progress request for a
 // stream as a whole, and only if every watch on it has caught up; a watch that begins after the newest revision counts as
-// one that has not. On one stream for all, somebody's quiet watch of events would keep every reader of pods waiting.
+// one that has not. On one stream for all, a quiet watch of events would keep every reader of pods waiting.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).watchContext
 // Differs: upstream's streams are apart because each resource has an etcd client, and so a connection, of its own.
 func (s *Store) watchContext(ctx context.Context) context.Context {
-	own := metadata.AppendToOutgoingContext(undated{ctx}, resourceHeader, s.resourcePrefix)
+	own := metadata.AppendToOutgoingContext(withoutDeadline{ctx}, resourceHeader, s.resourcePrefix)
 	return clientv3.WithRequireLeader(own)
 }
 
-// undated hides a context's deadline, but not its end. The context of a watch says when the watch will be over on the
+// withoutDeadline hides a context's deadline, but not its end. The context of a watch says when the watch will be over on the
 // injected clock; etcd's client would take that for a time on the wall clock, which may long be past it.
-type undated struct{ context.Context }
+type withoutDeadline struct{ context.Context }
 
 // Deadline returns none.
-func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (withoutDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -21,7 +21,7 @@ const (
 )
 
 // Compactor makes etcd forget: each interval it compacts to the revision it saw one interval before. Several may run,
-// one in each server; whoever writes compactRevKey first has the turn, and the others learn from it.
+// one in each server; the one that writes compactRevKey first has the turn, and the others learn from it.
 //
 //	t0 ─────────── t1 ─────────── t2
 //	remembers r0   compacts to r0,
@@ -91,7 +91,7 @@ func (c *Compactor) Run(ctx context.Context) {
 	}
 }
 
-// compact takes one turn: if nobody has written compactRevKey since we last looked, the turn is ours.
+// compact takes one turn: if no other has written compactRevKey since we last looked, the turn is ours.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: Compact
 func (c *Compactor) compact(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (c *Compactor) compact(ctx context.Context) error {
 }
 
 // CompactNow makes etcd forget everything but the current state, without waiting for a turn, and returns the revision of
-// that state. Whoever asks for an older one is told that it is gone.
+// that state. A read of an older one is told that it is gone.
 //
 // Differs: upstream has nothing of the kind; operators run etcdctl.
 func (c *Compactor) CompactNow(ctx context.Context) (rev int64, err error) {
@@ -133,7 +133,7 @@ func (c *Compactor) CompactNow(ctx context.Context) (rev int64, err error) {
 	return response.Revision, nil
 }
 
-// learn adopts the turn that somebody else has taken.
+// learn adopts the turn that another server has taken.
 func (c *Compactor) learn(response kubernetes.PutResponse) {
 	c.expected = 0
 	if response.KV == nil {

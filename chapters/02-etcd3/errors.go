@@ -25,7 +25,8 @@ const (
 
 // interpretError turns an error of one call to etcd into what the caller is to see.
 //
-// Differs: upstream returns most of these unchanged, which becomes a 500.
+// Differs: upstream returns most of these unchanged, which becomes a 500. A read that found etcd away is told here to come
+// again in two seconds, which client-go does by itself.
 func interpretError(err error, key string) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), codeOf(err) == codes.DeadlineExceeded:
@@ -37,6 +38,16 @@ func interpretError(err error, key string) error {
 	default:
 		return fmt.Errorf("etcd: %s: %w", key, err)
 	}
+}
+
+// interpretWriteError turns an error of a transaction into what the caller is to see. When the answer of etcd is lost or
+// late, the transaction may have been committed all the same. The client is told no time to wait, because client-go would
+// send the same request again: a create would be answered with AlreadyExists, about the object it has just created.
+func interpretWriteError(err error, key string) error {
+	if codeOf(err) == codes.Unavailable {
+		return fmt.Errorf("etcd: %s: %w", key, err)
+	}
+	return interpretError(err, key)
 }
 
 // isTooLarge reports whether a request is more than etcd takes, or more than its client sends. The latter is gRPC's
@@ -53,6 +64,7 @@ func isTooLarge(err error) bool {
 // to go on, "" if it was the first page: only a later page can be offered the rest without consistency.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: interpretListError
+// Differs: for a continue token together with recursive=false, which validation forbids, upstream speaks of the token.
 func interpretListError(err error, continueKey, keyPrefix string) error {
 	if !errors.Is(err, rpctypes.ErrCompacted) {
 		return interpretError(err, keyPrefix)
@@ -78,7 +90,7 @@ func handleCompactedErrorForPaging(continueKey, keyPrefix string) error {
 }
 
 // corruptObjectDeletedError says that a deletion was seen of an object whose last state does not decode: there is
-// nothing to show, but whoever knows the object should learn that it is gone.
+// nothing to show, but a client that knows the object should learn that it is gone.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: corruptObjectDeletedError
 type corruptObjectDeletedError struct{ err error }
@@ -110,7 +122,7 @@ func interpretWatchError(err error) apierrors.APIStatus {
 	}
 }
 
-// isCancelError reports whether err only says that somebody has had enough.
+// isCancelError reports whether err only says that a context was cancelled.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: isCancelError
 func isCancelError(err error) bool {

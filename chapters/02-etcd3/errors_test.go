@@ -39,6 +39,15 @@ func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
 	}
 }
 
+func TestAWriteThatMayHaveHappenedIsNotToBeRepeated(t *testing.T) {
+	for _, err := range []error{rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, status.Error(codes.Unavailable, "transport is closing"), context.DeadlineExceeded} {
+		got := storage.InterpretError(interpretWriteError(err, key("a")), "create", corev1.Resource("pods"), "a")
+		if _, again := apierrors.SuggestsClientDelay(got); again {
+			t.Errorf("%v: got %v, which tells the client to come again", err, got)
+		}
+	}
+}
+
 func TestCancellationIsRecognisedInEveryForm(t *testing.T) {
 	for _, err := range []error{context.Canceled, fmt.Errorf("watch: %w", context.Canceled), status.Error(codes.Canceled, "gone")} {
 		if !isCancelError(err) {

@@ -8,20 +8,19 @@ import (
 	"listwatch/internal/routine"
 )
 
-// etcdWatcher is the watch as it was in the days of etcd 2, over today's client: one goroutine asks etcd, one
-// translates, and nothing is decoded ahead of its turn.
+// etcdWatcher is a reconstruction: a watch in the manner of the watcher that Kubernetes had for etcd 2 until 1.12, with
+// that one's names (k8s.io/apiserver/pkg/storage/etcd/etcd_watcher.go: etcdIncoming, translate, outgoing), over an etcd 3
+// watch. In this form it never existed. One goroutine asks etcd, one translates, and nothing is decoded ahead of its turn.
 //
 //	etcd ─► etcdWatch ─► etcdIncoming (100) ─► translate ─► outgoing (100) ─► reader
 //	            └──────► etcdError (1) ───────────┘
 //
-// It looks like a simpler [watchChan], and differs from it in two ways that mattered: a value that does not decode is
-// skipped, so that a watcher gets past it, without knowing what it missed; and an error can overtake events, because it
-// comes by a channel of its own.
+// It looks like a simpler [watchChan], and differs from it in two ways that mattered in the original: a value that does not decode
+// is skipped, so that a watcher gets past it, without knowing what it missed; and an error can overtake events, because
+// it comes by a channel of its own.
 //
-// Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: watchChan
-// Differs: etcd 2 is gone from upstream, so the line above names its successor. There a watch was a chain of HTTP long
-// polls, each asking for the index after the last answer; here it is one etcd 3 watch. Stop cancels a context instead
-// of closing a userStop channel. Bookmarks are new: etcd 2 had none, but today's cacher does not work without.
+// Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after the last answer. Its Stop
+// closed a userStop channel; here a context is cancelled. It had no bookmarks, and today's cacher does not work without.
 type etcdWatcher struct {
 	*stream // its incomingEventChan is etcdIncoming, its resultChan outgoing
 

@@ -21,7 +21,7 @@ const (
 
 // leaseManager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a key
 // does, and those who write with a time to live write often; so a lease lasts a little longer than asked, and serves
-// everybody who comes in the meantime.
+// every writer that comes in the meantime.
 //
 //	granted ── reused by later writes ──► │ then another is granted
 //	└──────────── ttl + 5 % ─────────────────────────────► etcd deletes all that was written under it

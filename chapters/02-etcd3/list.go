@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,7 +39,7 @@ func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOption
 	if err != nil {
 		return err
 	}
-	items, err := itemsOf(listOut)
+	items, err := storage.ItemsOf(listOut)
 	if err != nil {
 		return err
 	}
@@ -53,17 +52,6 @@ func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOption
 		return err
 	}
 	return s.versioner.UpdateList(listOut, uint64(l.withRev), token, remaining)
-}
-
-// itemsOf returns the Items of a list, which are empty and never nil.
-func itemsOf(list runtime.Object) (reflect.Value, error) {
-	pointer, err := meta.GetItemsPtr(list)
-	if err != nil {
-		return reflect.Value{}, err
-	}
-	items := reflect.ValueOf(pointer).Elem()
-	items.Set(reflect.MakeSlice(items.Type(), 0, 0))
-	return items, nil
 }
 
 // lister is one GetList under way. It belongs to one goroutine.
@@ -148,7 +136,7 @@ func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			// Decoding a long list takes seconds: nobody may be waiting for it any more.
+			// Decoding a long list takes seconds: its client may have gone.
 			return interpretError(ctx.Err(), l.keyPrefix)
 		}
 		l.lastKey = string(kv.Key)
@@ -160,22 +148,23 @@ func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 	return nil
 }
 
-// append decodes an object right into its place in the items, and takes the place back if it does not match.
+// append decodes an object right into its place in the items, and takes the place back if it does not match or decode.
 func (l *lister) append(kv *mvccpb.KeyValue) error {
 	n := l.items.Len()
 	l.items.Grow(1)
 	l.items.SetLen(n + 1)
 	place := l.items.Index(n)
 	obj := place.Addr().Interface().(runtime.Object)
-	if err := l.store.decode(l.lastKey, kv.Value, kv.ModRevision, obj); err != nil {
-		return err
+	decodeErr := l.store.decode(l.lastKey, kv.Value, kv.ModRevision, obj)
+	if decodeErr == nil {
+		matched, err := l.opts.Predicate.Matches(obj)
+		if err == nil && matched {
+			return nil
+		}
 	}
-	matched, err := l.opts.Predicate.Matches(obj)
-	if err != nil || !matched {
-		place.SetZero()
-		l.items.SetLen(n)
-	}
-	return nil
+	place.SetZero()
+	l.items.SetLen(n)
+	return decodeErr
 }
 
 // readRange reads the keys under a prefix, or one key as if it were such a range. Errors are etcd's.

@@ -17,6 +17,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/etcdnode"
 	"listwatch/internal/mvcc"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/scheme"
 )
 
@@ -55,8 +56,8 @@ func codec(t testing.TB, mediaType string) runtime.Codec {
 func newStore(t testing.TB, client Client, change func(*Config)) *Store {
 	t.Helper()
 	cfg := Config{
-		Client: client, Codec: codec(t, MediaTypeProtobuf), NewFunc: newPod, NewListFunc: newPodList,
-		ResourcePrefix: prefix, Resource: corev1.Resource("pods"), Clock: clock.RealClock{},
+		Client: client, Codec: codec(t, MediaTypeProtobuf), NewFunc: newPod,
+		ResourcePrefix: prefix, Resource: corev1.Resource("pods"), Clock: clock.RealClock{}, Probe: probetest.Probe(t, ""),
 	}
 	if change != nil {
 		change(&cfg)
@@ -154,7 +155,7 @@ func line(e watch.Event) string {
 		if app := obj.Labels["app"]; app != "" {
 			text += " " + app
 		}
-		if storage.HasInitialEventsEndBookmarkAnnotation(obj) {
+		if obj.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 			text += " end"
 		}
 		return text

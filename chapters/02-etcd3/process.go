@@ -14,9 +14,9 @@ const processEventConcurrency = 10
 
 // Events are decoded at the same time and leave in the order in which they came. The trick is that one goroutine queues
 // the answers' channels in that order, before the answers exist: the collector waits for the first channel in the queue,
-// whichever decoder is the quickest.
+// whichever is ready first.
 
-// processingResult is what became of one event: a result, nothing because nobody wants it, or an error.
+// processingResult is what became of one event: a result, nothing because the predicate rejects it, or an error.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processingResult
 type processingResult struct {
@@ -26,13 +26,7 @@ type processingResult struct {
 	err    error
 }
 
-// processing is an event that is to be decoded, and where its answer is waited for.
-type processing struct {
-	e        *event
-	response chan<- *processingResult
-}
-
-// scheduleEventProcessing gives each event its place in processingQueue and then a decoder.
+// scheduleEventProcessing gives each event its place in processingQueue, and then a goroutine that decodes it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
 func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
@@ -44,50 +38,21 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		case e = <-wc.incomingEventChan:
 		}
 		wc.received(e)
-		response := make(chan *processingResult, 1) // sent once by the decoder, never closed; 1: the decoder never waits
-		// The place first, then the decoder: a full queue is what keeps the number of events under way down.
+		response := make(chan *processingResult, 1) // sent once by the goroutine below, never closed; 1: it never waits
+		// The place first, then the goroutine: a full queue is what keeps the number of events under way down.
 		select {
 		case <-ctx.Done():
 			return
 		case wc.processingQueue <- response:
 		}
-		wc.decode(ctx, processing{e: e, response: response})
+		wc.decoders.Go(ctx, func(context.Context) { wc.processEvent(e, response) })
 	}
 }
 
-// decode hands p to a decoder that is idle. If there is none, and there may be one more, that is started first: a quiet
-// watch has one decoder, a busy one has ten.
-func (wc *watchChan) decode(ctx context.Context, p processing) {
-	select {
-	case wc.decoding <- p:
-		return
-	default:
-	}
-	if wc.decoders < processEventConcurrency {
-		wc.decoders++
-		wc.group.Go(ctx, "watchChan.processEvent", wc.processEvents)
-	}
-	select {
-	case <-ctx.Done():
-	case wc.decoding <- p:
-	}
-}
-
-// processEvents is a decoder: it decodes one event after the other.
-//
-// Differs: upstream starts a goroutine per event. Decoding goes deep, and each of them spent most of its time on letting
-// its stack grow.
-func (wc *watchChan) processEvents(ctx context.Context) {
-	for {
-		var p processing
-		select {
-		case <-ctx.Done():
-			return
-		case p = <-wc.decoding:
-		}
-		result, err := wc.transform(p.e)
-		p.response <- &processingResult{result: result, key: p.e.key, rev: p.e.rev, err: err}
-	}
+// processEvent decodes one event, whatever its place in the queue.
+func (wc *watchChan) processEvent(e *event, response chan<- *processingResult) {
+	result, err := wc.transform(e)
+	response <- &processingResult{result: result, key: e.key, rev: e.rev, err: err}
 }
 
 // collectEventProcessing sends results in the order of processingQueue. The first error ends the watch; what was
@@ -104,7 +69,7 @@ func (wc *watchChan) collectEventProcessing(ctx context.Context) {
 		}
 		var r *processingResult
 		select {
-		case <-ctx.Done(): // its decoder may have ended without having begun
+		case <-ctx.Done(): // its goroutine may never have begun
 			return
 		case r = <-response:
 		}

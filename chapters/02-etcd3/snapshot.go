@@ -1,13 +1,14 @@
 package etcd3
 
 import (
+	"cmp"
+	"maps"
 	"slices"
-	"strings"
 )
 
 // Snapshot is the state of a [Store] at one moment.
 type Snapshot struct {
-	Watches []WatchSnapshot `json:"watches"` // by age, the oldest first
+	Watches []WatchSnapshot `json:"watches"` // the oldest first
 }
 
 // WatchSnapshot is the state of one watch.
@@ -25,19 +26,14 @@ func (s *Store) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot := Snapshot{Watches: make([]WatchSnapshot, 0, len(s.watches))}
-	for w := range s.watches {
+	inOrder := slices.SortedFunc(maps.Keys(s.watches), func(a, b *stream) int { return cmp.Compare(a.number, b.number) })
+	for _, w := range inOrder {
 		snapshot.Watches = append(snapshot.Watches, WatchSnapshot{
 			ID: w.id, Text: w.text,
 			IncomingLen: len(w.incomingEventChan), IncomingCap: cap(w.incomingEventChan),
 			ResultLen: len(w.resultChan), ResultCap: cap(w.resultChan),
 		})
 	}
-	slices.SortFunc(snapshot.Watches, func(a, b WatchSnapshot) int {
-		if len(a.ID) != len(b.ID) {
-			return len(a.ID) - len(b.ID)
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
 	return snapshot
 }
 

@@ -14,6 +14,9 @@ import (
 
 // initialState returns what a write begins with: the cache's guess if there is one, which saves a read, or what
 // etcd has.
+//
+// Differs: a guess without a resource version is no guess. Upstream takes it for the state before the first write, so that
+// Delete succeeds for a key that does not exist.
 func (s *Store) initialState(ctx context.Context, key string, ignoreNotFound bool, cached runtime.Object) (*objState, error) {
 	if cached == nil {
 		return s.getCurrentState(ctx, key, ignoreNotFound)

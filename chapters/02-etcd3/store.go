@@ -20,10 +20,10 @@ import (
 	"listwatch/internal/probe"
 )
 
-// The two ages of the watcher.
+// The two implementations of a watch.
 const (
-	WatcherEtcd3 = "etcd3" // watchChan: one watch, ordered concurrent decoding; a bad value ends the watch
-	WatcherEtcd2 = "etcd2" // etcdWatcher: incoming, translate, outgoing; a bad value is skipped
+	WatcherEtcd3 = "etcd3" // watchChan: ordered concurrent decoding; a bad value ends the watch
+	WatcherEtcd2 = "etcd2" // etcdWatcher, a reconstruction: incoming, translate, outgoing; a bad value is skipped
 )
 
 // Config says what a [Store] keeps and where.
@@ -31,7 +31,6 @@ type Config struct {
 	Client         Client
 	Codec          runtime.Codec         // see [NewCodec]
 	NewFunc        func() runtime.Object // an empty object of the kind that is stored
-	NewListFunc    func() runtime.Object // an empty list of it; unused so far, as upstream's for its statistics
 	ResourcePrefix string                // "/registry/pods": begins with a slash, does not end with one
 	Resource       schema.GroupResource  // for error texts
 	TTL            time.Duration         // how long after its last write an object is deleted by etcd; 0: never
@@ -40,7 +39,7 @@ type Config struct {
 	Watcher        string                // [WatcherEtcd3] or [WatcherEtcd2]; "" means the former
 }
 
-// Store is the source of truth: every write passes through it, and everything that anyone sees began as one of its
+// Store is the source of truth: every write passes through it, and everything that a client sees began as one of its
 // revisions. An object's resource version is the revision that last wrote it; a list's is the one it was read at.
 //
 // All methods are safe for concurrent use. No lock is held during a call: etcd's transactions
@@ -68,7 +67,7 @@ type Store struct {
 
 var _ storage.Interface = (*Store)(nil)
 
-// New returns a store for one resource. It talks to nobody yet.
+// New returns a store for one resource. It does not talk to etcd yet.
 func New(cfg Config) (*Store, error) {
 	if !strings.HasPrefix(cfg.ResourcePrefix, "/") || strings.HasSuffix(cfg.ResourcePrefix, "/") {
 		return nil, fmt.Errorf("etcd3 store: resource prefix %q must begin with a slash and not end with one", cfg.ResourcePrefix)
@@ -120,7 +119,7 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GetCurrentResourceVersion
 func (s *Store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	response, err := s.client.Get(undated{ctx}, s.resourcePrefix, kubernetes.GetOptions{})
+	response, err := s.client.Get(withoutDeadline{ctx}, s.resourcePrefix, kubernetes.GetOptions{})
 	if err != nil {
 		return 0, interpretError(err, s.resourcePrefix)
 	}

@@ -70,7 +70,7 @@ func TestWhatWasCreatedCanBeRead(t *testing.T) {
 		if rv, err := s.GetCurrentResourceVersion(t.Context()); err != nil || rv != 2 {
 			t.Errorf("current resource version: got %d, %v, want 2", rv, err)
 		}
-		if err := s.Create(t.Context(), key("a"), pod("a", ""), nil); !storage.IsExist(err) {
+		if err := s.Create(t.Context(), key("a"), pod("a", ""), nil); storage.CodeOf(err) != storage.KeyExists {
 			t.Errorf("create again: got %v, want KeyExists", err)
 		}
 		if err := s.ReadinessCheck(); err != nil {
@@ -183,6 +183,26 @@ func TestKeysOutsideTheResourceAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheResourcesRootIsNoObject(t *testing.T) {
+	s, client := newMVCC(t)
+	one := everything()
+	one.Recursive = false
+	const root = "/registry/pods"
+	out := &corev1.Pod{}
+	if err := s.Create(t.Context(), root, pod("a", ""), out); err == nil || client.Revision() != 1 {
+		t.Errorf("create: got %v at revision %d, want an error and nothing written", err, client.Revision())
+	}
+	if err := s.Get(t.Context(), root, storage.GetOptions{}, out); err == nil || storage.IsNotFound(err) {
+		t.Errorf("get: got %v, want it refused", err)
+	}
+	if err := s.GetList(t.Context(), root, one, newPodList()); err == nil {
+		t.Error("list: no error")
+	}
+	if _, err := s.Watch(t.Context(), root, one); err == nil {
+		t.Error("watch: no error")
+	}
+}
+
 func TestValueThatDoesNotDecodeIsAnInternalError(t *testing.T) {
 	node, err := json.Marshal(map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": "a"}})
 	if err != nil {
@@ -197,6 +217,17 @@ func TestValueThatDoesNotDecodeIsAnInternalError(t *testing.T) {
 			wantStatus(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, &corev1.Pod{}), http.StatusInternalServerError, metav1.StatusReasonInternalError)
 			wantStatus(t, s.GetList(t.Context(), prefix, everything(), newPodList()), http.StatusInternalServerError, metav1.StatusReasonInternalError)
 		})
+	}
+}
+
+func TestAListThatFailsHoldsWhatWasReadBefore(t *testing.T) {
+	s, client := newMVCC(t)
+	create(t, s, pod("a", ""))
+	client.Put(key("b"), []byte("garbage"))
+	list := newPodList()
+	wantStatus(t, s.GetList(t.Context(), prefix, everything(), list), http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	if items := list.(*corev1.PodList).Items; len(items) != 1 || items[0].Name != "a" {
+		t.Errorf("got %d items, want a alone", len(items))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Sizes of the two channels of a watch: enough that neither side is woken for each single event. A full one stops
-// whoever sends, and so, in the end, etcd's sending to us: a slow reader costs no memory.
+// its sender, and so, in the end, etcd's sending to us: a slow reader costs no memory.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: incomingBufSize
 const (
@@ -31,12 +31,13 @@ type watchRequest struct {
 	endBookmark    bool // and say where it ends
 }
 
-// stream is what both ages of the watcher have in common: its request, its two channels, and its end.
+// stream is what both implementations of a watch have in common: the request, two channels, and the end.
 type stream struct {
 	// Set by newStream, never changed.
 	watchRequest
 	store  *Store
 	probe  *probe.Probe
+	number int64              // of the store's watches so far
 	id     string             // "etcd3-1"
 	text   string             // what is watched, in words
 	cancel context.CancelFunc // ends every goroutine of the watch; may be called by any of them, and more than once
@@ -53,7 +54,7 @@ func (s *stream) ResultChan() <-chan watch.Event { return s.resultChan }
 // Stop implements watch.Interface. The channel is closed soon after.
 func (s *stream) Stop() { s.cancel() }
 
-// startWatch starts a watch of the age that was configured.
+// startWatch starts the configured implementation.
 func (s *Store) startWatch(ctx context.Context, key string, rev int64, opts storage.ListOptions) (watch.Interface, error) {
 	rev, err := s.getStartWatchResourceVersion(ctx, rev, opts)
 	if err != nil {
@@ -73,9 +74,10 @@ func (s *Store) startWatch(ctx context.Context, key string, rev int64, opts stor
 }
 
 func newStream(s *Store, request watchRequest, cancel context.CancelFunc) *stream {
-	id := fmt.Sprintf("etcd3-%d", s.nWatches.Add(1))
+	number := s.nWatches.Add(1)
+	id := fmt.Sprintf("etcd3-%d", number)
 	return &stream{
-		watchRequest: request, store: s, probe: s.probe.Subject(id), id: id, text: request.describe(), cancel: cancel,
+		watchRequest: request, store: s, probe: s.probe.Subject(id), number: number, id: id, text: request.describe(), cancel: cancel,
 		incomingEventChan: make(chan *event, incomingBufSize),
 		resultChan:        make(chan watch.Event, outgoingBufSize),
 	}
@@ -154,7 +156,7 @@ func (s *stream) waitToSend(ctx context.Context, result *watch.Event, key string
 	}
 }
 
-// sendError ends the watch: one ERROR event, unless the error is that somebody cancelled, and then nothing more.
+// sendError ends the watch: one ERROR event, unless the error is that the context was cancelled, and then nothing more.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).sendError
 func (s *stream) sendError(ctx context.Context, err error) {
@@ -174,7 +176,7 @@ func transformErrorToEvent(err error) *watch.Event {
 	return &watch.Event{Type: watch.Error, Object: &status}
 }
 
-// reap ends the watch for good. The order matters: a channel may be closed only when nobody can send to it any more.
+// reap ends the watch for good. The order matters: a channel may be closed only when no goroutine can send to it any more.
 func (s *stream) reap() {
 	s.cancel()
 	s.group.Wait()

@@ -61,7 +61,7 @@ func (s *stream) bookmark(e *event) (*watch.Event, error) {
 	return &watch.Event{Type: watch.Bookmark, Object: obj}, nil
 }
 
-// filter reports whether the watch's predicate matches. What cannot be judged does not match.
+// filter reports whether the watch's predicate matches. An object for which the predicate returns an error does not match.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).filter
 func (s *stream) filter(obj runtime.Object) bool {
@@ -69,7 +69,7 @@ func (s *stream) filter(obj runtime.Object) bool {
 	return err == nil && matched
 }
 
-// prepareObjs decodes the object as it is, nil if it was deleted, and as it was, nil if nobody will ask: only a
+// prepareObjs decodes the object as it is, nil if it was deleted, and as it was, nil if that is not needed: only a
 // predicate needs the old state of a put. The old one gets the revision of the change that ended it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).prepareObjs

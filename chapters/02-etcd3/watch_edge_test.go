@@ -13,6 +13,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -401,7 +402,7 @@ func TestBookmarkIsAnEmptyObject(t *testing.T) {
 		synctest.Wait()
 		e := <-w.ResultChan()
 		p := e.Object.(*corev1.Pod)
-		if e.Type != watch.Bookmark || p.Name != "" || len(p.Annotations) != 1 || !storage.HasInitialEventsEndBookmarkAnnotation(p) {
+		if e.Type != watch.Bookmark || p.Name != "" || len(p.Annotations) != 1 || p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 			t.Errorf("got %v %v", e.Type, p)
 		}
 	})

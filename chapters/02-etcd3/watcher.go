@@ -28,11 +28,9 @@ type watchChan struct {
 
 	watchClosedCh   chan struct{}               // closed by startWatching when etcd ended the watch without an error
 	processingQueue chan chan *processingResult // sent by scheduleEventProcessing, never closed; see processEventConcurrency
-	decoding        chan processing             // sent by scheduleEventProcessing, never closed; 0: handed to a decoder that is idle
 
-	decoders int // started so far; owned by scheduleEventProcessing
-
-	owner routine.Group // run alone: it waits for all the others
+	decoders *routine.Pool // a goroutine for each event that is being decoded, in group; used by scheduleEventProcessing
+	owner    routine.Group // run alone: it waits for all the others
 }
 
 var _ watch.Interface = (*watchChan)(nil)
@@ -42,8 +40,8 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 		stream:          s,
 		watchClosedCh:   make(chan struct{}),
 		processingQueue: make(chan chan *processingResult, processEventConcurrency-1),
-		decoding:        make(chan processing),
 	}
+	wc.decoders = routine.NewPool(&wc.group, "watchChan.processEvent", processEventConcurrency)
 	wc.owner.Go(ctx, "watchChan.run", wc.run)
 	return wc
 }
@@ -120,7 +118,7 @@ func (s *stream) sync(ctx context.Context) error {
 	for {
 		response, err := s.store.readRange(ctx, s.key, s.recursive, page)
 		if err != nil {
-			// Also if it was compacted between two pages: a watch has no token to go on with.
+			// This includes compaction between two pages: unlike a list, a watch has no continue token.
 			return interpretListError(err, "", s.key)
 		}
 		for _, kv := range response.Kvs {

@@ -16,7 +16,7 @@ import (
 )
 
 // All writes are optimistic: compute the new state from a state that was read, then let one transaction check that the
-// key's revision is still the one that was read, and write. Whoever loses the race gets the winner's state in the same
+// key's revision is still the one that was read, and write. The writer that loses the race gets the winner's state in the same
 // answer and computes again. No lock is held in between, so nothing is stuck if a writer dies.
 
 // objState is what a write starts from.
@@ -37,15 +37,16 @@ type txn struct {
 	rev   int64 // expected
 }
 
-// Create implements [storage.Interface].
+// Create implements [storage.Interface]. A resource version that is "0", or no version at all, is ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Create
+// Differs: an object with a resource version is refused with 400; upstream's refusal becomes a 500.
 func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
 		return err
 	}
-	if rv, err := s.versioner.ObjectResourceVersion(obj); err != nil || rv != 0 {
+	if rv, err := s.versioner.ObjectResourceVersion(obj); err == nil && rv != 0 {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	data, err := s.encode(key, obj)
@@ -66,9 +67,11 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 }
 
 // GuaranteedUpdate implements [storage.Interface]. An update that changes nothing writes nothing: no revision, no event,
-// and out has the resource version it had. Whoever wants to cause an event must make a difference.
+// and out has the resource version it had. A writer that wants to cause an event must make a difference.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
+// Differs: if update changed nothing on a guess that is outdated, but whose bytes are those that are stored, it is called
+// again with the version that is stored, and preconditions are checked again. To upstream, equal bytes are enough.
 func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
@@ -175,7 +178,7 @@ func (s *Store) commit(ctx context.Context, t txn) (rev int64, kv *mvccpb.KeyVal
 		rev, kv, ok = response.Revision, response.KV, response.Succeeded
 	}
 	if err != nil {
-		return 0, nil, false, interpretError(err, t.key)
+		return 0, nil, false, interpretWriteError(err, t.key)
 	}
 	if ok {
 		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(rev))

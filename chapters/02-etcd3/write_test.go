@@ -33,6 +33,19 @@ func TestCreateWithAResourceVersionIsRefused(t *testing.T) {
 	}
 }
 
+func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
+	for _, rv := range []string{"0", "abc", "-1"} {
+		t.Run(rv, func(t *testing.T) {
+			s, _ := newMVCC(t)
+			p, out := pod("a", ""), &corev1.Pod{}
+			p.ResourceVersion = rv
+			if err := s.Create(t.Context(), key("a"), p, out); err != nil || out.ResourceVersion != "2" {
+				t.Errorf("got version %q, %v, want 2", out.ResourceVersion, err)
+			}
+		})
+	}
+}
+
 func TestUpdateWritesANewRevision(t *testing.T) {
 	onBoth(t, func(t *testing.T, client Client) {
 		s := newStore(t, client, nil)
@@ -182,11 +195,11 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 		for _, cached := range []runtime.Object{nil, created} {
 			before := client.Revision()
 			err := s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, &test.preconditions, func(current runtime.Object) (runtime.Object, error) { return current, nil }, cached)
-			if test.ok != (err == nil) || !test.ok && !storage.IsInvalidObj(err) {
+			if test.ok != (err == nil) || !test.ok && storage.CodeOf(err) != storage.InvalidObj {
 				t.Errorf("%s: got %v", name, err)
 			}
 			if !test.ok {
-				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil, cached); !storage.IsInvalidObj(err) {
+				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil, cached); storage.CodeOf(err) != storage.InvalidObj {
 					t.Errorf("%s: delete: got %v", name, err)
 				}
 			}

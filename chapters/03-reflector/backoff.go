@@ -1,7 +1,6 @@
 package reflector
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -41,16 +40,4 @@ func (b *backoff) delay() time.Duration {
 	b.next = min(b.next*backoffFactor, backoffMax)
 	b.until = now.Add(delay)
 	return delay
-}
-
-// sleep waits for d on clk. It returns false, at once, when ctx is done.
-func sleep(ctx context.Context, clk clock.Clock, d time.Duration) bool {
-	timer := clk.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
-	}
 }

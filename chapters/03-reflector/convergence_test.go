@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
 )
 
 // A server with a history that fails in every way it can, and a store that accepts only what fits: an ADDED for what
@@ -102,7 +104,7 @@ func (w *world) state() map[string]uint64 {
 	defer w.mu.Unlock()
 	state := map[string]uint64{}
 	for name, obj := range w.objects {
-		state[name] = number(obj.ResourceVersion)
+		state[name] = storage.ProbeVersion(obj.ResourceVersion)
 	}
 	return state
 }
@@ -135,7 +137,7 @@ func (w *world) Watch(ctx context.Context, options metav1.ListOptions) (watch.In
 	if err := w.fault(); err != nil {
 		return nil, err
 	}
-	from := number(options.ResourceVersion)
+	from := storage.ProbeVersion(options.ResourceVersion)
 	var initial []watch.Event
 	if options.SendInitialEvents != nil {
 		for _, name := range slices.Sorted(maps.Keys(w.objects)) {
@@ -191,7 +193,7 @@ func (w *world) since(from uint64) ([]watch.Event, uint64, bool) {
 	}
 	var events []watch.Event
 	for _, e := range w.history {
-		if rv := number(e.Object.(*corev1.Pod).ResourceVersion); rv > from {
+		if rv := storage.ProbeVersion(e.Object.(*corev1.Pod).ResourceVersion); rv > from {
 			events = append(events, e)
 		}
 	}
@@ -218,7 +220,7 @@ func (s *strict) apply(typ string, obj any, mustExist bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := obj.(*corev1.Pod)
-	rv := number(p.ResourceVersion)
+	rv := storage.ProbeVersion(p.ResourceVersion)
 	if _, exists := s.objects[p.Name]; exists != mustExist {
 		s.t.Errorf("%s %s at %d: exists=%v", typ, p.Name, rv, exists)
 	}
@@ -236,13 +238,13 @@ func (s *strict) apply(typ string, obj any, mustExist bool) error {
 func (s *strict) Replace(list []any, resourceVersion string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rv := number(resourceVersion); rv < s.rv {
+	if rv := storage.ProbeVersion(resourceVersion); rv < s.rv {
 		s.t.Errorf("a list at %d, after %d", rv, s.rv)
 	}
-	s.rv = number(resourceVersion)
+	s.rv = storage.ProbeVersion(resourceVersion)
 	s.objects = map[string]uint64{}
 	for _, obj := range list {
-		s.objects[obj.(*corev1.Pod).Name] = number(obj.(*corev1.Pod).ResourceVersion)
+		s.objects[obj.(*corev1.Pod).Name] = storage.ProbeVersion(obj.(*corev1.Pod).ResourceVersion)
 	}
 	return nil
 }
@@ -250,10 +252,10 @@ func (s *strict) Replace(list []any, resourceVersion string) error {
 func (s *strict) UpdateResourceVersion(resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rv := number(resourceVersion); rv < s.rv {
+	if rv := storage.ProbeVersion(resourceVersion); rv < s.rv {
 		s.t.Errorf("the version goes from %d back to %d", s.rv, rv)
 	}
-	s.rv = number(resourceVersion)
+	s.rv = storage.ProbeVersion(resourceVersion)
 }
 
 func (s *strict) state() map[string]uint64 {

@@ -44,7 +44,7 @@ func isTooLargeResourceVersionError(err error) bool {
 	return apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
 }
 
-// isWatchErrorRetriable reports whether the server was never asked, so to speak: nobody listened, or it had no time.
+// isWatchErrorRetriable reports whether the server was never asked, so to speak: no server listened, or it had no time.
 // Nothing is known to be wrong with our resource version, so waiting is enough.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: isWatchErrorRetriable

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/probe"
 )
 
@@ -59,7 +58,7 @@ func (h *watchHandler) open(ctx context.Context, options metav1.ListOptions) err
 	}
 	h.w = w
 	h.r.setWatching(true)
-	h.r.probe.Text(probe.ReflectorWatching, describe(options), "", number(options.ResourceVersion))
+	h.r.probe.Text(probe.ReflectorWatching, describe(options), "", storage.ProbeVersion(options.ResourceVersion))
 	return nil
 }
 
@@ -94,7 +93,7 @@ func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) er
 		text = err.Error()
 	}
 	h.r.noteEnd(text)
-	h.r.probe.Text(probe.ReflectorWatchEnded, text, "", number(h.r.LastSyncResourceVersion()))
+	h.r.probe.Text(probe.ReflectorWatchEnded, text, "", storage.ProbeVersion(h.r.LastSyncResourceVersion()))
 	return err
 }
 
@@ -127,14 +126,12 @@ func (h *watchHandler) handleEvent(event watch.Event) error {
 	}
 	obj, err := h.check(event)
 	if err != nil {
-		h.r.count(&h.r.nSkipped) // skipped as a whole: not even its version is believed
+		h.r.countSkipped() // skipped as a whole: not even its version is believed
 		return nil
 	}
-	if err := h.apply(event, obj); err != nil {
-		h.r.count(&h.r.nStoreErrors)
-	}
+	err = h.apply(event, obj)
+	h.r.countEvent(err)
 	h.eventCount++
-	h.r.count(&h.r.nEvents)
 	if event.Type != watch.Added {
 		h.ordered = true
 	}
@@ -196,32 +193,6 @@ func (h *watchHandler) recordResourceVersion(resourceVersion string) {
 
 // received reports an event as it comes out of the watch.
 func (r *Reflector) received(event watch.Event) {
-	key, rv := r.identify(event.Object)
+	key, rv := Identify(r.probe, r.config.KeyOf, event.Object)
 	r.probe.Event(probe.ReflectorReceived, string(event.Type), key, rv)
-}
-
-// identify returns what probes call an object. It costs nothing when nobody listens.
-func (r *Reflector) identify(obj runtime.Object) (key string, rv uint64) {
-	if r.probe == nil {
-		return "", 0
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil || accessor.GetName() == "" {
-		return "", resourceVersionOf(accessor)
-	}
-	key, _ = r.config.KeyOf(obj)
-	return key, resourceVersionOf(accessor)
-}
-
-func resourceVersionOf(accessor metav1.Object) uint64 {
-	if accessor == nil {
-		return 0
-	}
-	return number(accessor.GetResourceVersion())
-}
-
-// number returns a resource version as probes carry it: 0 if it is not a number.
-func number(resourceVersion string) uint64 {
-	rv, _ := strconv.ParseUint(resourceVersion, 10, 64)
-	return rv
 }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/probe"
 )
 
@@ -34,13 +35,14 @@ func (r *Reflector) list(ctx context.Context) error {
 		return fmt.Errorf("store list of %s: %w", r.config.Name, err)
 	}
 	r.setLastSyncResourceVersion(list.ResourceVersion)
-	r.probe.At(probe.ReflectorListed, "", number(list.ResourceVersion), len(list.Items))
+	r.probe.At(probe.ReflectorListed, "", storage.ProbeVersion(list.ResourceVersion), len(list.Items))
 	return nil
 }
 
-// pageSize chooses the page size for a list at resourceVersion. A page can only be had from etcd, a full list also
-// from the watch cache. So when the cache could answer (a version is given), no pages; unless the first list has
-// shown that there is no cache, since one would have ignored the limit.
+// pageSize chooses the page size for a list at resourceVersion. The rule is from a time when the server
+// could read a page from etcd only, and a full list from its cache as well: so when the cache could answer (a version is
+// given), no pages; unless the first list has shown that there is no cache, since one would have ignored the limit. Since
+// 1.34 the cache serves pages, too.
 func (r *Reflector) pageSize(resourceVersion string) int64 {
 	switch {
 	case r.config.WatchListPageSize != 0:

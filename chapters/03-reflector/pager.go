@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// defaultPageSize is how many objects a page holds if nobody says otherwise.
+// defaultPageSize is how many objects a page holds by default.
 const defaultPageSize = 500 // pager.defaultPageSize upstream
 
 // PageFunc lists one page.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 // A watch is asked to end by itself after five to ten minutes, so that one on a connection that died silently is
@@ -143,7 +144,7 @@ func (r *Reflector) backOff(ctx context.Context, reason string) bool {
 // pause waits for delay. It returns false when ctx is done.
 func (r *Reflector) pause(ctx context.Context, reason string, delay time.Duration) bool {
 	r.probe.Text(probe.ReflectorBackoff, reason, "", 0, int(delay/time.Millisecond))
-	return sleep(ctx, r.config.Clock, delay)
+	return routine.Sleep(ctx, r.config.Clock, delay) == nil
 }
 
 // ListAndWatch does one round: it brings the store to a consistent state and follows the changes from there for as
@@ -194,8 +195,8 @@ func (r *Reflector) setIsLastSyncResourceVersionUnavailable(unavailable bool) {
 }
 
 // relistResourceVersion returns the version a LIST asks for. The first list takes what the server has at hand ("0");
-// a later one must not be older than what the store has seen; and if the server refused that, the answer has to come
-// from the source itself ("").
+// a later one must not be older than what the store has seen; and if the server refused that, the answer has to be
+// the newest state (""), which the server makes sure of by asking its source how far it is.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).relistResourceVersion
 func (r *Reflector) relistResourceVersion() string {

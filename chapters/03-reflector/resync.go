@@ -38,7 +38,7 @@ type resyncer struct {
 func (s *resyncer) startResync(ctx context.Context) {
 	config := &s.r.config
 	// Each period begins when the last resync is over, so a slow store is not resynced all the time.
-	for sleep(ctx, config.Clock, config.ResyncPeriod) {
+	for routine.Sleep(ctx, config.Clock, config.ResyncPeriod) == nil {
 		if config.ShouldResync != nil && !config.ShouldResync() {
 			continue
 		}

@@ -7,16 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/routine"
 )
 
 // running starts the reflector, waits until it is at rest, and returns a function that stops it and waits for its end.
 func running(t *testing.T, r *Reflector) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { r.Run(ctx); close(done) }()
+	var group routine.Group
+	group.Go(ctx, "reflector.Run", r.Run)
 	synctest.Wait()
-	return func() { cancel(); <-done }
+	return func() { cancel(); group.Wait() }
 }
 
 func wantLog(t *testing.T, what, got, want string) {

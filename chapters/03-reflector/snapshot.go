@@ -28,11 +28,21 @@ func (r *Reflector) Snapshot() Snapshot {
 	}
 }
 
-// count increments one of the counters that r.mu guards.
-func (r *Reflector) count(n *int) {
+// countEvent counts an event that was carried into a store, and the store's answer.
+func (r *Reflector) countEvent(storeErr error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	*n++
+	r.nEvents++
+	if storeErr != nil {
+		r.nStoreErrors++
+	}
+}
+
+// countSkipped counts an event that was not understood.
+func (r *Reflector) countSkipped() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nSkipped++
 }
 
 func (r *Reflector) setWatching(watching bool) {

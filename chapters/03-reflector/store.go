@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
 )
 
 // ListerWatcher is the server as a reflector knows it. Both calls return promptly once ctx is done.
@@ -92,4 +95,20 @@ func MetaNamespaceKeyFunc(obj any) (string, error) {
 		return namespace + "/" + accessor.GetName(), nil
 	}
 	return accessor.GetName(), nil
+}
+
+// Identify returns the key and the resource version under which p's records speak of obj; what obj does not have is
+// returned as zero. While probes are off it returns at once.
+func Identify(p *probe.Probe, keyOf KeyFunc, obj any) (key string, rv uint64) {
+	if p == nil {
+		return "", 0
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", 0
+	}
+	if accessor.GetName() != "" { // a bookmark's object has a version and no name
+		key, _ = keyOf(obj)
+	}
+	return key, storage.ProbeVersion(accessor.GetResourceVersion())
 }

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/routine"
 )
 
 func TestDelaysDoubleUpToHalfAMinute(t *testing.T) {
@@ -127,7 +129,7 @@ func TestCancelWaitsForAResyncUnderway(t *testing.T) {
 		r := newTestReflector(s, store, func(c *Config) { c.ResyncPeriod = time.Minute })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { r.Run(ctx); close(done) }()
+		new(routine.Group).Go(ctx, "reflector.Run", func(ctx context.Context) { r.Run(ctx); close(done) })
 		<-store.began
 		cancel()
 		synctest.Wait()

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/probe"
 )
 
@@ -62,7 +63,7 @@ func (r *Reflector) streamInitialEvents(ctx context.Context, temporary *temporar
 	return h.w, h.resourceVersion, nil
 }
 
-// installInitialEvents hands the state over to the store, which may be a queue that somebody drains: that is why the
+// installInitialEvents hands the state over to the store, which may be a queue that another goroutine drains: that is why the
 // state was not collected there.
 func (r *Reflector) installInitialEvents(w watch.Interface, temporary *temporaryStore, resourceVersion string) (watch.Interface, error) {
 	items := temporary.list()
@@ -73,7 +74,7 @@ func (r *Reflector) installInitialEvents(w watch.Interface, temporary *temporary
 		return nil, fmt.Errorf("store initial events of %s: %w", r.config.Name, err)
 	}
 	r.setLastSyncResourceVersion(resourceVersion)
-	r.probe.At(probe.ReflectorSynced, "", number(resourceVersion), len(items))
+	r.probe.At(probe.ReflectorSynced, "", storage.ProbeVersion(resourceVersion), len(items))
 	return w, nil
 }
 

@@ -21,11 +21,11 @@ type Event struct {
 	Type      watch.EventType // ADDED, MODIFIED, DELETED; BOOKMARK for an event that only carries a resource version
 	Object    runtime.Object  // the new state; for DELETED what the storage sent along
 	ObjLabels labels.Set
-	ObjFields fields.Set
+	ObjFields fields.Fields
 
 	PrevObject    runtime.Object // the state before, nil if there was none
 	PrevObjLabels labels.Set
-	PrevObjFields fields.Set
+	PrevObjFields fields.Fields
 
 	Key             string // "/registry/pods/default/a"; "" for a bookmark
 	ResourceVersion uint64
@@ -39,7 +39,7 @@ type Element struct {
 	Key    string
 	Object runtime.Object
 	Labels labels.Set
-	Fields fields.Set
+	Fields fields.Fields
 }
 
 // added returns the event by which a watcher that begins with the current state learns of e. The event carries rv,

@@ -25,7 +25,7 @@ func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) 
 // waitUntilFreshLocked expects w.mu held for reading. It lets go of it while it waits, or the one writer it waits for
 // could never write. key is only reported.
 //
-// While somebody waits, the storage is asked for progress: on a quiet resource no event will ever bring the version
+// While a reader waits, the storage is asked for progress: on a quiet resource no event will ever bring the version
 // that is waited for, which another resource may have pushed ahead. What Broadcast wakes are these readers; watchers
 // hear of events through their channels.
 //
@@ -77,7 +77,7 @@ func (w *WatchCache) waitedEnoughLocked(ctx context.Context, rv uint64, start ti
 	return nil
 }
 
-// wakeReaders lets everybody who waits look at the clock. It takes the lock, though it changes nothing: a reader holds
+// wakeReaders lets every reader that waits look at the clock. It takes the lock, though it changes nothing: a reader holds
 // the lock from looking until it sleeps, so none can miss the call in between.
 func (w *WatchCache) wakeReaders(context.Context) error {
 	w.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/routine"
 )
 
 // running calls body in a bubble in which the cache runs.
@@ -20,15 +21,12 @@ func running(t *testing.T, body func(f *fixture, stop func())) {
 		f := newFixture(t, 10)
 		f.list(5, pod("default/a", 5, ""))
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			f.Run(ctx)
-		}()
+		var group routine.Group
+		group.Go(ctx, "watchCache.Run", f.Run)
 		synctest.Wait()
-		body(f, func() { cancel(); <-ended })
+		body(f, func() { cancel(); group.Wait() })
 		cancel()
-		<-ended
+		group.Wait()
 	})
 }
 
@@ -36,7 +34,7 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		start := time.Now()
 		got := make(chan error, 1)
-		go func() { got <- f.WaitUntilFresh(f.t.Context(), root, 7) }()
+		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) { got <- f.WaitUntilFresh(f.t.Context(), root, 7) })
 		time.Sleep(50 * time.Millisecond)
 		f.is("waiting", f.Snapshot().Waiting, "1")
 		f.add("default/b", 6)
@@ -49,7 +47,7 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 		f.is("waiting", f.Snapshot().Waiting, "0")
 
 		start = time.Now()
-		go func() { got <- f.WaitUntilFresh(f.t.Context(), root, 9) }()
+		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) { got <- f.WaitUntilFresh(f.t.Context(), root, 9) })
 		time.Sleep(30 * time.Millisecond)
 		f.add("default/c", 9)
 		f.must(<-got)
@@ -88,7 +86,7 @@ func TestProgressIsAskedForOnlyWhileSomebodyWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		time.Sleep(time.Hour)
 		f.is("requests without readers", f.progress, "0")
-		go f.UpdateResourceVersionAfter(time.Second, "9")
+		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) { f.UpdateResourceVersionAfter(time.Second, "9") })
 		f.must(f.WaitUntilFresh(f.t.Context(), root, 9))
 		f.is("requests in a second", f.progress, "10")
 		time.Sleep(time.Hour)
@@ -118,7 +116,7 @@ func TestAReaderWhoseRequestEndsStopsWaiting(t *testing.T) {
 func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 	running(t, func(f *fixture, stop func()) {
 		got := make(chan error, 1)
-		go func() { got <- f.WaitUntilFresh(f.t.Context(), root, 100) }()
+		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) { got <- f.WaitUntilFresh(f.t.Context(), root, 100) })
 		synctest.Wait()
 		stop()
 		if err := <-got; !apierrors.IsServiceUnavailable(err) {
@@ -133,7 +131,7 @@ func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		f.current = 8
-		go f.UpdateResourceVersionAfter(time.Second, "8")
+		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) { f.UpdateResourceVersionAfter(time.Second, "8") })
 		list, err := f.GetList(f.t.Context(), root, storage.ListOptions{Recursive: true})
 		f.must(err)
 		f.is("list", names(list), "default/a 5")
@@ -143,7 +141,7 @@ func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 
 func TestAnExactListOfTheFutureWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
-		go f.UpdateResourceVersionAfter(time.Second, "8")
+		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) { f.UpdateResourceVersionAfter(time.Second, "8") })
 		list := f.exact(7)
 		f.is("version", list.ResourceVersion, "7")
 	})

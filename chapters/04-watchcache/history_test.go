@@ -30,6 +30,29 @@ func TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches(t *testing.T) {
 	}
 }
 
+func TestTheRingRefusesWhatIsOutOfOrder(t *testing.T) {
+	f := newFixture(t, 4)
+	f.list(10)
+	f.fill(11, 13)
+	f.must(f.Add(pod("default/same-transaction", 12, "")))
+	for name, break_ := range map[string]func(){
+		"an event from the past": func() { f.must(f.Add(pod("default/a", 11, ""))) },
+		"start after end": func() {
+			f.history.startIndex = f.history.endIndex + 1
+			f.history.appendLocked(&Event{ResourceVersion: 20})
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			break_()
+		}()
+	}
+}
+
 func TestTheListsVersionIsTheBoundUntilSomethingIsDropped(t *testing.T) {
 	f := newFixture(t, 4)
 	f.list(10)

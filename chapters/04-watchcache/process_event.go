@@ -31,7 +31,7 @@ func (w *WatchCache) processEvent(typ watch.EventType, obj any) error {
 	}
 	w.apply(event, element) // takes and releases w.mu
 
-	// Not under the lock: the handler blocks when the dispatcher is behind, and whoever holds this lock then would
+	// Not under the lock: the handler blocks when the dispatcher is behind, and a holder of this lock would then
 	// stop every list and every new watch with it. The order is safe, because there is only one writer: the next event
 	// is not applied before this call returns.
 	w.config.EventHandler(event)
@@ -53,7 +53,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 		ResourceVersion: rv,
 		RecordTime:      w.config.Clock.Now(),
 	}
-	// Without the lock: only this goroutine ever changes the store, so nobody writes while it reads.
+	// Without the lock: only this goroutine ever changes the store, so none writes while it reads.
 	previous := w.store.get(element.Key)
 	if previous == nil {
 		return event, nil
@@ -62,27 +62,22 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 	event.PrevObjLabels = previous.Labels
 	event.PrevObjFields = previous.Fields
 	if typ == watch.Deleted {
-		event.PrevObject, err = w.stamped(previous.Object, rv)
+		// A watcher that resumes from the version of the last event it saw must not be sent the deletion again, so a
+		// deleted object carries the version of its deletion. In a copy: lists and other watchers are reading the original.
+		event.PrevObject, err = w.versioner.Stamped(previous.Object, rv)
 	}
 	return event, err
 }
 
-// stamped returns a copy of obj with another resource version. A watcher that resumes from the version of the last
-// event it saw must not be sent the deletion again, so a deleted object carries the version of its deletion. It is a
-// copy, as everywhere: lists and other watchers are reading the original at this moment.
-func (w *WatchCache) stamped(obj runtime.Object, rv uint64) (runtime.Object, error) {
-	obj = obj.DeepCopyObject()
-	return obj, w.versioner.UpdateObject(obj, rv)
-}
-
-// apply makes the event visible, as one step for everybody who takes the lock.
+// apply makes the event visible, as one step for every goroutine that takes the lock.
 func (w *WatchCache) apply(event *Event, element *Element) {
 	if !w.mu.TryLock() {
 		w.waitForLock()
 	}
 	defer w.mu.Unlock()
-	// Deferred calls run backwards: readers are woken while the lock is still held, so none of them can have looked at
-	// the old version and not yet be asleep.
+	// A reader that has found the old version is already counted as asleep when it lets go of the lock: Cond.Wait puts
+	// it on the list of sleepers first. The version changes under the lock, so such a reader went to sleep before, and
+	// is woken here. Whether the lock is still held at this call makes no difference.
 	defer w.cond.Broadcast()
 
 	// The ring first, then the version, then the store. Under one lock the order is invisible to readers; it is the
@@ -110,5 +105,5 @@ func (w *WatchCache) updateStoreLocked(event *Event, element *Element) {
 		w.store.setLocked(element)
 	}
 	w.snapshots.addLocked(event.ResourceVersion, w.store.snapshotLocked())
-	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.length)
+	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.Len())
 }

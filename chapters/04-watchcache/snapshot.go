@@ -1,6 +1,8 @@
 package watchcache
 
-// Snapshot is the state of a [WatchCache], for whoever draws it.
+import "listwatch/internal/probe"
+
+// Snapshot is the state of a [WatchCache], for the page.
 type Snapshot struct {
 	Start               int    `json:"start"` // absolute positions: the ring holds [start, end)
 	End                 int    `json:"end"`
@@ -17,6 +19,26 @@ type Snapshot struct {
 	CompactRevision     uint64 `json:"compactRevision"` // the storage has forgotten what is older
 }
 
+// Recount reports every object that the store holds, if it holds at most limit: for a picture that had kept their number only.
+// No change comes in between, because all of them are reported under mu.
+//
+// Differs: upstream draws no picture.
+func (w *WatchCache) Recount(limit int) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	n := w.store.tree.Len()
+	if n > limit {
+		return
+	}
+	for e := range w.store.snapshotLocked().From("", "") {
+		rv, err := w.versioner.ObjectResourceVersion(e.Object)
+		if err != nil {
+			continue // it was stored with a version
+		}
+		w.config.Probe.At(probe.StoreHolds, e.Key, rv, n)
+	}
+}
+
 // Snapshot returns the state under one short lock.
 func (w *WatchCache) Snapshot() Snapshot {
 	waiting := w.wakeups.Waiting()
@@ -29,7 +51,7 @@ func (w *WatchCache) Snapshot() Snapshot {
 		OldestRV:            w.history.oldestLocked(),
 		ResourceVersion:     w.resourceVersion,
 		ListResourceVersion: w.listVersion,
-		Objects:             w.store.tree.length,
+		Objects:             w.store.tree.Len(),
 		Snapshots:           len(w.snapshots.snapshots),
 		Waiting:             waiting,
 		EventsReceived:      w.received.Load(),

@@ -31,7 +31,7 @@ func (w *WatchCache) IntervalSinceLocked(rv uint64, key string, opts storage.Lis
 	return w.history.intervalLocked(rv, w.listVersion, w.mu.RLocker())
 }
 
-// stateIntervalLocked costs the same for ten objects and for a million: it keeps a snapshot, and whoever reads the
+// stateIntervalLocked costs the same for ten objects and for a million: it keeps a snapshot, and the reader of the
 // interval expands it later, without the lock.
 func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
 	interval := &Interval{source: &singleSource{}, ResourceVersion: w.resourceVersion}

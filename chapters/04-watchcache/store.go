@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"listwatch/internal/ptree"
 )
 
 // IndexFunc returns the value under which an index files an element.
@@ -11,18 +13,20 @@ type IndexFunc func(e *Element) string
 
 // store holds the current elements, ordered by key, and the indices over them.
 //
-// The order makes a list of one namespace a walk over neighbours, and paging a walk that begins in the middle. Whoever
-// keeps the tree keeps this state ([store.snapshotLocked]): a change puts another [tree] in its place.
+// The order makes a list of one namespace a walk over neighbours, and paging a walk that begins in the middle. A tree never
+// changes: an event puts another one in its place, which shares all but a few nodes with the old one. To keep a state is
+// therefore to keep its tree ([store.snapshotLocked]).
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer
 // Differs: no lock of its own. Everything but [store.get] on behalf of the single writer runs under WatchCache.mu.
-// An index files an element under one value, not several.
+// An index files an element under one value, not several. Upstream's tree (github.com/google/btree) changes in place and
+// copies a node that it shares with a clone, and is cloned after every event; docs/COSTS.md has the price.
 type store struct {
 	// Set by newStore, never changed.
 	indexers map[string]IndexFunc
 
 	// Guarded by WatchCache.mu.
-	tree    tree
+	tree    ptree.Tree[*Element]
 	indices map[string]map[string]map[string]*Element // index name, value, key
 }
 
@@ -34,7 +38,7 @@ func newStore(indexers map[string]IndexFunc) *store {
 
 // replaceLocked forgets everything and holds elements instead. The old tree is left to those who have snapshots of it.
 func (s *store) replaceLocked(elements []*Element) {
-	s.tree = newTree(elements)
+	s.tree = ptree.New(keyOf, elements)
 	s.indices = map[string]map[string]map[string]*Element{}
 	for name := range s.indexers {
 		s.indices[name] = map[string]map[string]*Element{}
@@ -47,32 +51,30 @@ func (s *store) replaceLocked(elements []*Element) {
 // setLocked adds e, or puts it in the place of the element with the same key.
 func (s *store) setLocked(e *Element) {
 	var old *Element
-	s.tree, old = s.tree.set(e)
+	s.tree, old, _ = s.tree.Set(e)
 	s.indexLocked(old, e)
 }
+
+func keyOf(e *Element) string { return e.Key }
 
 // indexLocked files e in every index, and takes out old, which it replaces, if that is not nil.
 func (s *store) indexLocked(old, e *Element) {
 	for name, valueOf := range s.indexers {
 		index, value := s.indices[name], valueOf(e)
-		set := index[value]
-		// Most updates leave the value alone: then e takes the place of old in the set, and no set comes or goes. The set is
-		// asked, and not old, which has not been looked at for long and lies far away in memory.
-		if old != nil && set[e.Key] == nil {
+		if old != nil && valueOf(old) != value {
 			unindexLocked(index, valueOf(old), old.Key)
 		}
-		if set == nil {
-			set = map[string]*Element{}
-			index[value] = set
+		if index[value] == nil {
+			index[value] = map[string]*Element{}
 		}
-		set[e.Key] = e
+		index[value][e.Key] = e // most updates leave the value alone: then e replaces old in the same set
 	}
 }
 
 // deleteLocked removes the element at key, if there is one.
 func (s *store) deleteLocked(key string) {
 	var old *Element
-	s.tree, old = s.tree.delete(key)
+	s.tree, old, _ = s.tree.Delete(key)
 	if old == nil {
 		return
 	}
@@ -90,7 +92,10 @@ func unindexLocked(index map[string]map[string]*Element, value, key string) {
 }
 
 // get returns the element at key, nil if there is none. The caller holds WatchCache.mu, or is the single writer.
-func (s *store) get(key string) *Element { return s.tree.get(key) }
+func (s *store) get(key string) *Element {
+	e, _ := s.tree.Get(key)
+	return e
+}
 
 // byIndexLocked returns the elements filed under value, in no order, and whether there is such an index.
 func (s *store) byIndexLocked(name, value string) (elements []*Element, ok bool) {
@@ -113,16 +118,18 @@ func (s *store) snapshotLocked() StoreSnapshot { return StoreSnapshot{s.tree} }
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store.go: Snapshot
 type StoreSnapshot struct {
-	tree tree
+	tree ptree.Tree[*Element]
 }
 
 // From yields the elements whose keys begin with prefix, in key order, beginning at the key from (inclusive) or, if
 // from is "", at the first.
 func (s StoreSnapshot) From(prefix, from string) iter.Seq[*Element] {
 	return func(yield func(*Element) bool) {
-		s.tree.ascend(max(prefix, from), func(e *Element) bool {
-			return strings.HasPrefix(e.Key, prefix) && yield(e)
-		})
+		for e := range s.tree.From(max(prefix, from)) {
+			if !strings.HasPrefix(e.Key, prefix) || !yield(e) {
+				return
+			}
+		}
 	}
 }
 
@@ -133,8 +140,8 @@ func (s StoreSnapshot) List(prefix, from string) []*Element {
 
 // capacityFor spares the list of a whole resource the growing of its slice.
 func (s StoreSnapshot) capacityFor(prefix string) int {
-	n := s.tree.length
-	if n == 0 || !strings.HasPrefix(s.tree.first().Key, prefix) || !strings.HasPrefix(s.tree.last().Key, prefix) {
+	n := s.tree.Len()
+	if n == 0 || !strings.HasPrefix(s.tree.First().Key, prefix) || !strings.HasPrefix(s.tree.Last().Key, prefix) {
 		return 0
 	}
 	return n
@@ -143,6 +150,6 @@ func (s StoreSnapshot) capacityFor(prefix string) int {
 // sortedBelow returns those of elements whose keys begin with prefix, ordered by key. It writes into elements.
 func sortedBelow(elements []*Element, prefix string) []*Element {
 	kept := slices.DeleteFunc(elements, func(e *Element) bool { return !strings.HasPrefix(e.Key, prefix) })
-	slices.SortFunc(kept, compareKeys)
+	slices.SortFunc(kept, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) })
 	return kept
 }

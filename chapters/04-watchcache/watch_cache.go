@@ -27,7 +27,7 @@ type Config struct {
 	// EventHandler is called with every event and with every bookmark, in order, by the goroutine that writes into the
 	// cache, after the change and with no lock held. It may block: that is the backpressure on the storage.
 	EventHandler func(event *Event)
-	// OnReplace is called after every Replace, still under the lock, so that nobody can read the new state before it
+	// OnReplace is called after every Replace, still under the lock, so that no reader can see the new state before it
 	// has returned. It must not block and must not call back. May be nil.
 	OnReplace func(rv uint64)
 
@@ -40,7 +40,7 @@ type Config struct {
 	ReadWait Observer
 
 	Clock clock.WithTicker
-	// Patience is the clock by which readers wait; nil: Clock. It is another one where Clock can be stopped, and whoever asks
+	// Patience is the clock by which readers wait; nil: Clock. It is another one where Clock can be stopped, and a reader that asks
 	// from outside must get an answer all the same.
 	Patience clock.WithTicker
 	Probe    *probe.Probe
@@ -76,7 +76,7 @@ type WatchCache struct {
 	history         *history
 	store           *store
 	snapshots       snapshotter
-	stopped         bool // nothing will ever come: nobody may wait
+	stopped         bool // nothing will ever come: no reader may wait
 }
 
 // New returns an empty cache. It starts nothing.
@@ -122,34 +122,40 @@ func (w *WatchCache) Update(obj any) error { return w.processEvent(watch.Modifie
 // Delete takes the last state of an object, stamped with the resource version of its deletion.
 func (w *WatchCache) Delete(obj any) error { return w.processEvent(watch.Deleted, obj) }
 
-// Resync does nothing: there is nobody to remind.
+// Resync does nothing: there is no handler to remind.
 func (w *WatchCache) Resync() error { return nil }
 
-// UpdateResourceVersion takes a bookmark: everything up to resourceVersion has been delivered. The reflector also calls
-// it after every event, so that each event is followed by a bookmark in the handler's stream.
+// UpdateResourceVersion takes a bookmark: everything up to resourceVersion has been delivered. The handler hears of it
+// if the cache had not got so far. The reflector also calls it after every event, and then there is nothing to say: the
+// event itself has brought the version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).UpdateResourceVersion
+// Differs: upstream's handler is sent a bookmark after every event, too, which repeats the event's version.
 func (w *WatchCache) UpdateResourceVersion(resourceVersion string) {
 	rv, err := w.versioner.ParseResourceVersion(resourceVersion)
 	if err != nil {
-		return // the storage is ours and sends numbers; a bookmark less harms nobody
+		return // the storage is ours and sends numbers; no harm comes of a missing bookmark
 	}
-	w.advance(rv) // takes and releases w.mu
+	if !w.advance(rv) { // takes and releases w.mu
+		return
+	}
 	w.config.EventHandler(&Event{Type: watch.Bookmark, ResourceVersion: rv})
 }
 
-func (w *WatchCache) advance(rv uint64) {
+// advance reports whether rv is newer than what the cache had reached.
+func (w *WatchCache) advance(rv uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if rv <= w.resourceVersion {
-		return
+		return false
 	}
 	w.resourceVersion = rv
 	w.config.Probe.At(probe.RVAdvanced, "", rv)
 	w.cond.Broadcast()
+	return true
 }
 
-// Replace takes a whole list and forgets everything before it. No events come of it: whoever watched has been sent away
+// Replace takes a whole list and forgets everything before it. No events come of it: watchers have been sent away
 // and begins again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).Replace
@@ -186,7 +192,7 @@ func (w *WatchCache) replace(elements []*Element, rv uint64) {
 	w.resourceVersion = rv
 	w.config.Probe.At(probe.CacheReplaced, "", rv, w.history.startIndex, w.history.endIndex, len(w.history.cache), len(elements))
 	if w.config.OnReplace != nil {
-		// Ready is declared before the lock is released: whoever finds the cache ready finds this list in it.
+		// Ready is declared before the lock is released: a reader that finds the cache ready finds this list in it.
 		w.config.OnReplace(rv)
 	}
 }
@@ -211,7 +217,7 @@ func (w *WatchCache) SetRingCapacity(fixed int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.history.boundLocked(fixed)
-	w.history.setCapacityLocked(min(max(len(w.history.cache), w.history.lowerBound), w.history.upperBound), "somebody turned the knob")
+	w.history.setCapacityLocked(min(max(len(w.history.cache), w.history.lowerBound), w.history.upperBound), "a knob was turned")
 }
 
 func (w *WatchCache) newElement(obj runtime.Object) (*Element, error) {

@@ -52,7 +52,7 @@ type history struct {
 // newHistory returns an empty ring. A fixed capacity above 0 is kept whatever happens.
 func newHistory(fixed int, p *probe.Probe) *history {
 	h := &history{probe: p}
-	h.boundLocked(fixed) // nobody else knows of it yet
+	h.boundLocked(fixed) // no lock is needed yet: the ring is not shared
 	h.cache = make([]*Event, h.lowerBound)
 	return h
 }
@@ -65,11 +65,13 @@ func (h *history) boundLocked(fixed int) {
 	}
 }
 
-// appendLocked puts event at the end, dropping the oldest if there is no room. The caller holds WatchCache.mu for
-// writing.
+// appendLocked puts event at the end, dropping the oldest if there is no room. event must not be older than the newest:
+// the search for a watch's starting point, and every replay, count on the order. (Changes of one etcd transaction share a
+// version.) It panics if it is older. The caller holds WatchCache.mu for writing.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).updateCache
 func (h *history) appendLocked(event *Event) {
+	h.checkLocked(event)
 	h.resizeLocked(event.RecordTime)
 	if h.isFullLocked() {
 		h.startIndex++
@@ -80,10 +82,24 @@ func (h *history) appendLocked(event *Event) {
 	h.probe.Event(probe.RingAppend, string(event.Type), event.Key, event.ResourceVersion, h.startIndex, h.endIndex, len(h.cache), int(h.oldestLocked()))
 }
 
+// checkLocked panics if the ring is not what it should be, or would not be any more with event at its end.
+func (h *history) checkLocked(event *Event) {
+	n := h.endIndex - h.startIndex
+	if n < 0 || n > len(h.cache) {
+		panic(fmt.Sprintf("ring: [%d, %d) with a capacity of %d", h.startIndex, h.endIndex, len(h.cache)))
+	}
+	if n == 0 {
+		return
+	}
+	if newest := h.cache[(h.endIndex-1)%len(h.cache)].ResourceVersion; event.ResourceVersion < newest {
+		panic(fmt.Sprintf("ring: %s of %s at %d after %d", event.Type, event.Key, event.ResourceVersion, newest))
+	}
+}
+
 func (h *history) isFullLocked() bool { return h.endIndex-h.startIndex == len(h.cache) }
 
 // resizeLocked is asked before every append and answers only when the ring is full. It doubles the ring if even the
-// oldest event is younger than [EventFreshDuration]: dropping it would cost somebody a relist. It halves the ring if
+// oldest event is younger than [EventFreshDuration]: dropping it would cost some client a relist. It halves the ring if
 // the newest quarter alone reaches back that far. The distance between the two keeps the ring from flapping.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).resizeCacheLocked

@@ -12,7 +12,7 @@ import (
 // clock, while there is a reader that waits.
 const progressRequestPeriod = 100 * time.Millisecond
 
-// ConditionalProgressRequester does something every 100 ms, but only while somebody waits for the outcome. An idle
+// ConditionalProgressRequester does something every 100 ms, but only while a reader waits for the outcome. An idle
 // cache costs nothing.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/progress/watch_progress.go: ConditionalProgressRequester
@@ -28,7 +28,7 @@ type ConditionalProgressRequester struct {
 	stopped bool
 }
 
-// NewConditionalProgressRequester returns a requester that calls request. Errors of request are ignored: whoever waits
+// NewConditionalProgressRequester returns a requester that calls request. Errors of request are ignored: a reader that waits
 // finds out by waiting in vain.
 func NewConditionalProgressRequester(clk clock.WithTicker, request func(context.Context) error) *ConditionalProgressRequester {
 	pr := &ConditionalProgressRequester{clock: clk, request: request}
@@ -36,7 +36,7 @@ func NewConditionalProgressRequester(clk clock.WithTicker, request func(context.
 	return pr
 }
 
-// Run calls request every 100 ms while somebody waits, until ctx is done. The first call after a quiet time comes at
+// Run calls request every 100 ms while a reader waits, until ctx is done. The first call after a quiet time comes at
 // once.
 func (pr *ConditionalProgressRequester) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, pr.stop)()
@@ -52,7 +52,7 @@ func (pr *ConditionalProgressRequester) Run(ctx context.Context) {
 	}
 }
 
-// park returns when somebody waits, or with false when there is nothing left to wait for.
+// park returns when a reader waits, or with false when there is nothing left to wait for.
 func (pr *ConditionalProgressRequester) park() bool {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
@@ -64,7 +64,7 @@ func (pr *ConditionalProgressRequester) park() bool {
 
 func (pr *ConditionalProgressRequester) tick(ctx context.Context, timer clock.Timer) {
 	if pr.Waiting() == 0 {
-		timer.Reset(0) // the period is over already: whoever waits next is served at once
+		timer.Reset(0) // the period is over already: the next reader is served at once
 		return
 	}
 	timer.Reset(progressRequestPeriod)

@@ -84,7 +84,7 @@ func (w *CacheWatcher) StopLocked() {
 		close(w.input)
 	}
 	// Also the second time: a watcher that was being drained may be stopped for good now, because its client has
-	// left. Its goroutine may be stuck on a full result that nobody reads any more.
+	// left. Its goroutine may be stuck on a full result that no client reads any more.
 	if !w.drainInputBuffer && !w.doneClosed {
 		w.doneClosed = true
 		close(w.done)

@@ -21,6 +21,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -115,7 +116,7 @@ func start(t *testing.T, o options) *bench {
 
 // run starts the watcher's goroutine.
 func (b *bench) run() *bench {
-	go b.ProcessInterval(b.t.Context())
+	new(routine.Group).Go(b.t.Context(), "cacheWatcher.processInterval", b.ProcessInterval)
 	return b
 }
 
@@ -322,7 +323,7 @@ func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 1})
 		ctx, cancel := context.WithCancel(t.Context())
-		go b.ProcessInterval(ctx)
+		new(routine.Group).Go(ctx, "cacheWatcher.processInterval", b.ProcessInterval)
 		b.add(added("default/c", 6), added("default/d", 7)) // the second does not fit into result
 		cancel()
 		b.is("seen", b.seen(), "ADDED c 6, closed")

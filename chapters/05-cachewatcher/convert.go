@@ -23,7 +23,7 @@ type Filter struct {
 }
 
 // Matches reports whether an object is wanted. The attributes are those the cache has computed.
-func (f *Filter) Matches(key string, l labels.Set, fields fields.Set) bool {
+func (f *Filter) Matches(key string, l labels.Set, fields fields.Fields) bool {
 	return storage.HasPathPrefix(key, f.Key) && f.Predicate.MatchesObjectAttributes(l, fields)
 }
 
@@ -37,7 +37,7 @@ func (f *Filter) Matches(key string, l labels.Set, fields fields.Set) bool {
 //	yes     no    DELETED   the old object, with the resource version of this event
 //
 // A pod that is bound to a node is ADDED for that node's kubelet, though it was created long ago; a pod whose label
-// is taken away is DELETED for whoever selects by that label, though it lives on.
+// is taken away is DELETED for watchers that select by that label, though it lives on.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).convertToWatchEvent
 func (w *CacheWatcher) convertToWatchEvent(event *watchcache.Event) (out watch.Event, wanted bool) {
@@ -63,8 +63,8 @@ func (w *CacheWatcher) lastState(event *watchcache.Event) runtime.Object {
 	if event.Type == watch.Deleted {
 		return event.PrevObject
 	}
-	obj := event.PrevObject.DeepCopyObject()
-	if err := w.versioner.UpdateObject(obj, event.ResourceVersion); err != nil {
+	obj, err := w.versioner.Stamped(event.PrevObject, event.ResourceVersion)
+	if err != nil {
 		// The cache has read this object's metadata before: it has some.
 		panic(fmt.Sprintf("cacheWatcher: stamp %s with %d: %v", event.Key, event.ResourceVersion, err))
 	}

@@ -2,7 +2,7 @@ package cachewatcher
 
 import "time"
 
-// Snapshot is the state of a [CacheWatcher], for whoever draws it.
+// Snapshot is the state of a [CacheWatcher], for the page.
 type Snapshot struct {
 	ID            string    `json:"id"`
 	Text          string    `json:"text"`

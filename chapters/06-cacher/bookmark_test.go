@@ -35,6 +35,16 @@ func TestAQuietWatcherIsSentABookmarkEveryMinute(t *testing.T) {
 	})
 }
 
+func TestABookmarkRepeatsItsVersionWhileNothingHappens(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		w := f.watch("", withBookmarks(everything(f.create("default/a"))))
+		f.create("default/b")
+		time.Sleep(5*time.Minute + 10*time.Second)
+		f.is("one event and five quiet minutes", seen(w), "ADDED default/b 3"+strings.Repeat(", BOOKMARK 3", 5))
+		w.Stop()
+	})
+}
+
 // The bookmark makes the difference between resuming and beginning from nothing.
 func TestABookmarkKeepsAFilteredWatchAlive(t *testing.T) {
 	small := func(c *Config) { c.RingCapacity = 4 }

@@ -142,21 +142,12 @@ func (c *Cacher) keepCaching(ctx context.Context) {
 	defer close(c.incoming)
 	for ctx.Err() == nil {
 		c.startCaching(ctx)
-		c.pause(ctx, startCachingPeriod)
-	}
-}
-
-func (c *Cacher) pause(ctx context.Context, d time.Duration) {
-	timer := c.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C():
+		_ = routine.Sleep(ctx, c.clock, startCachingPeriod) // ended early: the loop looks at ctx, too
 	}
 }
 
 // startCaching fills the cache and follows the storage until that fails in a way that calls for a new list. All
-// watchers are ended first: the events between the old state and the new one will never be known, so nobody who has
+// watchers are ended first: the events between the old state and the new one will never be known, so no watcher that has
 // seen the old one can be told the truth about the difference. They resume by themselves, each from its own version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +14,7 @@ import (
 )
 
 // cachingObject is an object that remembers how it was encoded, so that a thousand watchers who are sent it in the same
-// form have it encoded once. Nothing is encoded before somebody asks, and nothing is kept for longer than the object is
+// form have it encoded once. Nothing is encoded before a server asks, and nothing is kept for longer than the object is
 // on its way: the ring holds the plain object.
 //
 //	event ─► shareEncodings ─┬─► w1.input ─► w1 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
@@ -23,8 +22,8 @@ import (
 //	                         └─► w3.input ─► w3 ─► WatchServer ─► CacheEncode("Table, ADDED") ─ encodes
 //
 // In every other respect it is the object: its metadata are the object's, a copy of it is a copy of the object, without
-// encodings. Whoever needs the object as its own type asks for [cachingObject.GetObject]. As with every object that comes
-// out of a cache, nobody may write to it.
+// encodings. A caller that needs the object as its own type asks for [cachingObject.GetObject]. As with every object that comes
+// out of a cache, callers must not write to it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: cachingObject
 // Differs: upstream's can be written to, and then copies the object and drops the encodings; here the one thing that was
@@ -33,9 +32,8 @@ import (
 type cachingObject struct {
 	metaRuntimeInterface // shared with the cache, never written to
 
-	// encodings is a list that grows at its head. It has one element for each form in which the object is wanted, which
-	// are few, so that looking through it is all the index it needs; and no lock, because elements never leave it.
-	encodings atomic.Pointer[encoding]
+	mu        sync.Mutex  // guards the field below; a leaf, and not held while anything is encoded
+	encodings []*encoding // one for each form in which the object is wanted, which are few
 }
 
 // metaRuntimeInterface is an object with metadata.
@@ -50,10 +48,10 @@ var _ runtime.CacheableObject = (*cachingObject)(nil)
 
 // encoding is one form of the object.
 type encoding struct {
-	id   runtime.Identifier
-	next *encoding // set before the encoding is in the list, never changed
+	// Set by getEncoding, never changed.
+	id runtime.Identifier
 
-	once sync.Once // guards the fields below: who comes while another encodes waits for it
+	once sync.Once // guards the fields below: a goroutine that comes while another encodes waits for it
 	raw  []byte
 	err  error
 }
@@ -61,7 +59,7 @@ type encoding struct {
 // errEncodingPanicked is what is left of an encoding that did not return.
 var errEncodingPanicked = errors.New("encode object: an earlier attempt panicked")
 
-// CacheEncode writes the object as encode does, and calls encode only if nobody has done so for id before. What was
+// CacheEncode writes the object as encode does, and calls encode only if no caller has done so for id before. What was
 // written is kept, and so is an error: the same object would meet it again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: (*cachingObject).CacheEncode
@@ -88,19 +86,16 @@ func (e *encoding) fill(obj runtime.Object, encode func(runtime.Object, io.Write
 
 // getEncoding returns the encoding for id, which may be empty yet, and adds it if it is not there.
 func (o *cachingObject) getEncoding(id runtime.Identifier) *encoding {
-	for {
-		head := o.encodings.Load()
-		for e := head; e != nil; e = e.next {
-			if e.id == id {
-				return e
-			}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.encodings {
+		if e.id == id {
+			return e
 		}
-		added := &encoding{id: id, next: head}
-		if o.encodings.CompareAndSwap(head, added) {
-			return added
-		}
-		// Somebody else was quicker, perhaps with the same id: look again.
 	}
+	e := &encoding{id: id}
+	o.encodings = append(o.encodings, e)
+	return e
 }
 
 // GetObject returns a copy of the object, which belongs to the caller.

@@ -11,7 +11,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// CacheDelegator is the storage as everybody but the Cacher sees it: reads that the cache can answer truthfully are
+// CacheDelegator is the storage as all but the Cacher see it: reads that the cache can answer truthfully are
 // answered by the cache, everything else by the storage.
 //
 // Items of a list that comes from the cache share their inner parts with it; see [Cacher.GetList].

@@ -332,7 +332,7 @@ func TestErrorsOfTheStorageArePassedOn(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		f.create("default/a")
 		err := f.store.Create(f.ctx, prefix+"/default/a", pod("default/a"), &corev1.Pod{})
-		if !storage.IsExist(err) {
+		if storage.CodeOf(err) != storage.KeyExists {
 			t.Errorf("create: %v", err)
 		}
 		away := errors.New("away")

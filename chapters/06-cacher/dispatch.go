@@ -13,16 +13,15 @@ import (
 // dispatchEvent hands one event to every watcher it concerns. Watchers that are to be stopped in the meantime are
 // stopped at the end: stopping closes input, and a send on a closed channel panics.
 //
-// An event that concerns several watchers carries its encodings with it from here on: see [cachingObject]. For a single
-// one there is nothing to share.
+// An event carries its encodings with it from here on: see [cachingObject].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvent
-// Differs: a bookmark that concerns nobody is not dispatched at all. Upstream wraps the object for a single watcher, too.
+// Differs: a bookmark that concerns no watcher is not dispatched at all.
 func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 	if !c.startDispatching(event) {
 		return
 	}
-	if event.Type != watch.Bookmark && len(c.watchersBuffer) > 1 {
+	if event.Type != watch.Bookmark {
 		event = shareEncodings(event)
 	}
 	switch {
@@ -36,8 +35,8 @@ func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 	c.finishDispatching(event)
 }
 
-// dispatchInTwoPhases serves the fast watchers first, and then the others, who share what there is of time. Nobody
-// waits for somebody else's slowness but the slow themselves, and the next event.
+// dispatchInTwoPhases serves the fast watchers first, and then the others, which share whatever time is left. Only
+// the slow watchers and the next event wait for a slow watcher.
 func (c *Cacher) dispatchInTwoPhases(event *watchcache.Event) {
 	c.offer(event)
 	if len(c.blockedWatchers) > 0 {
@@ -47,7 +46,7 @@ func (c *Cacher) dispatchInTwoPhases(event *watchcache.Event) {
 
 // dispatchSequentially is how it was done until 2018: a watcher that happens to come after a slow one waits with it.
 //
-// Differs: 1.10 held the Cacher's lock all the while, so that nobody could begin or end a watch either.
+// Differs: 1.10 held the Cacher's lock all the while, so that no watch could begin or end a watch either.
 func (c *Cacher) dispatchSequentially(event *watchcache.Event) {
 	for i, watcher := range c.watchersBuffer {
 		if !watcher.NonblockingAdd(event) {
@@ -56,7 +55,7 @@ func (c *Cacher) dispatchSequentially(event *watchcache.Event) {
 	}
 }
 
-// offer gives event to everybody who has room and remembers the others. No lock is held: nothing is closed while
+// offer gives event to every watcher that has room and remembers the others. No lock is held: nothing is closed while
 // dispatching is set, and the buffer belongs to this goroutine.
 func (c *Cacher) offer(event *watchcache.Event) {
 	c.blockedWatchers = c.blockedWatchers[:0]
@@ -68,7 +67,7 @@ func (c *Cacher) offer(event *watchcache.Event) {
 }
 
 // waitForBlocked waits for each of the blocked watchers in turn, all of them together no longer than the budget. Once
-// it is used up, whoever is still full is closed; a client that was merely busy comes back, and finds what it missed
+// it is used up, a watcher that is still full is closed; a client that was merely busy comes back, and finds what it missed
 // in the ring.
 func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher.CacheWatcher) {
 	timeout := c.budget.takeAvailable()
@@ -79,7 +78,7 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 	expired := timer.C()
 	for _, watcher := range blocked {
 		if !watcher.Add(event, expired) {
-			expired = nil // the timer fires once, and this watcher has seen it: nobody else is waited for
+			expired = nil // the timer fires once, and this watcher has seen it: no other is waited for
 			c.nTerminated.Add(1)
 		}
 	}
@@ -109,7 +108,7 @@ func (c *Cacher) startDispatching(event *watchcache.Event) bool {
 	return true
 }
 
-// waitForLock takes c.mu when whoever begins or ends a watch has let go of it.
+// waitForLock takes c.mu when the goroutine that begins or ends a watch has released it.
 func (c *Cacher) waitForLock() {
 	c.probe.At(probe.CacherLockWaited, "", 0)
 	c.mu.Lock()
@@ -120,14 +119,29 @@ func (c *Cacher) waitForLock() {
 // field has, or had. Both maps are looked up, never scanned: a thousand watchers of single nodes cost nothing for an
 // event that concerns one of them.
 func (c *Cacher) pickWatchersLocked(event *watchcache.Event) {
-	var scopes [4]namespacedName
+	// Each of the four scopes once: a watcher that was found twice would be sent the event twice.
 	object := scopeOf(&c.config, event.Key)
-	for _, scope := range object.containing(scopes[:0]) {
-		c.watchersBuffer = append(c.watchersBuffer, c.watchers.allWatchers[scope]...)
+	if object.namespace != "" && object.name != "" {
+		c.pickScopeLocked(object) // watchers of this one object
 	}
-	if c.trigger == nil {
-		return
+	if object.namespace != "" {
+		c.pickScopeLocked(namespacedName{namespace: object.namespace}) // of all in its namespace
 	}
+	if object.name != "" {
+		c.pickScopeLocked(namespacedName{name: object.name}) // of its name, in whatever namespace
+	}
+	c.pickScopeLocked(namespacedName{}) // of the whole resource
+	if c.trigger != nil {
+		c.pickTriggerLocked(event)
+	}
+}
+
+func (c *Cacher) pickScopeLocked(scope namespacedName) {
+	c.watchersBuffer = append(c.watchersBuffer, c.watchers.allWatchers[scope]...)
+}
+
+// pickTriggerLocked looks up two values: a pod that leaves a node concerns the watcher of the old node, too.
+func (c *Cacher) pickTriggerLocked(event *watchcache.Event) {
 	value := c.trigger.valueOf(event.Object)
 	c.watchersBuffer = append(c.watchersBuffer, c.watchers.valueWatchers[value]...)
 	if event.PrevObject == nil {

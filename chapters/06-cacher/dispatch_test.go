@@ -53,12 +53,6 @@ func (a *arrivals) last() time.Time {
 	return a.times[len(a.times)-1]
 }
 
-func (a *arrivals) count() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.times)
-}
-
 func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		time.Sleep(time.Minute)

@@ -11,7 +11,7 @@
 // # Contract
 //
 // [Cacher.Watch] hands out every event once: choosing where a watch begins and registering it are one step with respect
-// to the cache. While the cache has no source, reads and watches are refused with 429. When the source is lost, all
+// to the cache. While the cache has no source, watches and most lists are refused with 429. When the source is lost, all
 // watchers are ended, and none of them survives into the next generation. [CacheDelegator] is the
 // [storage.Interface] that clients see: it sends writes, and the reads that the cache cannot answer, to the storage.
 //

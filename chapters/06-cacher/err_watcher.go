@@ -12,7 +12,7 @@ import (
 // endedWatcher is a watch that is over before it has begun.
 type endedWatcher struct {
 	result chan watch.Event // filled and closed by who makes it; holds one event at most
-	probe  *probe.Probe     // of nobody in particular: it was never registered
+	probe  *probe.Probe     // without a subject: it was never registered
 }
 
 var _ probe.Probed = (*endedWatcher)(nil)

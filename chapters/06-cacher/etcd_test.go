@@ -93,7 +93,7 @@ func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 	close(e.line.opened)
 	pods := schema.GroupResource{Resource: "pods"}
 	store, err := etcd3.New(etcd3.Config{
-		Client: e.line, Codec: e.codec, NewFunc: newPod, NewListFunc: newPodList, ResourcePrefix: prefix, Resource: pods, Clock: clk, Watcher: age,
+		Client: e.line, Codec: e.codec, NewFunc: newPod, ResourcePrefix: prefix, Resource: pods, Clock: clk, Watcher: age,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/scheme"
 )
 
@@ -73,13 +74,14 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
 	clk := clock.RealClock{}
 	fix := &fixture{t: t, etcd: mvcc.New(clk), log: probe.NewLog(clk, logSize)}
+	probetest.Story(t, fix.log)
 	p := probe.New(fix.log).Resource("pods")
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, "application/json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	store, err := etcd3.New(etcd3.Config{
-		Client: fix.etcd, Codec: codec, NewFunc: newPod, NewListFunc: newPodList,
+		Client: fix.etcd, Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Clock: clk, Probe: p,
 	})
 	if err != nil {
@@ -197,12 +199,11 @@ func keyFunc(obj runtime.Object) (string, error) {
 	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
 }
 
-func podAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
-	l, f, err := storage.DefaultNamespaceScopedAttr(obj)
-	if pod, ok := obj.(*corev1.Pod); ok && err == nil {
-		f["spec.nodeName"] = pod.Spec.NodeName
-	}
-	return l, f, err
+func podAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+	pod := obj.(*corev1.Pod)
+	return pod.Labels, fields.Set{
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "spec.nodeName": pod.Spec.NodeName,
+	}, nil
 }
 
 // withTrigger indexes pods by their node.

@@ -13,7 +13,7 @@ import (
 )
 
 // processEvent is called by the watchCache after every change and every bookmark, on the reflector's goroutine, with no
-// lock held. It blocks while the dispatcher is a hundred events behind; meanwhile lists and new watches are served
+// lock held. It blocks while incoming is full; meanwhile lists and new watches are served
 // from a cache that is ahead of its watchers, which is fine, and nothing more is read from the storage.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).processEvent

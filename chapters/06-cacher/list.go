@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -30,7 +29,7 @@ func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptio
 	if _, downtime, err := c.ready.check(); err != nil {
 		return apierrors.NewTooManyRequests(err.Error(), retryAfter(downtime))
 	}
-	items, err := itemsOf(listOut)
+	items, err := storage.ItemsOf(listOut)
 	if err != nil {
 		return err
 	}
@@ -51,19 +50,6 @@ func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptio
 	return nil
 }
 
-// itemsOf returns the slice of items in a list object, settable.
-func itemsOf(list runtime.Object) (reflect.Value, error) {
-	ptr, err := meta.GetItemsPtr(list)
-	if err != nil {
-		return reflect.Value{}, fmt.Errorf("list into %T: %w", list, err)
-	}
-	items, err := conversion.EnforcePtr(ptr)
-	if err != nil {
-		return reflect.Value{}, fmt.Errorf("list into %T: %w", list, err)
-	}
-	return items, nil
-}
-
 // page is the part of a list that goes into one answer.
 type page struct {
 	selected []*watchcache.Element
@@ -71,7 +57,7 @@ type page struct {
 	more     bool   // elements after it were not looked at
 }
 
-// selectPage asks the selectors, until the page is full. Everything is selected without a question if there are none.
+// selectPage filters until the page is full. Without selectors it takes everything.
 func selectPage(elements []*watchcache.Element, opts storage.ListOptions) page {
 	limit := listLimit(opts)
 	var p page
@@ -153,7 +139,7 @@ func (c *Cacher) Get(ctx context.Context, key string, opts storage.GetOptions, o
 }
 
 // suggestion returns a copy of what the cache has at key, nil if it has nothing: a guess at the stored state, which
-// saves the storage a read when it is right, and costs one more when it is wrong. It is a copy because whoever updates
+// saves the storage a read when it is right, and costs one more when it is wrong. It is a copy because a caller that updates
 // an object begins by changing the one it is given.
 func (c *Cacher) suggestion(ctx context.Context, key string) runtime.Object {
 	element, _, err := c.watchCache.Get(ctx, key, 0)

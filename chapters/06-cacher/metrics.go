@@ -11,7 +11,7 @@ import (
 )
 
 // metrics shows what a Cacher counts under upstream's names, with upstream's labels. What is counted on the way of
-// every event is a number of the station's own, and is read only when somebody asks: see [Cacher.collected]. The
+// every event is a number of the station's own, and is read only when /metrics is asked: see [Cacher.collected]. The
 // fields are what happens seldom enough to be counted here.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go

@@ -10,7 +10,7 @@ import (
 	cachewatcher "listwatch/chapters/05-cachewatcher"
 )
 
-// Snapshot is the state of a [Cacher], for whoever draws it.
+// Snapshot is the state of a [Cacher], for the page.
 type Snapshot struct {
 	Resource   string `json:"resource"`
 	Ready      bool   `json:"ready"`
@@ -30,6 +30,9 @@ type Snapshot struct {
 	Reflector reflector.Snapshot      `json:"reflector"`
 	Watchers  []cachewatcher.Snapshot `json:"watchers"` // in the order of their registration
 }
+
+// Recount is [watchcache.WatchCache.Recount] of the cache.
+func (c *Cacher) Recount(limit int) { c.watchCache.Recount(limit) }
 
 // Snapshot returns the state. Its parts are read one after the other under short locks: they may be an event apart.
 func (c *Cacher) Snapshot() Snapshot {

@@ -12,7 +12,7 @@ const (
 	maxBudget        = 100 * time.Millisecond // upstream's: and never more than this for one event
 )
 
-// timeBudget is the time that slow watchers may cost everybody else. It grows while nobody uses it, up to a bound,
+// timeBudget is the time that slow watchers may cost all others. It grows while none uses it, up to a bound,
 // and begins at nothing: the first slow watcher of a fresh process gets no grace at all.
 //
 // Nothing runs to make it grow: the growth since the last look is added at the next one.

@@ -30,8 +30,8 @@ type watchRequest struct {
 
 // Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a bookmark shortly before.
 //
-// A key that is none is 400, a version that does not parse a [storage.InvalidError], a cache that is not ready 429 with
-// Retry-After. Once these are passed, every error comes as an event of the stream, as it does from a storage that has no
+// Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version, and 429 with Retry-After while
+// the cache is not ready. Once these are passed, every error comes as an event of the stream, as it does from a storage that has no
 // cache in front of it. A cache that begins another generation while the watch is being prepared gives a stream that
 // has ended already.
 //
@@ -86,7 +86,7 @@ func (c *Cacher) prepareKey(key string, recursive bool) (string, error) {
 // without initial events does not wait: events it asked for that are yet to come will come.
 //
 // No lock is held after it has returned. That is fine, because the cache only moves forward; and it must be so, because
-// whoever waits for the cache with its lock held keeps its only writer out.
+// a reader that waits for the cache with its lock held keeps its only writer out.
 func (c *Cacher) reachRequiredVersion(ctx context.Context, req *watchRequest) error {
 	initial := req.opts.SendInitialEvents
 	req.requiredRV = req.requestedRV

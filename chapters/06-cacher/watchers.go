@@ -43,14 +43,6 @@ func (n namespacedName) narrowed(pred storage.SelectionPredicate) namespacedName
 	return n
 }
 
-// containing appends to scopes those that contain the object n, each once.
-func (n namespacedName) containing(scopes []namespacedName) []namespacedName {
-	if n.namespace != "" {
-		scopes = append(scopes, n, namespacedName{namespace: n.namespace})
-	}
-	return append(scopes, namespacedName{name: n.name}, namespacedName{})
-}
-
 // indexedWatchers are the registered watchers. Each stands in one of the two maps: by the trigger's value if its
 // selector pins that, otherwise by scope. Within a list they stand in the order in which they were registered.
 //

@@ -2,17 +2,16 @@ package registry
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/resources"
 )
 
 // maxConfigMapSize keeps objects small enough for etcd, which refuses more than 1.5 MiB in one request.
@@ -29,14 +28,9 @@ func ConfigMaps() *Resource {
 		Fields:       []string{"metadata.name", "metadata.namespace"},
 		Default:      func(runtime.Object) {},
 		ValidateName: validation.NameIsDNSSubdomain,
-		Columns: []metav1.TableColumnDefinition{
-			nameColumn(), column("Data", "string", "Number of entries.", 0), ageColumn(),
-		},
-		Cells: func(obj runtime.Object, now time.Time) []any {
-			configMap := obj.(*corev1.ConfigMap)
-			return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)), age(configMap.CreationTimestamp, now)}
-		},
-		Strategy: configMapStrategy{},
+		Columns:      resources.ConfigMapColumns(),
+		Cells:        resources.ConfigMapCells,
+		Strategy:     configMapStrategy{},
 	}
 }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,16 +45,6 @@ func TestCreateFillsInDefaults(t *testing.T) {
 	}
 	if c.ImagePullPolicy != "Always" || c.TerminationMessagePath != "/dev/termination-log" || c.Ports[0].Protocol != "TCP" {
 		t.Errorf("container: got %q %q %q", c.ImagePullPolicy, c.TerminationMessagePath, c.Ports[0].Protocol)
-	}
-}
-
-func TestPullPolicyFollowsFromTheTag(t *testing.T) {
-	for image, want := range map[string]corev1.PullPolicy{
-		"i": "Always", "i:latest": "Always", "i:1": "IfNotPresent", "r:5000/i": "Always", "r:5000/i:1": "IfNotPresent", "i@sha256:abc": "IfNotPresent",
-	} {
-		if got := defaultPullPolicy(image); got != want {
-			t.Errorf("%s: got %s, want %s", image, got, want)
-		}
 	}
 }
 
@@ -102,6 +93,25 @@ func TestCreateRefuses(t *testing.T) {
 			_, err := w.pods.Pod.Create(t.Context(), "default", c.pod, &metav1.CreateOptions{})
 			wantStatus(t, err, c.code, c.reason)
 		})
+	}
+}
+
+func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
+	for _, rv := range []string{"0", "abc"} {
+		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
+			t.Run(fmt.Sprint(rv, dryRun), func(t *testing.T) {
+				w := newWorld(t)
+				p := pod("a", func(p *corev1.Pod) { p.ResourceVersion = rv })
+				obj, err := w.pods.Pod.Create(t.Context(), "default", p, &metav1.CreateOptions{DryRun: dryRun})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := obj.(*corev1.Pod).ResourceVersion
+				if stored := got != "" && got != rv; stored == (dryRun != nil) {
+					t.Errorf("version: got %q", got)
+				}
+			})
+		}
 	}
 }
 

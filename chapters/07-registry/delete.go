@@ -15,8 +15,8 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// A deletion that somebody has a say in takes two steps. First the object is only marked: deletionTimestamp is set,
-// watchers see MODIFIED, and whoever holds it back does its work: the kubelet stops containers, the owner of a
+// A deletion in which others have a say takes two steps. First the object is only marked: deletionTimestamp is set,
+// watchers see MODIFIED, and each of those does its work: the kubelet stops containers, the owner of a
 // finalizer cleans up. Then it is erased, and watchers see DELETED. These errors leave the marking early.
 var (
 	errAlreadyDeleting = errors.New("already marked, nothing to change")
@@ -61,7 +61,7 @@ func (s *Store) Delete(ctx context.Context, namespace, name string, options *met
 	out := s.resource.NewFunc()
 	err = s.storage.Delete(ctx, key, out, preconditions, dryRun, nil)
 	if storage.IsNotFound(err) && d.marked {
-		// Whoever saw the mark was faster. The client asked for the object to be gone, and it is.
+		// A client that saw the mark was faster. The client asked for the object to be gone, and it is.
 		return s.deleted(marked, name)
 	}
 	if err != nil {

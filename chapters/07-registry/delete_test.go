@@ -1,14 +1,19 @@
 package registry
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	storage "listwatch/chapters/01-storage"
 )
 
 func (w *world) delete(name string, options metav1.DeleteOptions) (*corev1.Pod, bool) {
@@ -166,5 +171,66 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	}
 	if w.get("a") != nil || w.get("b") == nil {
 		t.Errorf("left: a %v, b %v; want only b", w.get("a"), w.get("b"))
+	}
+}
+
+// dyingStorage is a storage whose etcd goes away before it erases anything.
+type dyingStorage struct{ storage.Interface }
+
+func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateFunc, runtime.Object) error {
+	return apierrors.NewTimeoutError("etcd is away", 0)
+}
+
+// A deletion takes two writes: the mark, with a grace period of 0 if there is nothing to wait for, and the erasure. The process
+// may die between them. Upstream has no goroutine that looks for what is left either: the next write to the pod ends it.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Update, (*Store).Delete
+func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T) {
+	for name, next := range map[string]func(t *testing.T, w *world, left *corev1.Pod){
+		"an update answers with the old version": func(t *testing.T, w *world, left *corev1.Pod) {
+			got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.ResourceVersion != left.ResourceVersion || got.Labels["x"] != "1" {
+				t.Errorf("got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels, left.ResourceVersion)
+			}
+		},
+		"so does an update of the status": func(t *testing.T, w *world, left *corev1.Pod) {
+			got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Message = "late" })
+			if err != nil || got.ResourceVersion != left.ResourceVersion || got.Status.Message != "late" {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		},
+		"an update that would hold it back is refused, and does not end it": func(t *testing.T, w *world, _ *corev1.Pod) {
+			_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/late"} })
+			wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+			if w.get("a") == nil {
+				t.Error("the pod is gone")
+			}
+			w.delete("a", metav1.DeleteOptions{})
+		},
+		"another deletion": func(t *testing.T, w *world, _ *corev1.Pod) {
+			if _, immediate := w.delete("a", metav1.DeleteOptions{}); !immediate {
+				t.Error("it was not deleted at once")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(pod("a"))
+			config := w.config(Pods())
+			config.Storage = dyingStorage{config.Storage}
+			_, _, err := NewPodStorage(config).Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
+			wantStatus(t, err, 504, metav1.StatusReasonTimeout)
+			left := w.get("a")
+			if left == nil || left.DeletionTimestamp == nil || *left.DeletionGracePeriodSeconds != 0 {
+				t.Fatalf("between the two writes: got %+v, want it marked, with a grace period of 0", left)
+			}
+			next(t, w, left)
+			if got := w.get("a"); got != nil {
+				t.Errorf("it is still there: %+v", got.ObjectMeta)
+			}
+		})
 	}
 }

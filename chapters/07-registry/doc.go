@@ -1,22 +1,22 @@
 // Package registry knows what a resource means: what may be created and changed, what deletion does, and how a
 // request's namespace, name and selectors become one storage key and one predicate.
 //
-//   - resource.go: [Resource], everything that is known about a kind before anything is built, and its keys.
-//   - store.go: [Store], create, get and list for any resource; update.go and delete.go: the two verbs with a story.
 //   - predicate.go: [Store.WatchPredicate] and [Store.ListPredicate]: one key or one prefix, never both.
+//   - storage_factory.go: [StorageWithCacher], the place where a cache is put between registry and etcd.
+//   - resource.go: [Resource], everything that is known about a kind before anything is built, and its keys.
+//   - store.go: [Store], create and get for any resource; update.go: a change is a function.
 //   - strategy.go: what differs from kind to kind, and the order in which a write passes through it.
 //   - dryrun.go: [DryRunnableStorage], writes that stop just before the write.
-//   - decorated_watcher.go: a watch whose objects are changed on their way out.
-//   - storage_factory.go: [StorageWithCacher], the place where a cache is put between registry and etcd.
-//   - lifecycle.go: nothing is created in a namespace that is not there, and none goes before what is in it.
-//   - table.go: rows and columns for people. pod.go, node.go and so on: one short file for each kind.
+//   - delete.go: a mark, and then the end; lifecycle.go: nothing is created in a namespace that is not there, and no
+//     namespace goes before what is in it.
+//   - table.go: rows for people. pod.go, node.go and so on: one short file for each kind. Defaults and validation of pods,
+//     and the cells of all kinds, are in internal/resources.
 //
 // # Locks and goroutines
 //
 // A [Store] has neither: nothing in it changes after [New]. Two writers of one object meet in
-// [storage.Interface.GuaranteedUpdate], which calls the functions handed to it again for whoever came second; those
-// functions therefore keep nothing from one call to the next except what they overwrite. The only goroutine of the
-// package belongs to a [DecoratedWatcher].
+// [storage.Interface.GuaranteedUpdate], which calls the functions handed to it again for the writer that came second; those
+// functions therefore keep nothing from one call to the next except what they overwrite.
 //
 // # Contract
 //

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"listwatch/internal/resources"
 )
 
 // eventTTL is how long an event is kept after it was last reported. Upstream's default.
@@ -31,30 +32,14 @@ func Events() *Resource {
 		},
 		Default:      func(runtime.Object) {},
 		ValidateName: validation.NameIsDNSSubdomain,
-		Columns: []metav1.TableColumnDefinition{
-			column("Last Seen", "string", "Time since it happened last.", 0),
-			column("Type", "string", "Normal or Warning.", 0),
-			column("Reason", "string", "Why it happened, in one word.", 0),
-			column("Object", "string", "What it happened to.", 0),
-			column("Subobject", "string", "Which part of that.", 1),
-			column("Source", "string", "Who reports it.", 1),
-			column("Message", "string", "What happened.", 0),
-			column("First Seen", "string", "Time since it happened first.", 1),
-			column("Count", "string", "How often it happened.", 1),
-			withPriority(nameColumn(), 1),
-		},
-		Cells:    eventCells,
-		Strategy: eventStrategy{},
-		TTL:      eventTTL,
+		Columns:      resources.EventColumns(),
+		Cells:        resources.EventCells,
+		Strategy:     eventStrategy{},
+		TTL:          eventTTL,
 	}
 }
 
-func withPriority(c metav1.TableColumnDefinition, priority int32) metav1.TableColumnDefinition {
-	c.Priority = priority
-	return c
-}
-
-func eventAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+func eventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	event, ok := obj.(*corev1.Event)
 	if !ok {
 		return nil, nil, fmt.Errorf("not an event: %T", obj)
@@ -105,32 +90,3 @@ func (eventStrategy) Validate(obj runtime.Object) field.ErrorList {
 }
 
 func (s eventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
-
-func eventCells(obj runtime.Object, now time.Time) []any {
-	event := obj.(*corev1.Event)
-	first, last, count := event.FirstTimestamp, event.LastTimestamp, int64(event.Count)
-	if first.IsZero() {
-		first = metav1.NewTime(event.EventTime.Time)
-	}
-	if event.Series != nil {
-		last, count = metav1.NewTime(event.Series.LastObservedTime.Time), int64(event.Series.Count)
-	}
-	if last.IsZero() {
-		last = first
-	}
-	if count == 0 {
-		count = 1
-	}
-	object := strings.ToLower(event.InvolvedObject.Kind) + "/" + event.InvolvedObject.Name
-	source := event.Source.Component
-	if source == "" {
-		source = event.ReportingController
-	}
-	if event.Source.Host != "" {
-		source += ", " + event.Source.Host
-	}
-	return []any{
-		age(last, now), event.Type, event.Reason, object, event.InvolvedObject.FieldPath, source,
-		strings.TrimSpace(event.Message), age(first, now), count, event.Name,
-	}
-}

@@ -71,7 +71,7 @@ func (s *Store) holdsContent(obj runtime.Object) bool {
 	return ok && keeper.HoldsContent(obj)
 }
 
-// FinalizeREST is the finalize subresource of namespaces: whoever has removed the content of a namespace says so here,
+// FinalizeREST is the finalize subresource of namespaces: the controller that has removed the content of a namespace says so here,
 // by taking its name off the list. When the list is empty, a namespace that is being deleted is erased.
 type FinalizeREST struct {
 	store *Store // a copy of the resource's, with the strategy for finalizers

@@ -46,7 +46,7 @@ func (w *world) config(r *Resource) Config {
 		w.t.Fatal(err)
 	}
 	store, err := etcd3.New(etcd3.Config{
-		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc, NewListFunc: r.NewListFunc,
+		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc,
 		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{},
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package registry
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -12,27 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"listwatch/internal/resources"
 )
 
-// Namespaces describes namespaces. One that is deleted is only marked: it is erased when whoever is on the list in its
+// Namespaces describes namespaces. One that is deleted is only marked: it is erased when each that is on the list in its
 // spec has removed what is in it. That is a controller, as upstream.
 func Namespaces() *Resource {
 	return &Resource{
 		Name: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
-		Prefix:       "/registry/namespaces",
-		NewFunc:      func() runtime.Object { return &corev1.Namespace{} },
-		NewListFunc:  func() runtime.Object { return &corev1.NamespaceList{} },
-		GetAttrs:     namespaceAttrs,
-		Fields:       []string{"metadata.name", "status.phase"},
-		Default:      defaultNamespace,
-		ValidateName: validation.NameIsDNSLabel,
-		Columns: []metav1.TableColumnDefinition{
-			nameColumn(), column("Status", "string", "Active, or Terminating.", 0), ageColumn(),
-		},
-		Cells: func(obj runtime.Object, now time.Time) []any {
-			namespace := obj.(*corev1.Namespace)
-			return []any{namespace.Name, string(namespace.Status.Phase), age(namespace.CreationTimestamp, now)}
-		},
+		Prefix:              "/registry/namespaces",
+		NewFunc:             func() runtime.Object { return &corev1.Namespace{} },
+		NewListFunc:         func() runtime.Object { return &corev1.NamespaceList{} },
+		GetAttrs:            namespaceAttrs,
+		Fields:              []string{"metadata.name", "status.phase"},
+		Default:             defaultNamespace,
+		ValidateName:        validation.NameIsDNSLabel,
+		Columns:             resources.NamespaceColumns(),
+		Cells:               resources.NamespaceCells,
 		Strategy:            namespaceStrategy{},
 		StatusStrategy:      namespaceStatusStrategy{},
 		Immortal:            SystemNamespaces,
@@ -40,7 +36,7 @@ func Namespaces() *Resource {
 	}
 }
 
-func namespaceAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+func namespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	namespace, ok := obj.(*corev1.Namespace)
 	if !ok {
 		return nil, nil, fmt.Errorf("not a namespace: %T", obj)
@@ -72,7 +68,7 @@ func (namespaceStrategy) PrepareForCreate(obj runtime.Object) {
 	}
 }
 
-// HoldsContent reports whether somebody has yet to remove something.
+// HoldsContent reports whether something has yet to be removed.
 func (namespaceStrategy) HoldsContent(obj runtime.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
 }

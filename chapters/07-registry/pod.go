@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"listwatch/internal/resources"
 )
 
 // Pods describes pods.
@@ -27,10 +30,10 @@ func Pods() *Resource {
 		},
 		IndexFields:         []string{"spec.nodeName"},
 		Indexers:            map[string]func(runtime.Object) string{"spec.nodeName": NodeNameTriggerFunc},
-		Default:             func(obj runtime.Object) { defaultPod(obj.(*corev1.Pod)) },
+		Default:             func(obj runtime.Object) { resources.DefaultPod(obj.(*corev1.Pod)) },
 		ValidateName:        validation.NameIsDNSSubdomain,
-		Columns:             podColumns(),
-		Cells:               podCells,
+		Columns:             resources.PodColumns(),
+		Cells:               resources.PodCells,
 		Strategy:            podStrategy{},
 		StatusStrategy:      podStatusStrategy{},
 		ReturnDeletedObject: true,
@@ -44,28 +47,65 @@ func Pods() *Resource {
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
 // podAttrs is the AttrFunc of pods.
-func podAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+func podAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return nil, nil, fmt.Errorf("not a pod: %T", obj)
 	}
-	podIP := pod.Status.PodIP
-	if podIP == "" && len(pod.Status.PodIPs) > 0 {
-		podIP = pod.Status.PodIPs[0].IP
+	return pod.Labels, (*podFields)(pod), nil
+}
+
+// podFields is a pod as a field selector sees it. It copies nothing: most pods are never asked for a field.
+type podFields corev1.Pod
+
+var _ fields.Fields = (*podFields)(nil)
+
+// Has implements [fields.Fields].
+func (p *podFields) Has(field string) bool {
+	_, ok := p.value(field)
+	return ok
+}
+
+// Get implements [fields.Fields].
+func (p *podFields) Get(field string) string {
+	value, _ := p.value(field)
+	return value
+}
+
+// value returns a selectable field, one of those that [Pods] lists.
+//
+// Differs: k8s.io/kubernetes/pkg/registry/core/pod fills a map with all of them for every pod that is cached.
+func (p *podFields) value(field string) (value string, ok bool) {
+	switch field {
+	case "metadata.name":
+		return p.Name, true
+	case "metadata.namespace":
+		return p.Namespace, true
+	case "spec.nodeName":
+		return p.Spec.NodeName, true
+	case "spec.restartPolicy":
+		return string(p.Spec.RestartPolicy), true
+	case "spec.schedulerName":
+		return p.Spec.SchedulerName, true
+	case "spec.serviceAccountName":
+		return p.Spec.ServiceAccountName, true
+	case "spec.hostNetwork":
+		return strconv.FormatBool(p.Spec.HostNetwork), true
+	case "status.phase":
+		return string(p.Status.Phase), true
+	case "status.podIP", "status.podIPs":
+		return p.podIP(), true
+	case "status.nominatedNodeName":
+		return p.Status.NominatedNodeName, true
 	}
-	return pod.Labels, fields.Set{
-		"metadata.name":            pod.Name,
-		"metadata.namespace":       pod.Namespace,
-		"spec.nodeName":            pod.Spec.NodeName,
-		"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
-		"spec.schedulerName":       pod.Spec.SchedulerName,
-		"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
-		"spec.hostNetwork":         fmt.Sprint(pod.Spec.HostNetwork),
-		"status.phase":             string(pod.Status.Phase),
-		"status.podIP":             podIP,
-		"status.podIPs":            podIP,
-		"status.nominatedNodeName": pod.Status.NominatedNodeName,
-	}, nil
+	return "", false
+}
+
+func (p *podFields) podIP() string {
+	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
+		return p.Status.PodIPs[0].IP
+	}
+	return p.Status.PodIP
 }
 
 // podStrategy is for what users write: the spec, and never the status.
@@ -80,12 +120,12 @@ var (
 func (podStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
-	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: resources.PodQOS(pod)}
 }
 
 // Validate checks a new pod.
 func (podStrategy) Validate(obj runtime.Object) field.ErrorList {
-	return validatePodSpec(&obj.(*corev1.Pod).Spec, field.NewPath("spec"))
+	return resources.ValidatePodSpec(&obj.(*corev1.Pod).Spec, field.NewPath("spec"))
 }
 
 // PrepareForUpdate keeps the status, which belongs to the kubelet.
@@ -101,8 +141,8 @@ func (podStrategy) PrepareForUpdate(obj, old runtime.Object) {
 func (podStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	path := field.NewPath("spec")
-	problems := validatePodSpec(&pod.Spec, path)
-	return append(problems, validatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
+	problems := resources.ValidatePodSpec(&pod.Spec, path)
+	return append(problems, resources.ValidatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
 // CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has finished, needs none:
@@ -141,7 +181,7 @@ func (podStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 
 // ValidateUpdate checks a changed status.
 func (podStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
-	return validatePodStatus(&obj.(*corev1.Pod).Status, field.NewPath("status"))
+	return resources.ValidatePodStatus(&obj.(*corev1.Pod).Status, field.NewPath("status"))
 }
 
 // PodStorage is the storage of pods and of their subresources.

@@ -38,8 +38,11 @@ func (s *Store) predicate(options *metainternalversion.ListOptions) storage.Sele
 
 // keyFor chooses what a list or watch is about: the key of one object if the predicate can select only that one, or
 // else the narrowest directory. A selector that pins the namespace narrows a request for all of them, provided the
-// value could be a namespace's name at all.
-func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key string, recursive bool) {
+// value could be a namespace's name at all. The error is 400, for a namespace in the path that could not.
+func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key string, recursive bool, err error) {
+	if err := s.resource.checkNamespace(namespace); err != nil {
+		return "", false, err
+	}
 	if namespace == "" {
 		pinned, ok := p.MatchesSingleNamespace()
 		if ok && len(path.IsValidPathSegmentName(pinned)) == 0 {
@@ -49,10 +52,10 @@ func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key str
 	if name, ok := p.MatchesSingle(); ok {
 		// Without a namespace there is no such key: the optimisation is skipped and the predicate does the work.
 		if key, err := s.resource.Key(namespace, name); err == nil {
-			return key, false
+			return key, false, nil
 		}
 	}
-	return s.resource.KeyRoot(namespace), true
+	return s.resource.KeyRoot(namespace), true, nil
 }
 
 // List returns the objects that options select, as a list at one resource version. Errors: 400 for a resource version
@@ -67,9 +70,12 @@ func (s *Store) List(ctx context.Context, namespace string, options *metainterna
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
 func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	key, recursive := s.keyFor(namespace, &p)
+	key, recursive, err := s.keyFor(namespace, &p)
+	if err != nil {
+		return nil, err
+	}
 	list := s.resource.NewListFunc()
-	err := s.storage.GetList(ctx, key, storage.ListOptions{
+	err = s.storage.GetList(ctx, key, storage.ListOptions{
 		ResourceVersion:      options.ResourceVersion,
 		ResourceVersionMatch: options.ResourceVersionMatch,
 		Predicate:            p,
@@ -94,7 +100,10 @@ func (s *Store) Watch(ctx context.Context, namespace string, options *metaintern
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
 func (s *Store) WatchPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate, resourceVersion string, sendInitialEvents *bool) (watch.Interface, error) {
-	key, recursive := s.keyFor(namespace, &p)
+	key, recursive, err := s.keyFor(namespace, &p)
+	if err != nil {
+		return nil, err
+	}
 	s.probe.Text(probe.PredicateChosen, describe(key, recursive, &p), key, 0)
 	w, err := s.storage.Watch(ctx, key, storage.ListOptions{
 		ResourceVersion:   resourceVersion,

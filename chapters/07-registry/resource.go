@@ -94,13 +94,25 @@ func (r *Resource) KeyRoot(namespace string) string {
 	return r.Prefix + "/" + namespace
 }
 
-// Key returns the key of one object. The error is 400 BadRequest: a namespaced object needs a namespace, and a name
-// must be usable as one segment of a path.
+// checkNamespace refuses a namespace that cannot be one segment of a key: 400. It may be empty.
+func (r *Resource) checkNamespace(namespace string) error {
+	if problems := path.IsValidPathSegmentName(namespace); len(problems) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";")))
+	}
+	return nil
+}
+
+// Key returns the key of one object. The error is 400 BadRequest: a namespaced object needs a namespace, and namespace
+// and name must each be usable as one segment of a path.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: NamespaceKeyFunc
+// Differs: upstream looks at the name only, and a namespace ".." becomes the storage's error, a 500.
 func (r *Resource) Key(namespace, name string) (string, error) {
 	if r.Namespaced && namespace == "" {
 		return "", apierrors.NewBadRequest("Namespace parameter required.")
+	}
+	if err := r.checkNamespace(namespace); err != nil {
+		return "", err
 	}
 	if name == "" {
 		return "", apierrors.NewBadRequest("Name parameter required.")

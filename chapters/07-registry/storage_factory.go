@@ -6,7 +6,7 @@ import (
 )
 
 // StorageWithCacher puts a cache in front of raw. What it returns as a storage is the delegator, which decides for each
-// read whether the cache may answer it; the Cacher is returned for whoever runs it. It starts nothing: until the Cacher
+// read whether the cache may answer it; the Cacher is returned for the caller to run. It starts nothing: until the Cacher
 // is run, reads that need the cache are refused with 429.
 //
 // It is the one place that knows that there is a cache. The registry above sees a storage, as does the cache below.

@@ -22,10 +22,10 @@ type Config struct {
 	Clock    clock.PassiveClock
 	Probe    *probe.Probe // nil: off
 
-	// Namespaces is asked whether a namespace exists before something is created in it. nil: nobody asks.
+	// Namespaces is asked whether a namespace exists before something is created in it. nil: none is asked.
 	Namespaces NamespaceGetter
 
-	// GenerateName appends something random to a generateName. nil: five random letters, as upstream.
+	// GenerateName appends something random to a generateName. nil: five random characters, as upstream.
 	GenerateName func(base string) string
 }
 
@@ -42,7 +42,7 @@ type Store struct {
 	storage        DryRunnableStorage
 	clock          clock.PassiveClock
 	probe          *probe.Probe
-	namespaces     NamespaceGetter // nil: nobody asks
+	namespaces     NamespaceGetter // nil: none is asked
 	generateName   func(base string) string
 }
 
@@ -80,7 +80,7 @@ const (
 	maxGeneratedNameLength = maxNameLength - randomLength
 )
 
-// SimpleName returns base with five random letters and digits behind it. It may be taken already.
+// SimpleName returns base with five random digits and consonants behind it. It may be taken already.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/names/generate.go
 func SimpleName(base string) string {
@@ -95,15 +95,18 @@ func SimpleName(base string) string {
 const maxNameGenerationAttempts = 8
 
 // Create stores a new object and returns it as stored. A name is generated if there is only a generateName. Errors:
-// 400 for a wrong namespace, 409 AlreadyExists, 422 Invalid.
+// 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422 Invalid. A resource version that is "0", or no
+// version at all, is ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Create
+// Differs: a resource version is refused before anything else, and with 400; upstream leaves that to the storage, whose
+// refusal is a 500.
 func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	if accessor.GetResourceVersion() != "" {
+	if rv, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(obj); err == nil && rv != 0 {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	if accessor.GetName() != "" || accessor.GetGenerateName() == "" {

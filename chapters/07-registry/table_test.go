@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/resources"
 )
 
 func TestEveryRowHasACellForEveryColumn(t *testing.T) {
@@ -52,7 +54,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := pod("a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
 			c.edit(p)
-			if diff := cmp.Diff(c.want, podCells(p, epoch)[1:4]); diff != "" {
+			if diff := cmp.Diff(c.want, resources.PodCells(p, epoch)[1:4]); diff != "" {
 				t.Errorf("cells (-want +got):\n%s", diff)
 			}
 		})

@@ -27,7 +27,7 @@ type UpdatedObjectInfo interface {
 	// AllowsCreate reports whether the object may be created if it does not exist, whatever its kind says.
 	AllowsCreate() bool
 	// UpdatedObject returns the new object, which then belongs to the caller. It is called again, with a newer old,
-	// when somebody else was faster. It must not change old, which is empty if the object does not exist.
+	// when another writer was faster. It must not change old, which is empty if the object does not exist.
 	UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error)
 }
 
@@ -157,6 +157,10 @@ func shouldDeleteDuringUpdate(accessor, old metav1.Object) bool {
 }
 
 // deleteWithoutFinalizers erases an object whose finalizers are all gone. If it has been erased meanwhile, all is well.
+//
+// An object whose deletion was interrupted between its two writes ends here, too, at the next update of any kind: it is
+// marked, with a grace period of 0, and nothing holds it back. The answer is the updated object with its old version, as
+// upstream's.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).deleteWithoutFinalizers
 func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object, dryRun bool) (runtime.Object, bool, error) {

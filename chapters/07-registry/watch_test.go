@@ -52,9 +52,9 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := store.predicate(&metainternalversion.ListOptions{FieldSelector: selector})
-			key, recursive := store.keyFor(c.namespace, &p)
-			if key != c.key || recursive != c.recursive {
-				t.Errorf("got %s, recursive %v; want %s, %v", key, recursive, c.key, c.recursive)
+			key, recursive, err := store.keyFor(c.namespace, &p)
+			if key != c.key || recursive != c.recursive || err != nil {
+				t.Errorf("got %s, recursive %v, %v; want %s, %v", key, recursive, err, c.key, c.recursive)
 			}
 		})
 	}
@@ -116,45 +116,28 @@ func TestAGracefulDeletionIsSeenAsTwoEvents(t *testing.T) {
 	})
 }
 
-func TestDecoratedWatcherChangesAllButErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := watch.NewFakeWithChanSize(4, false)
-		shared := pod("a")
-		decorated := NewDecoratedWatcher(t.Context(), inner, func(obj runtime.Object) {
-			obj.(*corev1.Pod).Annotations = map[string]string{"seen": "yes"}
-		})
-		inner.Add(shared)
-		inner.Action(watch.Bookmark, shared)
-		inner.Error(&metav1.Status{Message: "no"})
-		inner.Stop()
-		for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
-			event := <-decorated.ResultChan()
-			if event.Type != want || event.Object.(*corev1.Pod).Annotations["seen"] != "yes" {
-				t.Errorf("got %s %v, want a decorated %s", event.Type, event.Object, want)
-			}
+func TestPodsAnswerForTheFieldsThatTheyList(t *testing.T) {
+	obj := pod("a")
+	obj.Spec.NodeName, obj.Spec.HostNetwork = "n1", true
+	obj.Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.1"}}
+	_, set, err := podAttrs(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range Pods().Fields {
+		if !set.Has(field) {
+			t.Errorf("%s is listed and unknown", field)
 		}
-		if event := <-decorated.ResultChan(); event.Object.(*metav1.Status).Message != "no" {
-			t.Errorf("got %v, want the error untouched", event)
+	}
+	for field, want := range map[string]string{
+		"metadata.name": "a", "metadata.namespace": obj.Namespace, "spec.nodeName": "n1", "spec.hostNetwork": "true", "status.podIP": "10.0.0.1",
+		"status.phase": string(obj.Status.Phase), "spec.priority": "",
+	} {
+		if got := set.Get(field); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
 		}
-		if _, ok := <-decorated.ResultChan(); ok {
-			t.Error("an event after the inner watch's end")
-		}
-		if shared.Annotations != nil {
-			t.Error("the shared object was changed")
-		}
-	})
-}
-
-func TestDecoratedWatcherStopsWhenNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := watch.NewFakeWithChanSize(4, false)
-		decorated := NewDecoratedWatcher(t.Context(), inner, func(runtime.Object) {})
-		inner.Add(pod("a"))
-		synctest.Wait() // run has the event and cannot send it
-		decorated.Stop()
-		synctest.Wait()
-		if !inner.IsStopped() {
-			t.Error("the inner watch goes on")
-		}
-	})
+	}
+	if set.Has("spec.priority") {
+		t.Error("a field is known that is not listed")
+	}
 }

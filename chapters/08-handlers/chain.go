@@ -18,7 +18,7 @@ import (
 
 // route is what is known about a request before it is served.
 type route struct {
-	scope *scope // nil outside of resources
+	scope *Scope // nil outside of resources
 	verb  string
 }
 
@@ -26,15 +26,19 @@ type route struct {
 // and its panics are turned into answers.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
-func (s *server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc {
+func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := &statusRecorder{ResponseWriter: w}
-		line := r.Method + " " + r.URL.RequestURI()
+		line := requestLine(r)
 		s.probe.Text(probe.RequestReceived, line, "", 0)
 		watching := isWatch(to, r)
-		request := s.metrics.begin(s.clock, to, r, watching)
+		verb := to.verb
+		if watching {
+			verb = "watch"
+		}
+		end := s.meter.Begin(r, to.scope, verb)
 		// Deferred, because cutting a connection is done by a panic.
-		defer s.answered(recorder, line, request)
+		defer s.answered(recorder, line, end)
 		if watching {
 			s.recovering(recorder, r, handler)
 		} else {
@@ -43,8 +47,41 @@ func (s *server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 	}
 }
 
-func (s *server) answered(recorder *statusRecorder, line string, request *counted) {
-	request.end(recorder.status, recorder.written)
+// requestLine returns what the log says of a request: its method, path and query, the latter without credentials. The
+// path is never a secret; headers and bodies are not logged at all.
+func requestLine(r *http.Request) string {
+	line := r.Method + " " + r.URL.EscapedPath()
+	if r.URL.RawQuery == "" {
+		return line
+	}
+	parameters := strings.Split(r.URL.RawQuery, "&")
+	for i, parameter := range parameters {
+		name, _, _ := strings.Cut(parameter, "=")
+		if isCredential(name) {
+			parameters[i] = name + "=(masked)"
+		}
+	}
+	return line + "?" + strings.Join(parameters, "&")
+}
+
+// isCredential reports whether the value of a query parameter is likely to be a secret, judged by its name. Nothing here
+// reads such a parameter, but clients may send one all the same.
+func isCredential(name string) bool {
+	plain, err := url.QueryUnescape(name)
+	if err != nil {
+		return true // it cannot be told
+	}
+	plain = strings.ToLower(plain)
+	for _, word := range []string{"token", "secret", "password", "authorization", "apikey", "api_key", "signature"} {
+		if strings.Contains(plain, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) answered(recorder *statusRecorder, line string, end func(int, int64)) {
+	end(recorder.status, recorder.written)
 	s.probe.Text(probe.RequestAnswered, line, "", 0, recorder.status)
 }
 
@@ -67,7 +104,7 @@ func isWatch(to route, r *http.Request) bool {
 // client does not take half an answer for a whole one.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/wrap.go: WithPanicRecovery
-func (s *server) recovering(w *statusRecorder, r *http.Request, handler http.HandlerFunc) {
+func (s *Server) recovering(w *statusRecorder, r *http.Request, handler http.HandlerFunc) {
 	defer func() {
 		cause := recover()
 		if cause == nil {
@@ -77,7 +114,7 @@ func (s *server) recovering(w *statusRecorder, r *http.Request, handler http.Han
 			panic(http.ErrAbortHandler)
 		}
 		err := fmt.Errorf("this request caused apiserver to panic: %v", cause)
-		writeError(w, r, apierrors.NewInternalError(err))
+		WriteError(w, r, apierrors.NewInternalError(err))
 	}()
 	handler(w, r)
 }
@@ -86,10 +123,10 @@ func (s *server) recovering(w *statusRecorder, r *http.Request, handler http.Han
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/timeout.go: WithTimeoutForNonLongRunningRequests
 // Differs: the handler is told to stop and gives the answer itself; upstream answers over its head and lets it run on.
-func (s *server) limited(w *statusRecorder, r *http.Request, handler http.HandlerFunc) {
+func (s *Server) limited(w *statusRecorder, r *http.Request, handler http.HandlerFunc) {
 	limit, err := requestTimeout(r.URL.Query())
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	ctx, done := s.withDeadline(w, r, limit)
@@ -118,7 +155,7 @@ func requestTimeout(query url.Values) (time.Duration, error) {
 // deadline ends one request when its time is over, wherever it is stuck: a wait on the context, a read of a body that
 // does not come, or a write to a client that does not read.
 type deadline struct {
-	server *server
+	server *Server
 	conn   *http.ResponseController
 	cancel context.CancelCauseFunc
 	limit  time.Duration
@@ -139,7 +176,7 @@ var longAgo = time.Unix(1, 0)
 // A connection on which a deadline was set must not serve another request: net/http has seen a read fail, takes the
 // client for gone, and would start every further request with a context that is done. A timeout that was answered in
 // time says so in its header; otherwise done cuts the connection, by a panic.
-func (s *server) withDeadline(w http.ResponseWriter, r *http.Request, limit time.Duration) (ctx context.Context, done func()) {
+func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time.Duration) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	d := &deadline{server: s, conn: http.NewResponseController(w), cancel: cancel, limit: limit}
 	finished, finish := context.WithCancel(context.WithoutCancel(ctx))
@@ -157,7 +194,9 @@ func (s *server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 // withWatchDeadline is withDeadline for a watch, which has a timer of its own: what is left to bound is a write to a
 // client that does not read. The context says when the watch will end, so that the cacher can send a last bookmark
 // shortly before.
-func (s *server) withWatchDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, done func()) {
+//
+// Differs: upstream puts no deadline on the writes of a watch; there a stuck one lasts until the transport gives up.
+func (s *Server) withWatchDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, done func()) {
 	end := s.clock.Now().Add(timeout)
 	ctx, done = s.withDeadline(w, r, timeout+writeGrace)
 	return deadlineContext{ctx, end}, done

@@ -154,3 +154,24 @@ func TestWhatTheStorageCannotDoHasNoRoute(t *testing.T) {
 	wantStatus(t, a.do("PATCH", podsPath+"/a", "{}"), 405, metav1.StatusReasonMethodNotAllowed)
 	wantStatus(t, a.do("PUT", podsPath+"/a", podA), 405, metav1.StatusReasonMethodNotAllowed)
 }
+
+func TestTheLogHasNoCredentialsOfARequest(t *testing.T) {
+	for query, want := range map[string]string{
+		"":                                "",
+		"?limit=1&continue=abc":           "?limit=1&continue=abc",
+		"?access_token=hunter2&limit=1":   "?access_token=(masked)&limit=1",
+		"?%74oken=hunter2":                "?%74oken=(masked)",
+		"?X-Amz-Signature=hunter2&x":      "?X-Amz-Signature=(masked)&x",
+		"?labelSelector=app%3Dweb&pretty": "?labelSelector=app%3Dweb&pretty",
+	} {
+		t.Run(query, func(t *testing.T) {
+			a := newAPI(t)
+			a.do("GET", podsPath+query, "", "Authorization", "Bearer hunter2", "Cookie", "hunter2")
+			for _, got := range a.recorded(probe.RequestReceived, probe.RequestAnswered) {
+				if strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "GET "+podsPath+want) {
+					t.Errorf("got %q, want it to end in %q", got, podsPath+want)
+				}
+			}
+		})
+	}
+}

@@ -22,10 +22,10 @@ func TestAfterATimeoutTheNextRequestIsServed(t *testing.T) {
 				healthy.ServeHTTP(w, r)
 				return
 			}
-			s := &server{clock: clock.RealClock{}}
+			s := &Server{clock: clock.RealClock{}}
 			s.limited(&statusRecorder{ResponseWriter: w}, r, func(w http.ResponseWriter, r *http.Request) {
 				<-r.Context().Done()
-				writeError(w, r, r.Context().Err())
+				WriteError(w, r, r.Context().Err())
 			})
 		})
 		client := a.serve()

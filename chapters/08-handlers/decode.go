@@ -18,20 +18,20 @@ import (
 	"listwatch/internal/scheme"
 )
 
-// maxRequestBodyBytes is upstream's limit: twice what etcd takes, because JSON is wider than protobuf.
-const maxRequestBodyBytes = 3 * 1024 * 1024
+// MaxRequestBodyBytes is upstream's limit: twice what etcd takes, because JSON is wider than protobuf.
+const MaxRequestBodyBytes = 3 * 1024 * 1024
 
-// readBody returns the body of the request. The error is 413 if it is too large, and 400 if it ends early.
+// ReadBody returns the body of the request. The error is 413 if it is too large, and 400 if it ends early.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: limitedReadBody
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBodyBytes))
+func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return body, nil
 	case errors.As(err, &tooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(maxRequestBodyBytes)))
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(MaxRequestBodyBytes)))
 	case r.Context().Err() != nil:
 		return nil, err // the request's time is over, or its client gone: toStatus tells which
 	default:
@@ -39,8 +39,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 }
 
-// decodeOptions reads options from the query. The error is 400.
-func decodeOptions(r *http.Request, into runtime.Object) error {
+// DecodeOptions reads options from the query. The error is 400.
+func DecodeOptions(r *http.Request, into runtime.Object) error {
 	err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion, into)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -48,8 +48,8 @@ func decodeOptions(r *http.Request, into runtime.Object) error {
 	return nil
 }
 
-// validationDirective returns what is to become of fields that nobody knows: the fieldValidation option, or Warn.
-func validationDirective(option string) string {
+// ValidationDirective returns what is to become of unknown fields: the fieldValidation option, or Warn.
+func ValidationDirective(option string) string {
 	if option == "" {
 		return metav1.FieldValidationWarn
 	}
@@ -66,7 +66,7 @@ func decodeObject(w http.ResponseWriter, info runtime.SerializerInfo, body []byt
 	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
 	obj, actual, err := decoder.Decode(body, &gvk, into)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && directive == metav1.FieldValidationWarn {
-		addWarnings(w, strict.Errors())
+		AddWarnings(w, strict.Errors())
 		err = nil
 	}
 	if err != nil {
@@ -98,8 +98,8 @@ func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.
 // maxWarningBytes bounds what is added to the header of one answer.
 const maxWarningBytes = 4096
 
-// addWarnings adds what is wrong with a body, but not wrong enough, to the answer.
-func addWarnings(w http.ResponseWriter, problems []error) {
+// AddWarnings adds what is wrong with a body, but not wrong enough, to the answer.
+func AddWarnings(w http.ResponseWriter, problems []error) {
 	size := 0
 	for _, problem := range problems {
 		header, err := utilnet.NewWarningHeader(299, "-", problem.Error())
@@ -114,10 +114,10 @@ func addWarnings(w http.ResponseWriter, problems []error) {
 	}
 }
 
-// checkName refuses an object that is not the one the URL speaks of: 400.
+// CheckName refuses an object that is not the one the URL speaks of: 400.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: checkName
-func checkName(obj runtime.Object, name, namespace string) error {
+func CheckName(obj runtime.Object, name, namespace string) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name, err))

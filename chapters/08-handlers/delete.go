@@ -7,27 +7,29 @@ import (
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+
+	"listwatch/internal/negotiation"
 )
 
 // DeleteResource answers DELETE of one object. The answer is 200 even if the object only begins to go away: the object
 // in it carries a deletionTimestamp then.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteResource
-func (s *scope) DeleteResource(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiateOutput(r)
+func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiation.Output(r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	options, err := s.deleteOptions(w, r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
-	namespace, name := s.namespaceAndName(r)
-	obj, immediate, err := s.storage.(GracefulDeleter).Delete(r.Context(), namespace, name, options)
+	namespace, name := s.NamespaceAndName(r)
+	obj, immediate, err := s.Storage.(GracefulDeleter).Delete(r.Context(), namespace, name, options)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	code := http.StatusOK
@@ -40,14 +42,14 @@ func (s *scope) DeleteResource(w http.ResponseWriter, r *http.Request) {
 
 // deleteOptions reads the options of a delete from its body, or from the query if there is none. Errors: 400, 413,
 // 415, 422.
-func (s *scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.DeleteOptions, error) {
-	body, err := readBody(w, r)
+func (s *Scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.DeleteOptions, error) {
+	body, err := ReadBody(w, r)
 	if err != nil {
 		return nil, err
 	}
 	options := &metav1.DeleteOptions{}
 	if len(body) == 0 {
-		err = decodeOptions(r, options)
+		err = DecodeOptions(r, options)
 	} else {
 		err = decodeDeleteOptions(r, body, options)
 	}
@@ -55,13 +57,13 @@ func (s *scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.D
 		return nil, err
 	}
 	if problems := metav1validation.ValidateDeleteOptions(options); len(problems) > 0 {
-		return nil, newInvalidOptions("DeleteOptions", problems)
+		return nil, NewInvalidOptions("DeleteOptions", problems)
 	}
 	return options, nil
 }
 
 func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOptions) error {
-	info, err := negotiateInput(r)
+	info, err := negotiation.Input(r)
 	if err != nil {
 		return err
 	}
@@ -86,26 +88,26 @@ func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOpt
 // DeleteCollection answers DELETE of a collection, or of what selectors pick from it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteCollection
-func (s *scope) DeleteCollection(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiateOutput(r)
+func (s *Scope) DeleteCollection(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiation.Output(r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	listOptions, err := s.listOpts(r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	options, err := s.deleteOptions(w, r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
-	namespace, _ := s.namespaceAndName(r)
-	list, err := s.storage.(CollectionDeleter).DeleteCollection(r.Context(), namespace, options, &listOptions)
+	namespace, _ := s.NamespaceAndName(r)
+	list, err := s.Storage.(CollectionDeleter).DeleteCollection(r.Context(), namespace, options, &listOptions)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	transformResponseObject(w, r, s, http.StatusOK, output, list)

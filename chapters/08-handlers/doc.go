@@ -1,15 +1,15 @@
 // Package handlers is the HTTP surface of the API server: from a request line to a call of the registry, and from what
 // comes back to bytes.
 //
-//   - handlers.go: [New], everything in one handler; chain.go: what happens to every request on its way in and out.
-//   - installer.go: routes, found by asking each storage what it can do; rest.go: what can be asked.
+//   - installer.go: a table of all routes, found by asking each storage what it can do; rest.go: what can be asked.
+//   - handlers.go: [New], all routes in one handler; chain.go: what happens to every request on its way in and out.
 //   - get.go: one object, a list, or a watch, which are told apart late; watch.go: [WatchServer], the loop behind every
 //     open stream; watch_writer.go, watch_websocket.go: where it goes; watch_encoder.go: one event, one frame.
-//   - create.go, update.go, patch.go, delete.go: the writing verbs; decode.go: bodies; field_manager.go: who has decided
-//     which field.
-//   - negotiate.go: Accept and Content-Type; response.go: tables, metadata and plain objects; errors.go: everything
-//     that goes wrong is a Status.
-//   - discovery.go, openapi.go: what clients are told about the API; health.go, metrics.go: what operators are.
+//   - create.go, update.go, delete.go: the writing verbs; decode.go: bodies.
+//   - response.go: tables, metadata and plain objects; errors.go: everything that goes wrong is a Status.
+//
+// Media types and compression are in internal/negotiation. What kubectl needs besides, from patches to discovery, is in
+// internal/apiserver, which plugs into [Config].
 //
 // # Goroutines
 //

@@ -15,6 +15,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/negotiation"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -63,19 +64,19 @@ type client struct {
 }
 
 // newClient begins a watch whose encodings count into n.
-func newClient(t *testing.T, pods storage.Interface, s *scope, accept string, n *int) *client {
+func newClient(t *testing.T, pods storage.Interface, s *Scope, accept string, n *int) *client {
 	t.Helper()
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
-	output, err := negotiateOutput(r)
+	output, err := negotiation.Output(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	media, err := negotiateStream(output)
+	media, err := negotiation.Stream(output)
 	if err != nil {
 		t.Fatal(err)
 	}
-	media.encoder = countingEncoder{media.encoder, n}
+	media.Encoder = countingEncoder{media.Encoder, n}
 	options, err := optionsForTransform(r, media)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestAnEventIsEncodedOnceForAllWatchersWithTheSameAccept(t *testing.T) {
 func countEncodings(t *testing.T, accepts []string, want int) {
 	a, pods := cachedPods(t)
 	s := podScope(t)
-	s.storage = tables(t)
+	s.Storage = tables(t)
 	n := 0
 	byAccept := map[string][]*client{}
 	var clients []*client
@@ -134,9 +135,9 @@ func countEncodings(t *testing.T, accepts []string, want int) {
 	steps := []func(){
 		func() { a.create(podA) },
 		func() {
-			patch := `{"metadata":{"labels":{"app":"changed"}}}`
-			if w := a.do("PATCH", podsPath+"/a", patch, "Content-Type", "application/merge-patch+json"); w.Code != http.StatusOK {
-				t.Fatalf("patch: %d %s", w.Code, w.Body)
+			changed := strings.Replace(podA, `"web"`, `"changed"`, 1)
+			if w := a.do("PUT", podsPath+"/a", changed); w.Code != http.StatusOK {
+				t.Fatalf("update: %d %s", w.Code, w.Body)
 			}
 		},
 		func() {

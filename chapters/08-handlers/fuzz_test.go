@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
@@ -46,21 +45,6 @@ func FuzzBodies(f *testing.F) {
 		a := newAPI(t)
 		if w := a.do("POST", podsPath, string(body), "Content-Type", contentType); w.Code >= 500 {
 			t.Errorf("got %d %s", w.Code, w.Body)
-		}
-	})
-}
-
-func FuzzPatches(f *testing.F) {
-	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, `{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\n"} {
-		f.Add(i, []byte(patch))
-	}
-	f.Fuzz(func(t *testing.T, kind int, patch []byte) {
-		a := newAPI(t)
-		a.create(podA)
-		contentType := patchTypes[uint(kind)%uint(len(patchTypes))]
-		w := a.do("PATCH", podsPath+"/a?fieldManager=f", string(patch), "Content-Type", contentType)
-		if w.Code >= 500 {
-			t.Errorf("%s %s: got %d %s", contentType, patch, w.Code, into[metav1.Status](t, w.Body).Message)
 		}
 	})
 }

@@ -12,26 +12,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"listwatch/internal/negotiation"
 )
 
 // GetResource answers GET of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: GetResource
-func (s *scope) GetResource(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiateOutput(r)
+func (s *Scope) GetResource(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiation.Output(r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	options := metav1.GetOptions{}
-	if err := decodeOptions(r, &options); err != nil {
-		writeError(w, r, err)
+	if err := DecodeOptions(r, &options); err != nil {
+		WriteError(w, r, err)
 		return
 	}
-	namespace, name := s.namespaceAndName(r)
-	obj, err := s.storage.(Getter).Get(r.Context(), namespace, name, &options)
+	namespace, name := s.NamespaceAndName(r)
+	obj, err := s.Storage.(Getter).Get(r.Context(), namespace, name, &options)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	transformResponseObject(w, r, s, http.StatusOK, output, obj)
@@ -43,15 +45,15 @@ func (s *scope) GetResource(w http.ResponseWriter, r *http.Request) {
 // The order of its steps decides which of several errors a client sees.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: ListResource
-func (s *scope) ListResource(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiateOutput(r)
+func (s *Scope) ListResource(w http.ResponseWriter, r *http.Request) {
+	output, err := negotiation.Output(r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	opts, err := s.listOpts(r)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	if opts.Watch || s.forceWatch {
@@ -60,7 +62,7 @@ func (s *scope) ListResource(w http.ResponseWriter, r *http.Request) {
 		err = s.handleList(w, r, &opts, output)
 	}
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 	}
 }
 
@@ -71,9 +73,9 @@ const watchListEnabled = true
 // and for fields that cannot be selected by, 422 for options that contradict each other.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: listOpts
-func (s *scope) listOpts(r *http.Request) (metainternalversion.ListOptions, error) {
+func (s *Scope) listOpts(r *http.Request) (metainternalversion.ListOptions, error) {
 	opts := metainternalversion.ListOptions{}
-	if err := decodeOptions(r, &opts); err != nil {
+	if err := DecodeOptions(r, &opts); err != nil {
 		return opts, err
 	}
 	// A watch from "" or "0" has always begun with the current state. From here on it says so.
@@ -81,16 +83,16 @@ func (s *scope) listOpts(r *http.Request) (metainternalversion.ListOptions, erro
 	problems := metainternalversionvalidation.ValidateListOptions(&opts, watchListEnabled)
 	problems = append(problems, validateTimeout(&opts)...)
 	if len(problems) > 0 {
-		return opts, newInvalidOptions("ListOptions", problems)
+		return opts, NewInvalidOptions("ListOptions", problems)
 	}
 	if opts.FieldSelector != nil {
-		selector, err := opts.FieldSelector.Transform(s.resource.ConvertFieldLabel)
+		selector, err := opts.FieldSelector.Transform(s.Resource.ConvertFieldLabel)
 		if err != nil {
 			return opts, apierrors.NewBadRequest(err.Error())
 		}
 		opts.FieldSelector = selector
 	}
-	_, name := s.namespaceAndName(r)
+	_, name := s.NamespaceAndName(r)
 	if name == "" {
 		return opts, nil
 	}
@@ -122,16 +124,16 @@ func selectName(opts *metainternalversion.ListOptions, name string) error {
 // handleWatch opens the watch and serves it until it ends. Its error is one that came before the first byte.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleWatch
-func (s *scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output mediaType) error {
-	watcher, ok := s.storage.(Watcher)
+func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output negotiation.MediaType) error {
+	watcher, ok := s.Storage.(Watcher)
 	if !ok {
-		return apierrors.NewMethodNotSupported(s.resource.GroupResource(), "watch")
+		return apierrors.NewMethodNotSupported(s.Resource.GroupResource(), "watch")
 	}
 	timeout := s.watchTimeout(opts)
 	ctx, done := s.server.withWatchDeadline(w, r, timeout)
 	defer done()
 	r = r.WithContext(ctx)
-	namespace, _ := s.namespaceAndName(r)
+	namespace, _ := s.NamespaceAndName(r)
 	watching, err := watcher.Watch(ctx, namespace, opts)
 	if err != nil {
 		return err
@@ -152,8 +154,10 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 
 // watchTimeout returns how long the watch may last: as long as the client says, or a random time of one to two
 // MinRequestTimeouts. It is random so that clients that came together do not come back together.
-func (s *scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
-	const longest = math.MaxInt64 / int64(time.Second)
+//
+// Differs: a length of centuries is taken for 146 years, to which a grace period can be added; upstream's overflows.
+func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
+	const longest = math.MaxInt64 / int64(time.Second) / 2
 	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
 		return time.Duration(min(*opts.TimeoutSeconds, longest)) * time.Second
 	}
@@ -163,9 +167,9 @@ func (s *scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duratio
 // handleList answers with a list.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleList
-func (s *scope) handleList(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output mediaType) error {
-	namespace, _ := s.namespaceAndName(r)
-	list, err := s.storage.(Lister).List(r.Context(), namespace, opts)
+func (s *Scope) handleList(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output negotiation.MediaType) error {
+	namespace, _ := s.NamespaceAndName(r)
+	list, err := s.Storage.(Lister).List(r.Context(), namespace, opts)
 	if err != nil {
 		return err
 	}

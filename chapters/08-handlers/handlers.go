@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
@@ -27,61 +27,109 @@ type Config struct {
 	Clock clock.WithTicker
 	Probe *probe.Probe // nil: off
 
-	MinRequestTimeout time.Duration        // 0: [DefaultMinRequestTimeout]
-	Ready             func() error         // nil: always ready
-	Registry          *prometheus.Registry // metrics are added to it and shown at /metrics; nil: a registry of its own
+	MinRequestTimeout time.Duration // 0: [DefaultMinRequestTimeout]
 
-	// Shutdown, when closed, ends every watch. Whoever shuts the server down closes it; nil: never.
+	// Shutdown, when closed, ends every watch. The caller closes it before the contexts of the requests end, so that
+	// streams can tell the server's end from their client's; nil: the server never ends.
 	Shutdown <-chan struct{}
+
+	// What kubectl wants beside the path of reading and writing is plugged in here. Each may be nil.
+	Meter   Meter                     // counts requests and what watches send
+	Fields  func(*Scope) FieldManager // is asked once for each path that can be updated
+	Missing func(path string) string  // says which part of a path there is not, for the text of a 404
 }
 
-// server is what all handlers share. Nothing in it changes after New.
-type server struct {
+// Meter counts what the handlers do. Its methods are called from the goroutines of requests.
+type Meter interface {
+	// Begin counts a request in; scope is nil outside of resources. The returned function counts it out.
+	Begin(r *http.Request, scope *Scope, verb string) (end func(status int, written int64))
+	// Watch returns the counter of one watch, which is used by one goroutine.
+	Watch(r *http.Request, scope *Scope) WatchMeter
+}
+
+// WatchMeter counts for one watch.
+type WatchMeter interface {
+	// Sent counts a frame.
+	Sent(bytes int)
+	// Listed says how long it took to send the initial state.
+	Listed(took time.Duration)
+}
+
+// FieldManager notes in an object which client has decided which of its fields.
+type FieldManager interface {
+	// Update returns obj, which the caller owns, with a note of what it changes compared with live. The name that is noted
+	// follows from the request's fieldManager option and User-Agent.
+	Update(live, obj runtime.Object, option, userAgent string) runtime.Object
+}
+
+// uncounted is the meter of a server without one, and of its watches.
+type uncounted struct{}
+
+func (uncounted) Begin(*http.Request, *Scope, string) func(int, int64) { return func(int, int64) {} }
+func (uncounted) Watch(*http.Request, *Scope) WatchMeter               { return uncounted{} }
+func (uncounted) Sent(int)                                             {}
+func (uncounted) Listed(time.Duration)                                 {}
+
+// Server serves the resources of a [Config]. What all handlers share is in it, and does not change after the first
+// request.
+type Server struct {
 	clock             clock.WithTicker
 	probe             *probe.Probe
 	minRequestTimeout time.Duration
-	ready             func() error
 	shutdown          <-chan struct{}
-	metrics           *metrics
-	discovery         *discovery
-	openapi           *openAPI
+	meter             Meter
+	missing           func(path string) string
+	router            *chi.Mux
+	scopes            []*Scope
 }
 
-// New returns the handler of a whole API server: /api, /apis, /version, /openapi, health and metrics. It starts no
-// goroutine; those of a request end with the request.
+// New returns a server with the routes of cfg.Storage. It starts no goroutine; those of a request end with the request.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
-// Differs: nobody is asked who they are or what they may do; there is no priority and fairness, audit or tracing.
-func New(cfg Config) http.Handler {
-	s := &server{
+// Differs: there is no authentication, authorisation, priority and fairness, audit or tracing.
+func New(cfg Config) *Server {
+	s := &Server{
 		clock:             cfg.Clock,
 		probe:             cfg.Probe,
 		minRequestTimeout: cfg.MinRequestTimeout,
-		ready:             cfg.Ready,
 		shutdown:          cfg.Shutdown,
-		metrics:           newMetrics(cfg.Registry),
-		openapi:           loadOpenAPI(),
+		meter:             cfg.Meter,
+		missing:           cfg.Missing,
+		router:            chi.NewRouter(),
 	}
 	if s.minRequestTimeout == 0 {
 		s.minRequestTimeout = DefaultMinRequestTimeout
 	}
-	router := chi.NewRouter()
-	router.NotFound(s.instrument(route{verb: "get"}, s.notFound))
-	router.MethodNotAllowed(s.instrument(route{verb: "get"}, methodNotAllowed))
-	installer := &apiInstaller{server: s, router: router, storage: cfg.Storage}
-	s.discovery = newDiscovery(installer.install())
-	s.installDiscovery(router)
-	s.installHealth(router)
-	return cleanPath(router)
+	if s.meter == nil {
+		s.meter = uncounted{}
+	}
+	s.router.NotFound(s.instrument(route{verb: "get"}, s.notFound))
+	s.router.MethodNotAllowed(s.instrument(route{verb: "get"}, methodNotAllowed))
+	installer := &apiInstaller{server: s, storage: cfg.Storage, fields: cfg.Fields}
+	s.scopes = installer.install()
+	return s
 }
 
-// cleanPath makes routing see the path as it is meant: unescaped, and without a slash at its end. It also shields our
+// Scopes returns what the paths are about, sorted by their names: "pods", "pods/binding"… The caller must not change them
+// once requests are served.
+func (s *Server) Scopes() []*Scope { return s.scopes }
+
+// Handle adds a route, before the first request is served. Its requests are announced, counted, and limited in time. scope is
+// nil outside of resources.
+func (s *Server) Handle(scope *Scope, method, path, verb string, handler http.HandlerFunc) {
+	s.router.Method(method, path, s.instrument(route{scope: scope, verb: verb}, handler))
+}
+
+// HandlePlain adds a route whose requests are neither announced nor counted: the questions of those that watch over the
+// server.
+func (s *Server) HandlePlain(method, path string, handler http.Handler) {
+	s.router.Method(method, path, handler)
+}
+
+// ServeHTTP makes routing see the path as it is meant: unescaped, and without a slash at its end. It also shields our
 // router from one that may have handed the request on.
-func cleanPath(router *chi.Mux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := chi.NewRouteContext()
-		ctx.RoutePath = "/" + strings.Trim(r.URL.Path, "/")
-		routed := r.WithContext(contextWithRoute(r.Context(), ctx))
-		router.ServeHTTP(w, routed)
-	})
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := chi.NewRouteContext()
+	ctx.RoutePath = "/" + strings.Trim(r.URL.Path, "/")
+	s.router.ServeHTTP(w, r.WithContext(contextWithRoute(r.Context(), ctx)))
 }

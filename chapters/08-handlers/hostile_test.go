@@ -45,6 +45,41 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 	}
 }
 
+func TestALengthOfCenturiesIsNoLimit(t *testing.T) {
+	for _, seconds := range []string{"9223372036", "9223372036854775807"} {
+		t.Run(seconds, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newCachedAPI(t)
+				response, err := a.serve().Get("http://api" + podsPath + "?watch=1&resourceVersion=0&timeoutSeconds=" + seconds)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				time.Sleep(24 * time.Hour)
+				a.create(podA)
+				if got := next(t, bufio.NewScanner(response.Body)); got.Type != "ADDED" {
+					t.Errorf("got %+v, want a after a day", got)
+				}
+			})
+		})
+	}
+}
+
+func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
+	const climbing = "/api/v1/namespaces/%2e%2e/pods"
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", climbing + "/x", ""}, {"GET", climbing, ""}, {"GET", climbing + "?watch=1", ""},
+		{"PUT", climbing + "/x", strings.Replace(podA, `"name":"a"`, `"name":"x"`, 1)}, {"DELETE", climbing + "/x", ""}, {"DELETE", climbing, ""},
+		{"GET", climbing + "/x/status", ""},
+	} {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wantStatus(t, newCachedAPI(t).do(c.method, c.path, c.body), 400, metav1.StatusReasonBadRequest)
+			})
+		})
+	}
+}
+
 // raw sends bytes over a connection of their own and returns what comes back until the server closes it, or for a
 // minute.
 func raw(t *testing.T, client *http.Client, text string) string {

@@ -2,36 +2,68 @@ package handlers
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/scheme"
 )
 
-// scope is what the handlers of one path know about it. It is shared by all requests and never changed.
+// The routes of a resource with everything, as pods have it. Which of them there are, is found by asking its storage: the
+// interface in brackets must be implemented.
+//
+//	GET     /api/v1/namespaces/{namespace}/pods                  ListResource, also a watch   [Lister] [Watcher]
+//	GET     /api/v1/pods                                         the same, of all namespaces
+//	POST    /api/v1/namespaces/{namespace}/pods                  CreateResource               [Creater]
+//	DELETE  /api/v1/namespaces/{namespace}/pods                  DeleteCollection             [CollectionDeleter]
+//	GET     /api/v1/namespaces/{namespace}/pods/{name}           GetResource                  [Getter]
+//	PUT     /api/v1/namespaces/{namespace}/pods/{name}           UpdateResource               [Updater]
+//	DELETE  /api/v1/namespaces/{namespace}/pods/{name}           DeleteResource               [GracefulDeleter]
+//	GET     /api/v1/namespaces/{namespace}/pods/{name}/status    GetResource, and UpdateResource for PUT
+//	POST    /api/v1/namespaces/{namespace}/pods/{name}/binding   CreateResource               [NamedCreater]
+//	GET     /api/v1/watch/namespaces/{namespace}/pods            ListResource, always a watch; deprecated
+//	GET     /api/v1/watch/namespaces/{namespace}/pods/{name}     the same, of one object
+//	GET     /api/v1/watch/pods                                   the same, of all namespaces
+//
+// A cluster-scoped resource has them without /namespaces/{namespace}. Every request passes [Server.instrument] first.
+
+// Scope is what the handlers of one path know about it. It is shared by all requests and not changed any more then.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: RequestScope
-type scope struct {
-	server      *server
-	storage     Storage
-	resource    *registry.Resource
-	subresource string
-	kind        schema.GroupVersionKind // of the bodies
-	forceWatch  bool                    // the deprecated /watch/ paths watch whatever the query says
-	managed     *fieldManager           // nil: what is written here is nobody's
+type Scope struct {
+	Storage     Storage
+	Resource    *registry.Resource
+	Subresource string
+	Kind        schema.GroupVersionKind // of the bodies
+	Verbs       metav1.Verbs            // what can be done at this path, sorted
+	Managed     FieldManager            // nil: what is written here is not noted under any name
+
+	server     *Server
+	forceWatch bool // the deprecated /watch/ paths watch whatever the query says
 }
 
-// namespaceAndName returns what the path says; either may be "".
+// NamespaceAndName returns what the path says; either may be "".
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/namer.go: ContextBasedNaming
-func (s *scope) namespaceAndName(r *http.Request) (namespace, name string) {
+func (s *Scope) NamespaceAndName(r *http.Request) (namespace, name string) {
 	return chi.URLParam(r, "namespace"), chi.URLParam(r, "name")
+}
+
+// keyOf returns the storage key of an object, by which the log knows it.
+func (s *Scope) keyOf(obj any) (string, error) {
+	object, ok := obj.(runtime.Object)
+	if !ok {
+		return "", fmt.Errorf("key of %T: not an object", obj)
+	}
+	return s.Resource.ObjectKey(object)
 }
 
 func contextWithRoute(ctx context.Context, route *chi.Context) context.Context {
@@ -42,146 +74,118 @@ func contextWithRoute(ctx context.Context, route *chi.Context) context.Context {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: APIInstaller
 type apiInstaller struct {
-	server  *server
-	router  chi.Router
+	server  *Server
 	storage map[string]Storage
+	fields  func(*Scope) FieldManager // nil: none
 }
 
-// install registers the routes of every storage and returns what discovery says of them.
+// install registers the routes of every storage and returns their scopes.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).Install
-func (a *apiInstaller) install() []apiResource {
-	var paths []string
-	for path := range a.storage {
-		paths = append(paths, path)
+func (a *apiInstaller) install() []*Scope {
+	var scopes []*Scope
+	for _, path := range slices.Sorted(maps.Keys(a.storage)) {
+		scopes = append(scopes, a.registerResourceHandlers(path, a.storage[path]))
 	}
-	slices.Sort(paths)
-	var resources []apiResource
-	for _, path := range paths {
-		resources = append(resources, a.registerResourceHandlers(path, a.storage[path]))
-	}
-	return resources
-}
-
-// apiResource is what discovery says of one path.
-type apiResource struct {
-	scope *scope
-	verbs metav1.Verbs
+	return scopes
 }
 
 // registerResourceHandlers registers the routes of one storage.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
-func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) apiResource {
+func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) *Scope {
 	_, subresource, _ := strings.Cut(path, "/")
 	kinds, _, err := scheme.Scheme.ObjectKinds(storage.New())
 	if err != nil {
 		panic("handlers: install " + path + ": " + err.Error())
 	}
-	s := &scope{server: a.server, storage: storage, resource: storage.Describe(), subresource: subresource, kind: kinds[0]}
-	if _, ok := storage.(Updater); ok {
-		s.managed = newFieldManager(s.resource, subresource, s.kind)
+	s := &Scope{server: a.server, Storage: storage, Resource: storage.Describe(), Subresource: subresource, Kind: kinds[0]}
+	if _, ok := storage.(Updater); ok && a.fields != nil {
+		s.Managed = a.fields(s)
 	}
-	if subresource != "" {
-		return apiResource{scope: s, verbs: a.registerSubresource(s)}
+	if subresource == "" {
+		a.registerCollection(s)
+		a.registerDeprecatedWatch(s)
 	}
-	verbs := a.registerCollection(s)
-	verbs = append(verbs, a.registerItem(s)...)
-	a.registerDeprecatedWatch(s)
-	slices.Sort(verbs)
-	return apiResource{scope: s, verbs: verbs}
+	a.registerItem(s)
+	slices.Sort(s.Verbs)
+	return s
 }
 
 const apiRoot = "/api/v1"
 
 // collectionPath is where a collection is found: of one namespace, if the kind has any.
-func (s *scope) collectionPath(root string) string {
-	if s.resource.Namespaced {
-		return root + "/namespaces/{namespace}/" + s.resource.Name
+func (s *Scope) collectionPath(root string) string {
+	if s.Resource.Namespaced {
+		return root + "/namespaces/{namespace}/" + s.Resource.Name
 	}
-	return root + "/" + s.resource.Name
+	return root + "/" + s.Resource.Name
 }
 
-func (a *apiInstaller) registerCollection(s *scope) metav1.Verbs {
-	var verbs metav1.Verbs
+// ItemPath is where one object, or its subresource, is found.
+func (s *Scope) ItemPath() string {
+	path := s.collectionPath(apiRoot) + "/{name}"
+	if s.Subresource != "" {
+		path += "/" + s.Subresource
+	}
+	return path
+}
+
+func (a *apiInstaller) registerCollection(s *Scope) {
 	path := s.collectionPath(apiRoot)
-	if _, ok := s.storage.(Lister); ok {
+	if _, ok := s.Storage.(Lister); ok {
 		a.handle(s, http.MethodGet, path, "list", s.ListResource)
-		verbs = append(verbs, "list")
-		if s.resource.Namespaced {
+		if s.Resource.Namespaced {
 			// The same handler, for all namespaces at once.
-			a.handle(s, http.MethodGet, apiRoot+"/"+s.resource.Name, "list", s.ListResource)
+			a.server.Handle(s, http.MethodGet, apiRoot+"/"+s.Resource.Name, "list", s.ListResource)
 		}
 	}
-	if _, ok := s.storage.(Watcher); ok {
-		verbs = append(verbs, "watch")
+	if _, ok := s.Storage.(Watcher); ok {
+		s.Verbs = append(s.Verbs, "watch") // the route is that of the list
 	}
-	if _, ok := s.storage.(Creater); ok {
+	if _, ok := s.Storage.(Creater); ok {
 		a.handle(s, http.MethodPost, path, "create", s.CreateResource)
-		verbs = append(verbs, "create")
 	}
-	if _, ok := s.storage.(CollectionDeleter); ok {
+	if _, ok := s.Storage.(CollectionDeleter); ok {
 		a.handle(s, http.MethodDelete, path, "deletecollection", s.DeleteCollection)
-		verbs = append(verbs, "deletecollection")
 	}
-	return verbs
 }
 
-func (a *apiInstaller) registerItem(s *scope) metav1.Verbs {
-	verbs := a.registerReadWrite(s, s.collectionPath(apiRoot)+"/{name}")
-	if _, ok := s.storage.(GracefulDeleter); ok {
-		a.handle(s, http.MethodDelete, s.collectionPath(apiRoot)+"/{name}", "delete", s.DeleteResource)
-		verbs = append(verbs, "delete")
-	}
-	return verbs
-}
-
-// registerReadWrite registers what an object and its subresources have in common.
-func (a *apiInstaller) registerReadWrite(s *scope, path string) metav1.Verbs {
-	var verbs metav1.Verbs
-	_, getter := s.storage.(Getter)
-	if getter {
+// registerItem registers the routes of one object, or of one of its subresources.
+func (a *apiInstaller) registerItem(s *Scope) {
+	path := s.ItemPath()
+	if _, ok := s.Storage.(Getter); ok {
 		a.handle(s, http.MethodGet, path, "get", s.GetResource)
-		verbs = append(verbs, "get")
 	}
-	if _, ok := s.storage.(Updater); ok {
+	if _, ok := s.Storage.(Updater); ok {
 		a.handle(s, http.MethodPut, path, "update", s.UpdateResource)
-		verbs = append(verbs, "update")
-		if getter {
-			a.handle(s, http.MethodPatch, path, "patch", s.PatchResource)
-			verbs = append(verbs, "patch")
-		}
 	}
-	return verbs
+	if _, ok := s.Storage.(NamedCreater); ok {
+		a.handle(s, http.MethodPost, path, "create", s.CreateResource)
+	}
+	if _, ok := s.Storage.(GracefulDeleter); ok && s.Subresource == "" {
+		a.handle(s, http.MethodDelete, path, "delete", s.DeleteResource)
+	}
 }
 
-func (a *apiInstaller) registerSubresource(s *scope) metav1.Verbs {
-	path := s.collectionPath(apiRoot) + "/{name}/" + s.subresource
-	verbs := a.registerReadWrite(s, path)
-	if _, ok := s.storage.(NamedCreater); ok {
-		a.handle(s, http.MethodPost, path, "create", s.CreateResource)
-		verbs = append(verbs, "create")
-	}
-	slices.Sort(verbs)
-	return verbs
+// handle adds a route and its verb.
+func (a *apiInstaller) handle(s *Scope, method, path, verb string, handler http.HandlerFunc) {
+	a.server.Handle(s, method, path, verb, handler)
+	s.Verbs = append(s.Verbs, verb)
 }
 
 // registerDeprecatedWatch registers the paths that clients of before 1.11 watch at. They are lists that never end, so
 // their options are checked as a list's.
-func (a *apiInstaller) registerDeprecatedWatch(s *scope) {
-	if _, ok := s.storage.(Watcher); !ok {
+func (a *apiInstaller) registerDeprecatedWatch(s *Scope) {
+	if _, ok := s.Storage.(Watcher); !ok {
 		return
 	}
 	watching := *s
 	watching.forceWatch = true
 	path := s.collectionPath(apiRoot + "/watch")
-	a.handle(&watching, http.MethodGet, path, "watch", watching.ListResource)
-	a.handle(&watching, http.MethodGet, path+"/{name}", "watch", watching.ListResource)
-	if s.resource.Namespaced {
-		a.handle(&watching, http.MethodGet, apiRoot+"/watch/"+s.resource.Name, "watch", watching.ListResource)
+	a.server.Handle(&watching, http.MethodGet, path, "watch", watching.ListResource)
+	a.server.Handle(&watching, http.MethodGet, path+"/{name}", "watch", watching.ListResource)
+	if s.Resource.Namespaced {
+		a.server.Handle(&watching, http.MethodGet, apiRoot+"/watch/"+s.Resource.Name, "watch", watching.ListResource)
 	}
-}
-
-func (a *apiInstaller) handle(s *scope, method, path, verb string, handler http.HandlerFunc) {
-	a.router.Method(method, path, a.server.instrument(route{scope: s, verb: verb}, handler))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,6 +36,8 @@ type api struct {
 	handler http.Handler
 	log     *probe.Log
 	etcd    *mvcc.Store
+
+	shutdown chan struct{} // closed by a test that lets the server end
 }
 
 // newAPI returns an API straight on the store, without a cache.
@@ -68,7 +71,7 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096)}
+	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096), shutdown: make(chan struct{})}
 	for range firstVersion {
 		a.etcd.Put("/elsewhere", nil)
 	}
@@ -77,7 +80,7 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 	for _, r := range registry.Resources() {
 		p := root.Resource(r.Name)
 		raw, err := etcd3.New(etcd3.Config{
-			Client: a.etcd, Codec: codec, NewFunc: r.NewFunc, NewListFunc: r.NewListFunc,
+			Client: a.etcd, Codec: codec, NewFunc: r.NewFunc,
 			ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
 		})
 		if err != nil {
@@ -85,7 +88,7 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 		}
 		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{}, Probe: p}))
 	}
-	a.handler = New(Config{Storage: storages, Clock: clock.RealClock{}, Probe: root})
+	a.handler = New(Config{Storage: storages, Clock: clock.RealClock{}, Probe: root, Shutdown: a.shutdown})
 	return a
 }
 
@@ -102,10 +105,13 @@ func (a *api) do(method, target, body string, headers ...string) *httptest.Respo
 }
 
 // serve starts a real HTTP server over pipes, in a bubble.
-func (a *api) serve() *http.Client {
+func (a *api) serve() *http.Client { return a.serveUntil(context.Background()) }
+
+// serveUntil is serve, with requests whose contexts end when ctx does.
+func (a *api) serveUntil(ctx context.Context) *http.Client {
 	a.t.Helper()
 	listener := pipenet.Listen()
-	server := &http.Server{Handler: a.handler}
+	server := &http.Server{Handler: a.handler, BaseContext: func(net.Listener) context.Context { return ctx }}
 	var group routine.Group
 	group.Go(a.t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
 	client := listener.Client()

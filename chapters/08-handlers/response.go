@@ -14,36 +14,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"listwatch/internal/negotiation"
 	"listwatch/internal/scheme"
 )
 
 // transformResponseObject turns obj into what was negotiated and writes the whole answer.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: transformResponseObject
-func transformResponseObject(w http.ResponseWriter, r *http.Request, s *scope, code int, output mediaType, obj runtime.Object) {
+func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, code int, output negotiation.MediaType, obj runtime.Object) {
 	options, err := optionsForTransform(r, output)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	// A list without items is written as [], never as null: old clients count on it.
 	if meta.IsListType(obj) && meta.LenList(obj) == 0 {
 		if err := meta.SetList(obj, []runtime.Object{}); err != nil {
-			writeError(w, r, err)
+			WriteError(w, r, err)
 			return
 		}
 	}
-	out, err := doTransformObject(r.Context(), obj, options, output.convert, s)
+	out, err := doTransformObject(r.Context(), obj, options, output.Convert, s)
 	if err != nil {
-		writeError(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	writeObject(w, r, code, output, out)
 }
 
 // optionsForTransform reads the query parameters that belong to a conversion. Only tables have any.
-func optionsForTransform(r *http.Request, output mediaType) (*metav1.TableOptions, error) {
-	if output.convert == nil || output.convert.Kind != "Table" {
+func optionsForTransform(r *http.Request, output negotiation.MediaType) (*metav1.TableOptions, error) {
+	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil
 	}
 	options := &metav1.TableOptions{}
@@ -61,7 +62,7 @@ func optionsForTransform(r *http.Request, output mediaType) (*metav1.TableOption
 // must be recognisable as one.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject
-func doTransformObject(ctx context.Context, obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind, s *scope) (runtime.Object, error) {
+func doTransformObject(ctx context.Context, obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind, s *Scope) (runtime.Object, error) {
 	if _, ok := obj.(*metav1.Status); ok || target == nil {
 		return obj, nil
 	}
@@ -73,7 +74,7 @@ func doTransformObject(ctx context.Context, obj runtime.Object, options *metav1.
 	case "Table":
 		return asTable(ctx, obj, options, target.GroupVersion(), s)
 	default:
-		return nil, newNotAcceptable([]string{mediaTypeJSON, mediaTypeYAML})
+		return nil, negotiation.NewNotAcceptable([]string{negotiation.JSON, negotiation.YAML})
 	}
 }
 
@@ -82,10 +83,10 @@ func doTransformObject(ctx context.Context, obj runtime.Object, options *metav1.
 // where it says so.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: asTable
-func asTable(ctx context.Context, obj runtime.Object, options *metav1.TableOptions, gv schema.GroupVersion, s *scope) (runtime.Object, error) {
-	convertor, ok := s.storage.(TableConvertor)
+func asTable(ctx context.Context, obj runtime.Object, options *metav1.TableOptions, gv schema.GroupVersion, s *Scope) (runtime.Object, error) {
+	convertor, ok := s.Storage.(TableConvertor)
 	if !ok {
-		return nil, newNotAcceptable([]string{mediaTypeJSON, mediaTypeYAML})
+		return nil, negotiation.NewNotAcceptable([]string{negotiation.JSON, negotiation.YAML})
 	}
 	table, err := convertor.ConvertToTable(ctx, obj, options)
 	if err != nil {
@@ -104,7 +105,7 @@ func asTable(ctx context.Context, obj runtime.Object, options *metav1.TableOptio
 
 func rowObject(obj runtime.Object, include metav1.IncludeObjectPolicy, gv schema.GroupVersion) (runtime.Object, error) {
 	if include == metav1.IncludeObject {
-		return withKind(obj)
+		return WithKind(obj)
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -156,9 +157,9 @@ func asPartialObjectMetadataList(obj runtime.Object, gv schema.GroupVersion) (ru
 	return list, err
 }
 
-// withKind returns obj with kind and apiVersion filled in, without changing obj, which may be shared with every other
+// WithKind returns obj with kind and apiVersion filled in, without changing obj, which may be shared with every other
 // watcher: if they are missing it is a shallow copy that gets them.
-func withKind(obj runtime.Object) (runtime.Object, error) {
+func WithKind(obj runtime.Object) (runtime.Object, error) {
 	if !obj.GetObjectKind().GroupVersionKind().Empty() {
 		return obj, nil
 	}
@@ -178,30 +179,30 @@ func withKind(obj runtime.Object) (runtime.Object, error) {
 // long as nothing of it has left; after that the connection is cut.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: SerializeObject
-func writeObject(w http.ResponseWriter, r *http.Request, code int, output mediaType, obj runtime.Object) {
-	w.Header().Set("Content-Type", output.name)
+func writeObject(w http.ResponseWriter, r *http.Request, code int, output negotiation.MediaType, obj runtime.Object) {
+	w.Header().Set("Content-Type", output.Name)
 	w.Header().Set("Cache-Control", "no-cache, private")
-	answer := &deferredWriter{response: w, code: code, compressed: acceptsGzip(r)}
-	out, err := withKind(obj)
+	answer := negotiation.NewWriter(w, code, negotiation.AcceptsGzip(r))
+	out, err := WithKind(obj)
 	if err == nil {
-		err = output.encoder.Encode(out, answer)
+		err = output.Encoder.Encode(out, answer)
 	}
 	switch {
 	case err == nil:
-		_ = answer.close() // a client that has gone away is no error of ours
-	case answer.started:
+		_ = answer.Close() // a client that has gone away is no error of ours
+	case answer.Started():
 		panic(http.ErrAbortHandler)
 	default:
 		status := toStatus(r.Context(), apierrors.NewInternalError(err))
-		w.Header().Set("Content-Type", mediaTypeJSON)
+		w.Header().Set("Content-Type", negotiation.JSON)
 		w.WriteHeader(int(status.Code))
-		_ = encoderFor(mediaTypeJSON, false).Encode(status, w) // a Status of three strings always encodes
+		_ = negotiation.EncoderFor(negotiation.JSON, false).Encode(status, w) // a Status of three strings always encodes
 	}
 }
 
-// writeBody writes a finished answer.
-func writeBody(w http.ResponseWriter, r *http.Request, code int, body []byte) {
-	answer := &deferredWriter{response: w, code: code, compressed: acceptsGzip(r)}
+// WriteBody writes a finished answer.
+func WriteBody(w http.ResponseWriter, r *http.Request, code int, body []byte) {
+	answer := negotiation.NewWriter(w, code, negotiation.AcceptsGzip(r))
 	_, _ = answer.Write(body)
-	_ = answer.close()
+	_ = answer.Close()
 }

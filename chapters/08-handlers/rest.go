@@ -29,7 +29,7 @@ type Getter interface {
 	Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error)
 }
 
-// Lister reads a collection. Whoever can be listed can be shown as a table.
+// Lister reads a collection. What can be listed can be shown as a table.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Lister
 type Lister interface {

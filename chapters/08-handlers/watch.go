@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	reflector "listwatch/chapters/03-reflector"
+	"listwatch/internal/negotiation"
 	"listwatch/internal/probe"
 )
 
@@ -22,13 +24,14 @@ import (
 // Differs: it always runs in the goroutine of the request.
 type WatchServer struct {
 	// Set by newWatchServer, never changed.
-	scope     *scope
+	scope     *Scope
 	watching  watch.Interface
 	timeout   time.Duration
 	watchList bool // the client waits for the bookmark that ends the initial events
-	media     mediaType
+	media     negotiation.MediaType
 	probe     *probe.Probe // of the watcher
-	where     string       // what the watch is about, for the metrics
+	meter     WatchMeter
+	keyOf     reflector.KeyFunc // the scope's, bound once
 
 	// Owned by the goroutine of the request.
 	encoder *watchEncoder
@@ -39,8 +42,8 @@ type WatchServer struct {
 // newWatchServer settles how events are written. Errors: 400, 406.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: serveWatchHandler
-func (s *scope) newWatchServer(r *http.Request, watching watch.Interface, timeout time.Duration, output mediaType, watchList bool) (*WatchServer, error) {
-	media, err := negotiateStream(output)
+func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeout time.Duration, output negotiation.MediaType, watchList bool) (*WatchServer, error) {
+	media, err := negotiation.Stream(output)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +59,8 @@ func (s *scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		awaited:   watchList,
 		media:     media,
 		probe:     probe.Of(watching),
-		where:     scopeOf(s, r, "watch"),
+		meter:     s.server.meter.Watch(r, s),
+		keyOf:     s.keyOf,
 		encoder:   newWatchEncoder(r.Context(), s, media, options),
 		started:   s.server.clock.Now(),
 	}, nil
@@ -76,9 +80,23 @@ type stream interface {
 	io.Writer
 	// flush sends what was written on its way.
 	flush() error
-	// close ends the stream. The reason is for whoever can be told.
-	close(reason string)
+	// close ends the stream, and says why where the protocol has a place for it.
+	close(why ending)
 }
+
+// ending is why a stream ends.
+type ending struct {
+	reason    string
+	goingAway bool // the whole server ends, and not just this stream
+}
+
+// Endings that have no error of their own.
+var (
+	clientGone      = ending{reason: "the client is gone"}
+	serverShutsDown = ending{reason: "the server shuts down", goingAway: true}
+	timeIsOver      = ending{reason: "timeoutSeconds is over"}
+	watchHasEnded   = ending{reason: "the watch has ended"}
+)
 
 // HandleHTTP streams events until the watch ends, the time is over, the client goes away, or the server shuts down. An
 // error is one that came before the first byte; after that there is no way to tell the client of any.
@@ -89,8 +107,8 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return errors.New("unable to start watch - can't get http.Flusher: " + r.Proto)
 	}
-	writer := newWatchWriter(w, flusher, s.watchList && acceptsGzip(r))
-	writer.beginStream(s.media.name)
+	writer := newWatchWriter(w, flusher, s.watchList && negotiation.AcceptsGzip(r))
+	writer.beginStream(s.media.Name)
 	s.run(r.Context(), r, writer)
 	return nil
 }
@@ -99,45 +117,56 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 func (s *WatchServer) run(ctx context.Context, r *http.Request, to stream) {
 	timer := s.scope.server.clock.NewTimer(s.timeout)
 	defer timer.Stop()
-	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+r.URL.RequestURI(), "", 0)
-	reason := s.serve(ctx, to, timer.C())
-	to.close(reason)
-	s.probe.Text(probe.WireClosed, reason, "", 0)
+	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+strings.TrimPrefix(requestLine(r), r.Method+" "), "", 0)
+	why := s.serve(ctx, to, timer.C())
+	to.close(why)
+	s.probe.Text(probe.WireClosed, why.reason, "", 0)
 }
 
 // serve is the loop. It returns why it ended.
-func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.Time) string {
+func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.Time) ending {
 	events := s.watching.ResultChan()
 	for {
 		select {
 		case <-ctx.Done():
-			return "the client is gone"
+			return s.unlessShutDown(clientGone)
 		case <-s.scope.server.shutdown:
-			return "the server shuts down"
+			return serverShutsDown
 		case <-timeout:
-			return "timeoutSeconds is over"
+			return timeIsOver
 		case event, ok := <-events:
 			if !ok {
-				return "the watch has ended"
+				return s.unlessShutDown(watchHasEnded)
 			}
 			if err := s.send(to, event, events); err != nil {
-				return err.Error()
+				return s.unlessShutDown(ending{reason: err.Error()})
 			}
 		}
+	}
+}
+
+// unlessShutDown returns other, or the true reason: a server that shuts down ends the contexts of its requests and cuts
+// connections, which looks from here as if the client had done it. Shutdown is closed before, so it decides.
+func (s *WatchServer) unlessShutDown(other ending) ending {
+	select {
+	case <-s.scope.server.shutdown:
+		return serverShutsDown
+	default:
+		return other
 	}
 }
 
 // send writes one event, and flushes unless more are waiting: while there is a backlog the client gets it in as few
 // packets as possible, and once there is none it gets every event at once.
 func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Event) error {
-	key, rv := s.identify(event.Object)
+	key, rv := reflector.Identify(s.probe, s.keyOf, event.Object)
 	s.probe.Event(probe.ResultReceived, string(event.Type), key, rv, len(events), cap(events))
 	n, err := s.encoder.Encode(event, to)
 	if err != nil {
 		return err
 	}
 	s.probe.Event(probe.FrameWritten, string(event.Type), key, rv, n, len(events))
-	s.scope.server.metrics.watchEvent(s.scope, n)
+	s.meter.Sent(n)
 	if s.awaited && event.Type == watch.Bookmark {
 		s.observeWatchList(event.Object)
 	}
@@ -158,24 +187,7 @@ func (s *WatchServer) observeWatchList(obj runtime.Object) {
 		return
 	}
 	s.awaited = false
-	s.scope.server.metrics.watchListDone(s.scope, s.where, s.scope.server.clock.Since(s.started))
-}
-
-// identify returns the storage key and the resource version of an event's object, for the probes; nothing if they are
-// off, or if the object has none.
-func (s *WatchServer) identify(obj runtime.Object) (key string, rv uint64) {
-	if s.probe == nil {
-		return "", 0
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return "", 0
-	}
-	rv, _ = strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
-	if accessor.GetName() != "" {
-		key, _ = s.scope.resource.Key(accessor.GetNamespace(), accessor.GetName())
-	}
-	return key, rv
+	s.meter.Listed(s.scope.server.clock.Since(s.started))
 }
 
 // flusherOf returns the Flusher of w, or of what w wraps.

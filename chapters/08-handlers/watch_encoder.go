@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/negotiation"
 )
 
 // watchEncoder writes events as frames. A frame is one line of JSON:
@@ -27,8 +29,8 @@ import (
 type watchEncoder struct {
 	// Set by newWatchEncoder, never changed.
 	ctx   context.Context // of the request, for the table convertor
-	scope *scope
-	media mediaType
+	scope *Scope
+	media negotiation.MediaType
 
 	// Owned by Encode.
 	options    *metav1.TableOptions
@@ -39,7 +41,7 @@ type watchEncoder struct {
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
 }
 
-func newWatchEncoder(ctx context.Context, s *scope, media mediaType, options *metav1.TableOptions) *watchEncoder {
+func newWatchEncoder(ctx context.Context, s *Scope, media negotiation.MediaType, options *metav1.TableOptions) *watchEncoder {
 	e := &watchEncoder{ctx: ctx, scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
 	e.encode = e.doEncode
 	return e
@@ -61,16 +63,16 @@ func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
 }
 
 func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
-	out, err := doTransformObject(e.ctx, obj, e.options, e.media.convert, e.scope)
+	out, err := doTransformObject(e.ctx, obj, e.options, e.media.Convert, e.scope)
 	if err == nil {
-		out, err = withKind(out)
+		out, err = WithKind(out)
 	}
 	if err != nil {
 		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
 	}
 	e.frame.Reset()
 	fmt.Fprintf(&e.frame, `{"type":%q,"object":`, e.eventType)
-	if err := e.media.encoder.Encode(out, &e.frame); err != nil {
+	if err := e.media.Encoder.Encode(out, &e.frame); err != nil {
 		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)
 	}
 	e.frame.Truncate(len(bytes.TrimRight(e.frame.Bytes(), "\n")))
@@ -106,9 +108,9 @@ func (e *watchEncoder) identifierOf(eventType watch.EventType) runtime.Identifie
 	if id, ok := e.identifier[eventType]; ok {
 		return id
 	}
-	id := frameIdentifier{Name: "watch", Encoder: string(e.media.encoder.Identifier()), EventType: string(eventType)}
-	if e.media.convert != nil {
-		id.Target = e.media.convert.String()
+	id := frameIdentifier{Name: "watch", Encoder: string(e.media.Encoder.Identifier()), EventType: string(eventType)}
+	if e.media.Convert != nil {
+		id.Target = e.media.Convert.String()
 	}
 	if e.options != nil {
 		id.Options, id.NoHeaders = *e.options, e.options.NoHeaders

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/negotiation"
 )
 
 // counting is a response that counts its writes and flushes.
@@ -32,11 +34,11 @@ func (c *counting) Write(p []byte) (int, error) {
 }
 
 // serveWatch serves what is queued in a fake watch, and its end.
-func serveWatch(t *testing.T, s *scope, accept string, watching *watch.FakeWatcher, w http.ResponseWriter) *WatchServer {
+func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatcher, w http.ResponseWriter) *WatchServer {
 	t.Helper()
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
-	output, err := negotiateOutput(r)
+	output, err := negotiation.Output(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +52,9 @@ func serveWatch(t *testing.T, s *scope, accept string, watching *watch.FakeWatch
 	return server
 }
 
-func watchScope(t *testing.T) *scope {
+func watchScope(t *testing.T) *Scope {
 	s := podScope(t)
-	s.server = &server{clock: clock.RealClock{}, metrics: newMetrics(nil)}
+	s.server = &Server{clock: clock.RealClock{}, meter: uncounted{}}
 	return s
 }
 
@@ -78,7 +80,7 @@ func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
 	watching.Stop()
 	w := httptest.NewRecorder()
 	s := watchScope(t)
-	s.storage = tables(t)
+	s.Storage = tables(t)
 	serveWatch(t, s, tableV1, watching, w)
 	lines := bufio.NewScanner(w.Body)
 	if status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object))); status.Kind != "Status" || status.Code != 410 {
@@ -143,7 +145,7 @@ func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
 	object := &cached{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, frames: map[runtime.Identifier]string{}}
 	bodies := map[string]bool{}
 	s := watchScope(t)
-	s.storage = tables(t)
+	s.Storage = tables(t)
 	for range 5 {
 		watching := watch.NewFakeWithChanSize(1, false)
 		watching.Add(object)
@@ -179,7 +181,7 @@ func TestSharedObjectsAreNotTouched(t *testing.T) {
 func TestAWriterThatCannotFlushIsAnError(t *testing.T) {
 	s := watchScope(t)
 	r := request(t, podsPath)
-	output, _ := negotiateOutput(r)
+	output, _ := negotiation.Output(r)
 	server, err := s.newWatchServer(r, watch.NewFake(), time.Hour, output, false)
 	if err != nil {
 		t.Fatal(err)

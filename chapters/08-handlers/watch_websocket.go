@@ -20,7 +20,7 @@ func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason er
 	if code == http.StatusForbidden {
 		why = metav1.StatusReasonForbidden
 	}
-	writeError(w, r, newStatusError(int32(code), why, reason.Error()))
+	WriteError(w, r, newStatusError(int32(code), why, reason.Error()))
 }
 
 // HandleWS sends events as the messages of a websocket, one each, until the watch ends, the time is over, the client
@@ -28,7 +28,7 @@ func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason er
 // way to learn that it has gone, because net/http no longer looks after a connection that has become a websocket.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
-// Differs: ends with the server, too, counts its events, and says goodbye with a close message.
+// Differs: ends with the server, too, counts its events, and says goodbye with a close message: 1001 if the server ends, else 1000.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -78,10 +78,14 @@ func (s *websocketStream) ignoreReceives(context.Context) {
 const goodbyeTime = time.Second
 
 // close says why, if the client listens, and closes the connection. It returns when nothing of the stream is left.
-func (s *websocketStream) close(reason string) {
+func (s *websocketStream) close(why ending) {
+	code := websocket.CloseNormalClosure
+	if why.goingAway {
+		code = websocket.CloseGoingAway
+	}
 	said := make(chan struct{}) // closed by the goroutine when the message is written, or cannot be
 	s.group.Go(context.Background(), "watchServer.sayGoodbye", func(context.Context) {
-		message := websocket.FormatCloseMessage(websocket.CloseNormalClosure, reason)
+		message := websocket.FormatCloseMessage(code, why.reason)
 		_ = s.conn.WriteControl(websocket.CloseMessage, message, time.Time{})
 		close(said)
 	})

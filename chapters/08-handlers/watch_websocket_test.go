@@ -107,6 +107,34 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 	}
 }
 
+// TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as they do when a server is shut down.
+func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newCachedAPI(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		client := a.serveUntil(ctx)
+		conn := mustDial(t, client, podsPath+"?watch=1")
+		response, err := client.Get("http://api" + podsPath + "?watch=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		synctest.Wait()
+		close(a.shutdown)
+		cancel()
+		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) || !strings.Contains(err.Error(), "the server shuts down") {
+			t.Errorf("the websocket's end: got %v", err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Errorf("the other stream's end: got %v", err)
+		}
+		synctest.Wait()
+		if got, want := a.recorded(probe.WireClosed), []string{"WireClosed the server shuts down", "WireClosed the server shuts down"}; !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 type hangingSocket struct {
 	watching *watch.FakeWatcher
 	shutdown chan struct{}

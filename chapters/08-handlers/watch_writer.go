@@ -3,6 +3,8 @@ package handlers
 import (
 	"compress/gzip"
 	"net/http"
+
+	"listwatch/internal/negotiation"
 )
 
 // watchWriter is where the frames of a watch go: to the response as they are, or compressed.
@@ -46,7 +48,7 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 		return w.response.Write(p)
 	}
 	if w.member == nil {
-		w.member = gzipPool.Get().(*gzip.Writer)
+		w.member = negotiation.GzipPool.Get().(*gzip.Writer)
 		w.member.Reset(w.response)
 	}
 	return w.member.Write(p)
@@ -68,8 +70,8 @@ func (w *watchWriter) flush() error {
 	return nil
 }
 
-// close ends the stream. Nobody can be told why.
-func (w *watchWriter) close(string) {
+// close ends the stream. A chunked answer has no place for a reason.
+func (w *watchWriter) close(ending) {
 	_ = w.endMember() // a client that is gone does not miss the end
 }
 
@@ -79,7 +81,7 @@ func (w *watchWriter) endMember() error {
 		return nil
 	}
 	err := w.member.Close()
-	gzipPool.Put(w.member)
+	negotiation.GzipPool.Put(w.member)
 	w.member = nil
 	return err
 }

@@ -50,7 +50,7 @@ func TestBodiesThatAreNoPodsAreRefused(t *testing.T) {
 		"another version": {strings.Replace(podA, `"v1"`, `"v2"`, 1), 400},
 		"wrong type":      {strings.Replace(podA, `"a"`, `{}`, 1), 400},
 		"invalid":         {strings.Replace(podA, `"i:1"`, `""`, 1), 422},
-		"too large":       {strings.Replace(podA, `"web"`, `"`+strings.Repeat("x", maxRequestBodyBytes)+`"`, 1), 413},
+		"too large":       {strings.Replace(podA, `"web"`, `"`+strings.Repeat("x", MaxRequestBodyBytes)+`"`, 1), 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason := map[int]metav1.StatusReason{400: metav1.StatusReasonBadRequest, 413: metav1.StatusReasonRequestEntityTooLarge, 422: metav1.StatusReasonInvalid}[c.code]
@@ -77,70 +77,6 @@ func TestUnknownFieldsAreRefusedNamedOrDropped(t *testing.T) {
 	}
 }
 
-func TestPatches(t *testing.T) {
-	const jsonPatch, mergePatch, strategicPatch = "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"
-	for name, c := range map[string]struct {
-		contentType, body string
-		code              int
-		check             func(*corev1.Pod) bool
-	}{
-		"json":            {jsonPatch, `[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, 200, func(p *corev1.Pod) bool { return p.Labels["x"] == "1" && p.Labels["app"] == "web" }},
-		"merge":           {mergePatch, `{"metadata":{"labels":{"app":null,"x":"1"}}}`, 200, func(p *corev1.Pod) bool { return len(p.Labels) == 1 && p.Labels["x"] == "1" }},
-		"strategic":       {strategicPatch, `{"spec":{"containers":[{"name":"c","image":"i:2"}]}}`, 200, func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == "i:2" && p.Generation == 2 }},
-		"json, bad":       {jsonPatch, `{}`, 400, nil},
-		"json, no target": {jsonPatch, `[{"op":"remove","path":"/metadata/labels/y"}]`, 422, nil},
-		"json, test":      {jsonPatch, `[{"op":"test","path":"/metadata/name","value":"b"}]`, 422, nil},
-		"json, many":      {jsonPatch, `[` + strings.Repeat(`{"op":"test","path":"/kind","value":"Pod"},`, maxJSONPatchOperations) + `{"op":"test","path":"/kind","value":"Pod"}]`, 413, nil},
-		"merge, bad":      {mergePatch, `{`, 400, nil},
-		"merge, type":     {mergePatch, `{"spec":5}`, 422, nil},
-		"merge, null":     {mergePatch, `null`, 400, nil},
-		"merge, name":     {mergePatch, `{"metadata":{"name":"b"}}`, 400, nil},
-		"merge, version":  {mergePatch, `{"metadata":{"resourceVersion":"1"}}`, 409, nil},
-		"merge, invalid":  {mergePatch, `{"spec":{"restartPolicy":"Never"}}`, 422, nil},
-		"strategic, bad":  {strategicPatch, `[`, 400, nil},
-		"strategic, type": {strategicPatch, `{"spec":{"containers":5}}`, 422, nil},
-		"no type":         {"", `{}`, 415, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAPI(t)
-			a.create(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-			a.create(podA)
-			w := a.do("PATCH", podsPath+"/a", c.body, "Content-Type", c.contentType)
-			if w.Code != c.code {
-				t.Fatalf("got %d %s, want %d", w.Code, w.Body, c.code)
-			}
-			if c.check == nil {
-				status := into[metav1.Status](t, w.Body)
-				if int(status.Code) != c.code {
-					t.Errorf("got %+v", status)
-				}
-				field := "patch"
-				if name == "merge, invalid" {
-					field = "spec"
-				}
-				if c.code == 422 && (len(status.Details.Causes) == 0 || status.Details.Causes[0].Field != field) {
-					t.Errorf("got %+v, want a cause at %s", status.Details, field)
-				}
-				return
-			}
-			if pod := into[corev1.Pod](t, w.Body); !c.check(&pod) {
-				t.Errorf("got %+v", pod)
-			}
-		})
-	}
-	wantStatus(t, newAPI(t).do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404, metav1.StatusReasonNotFound)
-}
-
-func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
-	a := newAPI(t)
-	a.create(podA)
-	const body = `{"spec":{"colour":"red"}}`
-	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldValidation=Strict", body, "Content-Type", "application/merge-patch+json"), 422, metav1.StatusReasonInvalid)
-	if w := a.do("PATCH", podsPath+"/a", body, "Content-Type", "application/merge-patch+json"); w.Code != 200 || len(w.Header()["Warning"]) != 1 {
-		t.Errorf("got %d %v", w.Code, w.Header())
-	}
-}
-
 func TestAPutMustBeAboutTheObjectOfItsPath(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
@@ -159,7 +95,7 @@ func TestStatusAndBindingArePathsOfTheirOwn(t *testing.T) {
 	if w := a.do("POST", podsPath+"/a/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"name":"n1"}}`); w.Code != 201 {
 		t.Fatalf("binding: got %d %s", w.Code, w.Body)
 	}
-	w := a.do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"},"spec":{"nodeName":"n2"}}`, "Content-Type", "application/merge-patch+json")
+	w := a.do("PUT", podsPath+"/a/status", strings.Replace(podA, `"spec":{`, `"status":{"phase":"Running"},"spec":{"nodeName":"n2",`, 1))
 	pod := into[corev1.Pod](t, w.Body)
 	if w.Code != 200 || pod.Status.Phase != corev1.PodRunning || pod.Spec.NodeName != "n1" {
 		t.Errorf("status: got %d %+v", w.Code, pod)

@@ -9,7 +9,6 @@
 //   - listwatch.go: [ListWatch], a resource and a namespace as a ListerWatcher.
 //   - streamwatcher.go: [StreamWatcher], a stream as a watch.Interface.
 //   - decoder.go, framer.go: [Decoder], from bytes to frames to events.
-//   - wire.go, wire_frames.go: [WireTap], a look at the bytes as they are on the wire, chunked or as frames of a websocket.
 //
 // # Goroutines
 //
@@ -18,8 +17,7 @@
 //
 // # Locks
 //
-// Innermost: the token bucket's, the one that makes Stop idempotent, and that of a [WireTap]. The one of a connection
-// that is looked at is taken before the latter.
+// Innermost: the token bucket's, and the one that makes Stop idempotent.
 //
 // # Channels
 //

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/pipenet"
+	"listwatch/internal/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,7 +58,8 @@ func (s *server) run(handler http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listener, s.httpServer = pipenet.Listen(), httpServer
-	go httpServer.Serve(s.listener)
+	listener := s.listener
+	new(routine.Group).Go(context.Background(), "test.server", func(context.Context) { _ = httpServer.Serve(listener) })
 }
 
 // stop breaks every connection and refuses new ones.

@@ -32,6 +32,11 @@ func NewListWatch(client *RESTClient, resource, namespace string, optionsModifie
 	return &ListWatch{client: client, resource: resource, namespace: namespace, optionsModifier: optionsModifier}
 }
 
+// ListWatch is NewListWatch as a method, which is what makers of informers ask of a client.
+func (c *RESTClient) ListWatch(resource, namespace string, optionsModifier func(*metav1.ListOptions)) reflector.ListerWatcher {
+	return NewListWatch(c, resource, namespace, optionsModifier)
+}
+
 // List implements [reflector.ListerWatcher].
 func (lw *ListWatch) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return lw.request(options).Do(ctx).Get()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
+	"listwatch/internal/routine"
 )
 
 // podServer is an API server with one pod, "a", at version 5, whose watches from 5 bring "b" at 6.
@@ -39,15 +40,15 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 			ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { r.Run(ctx); close(done) }()
+		var group routine.Group
+		group.Go(ctx, "reflector.Run", r.Run)
 		time.Sleep(10 * time.Second)
 		s.stop()
 		time.Sleep(5 * time.Second) // refused at 0, 0.8, 2.4 s
 		s.run(podServer)
 		time.Sleep(time.Minute) // accepted at 5.6 s
 		cancel()
-		<-done
+		group.Wait()
 
 		const parameters = "&timeout=5m0s&timeoutSeconds=300&watch=true"
 		want := "0s GET /api/v1/pods?limit=500&resourceVersion=0\n" +

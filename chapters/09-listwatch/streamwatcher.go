@@ -49,7 +49,7 @@ type StreamWatcher struct {
 
 	// Sent and closed by receive. Unbuffered: a consumer can easily add a buffer, but could never remove one.
 	result chan watch.Event
-	done   chan struct{} // closed by the first Stop; frees receive when nobody takes its events any more
+	done   chan struct{} // closed by the first Stop; frees receive when the consumer takes no more events
 	group  routine.Group // receive
 
 	mu      sync.Mutex // guards stopped; innermost
@@ -132,7 +132,7 @@ func (sw *StreamWatcher) end(ctx context.Context, err error) {
 	sw.probe.Text(probe.StreamEnded, sw.reason(err), "", 0)
 }
 
-// isUnexpected tells the ends that every stream has from those that somebody should hear of.
+// isUnexpected tells the ends that every stream has from those that the consumer should hear of.
 func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || sw.isStopped() {
 		return false // whatever came after that is its echo
@@ -188,7 +188,7 @@ func (sw *StreamWatcher) send(ctx context.Context, event watch.Event) bool {
 	}
 }
 
-// identify returns what probes call an object. It costs nothing when nobody listens.
+// identify returns what probes call an object. It costs nothing when probes are off.
 func identify(p *probe.Probe, obj runtime.Object) (key string, rv uint64) {
 	if p == nil {
 		return "", 0

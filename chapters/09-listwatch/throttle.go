@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/routine"
 )
 
 // tokenBucket limits requests: each takes a token, tokens come back at a steady rate, and a bucket that was left alone
@@ -37,7 +39,7 @@ func (b *tokenBucket) Wait(ctx context.Context) error {
 	if delay == 0 {
 		return nil
 	}
-	if err := sleep(ctx, b.clock, delay); err != nil {
+	if err := routine.Sleep(ctx, b.clock, delay); err != nil {
 		b.giveBack()
 		return err
 	}
@@ -62,16 +64,4 @@ func (b *tokenBucket) giveBack() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tokens++
-}
-
-// sleep waits for d on clk, or returns the error of ctx when that is done first.
-func sleep(ctx context.Context, clk clock.Clock, d time.Duration) error {
-	timer := clk.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
-	}
 }

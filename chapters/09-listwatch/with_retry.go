@@ -8,6 +8,8 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"listwatch/internal/routine"
 )
 
 const (
@@ -40,7 +42,7 @@ type withRetry struct {
 func (w *withRetry) before(ctx context.Context, throttled bool) error {
 	w.attempts++
 	if w.attempts > 1 {
-		if err := sleep(ctx, w.client.clock, w.delay); err != nil {
+		if err := routine.Sleep(ctx, w.client.clock, w.delay); err != nil {
 			return err
 		}
 		throttled = true

@@ -3,8 +3,6 @@ package deltafifo
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	storage "listwatch/chapters/01-storage"
 	reflector "listwatch/chapters/03-reflector"
 )
@@ -62,7 +60,7 @@ func (d Deltas) Newest() *Delta {
 	return &d[len(d)-1]
 }
 
-// DeletedFinalStateUnknown stands in for the object of a deletion that nobody saw: the watch was broken when it
+// DeletedFinalStateUnknown stands in for the object of a deletion that was missed: the watch was broken when it
 // happened, and the next list no longer had the key. Obj is the last state known, which may be older than the one
 // that was deleted, or nil.
 //
@@ -117,28 +115,16 @@ func DeletionHandlingMetaNamespaceKeyFunc(obj any) (string, error) {
 	return reflector.MetaNamespaceKeyFunc(obj)
 }
 
-// Identify returns the key and the resource version under which a probe speaks of obj, which may be any object of a
-// [Delta]. What obj does not have is returned as zero. It is for probes only: to a client, resource versions are opaque.
-func Identify(obj any) (key string, rv uint64) {
+// VersionOf is [storage.VersionOf] for any object of a [Delta].
+func VersionOf(obj any) uint64 {
 	switch info := obj.(type) {
 	case DeletedFinalStateUnknown:
-		_, rv = Identify(info.Obj)
-		return info.Key, rv
+		return storage.VersionOf(info.Obj)
 	case ReplacedAllInfo:
-		return "", parseRV(info.ResourceVersion)
+		return storage.ProbeVersion(info.ResourceVersion)
 	case BookmarkInfo:
-		return "", parseRV(info.ResourceVersion)
+		return storage.ProbeVersion(info.ResourceVersion)
+	default:
+		return storage.VersionOf(obj)
 	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return "", 0
-	}
-	key, _ = reflector.MetaNamespaceKeyFunc(obj)
-	return key, parseRV(accessor.GetResourceVersion())
-}
-
-func parseRV(resourceVersion string) uint64 {
-	// A resource version that is not a number is legal on a client; the page shows it as 0.
-	rv, _ := storage.APIObjectVersioner{}.ParseResourceVersion(resourceVersion)
-	return rv
 }

@@ -32,7 +32,7 @@ type DeltaFIFOOptions struct {
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaFIFO
 type DeltaFIFO struct {
-	base // mu guards the fields below too
+	commonFIFO // mu guards the fields below, too
 
 	// Set by NewDeltaFIFO, never changed.
 	emitDeltaTypeReplaced bool
@@ -49,7 +49,7 @@ var _ Queue = (*DeltaFIFO)(nil)
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: NewDeltaFIFOWithOptions
 func NewDeltaFIFO(opts DeltaFIFOOptions) *DeltaFIFO {
 	f := &DeltaFIFO{
-		base: base{
+		commonFIFO: commonFIFO{
 			keyFunc:      opts.KeyFunction,
 			knownObjects: opts.KnownObjects,
 			transformer:  opts.Transformer,
@@ -88,7 +88,7 @@ func (f *DeltaFIFO) queueAction(deltaType DeltaType, obj any) error {
 	return nil
 }
 
-// Delete queues obj as [Deleted], unless nobody has ever heard of its key: neither the queue nor the store. A relist
+// Delete queues obj as [Deleted], unless its key is unknown: to the queue and to the store. A relist
 // has then told of the deletion already.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Delete
@@ -239,6 +239,6 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) error {
 	delete(f.items, key)
 	f.n -= len(deltas)
 	f.poppedLocked(deltas, f.n)
-	defer f.dealtWithLocked(1)
+	defer f.processedLocked(1)
 	return process(deltas, isInInitialList)
 }

@@ -6,10 +6,10 @@
 //
 //   - delta_fifo.go: [DeltaFIFO], which gathers everything that happened to one key and hands it over together. The
 //     order of keys is that of their first appearance, so changes to different keys may overtake each other.
-//   - the_real_fifo.go, pop.go: [RealFIFO], which replaced it: one item per change, in the order of arrival.
+//   - the_real_fifo.go: [RealFIFO], which replaced it: one item per change, in the order of arrival.
 //
-// The rest serves both: delta.go is the vocabulary, queue.go the contracts, base.go the lock, the wait and the
-// knowledge of when the first list has been dealt with, reconcile.go finds what a new list no longer mentions.
+// The rest serves both: delta.go is the vocabulary, queue.go the contracts, common.go the lock, the wait and the
+// knowledge of when the first list has been processed, reconcile.go finds what a new list no longer mentions.
 //
 // # Concurrency
 //
@@ -17,7 +17,7 @@
 // waits for items. Writers may call from anywhere; Pop and PopBatch belong to one consumer goroutine. The processing
 // function runs under mu, except in a [RealFIFO] made with UnlockWhileProcessing while fewer than 2000 items wait.
 // While mu is held a queue calls [KeyListerGetter], which has a lock of its own: mu is taken before that lock, so
-// whoever holds the store's lock must not call the queue.
+// a holder of the store's lock must not call the queue.
 //
 // Upstream: k8s.io/client-go/tools/cache
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go

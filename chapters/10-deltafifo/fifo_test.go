@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
+	"listwatch/internal/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -208,6 +211,23 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 	}
 }
 
+// With UnlockWhileProcessing a first list may come while something older is still being processed.
+func TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt(t *testing.T) {
+	q := newAtomic()
+	q.Bookmark("1")
+	err := q.Pop(func(Deltas, bool) error { return q.Replace([]any{pod("a", 2)}, "2") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.HasSynced() {
+		t.Error("synced while the first list waits")
+	}
+	q.Pop(newConsumer().process)
+	if !q.HasSynced() {
+		t.Error("not synced after the first list was processed")
+	}
+}
+
 func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
@@ -246,7 +266,7 @@ func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
 				c := newConsumer()
 				q := s.make(c)
 				popped := make(chan error)
-				go func() { popped <- q.Pop(c.process) }()
+				consume(t, func() { popped <- q.Pop(c.process) })
 				synctest.Wait()
 				q.Close()
 				if err := <-popped; !errors.Is(err, ErrFIFOClosed) {
@@ -264,7 +284,7 @@ func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 				q := s.make(newConsumer())
 				boom := errors.New("boom")
 				popped := make(chan error, 1)
-				go func() { popped <- q.Pop(func(Deltas, bool) error { return boom }) }()
+				consume(t, func() { popped <- q.Pop(func(Deltas, bool) error { return boom }) })
 				synctest.Wait()
 				select {
 				case err := <-popped:
@@ -283,20 +303,25 @@ func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 	}
 }
 
+// consume calls pop in a goroutine of the name that the consumer has in an informer.
+func consume(t *testing.T, pop func()) {
+	new(routine.Group).Go(t.Context(), "informer.Run", func(context.Context) { pop() })
+}
+
 // blockedProcessing starts a Pop whose processing ends when release is closed.
-func blockedProcessing(q Queue) (release chan struct{}) {
+func blockedProcessing(t *testing.T, q Queue) (release chan struct{}) {
 	release = make(chan struct{})
-	go q.Pop(func(Deltas, bool) error { <-release; return nil })
+	consume(t, func() { q.Pop(func(Deltas, bool) error { <-release; return nil }) })
 	synctest.Wait()
 	return release
 }
 
-func adding(q Queue) (added chan struct{}) {
+func adding(t *testing.T, q Queue) (added chan struct{}) {
 	added = make(chan struct{})
-	go func() {
+	new(routine.Group).Go(t.Context(), "reflector.Run", func(context.Context) {
 		q.Add(pod("late", 9))
 		close(added)
-	}()
+	})
 	return added
 }
 
@@ -333,8 +358,8 @@ func TestWritersDoNotWaitForASlowHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newAtomic()
 		q.Add(pod("a", 1))
-		release := blockedProcessing(q)
-		<-adding(q) // or the bubble is deadlocked
+		release := blockedProcessing(t, q)
+		<-adding(t, q) // or the bubble is deadlocked
 		q.Replace([]any{pod("b", 2)}, "2")
 		close(release)
 	})
@@ -423,25 +448,14 @@ func TestABatchEndsWithTheFirstList(t *testing.T) {
 	}
 }
 
-func TestProcessedSlotsAreZeroedAndTheArrayIsUsedAgain(t *testing.T) {
+func TestTheArrayLetsGoOfWhatWasTaken(t *testing.T) {
 	q := newAtomic()
-	c := newConsumer()
 	q.Add(pod("a", 1))
-	var batch Deltas
-	q.Pop(func(deltas Deltas, initial bool) error { batch = deltas; return c.process(deltas, initial) })
-	if batch[0] != (Delta{}) {
-		t.Errorf("slot still holds %v", batch[0])
-	}
 	q.Add(pod("b", 2))
-	if &batch[0] != &q.items[0] {
-		t.Error("the empty queue did not begin again at the start of its array")
-	}
-	for i := range 10 * defaultBatchSize {
-		q.Add(pod(fmt.Sprint(i), i+1))
-	}
-	drain(q, c, true)
-	if cap(q.items) > 0 {
-		t.Errorf("an array of %d is kept after a burst", cap(q.items))
+	slots := q.items
+	q.Pop(newConsumer().process)
+	if slots[0] != (Delta{}) || slots[1] == (Delta{}) {
+		t.Errorf("the slots hold %v, want only b", slots)
 	}
 }
 
@@ -518,6 +532,7 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 func TestProbesTellWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
+		probetest.Story(t, log)
 		p := probe.New(log).Resource("pods").Subject("informer")
 		real := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true, Probe: p})
 		c := newConsumer()

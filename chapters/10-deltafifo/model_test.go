@@ -55,7 +55,7 @@ func (c *consumer) apply(delta Delta) {
 	case ReplacedAllInfo:
 		clear(c.objects)
 		for _, obj := range info.Objects {
-			key, _ := Identify(obj)
+			key, _ := DeletionHandlingMetaNamespaceKeyFunc(obj)
 			c.objects[key] = obj
 		}
 	case SyncAllInfo, BookmarkInfo:
@@ -78,8 +78,7 @@ func (c *consumer) take() []string {
 func (c *consumer) state() map[string]int {
 	state := map[string]int{}
 	for key, obj := range c.objects {
-		_, rv := Identify(obj)
-		state[strings.TrimPrefix(key, "default/")] = int(rv)
+		state[strings.TrimPrefix(key, "default/")] = int(VersionOf(obj))
 	}
 	return state
 }
@@ -104,8 +103,8 @@ func describe(delta Delta) string {
 }
 
 func short(obj any) string {
-	key, rv := Identify(obj)
-	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), rv)
+	key, _ := DeletionHandlingMetaNamespaceKeyFunc(obj)
+	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), VersionOf(obj))
 }
 
 // A setup is one way to make a queue in front of a consumer.

@@ -11,14 +11,14 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: ErrFIFOClosed
 var ErrFIFOClosed = errors.New("queue is closed")
 
-// PopProcessFunc is given what Pop took from the queue: all that waited for one key, oldest first. isInInitialList
-// says that the first list has not been dealt with yet. deltas is valid only until the function returns.
+// PopProcessFunc is given what Pop took from the queue: with a [DeltaFIFO] all that waited for one key, oldest first; with
+// a [RealFIFO] one delta. isInInitialList says that the first list has not been processed yet.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
 // Differs: takes Deltas; upstream takes an interface{} that is always Deltas.
 type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
 
-// ProcessBatchFunc is given consecutive deltas of different keys. deltas is valid only until the function returns.
+// ProcessBatchFunc is given consecutive deltas of different keys.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
 type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
@@ -38,7 +38,7 @@ type Queue interface {
 	HasSyncedChecker() DoneChecker
 	// Close makes Pop return [ErrFIFOClosed] once the queue is empty. Writers are not refused.
 	Close()
-	// Snapshot returns the state of the queue without waiting for whoever processes.
+	// Snapshot returns the state of the queue without waiting for the processing function.
 	Snapshot() Snapshot
 }
 
@@ -90,5 +90,5 @@ func IsDone(checker DoneChecker) bool {
 type Snapshot struct {
 	Kind   string `json:"kind"`   // "real" or "delta"
 	Len    int    `json:"len"`    // deltas that wait
-	Synced bool   `json:"synced"` // the first list has been dealt with
+	Synced bool   `json:"synced"` // the first list has been processed
 }

@@ -1,9 +1,15 @@
 package deltafifo
 
 import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	reflector "listwatch/chapters/03-reflector"
 	"listwatch/internal/probe"
 )
+
+// defaultBatchSize is the most deltas one PopBatch takes. While twice as many wait, RealFIFO keeps its lock during
+// processing, so that the reflector, and through TCP the server, waits for the consumer to catch up.
+const defaultBatchSize = 1000
 
 // RealFIFOOptions configures a [RealFIFO].
 //
@@ -34,18 +40,14 @@ type RealFIFOOptions struct {
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: RealFIFO
 type RealFIFO struct {
-	base // mu guards items and start too
+	commonFIFO // mu guards items, too
 
 	// Set by NewRealFIFO, never changed.
 	atomicEvents          bool
 	unlockWhileProcessing bool
 	emitDeltaTypeBookmark bool
 
-	items []Delta // what waits; the slots before it in the same array are zeroed once they are processed
-	start []Delta // the beginning of the array of items, to be used again when the queue has run empty
-
-	// Owned by the consumer: the keys of the batch being gathered.
-	unique map[string]struct{}
+	items []Delta // what waits, the oldest first
 }
 
 var _ QueueWithBatch = (*RealFIFO)(nil)
@@ -59,7 +61,7 @@ var _ reflector.TransformingStore = (*DeltaFIFO)(nil)
 func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
 	opts.mustBeLegal()
 	f := &RealFIFO{
-		base: base{
+		commonFIFO: commonFIFO{
 			keyFunc:      opts.KeyFunction,
 			knownObjects: opts.KnownObjects,
 			transformer:  opts.Transformer,
@@ -68,7 +70,6 @@ func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
 		atomicEvents:          opts.AtomicEvents,
 		unlockWhileProcessing: opts.UnlockWhileProcessing,
 		emitDeltaTypeBookmark: opts.EmitDeltaTypeBookmark,
-		unique:                map[string]struct{}{},
 	}
 	name := opts.Name
 	if name == "" {
@@ -123,11 +124,7 @@ func (f *RealFIFO) enqueue(deltaType DeltaType, obj any) error {
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).addToItems_locked
 func (f *RealFIFO) addToItemsLocked(delta Delta) {
-	full := len(f.items) == cap(f.items)
 	f.items = append(f.items, delta)
-	if full {
-		f.start = f.items[:0] // append has moved what waits to a new array
-	}
 	f.addedLocked(&delta, len(f.items))
 }
 
@@ -247,4 +244,115 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	defer f.mu.Unlock()
 	f.addToItemsLocked(Delta{Type: Bookmark, Object: BookmarkInfo{ResourceVersion: resourceVersion}})
 	return nil
+}
+
+// Pop waits for an item, takes the oldest and processes it.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Pop
+func (f *RealFIFO) Pop(process PopProcessFunc) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.items) == 0 {
+		if f.closed {
+			return ErrFIFOClosed
+		}
+		f.waitForItemLocked()
+	}
+	return f.takeLocked(1, process)
+}
+
+// PopBatch waits for an item, takes all that may be applied together with the oldest, and processes them.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
+func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.items) == 0 {
+		if f.closed {
+			return ErrFIFOClosed
+		}
+		f.waitForItemLocked()
+	}
+	n := f.batchLocked()
+	if n == 1 {
+		return f.takeLocked(1, processSingle)
+	}
+	return f.takeLocked(n, func(deltas Deltas, isInInitialList bool) error {
+		return processBatch(deltas, isInInitialList)
+	})
+}
+
+// batchLocked returns how many items the next batch has, at least 1. The batch ends before
+//
+//   - the second delta of a key, so that each has one "before" and one "after" in the store,
+//   - a delta that concerns more than one key (or none), unless it is the first, and then it is alone,
+//   - the end of the first list, so that isInInitialList is true for all of it or none.
+//
+// It expects mu.
+func (f *RealFIFO) batchLocked() int {
+	limit := min(len(f.items), defaultBatchSize)
+	if f.initialPopulationCount > 0 {
+		limit = min(limit, f.initialPopulationCount)
+	}
+	unique := make(sets.Set[string], limit)
+	for i, delta := range f.items[:limit] {
+		if !batchable(delta.Type) {
+			return max(i, 1)
+		}
+		if unique.Has(delta.Key) {
+			return i
+		}
+		unique.Insert(delta.Key)
+	}
+	return limit
+}
+
+// batchable says whether a delta concerns exactly one key.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: batchable
+func batchable(deltaType DeltaType) bool {
+	switch deltaType {
+	case Added, Updated, Deleted, Replaced, Sync:
+		return true
+	default:
+		return false
+	}
+}
+
+// takeLocked takes the first n items and processes them. The queue counts as synced after the last item of the first list
+// has been processed, not before: a handler that asks HasSynced must not hear yes while it is still at work. It expects mu.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
+// Differs: what was taken before there was a first list is not counted as part of it; upstream subtracts it when it has
+// been processed, and a queue to which a Bookmark came first can be synced while the list still waits in it.
+func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
+	taken := make(Deltas, n)
+	copy(taken, f.items)
+	clear(f.items[:n]) // the array lives on: let go of the objects
+	if n < len(f.items) {
+		f.items = f.items[n:]
+	} else {
+		// All of it: begin again in the same array. An Add of a burst of 1000 costs 100 ns with this and 200 without.
+		f.items = f.items[:0]
+	}
+	f.poppedLocked(taken, len(f.items))
+	isInInitialList := !f.HasSynced()
+	populated := f.populated
+	err := f.whileProcessingLocked(func() error { return process(taken, isInInitialList) })
+	if populated {
+		f.processedLocked(n)
+	}
+	return err
+}
+
+// whileProcessingLocked calls process, without mu if it may be called so and fewer than two batches wait: the reflector
+// can queue meanwhile. It expects mu, and holds it again in the end, even if process panics.
+//
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
+func (f *RealFIFO) whileProcessingLocked(process func() error) error {
+	if f.unlockWhileProcessing && len(f.items) < 2*defaultBatchSize {
+		f.mu.Unlock()
+		defer f.mu.Lock()
+	}
+	return process()
 }

@@ -2,7 +2,6 @@
 // asking the server.
 //
 //   - thread_safe_store.go: [ThreadSafeStore], objects and their indices under one lock.
-//   - shelf.go: the shelf, where the objects stand, each in its place.
 //   - index.go: [IndexFunc] and the indices, which are kept up to date with every write.
 //   - store.go: [Store] and [Indexer], the same for objects that know their own key, and their one implementation
 //     [Cache].
@@ -12,8 +11,8 @@
 //
 // There is no goroutine in this package. One RWMutex, ThreadSafeStore.mu, guards objects and indices together, so that
 // no reader sees one without the other. It is innermost: nothing is called under it but index functions, and they must
-// not call back. Everything may be called from anywhere; the objects that come out are shared with everybody, and
-// nobody may write to them.
+// not call back. Everything may be called from anywhere; the objects that come out are shared, and must not be
+// written to.
 //
 // Upstream: k8s.io/client-go/tools/cache
 // Upstream: k8s.io/client-go/tools/cache/store.go

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // NamespaceIndex is the customary name of the index that [MetaNamespaceIndexFunc] feeds.
@@ -36,12 +37,9 @@ func MetaNamespaceIndexFunc(obj any) ([]string, error) {
 	return []string{accessor.GetNamespace()}, nil
 }
 
-// set is a set of objects, by where they stand.
-type set map[place]struct{}
-
-// index maps an indexed value to the objects found under it. No set in it is empty: values that come and go, such as
+// index maps an indexed value to the keys of the objects found under it. No set in it is empty: values that come and go, such as
 // the names of short-lived objects, would otherwise stay for ever.
-type index map[string]set
+type index map[string]sets.Set[string]
 
 // storeIndex holds all indices of a store. It has no lock of its own.
 //
@@ -50,7 +48,6 @@ type index map[string]set
 //	         "node"      ─► "node-1"  ─► { a, c }
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: storeIndex
-// Differs: sets hold places on the shelf; upstream holds keys and looks each of them up.
 type storeIndex struct {
 	indexers Indexers
 	indices  map[string]index // for every name in indexers
@@ -88,20 +85,19 @@ func (s *storeIndex) reset() {
 	}
 }
 
-// update moves what stands at the place given, under key, in every index from the values of old to those of obj; nil
-// has no values.
+// update moves key in every index from the values of old to those of obj; nil has no values.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateIndices
-func (s *storeIndex) update(key string, at place, old, obj any) {
+func (s *storeIndex) update(key string, old, obj any) {
 	for name, indexFunc := range s.indexers {
-		s.updateSingle(name, indexFunc, key, at, old, obj)
+		s.updateSingle(name, indexFunc, key, old, obj)
 	}
 }
 
 // updateSingle does it for one index.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateSingleIndex
-func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, key string, at place, old, obj any) {
+func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, key string, old, obj any) {
 	oldValues := indexFunc.values(name, key, old)
 	newValues := indexFunc.values(name, key, obj)
 	if slices.Equal(oldValues, newValues) {
@@ -109,10 +105,10 @@ func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, key string, 
 	}
 	idx := s.indices[name]
 	for _, value := range oldValues {
-		idx.remove(value, at)
+		idx.remove(value, key)
 	}
 	for _, value := range newValues {
-		idx.insert(value, at)
+		idx.insert(value, key)
 	}
 }
 
@@ -128,25 +124,25 @@ func (f IndexFunc) values(name, key string, obj any) []string {
 	return values
 }
 
-func (i index) insert(value string, at place) {
-	places := i[value]
-	if places == nil {
-		places = set{}
-		i[value] = places
+func (i index) insert(value, key string) {
+	keys := i[value]
+	if keys == nil {
+		keys = sets.Set[string]{}
+		i[value] = keys
 	}
-	places[at] = struct{}{}
+	keys.Insert(key)
 }
 
-func (i index) remove(value string, at place) {
-	places := i[value]
-	delete(places, at)
-	if len(places) == 0 {
+func (i index) remove(value, key string) {
+	keys := i[value]
+	keys.Delete(key)
+	if len(keys) == 0 {
 		delete(i, value)
 	}
 }
 
-// find returns the objects under value.
-func (s *storeIndex) find(name, value string) (set, error) {
+// find returns the keys under value.
+func (s *storeIndex) find(name, value string) (sets.Set[string], error) {
 	idx, exists := s.indices[name]
 	if !exists {
 		return nil, fmt.Errorf("index %s does not exist", name)
@@ -154,10 +150,10 @@ func (s *storeIndex) find(name, value string) (set, error) {
 	return idx[value], nil
 }
 
-// findLike returns the objects that share at least one value with obj.
+// findLike returns the keys of the objects that share at least one value with obj.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).getKeysFromIndex
-func (s *storeIndex) findLike(name string, obj any) (set, error) {
+func (s *storeIndex) findLike(name string, obj any) (sets.Set[string], error) {
 	indexFunc, exists := s.indexers[name]
 	if !exists {
 		return nil, fmt.Errorf("index %s does not exist", name)
@@ -169,7 +165,7 @@ func (s *storeIndex) findLike(name string, obj any) (set, error) {
 	if len(values) == 1 {
 		return s.indices[name][values[0]], nil
 	}
-	union := set{}
+	union := sets.Set[string]{}
 	for _, value := range values {
 		maps.Copy(union, s.indices[name][value])
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Lister reads objects of type T from an [Indexer]. What it returns is shared with everybody: copy before you write.
+// Lister reads objects of type T from an [Indexer]. What it returns is shared by all readers: copy before you write.
 //
 // It is generic, because all there is to a typed lister is the type: upstream generates one per resource and builds
 // them, since 1.33, on this very shape.

@@ -61,5 +61,5 @@ type Snapshot struct {
 func (c *Cache) Snapshot() Snapshot {
 	c.storage.mu.RLock()
 	defer c.storage.mu.RUnlock()
-	return Snapshot{Objects: len(c.storage.shelf.items), ResourceVersion: c.storage.rv}
+	return Snapshot{Objects: len(c.storage.items), ResourceVersion: c.storage.rv}
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // Store holds objects under the keys they have themselves. It is a [reflector.Store], too, so a reflector can fill one
-// directly when nobody needs to be told.
+// directly when no handler needs to be told.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: Store
 type Store interface {
 	reflector.Store
 
-	// List returns all objects in any order. They are shared: nobody may write to them.
+	// List returns all objects in any order. They are shared: callers must not write to them.
 	List() []any
 	// ListKeys returns the keys of all objects in any order.
 	ListKeys() []string
@@ -162,7 +162,7 @@ func (c *Cache) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Resync does nothing: a store has nobody to tell.
+// Resync does nothing: a store has no handlers to tell.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Resync
 func (c *Cache) Resync() error { return nil }
@@ -176,3 +176,6 @@ func (c *Cache) LastStoreSyncResourceVersion() string {
 	}
 	return c.storage.LastStoreSyncResourceVersion()
 }
+
+// Recount is [ThreadSafeStore.Recount].
+func (c *Cache) Recount(limit int) { c.storage.Recount(limit) }

@@ -18,6 +18,7 @@ import (
 
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 )
 
 func pod(namespace, name, node string, rv int) *corev1.Pod {
@@ -270,29 +271,6 @@ func TestResourceVersionOfTheStore(t *testing.T) {
 	}
 }
 
-func TestDeletedEntriesLetGoOfTheirObjects(t *testing.T) {
-	c := newPodStore()
-	c.Replace([]any{pod("default", "a", "", 1), pod("default", "b", "", 2)}, "2")
-	e := &c.storage.shelf.entries[c.storage.shelf.items["default/a"]]
-	c.Delete(pod("default", "a", "", 3))
-	if e.obj != nil {
-		t.Error("the shelf keeps a deleted object alive")
-	}
-}
-
-func TestPlacesOfDeletedEntriesAreUsedAgain(t *testing.T) {
-	c := newPodStore()
-	c.Replace([]any{pod("default", "a", "", 1), pod("default", "b", "", 2)}, "2")
-	for i := range 100 {
-		c.Delete(pod("default", "a", "", 3+i))
-		c.Add(pod("default", "a", "", 3+i))
-	}
-	if got := len(c.storage.shelf.entries); got != 2 {
-		t.Errorf("%d places for two objects", got)
-	}
-	checkIndices(t, c)
-}
-
 func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
 	c := newPodStore()
 	later := pod("default", "a", "node-2", 3)
@@ -390,6 +368,7 @@ func TestNoReaderSeesHalfAStep(t *testing.T) {
 
 func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 0)
+	probetest.Story(t, log)
 	c := NewIndexer(Config{Probe: probe.New(log)})
 	c.Replace([]any{pod("default", "a", "", 1)}, "1")
 	c.Add(pod("default", "a", "", 2)) // called an addition, but it was there

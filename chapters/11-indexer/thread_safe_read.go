@@ -3,6 +3,8 @@ package indexer
 import (
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Get returns the object under key.
@@ -10,8 +12,8 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Get
 func (c *ThreadSafeStore) Get(key string) (obj any, exists bool) {
 	c.mu.RLock()
-	obj, exists = c.shelf.get(key)
-	c.mu.RUnlock() // not deferred: nothing above can panic, and no read is made more often than this one
+	defer c.mu.RUnlock()
+	obj, exists = c.items[key]
 	return obj, exists
 }
 
@@ -21,7 +23,11 @@ func (c *ThreadSafeStore) Get(key string) (obj any, exists bool) {
 func (c *ThreadSafeStore) List() []any {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.shelf.list()
+	list := make([]any, 0, len(c.items))
+	for _, obj := range c.items {
+		list = append(list, obj)
+	}
+	return list
 }
 
 // ListKeys returns all keys in any order.
@@ -30,7 +36,7 @@ func (c *ThreadSafeStore) List() []any {
 func (c *ThreadSafeStore) ListKeys() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return slices.AppendSeq(make([]string, 0, len(c.shelf.items)), maps.Keys(c.shelf.items))
+	return slices.AppendSeq(make([]string, 0, len(c.items)), maps.Keys(c.items))
 }
 
 // Index returns the objects that share a value of the named index with obj, which need not be stored itself.
@@ -39,11 +45,11 @@ func (c *ThreadSafeStore) ListKeys() []string {
 func (c *ThreadSafeStore) Index(name string, obj any) ([]any, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	places, err := c.index.findLike(name, obj)
+	keys, err := c.index.findLike(name, obj)
 	if err != nil {
 		return nil, err
 	}
-	return c.shelf.objects(places), nil
+	return c.objectsLocked(keys), nil
 }
 
 // ByIndex returns the objects under value in the named index.
@@ -52,11 +58,20 @@ func (c *ThreadSafeStore) Index(name string, obj any) ([]any, error) {
 func (c *ThreadSafeStore) ByIndex(name, value string) ([]any, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	places, err := c.index.find(name, value)
+	keys, err := c.index.find(name, value)
 	if err != nil {
 		return nil, err
 	}
-	return c.shelf.objects(places), nil
+	return c.objectsLocked(keys), nil
+}
+
+// objectsLocked returns the objects under keys, in any order. It expects mu, for reading.
+func (c *ThreadSafeStore) objectsLocked(keys sets.Set[string]) []any {
+	list := make([]any, 0, len(keys))
+	for key := range keys {
+		list = append(list, c.items[key])
+	}
+	return list
 }
 
 // IndexKeys returns the keys of the objects under value in the named index, sorted.
@@ -65,16 +80,11 @@ func (c *ThreadSafeStore) ByIndex(name, value string) ([]any, error) {
 func (c *ThreadSafeStore) IndexKeys(name, value string) ([]string, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	places, err := c.index.find(name, value)
+	keys, err := c.index.find(name, value)
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, 0, len(places))
-	for at := range places {
-		keys = append(keys, c.shelf.entries[at].key)
-	}
-	slices.Sort(keys)
-	return keys, nil
+	return sets.List(keys), nil
 }
 
 // ListIndexFuncValues returns the values under which the named index has anything, in any order.

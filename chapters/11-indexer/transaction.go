@@ -56,29 +56,31 @@ func (c *ThreadSafeStore) Transaction(txns []Transaction) {
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
 // Differs: reports what the replacement changed; upstream compares before it replaces.
 func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (gone []Transaction) {
-	now := newShelf(txns)
+	items := make(map[string]any, len(txns))
+	for i := range txns { // of two with the same key the later one counts
+		items[txns[i].Key] = txns[i].Object
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.shelf
-	c.shelf = now
+	before := c.items
+	c.items = items
 	c.rv = resourceVersion
 	c.index.reset()
-	for i := range now.entries { // not over items: in the order of the list, objects lie close to each other in memory
-		e := &now.entries[i]
-		c.index.update(e.key, place(i), nil, e.obj)
+	for key, obj := range items {
+		c.index.update(key, nil, obj)
 	}
 	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{ResourceVersion: resourceVersion})
-	return compare(&before, &now, txns)
+	return compare(before, items, txns)
 }
 
 // compare completes txns with what was there before and returns what is there no more.
-func compare(before, now *shelf, txns []Transaction) (gone []Transaction) {
+func compare(before, now map[string]any, txns []Transaction) (gone []Transaction) {
 	for i := range txns {
-		txns[i].Old, txns[i].Existed = before.get(txns[i].Key)
+		txns[i].Old, txns[i].Existed = before[txns[i].Key]
 	}
-	for key, at := range before.items {
-		if _, still := now.items[key]; !still {
-			gone = append(gone, Transaction{Type: TransactionTypeDelete, Key: key, Old: before.entries[at].obj, Existed: true})
+	for key, old := range before {
+		if _, still := now[key]; !still {
+			gone = append(gone, Transaction{Type: TransactionTypeDelete, Key: key, Old: old, Existed: true})
 		}
 	}
 	slices.SortFunc(gone, func(a, b Transaction) int { return strings.Compare(a.Key, b.Key) })

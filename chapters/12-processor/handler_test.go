@@ -35,7 +35,7 @@ func TestFuncsAreCalled(t *testing.T) {
 
 func TestFilterMakesAddsAndDeletesOfUpdates(t *testing.T) {
 	r := &recorder{}
-	even := func(obj any) bool { _, rv := deltafifo.Identify(obj); return rv%2 == 0 }
+	even := func(obj any) bool { return deltafifo.VersionOf(obj)%2 == 0 }
 	h := FilteringResourceEventHandler{FilterFunc: even, Handler: r}
 	h.OnAdd(pod("a", 1), true)
 	h.OnUpdate(pod("a", 1), pod("a", 2))

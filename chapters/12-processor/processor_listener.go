@@ -21,28 +21,22 @@ const (
 	deleted  = string(watch.Deleted)
 )
 
-// notification is one call of a handler. All listeners share it; nobody changes it.
+// notification is one call of a handler. All listeners share it; nothing changes it.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: addNotification
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: updateNotification
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: deleteNotification
 // Differs: one type for the three.
 type notification struct {
-	*label
-	old             any // for modified only
-	obj             any // for deleted, what was deleted or a [deltafifo.DeletedFinalStateUnknown]
+	typ             string // added, modified or deleted
+	old             any    // for modified only
+	obj             any    // for deleted, what was deleted or a [deltafifo.DeletedFinalStateUnknown]
 	isInInitialList bool
-}
 
-// label is what the probes say of a notification. Without probes nobody asks for more than the type, and all
-// notifications of a type have the same label.
-type label struct {
-	typ string
+	// For probes only, and not set without them.
 	key string
 	rv  uint64
 }
-
-var labelAdded, labelModified, labelDeleted = &label{typ: added}, &label{typ: modified}, &label{typ: deleted}
 
 // slowHandler is how long a handler may take for one notification before it is counted as slow. Only handlers with
 // more than initialBufferSize notifications waiting are watched.

@@ -19,6 +19,7 @@ import (
 
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,8 +75,8 @@ func (r *recorder) OnUpdate(old, obj any) {
 func (r *recorder) OnDelete(obj any) { r.record("-" + short(obj)) }
 
 func short(obj any) string {
-	key, rv := deltafifo.Identify(obj)
-	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), rv)
+	key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	return fmt.Sprintf("%s@%d", strings.TrimPrefix(key, "default/"), deltafifo.VersionOf(obj))
 }
 
 func (r *recorder) got() []string {
@@ -98,7 +99,9 @@ func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts Listener
 
 func bubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, New(Config{Clock: clock.RealClock{}})) })
+	synctest.Test(t, func(t *testing.T) {
+		test(t, New(Config{Clock: clock.RealClock{}, Probe: probetest.Probe(t, "informer")}))
+	})
 }
 
 func want(t *testing.T, r *recorder, calls ...string) {
@@ -228,7 +231,7 @@ func TestPendingRingIsAQueue(t *testing.T) {
 		for range round % 7 {
 			next++
 			in = append(in, next)
-			ring.write(&notification{label: &label{rv: uint64(next)}})
+			ring.write(&notification{rv: uint64(next)})
 		}
 		for range round % 5 {
 			if n := ring.read(); n != nil {

@@ -53,7 +53,7 @@ func (l *processorListener) snapshot() ListenerSnapshot {
 	}
 }
 
-// Snapshot returns the state of all listeners. It waits for nobody.
+// Snapshot returns the state of all listeners. It waits for no handler.
 func (p *SharedProcessor) Snapshot() []ListenerSnapshot {
 	listeners := *p.shown.Load()
 	snapshots := make([]ListenerSnapshot, 0, len(listeners))

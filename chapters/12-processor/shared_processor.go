@@ -50,7 +50,7 @@ var _ ResourceEventHandler = (*SharedProcessor)(nil)
 // New returns a processor without listeners.
 func New(cfg Config) *SharedProcessor {
 	p := &SharedProcessor{clock: cfg.Clock, probe: cfg.Probe}
-	p.setListenersLocked(nil) // nobody else knows p yet
+	p.setListenersLocked(nil) // no other goroutine knows p yet
 	return p
 }
 
@@ -84,7 +84,7 @@ func (p *SharedProcessor) closeAll() {
 	p.stopped = true
 }
 
-// closeLocked tells listener to end. It expects mu, for writing, so that nobody is sending to it.
+// closeLocked tells listener to end. It expects mu, for writing, so that no goroutine is sending to it.
 func (p *SharedProcessor) closeLocked(listener *processorListener) {
 	if p.started {
 		close(listener.addCh)
@@ -140,7 +140,7 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	}
 	listener.start(&p.goroutines)
 	for _, obj := range opts.Initial {
-		listener.add(p.identified(notification{label: labelAdded, obj: obj, isInInitialList: true}))
+		listener.add(p.identified(notification{typ: added, obj: obj, isInInitialList: true}))
 	}
 	// Only now: were upstream found to have synced before the first add, the listener would have, too.
 	listener.startWatchSynced()
@@ -171,21 +171,21 @@ func (p *SharedProcessor) RemoveListener(registration Registration) error {
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnAdd
 func (p *SharedProcessor) OnAdd(obj any, isInInitialList bool) {
-	p.distribute(notification{label: labelAdded, obj: obj, isInInitialList: isInInitialList}, false)
+	p.distribute(notification{typ: added, obj: obj, isInInitialList: isInInitialList}, false)
 }
 
 // OnUpdate tells all listeners of a new state, or only the syncing ones if it is the old one.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnUpdate
 func (p *SharedProcessor) OnUpdate(old, obj any) {
-	p.distribute(notification{label: labelModified, old: old, obj: obj}, sameVersion(old, obj))
+	p.distribute(notification{typ: modified, old: old, obj: obj}, sameVersion(old, obj))
 }
 
 // OnDelete tells all listeners of a deletion.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).OnDelete
 func (p *SharedProcessor) OnDelete(obj any) {
-	p.distribute(notification{label: labelDeleted, obj: obj}, false)
+	p.distribute(notification{typ: deleted, obj: obj}, false)
 }
 
 // sameVersion says that an update is none: a resync, or an object that a relist found as it was.
@@ -208,7 +208,7 @@ func (p *SharedProcessor) distribute(n notification, sync bool) {
 	p.probe.Event(probe.Distributed, shared.typ, shared.key, shared.rv, handed)
 }
 
-// handAround returns how many listeners it has handed n to. It takes and releases mu: while somebody is sending, no
+// handAround returns how many listeners it has handed n to. It takes and releases mu: while a goroutine is sending, no
 // listener's addCh is closed.
 func (p *SharedProcessor) handAround(n *notification, sync bool) (handed int) {
 	p.mu.RLock()
@@ -226,8 +226,8 @@ func (p *SharedProcessor) handAround(n *notification, sync bool) (handed int) {
 // identified returns n for all listeners to share, with what the probes will say about it.
 func (p *SharedProcessor) identified(n notification) *notification {
 	if p.probe != nil {
-		key, rv := deltafifo.Identify(n.obj)
-		n.label = &label{typ: n.typ, key: key, rv: rv}
+		n.key, _ = deltafifo.DeletionHandlingMetaNamespaceKeyFunc(n.obj)
+		n.rv = deltafifo.VersionOf(n.obj)
 	}
 	return &n
 }

@@ -16,7 +16,7 @@ import (
 type SingleFileTracker struct {
 	// Set by newSingleFileTracker, never changed.
 	name   string
-	synced chan struct{} // closed once, by whoever comes last: Finished or UpstreamHasSynced; nothing is sent
+	synced chan struct{} // closed once, by the later of Finished and UpstreamHasSynced; nothing is sent
 
 	once              sync.Once    // for closing synced
 	count             atomic.Int64 // started and not finished

@@ -31,7 +31,7 @@ type TypedResourceEventHandler[T Object] interface {
 type DeletedObject[T Object] struct {
 	// OptionalObj is the last state, or an older one, or nothing.
 	OptionalObj T
-	// FinalStateUnknown is set if nobody saw the deletion.
+	// FinalStateUnknown is set if the deletion was missed.
 	FinalStateUnknown *deltafifo.DeletedFinalStateUnknown
 }
 

@@ -19,7 +19,7 @@ const (
 	mutationRetainDuration = 2 * time.Minute
 )
 
-// mutationDetector finds out that somebody wrote to an object of the store, which all handlers and listers share. It
+// mutationDetector finds out that a handler or a lister's caller wrote to an object of the store, which all handlers and listers share. It
 // cannot find out who. It keeps a copy of each object and compares the two every second.
 //
 // Upstream: k8s.io/client-go/tools/cache/mutation_detector.go: defaultCacheMutationDetector
@@ -59,7 +59,7 @@ func (d *mutationDetector) addObject(obj any) {
 	d.added = append(d.added, watchedObject{shared: shared, copied: copied})
 }
 
-// run compares every second until ctx is done. It panics when it finds a difference: whoever switches it on wants to
+// run compares every second until ctx is done. It panics when it finds a difference: a developer who switches it on wants to
 // know, and nothing that happened since can be relied on.
 //
 // Upstream: k8s.io/client-go/tools/cache/mutation_detector.go: (*defaultCacheMutationDetector).Run

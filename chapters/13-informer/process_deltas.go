@@ -9,7 +9,8 @@ import (
 )
 
 // deltaProcessor applies deltas to the store and tells a handler: the store first, the handler second, always. A
-// handler that looks into the store finds there what it has just been told, or something newer.
+// handler that looks into the store finds there what it has just been told, or something newer, which includes that the object
+// is gone: a later change may have been applied already.
 //
 // It belongs to one goroutine at a time, that of the controller's loop.
 //
@@ -99,7 +100,7 @@ func (p *deltaProcessor) notify(txn *indexer.Transaction, isInInitialList bool) 
 }
 
 // processReplacedAllInfo makes a list the content of the store and then tells what that changed: deletions first, as
-// tombstones, because nobody saw them happen; then additions and updates in the order of the list. Objects that did not
+// tombstones, because the watch missed them; then additions and updates in the order of the list. Objects that did not
 // change are told as updates, too.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: processReplacedAllInfo

@@ -24,7 +24,7 @@ type view struct {
 	mu      sync.Mutex
 	state   map[string]string
 	told    int
-	strange []string
+	strange []string // the first few
 	slow    time.Duration
 }
 
@@ -35,7 +35,7 @@ func (v *view) note(check bool, what string, obj any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told++
-	if !check {
+	if !check && len(v.strange) < 5 {
 		v.strange = append(v.strange, what+" "+name(obj))
 	}
 }

@@ -18,22 +18,34 @@ import (
 )
 
 // SharedIndexInformer keeps a local copy of the objects of one type and tells any number of handlers how it changes.
-// This is what it promises:
 //
-//   - The store converges to the state of the server, in steps the server took (with [FIFOReal]), or at least so for
-//     each object (with [FIFODelta]). After a gap, a relist may skip states.
-//   - When a handler is told of a state, the store holds it, or a newer one.
-//   - Each handler is told in the order in which the store changed. Handlers do not wait for each other, and there is
-//     no order between them.
-//   - For each object a handler is told OnAdd, then any number of OnUpdate, then OnDelete, and so on from the start.
-//     OnUpdate's old state is the one told before. With [FIFOReal], OnDelete may also come for an object that was never
-//     told, if that is what the watch says. An object that was deleted and made again while the watch was broken is
-//     told as updated: compare the UIDs if it matters.
-//   - A handler that is added later is told of what the store holds, as OnAdd, and then of everything else: nothing is
-//     missing and nothing is double.
+// At the server, the object of one key goes through a strict sequence of states, each either present, with a resource version,
+// or absent. The UID is not part of the key: an object that was deleted and one that was made again under its name are states
+// of one sequence. In these terms the informer promises:
+//
+//   - Convergence. If the server ever holds a state of a key, the store in the end holds that state or a later one, unless
+//     the informer is stopped or the server cannot be reached for good.
+//   - Order. The states of a key that the store goes through are a subsequence of those at the server: some may never
+//     appear, and those that do appear in order. Upstream promises nothing between keys; with [FIFOReal] and an unbroken watch,
+//     the store as a whole goes through a subsequence of the server's states, too.
+//   - One state per query. Every read of the store is answered from one state of it.
+//   - Store first. When a handler is told of a state, the store held it before, and now holds it or a later one, which
+//     includes that the object is gone.
+//   - Every change is told. A handler that was added before Run is told of every change of the store. One that is added
+//     later is told, as OnAdd, of what the store holds then, and after that of every change: nothing is missing and nothing
+//     is double.
+//   - Order of calls. A handler is called once at a time, in the order in which the store changed: OnAdd, any number of
+//     OnUpdate, OnDelete, and again from the start. The old state of an OnUpdate is the one told before. Between handlers there
+//     is no order, and none waits for another.
+//
+// Four things surprise:
+//
 //   - OnUpdate with two equal states happens, on every relist and every resync. A resync never asks the server.
-//   - A deletion that nobody saw is told with a [deltafifo.DeletedFinalStateUnknown], whose object may be old.
-//   - Objects are shared by everybody. Nobody may write to them.
+//   - OnUpdate may join two objects: one that was deleted and one that was made again while the watch was broken. Compare the
+//     UIDs if it matters.
+//   - OnDelete may come for an object that was never told, with [FIFOReal], if that is what the watch says. A deletion that
+//     only a list has shown is told with a [deltafifo.DeletedFinalStateUnknown], whose object may be old.
+//   - Objects are shared by the store and all handlers: no reader may write to them.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedIndexInformer
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: SharedIndexInformer
@@ -56,7 +68,7 @@ type SharedIndexInformer struct {
 	resyncCheckPeriod time.Duration
 	started, stopped  bool
 
-	// deltasMu is upstream's blockDeltas. Whoever holds it may read the store and add a listener as one step. Taken
+	// deltasMu is upstream's blockDeltas. A goroutine that holds it may read the store and add a listener as one step. Taken
 	// before the locks of chapters 11 and 12; no handler runs under it.
 	deltasMu sync.Mutex
 }

@@ -19,6 +19,9 @@ func (s *SharedIndexInformer) GetStore() indexer.Store { return s.indexer }
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).GetIndexer
 func (s *SharedIndexInformer) GetIndexer() indexer.Indexer { return s.indexer }
 
+// Recount is [indexer.Cache.Recount] of the informer's store.
+func (s *SharedIndexInformer) Recount(limit int) { s.indexer.Recount(limit) }
+
 // AddIndexers adds indexers, also to a running informer.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddIndexers
@@ -81,7 +84,7 @@ type Snapshot struct {
 	Listeners     []processor.ListenerSnapshot `json:"listeners"`
 }
 
-// Snapshot returns the state of the informer. It waits for nobody who might be distributing.
+// Snapshot returns the state of the informer. It does not wait for a goroutine that is distributing.
 func (s *SharedIndexInformer) Snapshot() Snapshot {
 	snapshot := Snapshot{
 		Name:      s.name,

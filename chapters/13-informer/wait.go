@@ -20,7 +20,7 @@ type InformerSynced func() bool
 // WaitFor waits until every checker is done, and returns false if ctx is done before.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: WaitFor
-// Differs: waits for one after the other, since nobody is told which of them came first.
+// Differs: waits for one after the other, since callers are not told which of them came first.
 func WaitFor(ctx context.Context, checkers ...deltafifo.DoneChecker) bool {
 	for _, checker := range checkers {
 		select {

@@ -27,6 +27,7 @@ import (
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
 )
@@ -46,6 +47,7 @@ func inCluster(t *testing.T, body func(t *testing.T, c *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &cluster{t: t, ctx: ctx, running: &routine.Group{}, log: probe.NewLog(clock.RealClock{}, 0)}
+		probetest.Story(t, c.log)
 		server, listener := &http.Server{Handler: c.serverHalf()}, pipenet.Listen()
 		c.running.Go(ctx, "test.server", func(context.Context) { _ = server.Serve(listener) })
 		c.http = listener.Client()
@@ -72,7 +74,7 @@ func (c *cluster) serverHalf() http.Handler {
 	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
 	c.must(err)
 	raw, err := etcd3.New(etcd3.Config{
-		Client: mvcc.New(clock.RealClock{}), Codec: codec, NewFunc: pods.NewFunc, NewListFunc: pods.NewListFunc,
+		Client: mvcc.New(clock.RealClock{}), Codec: codec, NewFunc: pods.NewFunc,
 		ResourcePrefix: pods.Prefix, Resource: pods.GroupResource(), Clock: clock.RealClock{},
 	})
 	c.must(err)
@@ -95,12 +97,11 @@ func (c *cluster) newClient(name string) *listwatch.RESTClient {
 func (c *cluster) schedule(change func(*SchedulerConfig)) *Scheduler {
 	c.t.Helper()
 	client := c.newClient("scheduler")
-	pods := informer.NewSharedIndexInformer(informer.Config{
-		ListerWatcher: listwatch.NewListWatch(client, "pods", metav1.NamespaceAll, SchedulerOptions),
-		ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, UseWatchList: true, Transform: StripManagedFields,
+	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
+		Client: client, TweakListOptions: SchedulerOptions, Clock: clock.RealClock{}, UseWatchList: true, Transform: StripManagedFields,
 	})
 	config := SchedulerConfig{
-		Client: client, Informer: pods, Nodes: []string{"node1", "node2"}, Clock: clock.RealClock{},
+		Client: client, Pods: factory.Pods(), Nodes: []string{"node1", "node2"}, Clock: clock.RealClock{},
 		Probe: probe.New(c.log).Subject("scheduler"),
 	}
 	if change != nil {
@@ -109,7 +110,8 @@ func (c *cluster) schedule(change func(*SchedulerConfig)) *Scheduler {
 	scheduler, err := NewScheduler(config)
 	c.must(err)
 	c.running.Go(c.ctx, "scheduler", scheduler.Run)
-	c.running.Go(c.ctx, "informer", pods.Run)
+	factory.Start(c.ctx)
+	c.running.Go(c.ctx, "factory.Shutdown", func(ctx context.Context) { <-ctx.Done(); factory.Shutdown() })
 	return scheduler
 }
 

@@ -13,7 +13,7 @@
 // A controller's event handler runs on the informer's (or the reflector's) goroutine and does one thing: it adds a key
 // to the workqueue. All work is done by the worker, one goroutine per controller, so whatever only the worker touches
 // needs no lock. Exactly: a key is handed to at most one worker at a time, and an Add that happens after the worker got
-// the key leads to another look after its Done. Less formally: whatever changes, somebody looks at it afterwards.
+// the key leads to another look after its Done. Less formally: whatever changes, a worker looks at it afterwards.
 //
 // Locks: Queue.mu, ItemExponentialFailureRateLimiter.mu and the scheduler's node counts are each innermost; none is
 // held while another is taken.

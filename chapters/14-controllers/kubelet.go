@@ -160,7 +160,7 @@ func (k *Kubelet) reconcile(ctx context.Context, key string) (outcome, error) {
 		return outcome{}, fmt.Errorf("%s %s: %w", step, key, err)
 	}
 	k.count(step)
-	return outcome{did: fmt.Sprintf("%s: %s is done", key, step)}, nil
+	return outcome{did: fmt.Sprintf("%s: %s is done", key, step), wrote: 1}, nil
 }
 
 func (k *Kubelet) count(step podStep) {

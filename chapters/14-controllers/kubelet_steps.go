@@ -46,7 +46,7 @@ func nextStep(pod *corev1.Pod) podStep {
 }
 
 // rest returns how long the step must still wait. The time counts from when this kubelet first saw that the step was
-// needed, so a kubelet that starts anew starts the wait anew.
+// needed, so a kubelet that restarts begins the wait again.
 func (k *Kubelet) rest(key string, pod *corev1.Pod, step podStep) time.Duration {
 	now := k.config.Clock.Now()
 	seen := k.seen[key]

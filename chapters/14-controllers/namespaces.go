@@ -88,12 +88,12 @@ func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcom
 		return outcome{}, err
 	}
 	if left > 0 {
-		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), again: contentPeriod, why: "its pods have time to stop"}, nil
+		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), wrote: len(content), again: contentPeriod, why: "its pods have time to stop"}, nil
 	}
 	if err := c.finalize(ctx, namespace); err != nil {
 		return outcome{}, err
 	}
-	return outcome{did: key + " is empty: it can go"}, nil
+	return outcome{did: key + " is empty: it can go", wrote: len(content) + 1}, nil
 }
 
 // content is what can be in a namespace.
@@ -123,7 +123,7 @@ func (c *NamespaceController) removeContent(ctx context.Context, namespace strin
 	return left, nil
 }
 
-// finalize takes our finalizer off the list, which erases the namespace unless somebody else is on it.
+// finalize takes our finalizer off the list, which erases the namespace unless another finalizer is on it.
 func (c *NamespaceController) finalize(ctx context.Context, namespace *corev1.Namespace) error {
 	updated := namespace.DeepCopy() // the original came out of a cache
 	updated.Spec.Finalizers = nil

@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-// Queue is a work queue of keys. It answers one question, "which key should somebody look at next?", and promises
+// Queue is a work queue of keys. It answers one question, "which key should a worker look at next?", and promises
 // two things: a key that is added any number of times before a worker takes it is taken once, and no key is ever in
 // the hands of two workers. All methods are safe for concurrent use; only Get and ShutDownWithDrain block.
 //
@@ -31,16 +31,12 @@ type Queue struct {
 	mu         sync.Mutex       // guards the fields below and is the lock of cond; innermost but for the probe log's
 	cond       *sync.Cond       // signalled when queue grows or the last worker lets go; broadcast at shutdown
 	queue      []string         // the order. Every key in it is dirty and none is processing
-	start      []string         // the beginning of the array of queue, to be used again when the queue has run empty
-	dirty      sets.Set[string] // keys somebody has to look at, whether queued or waiting for their Done
+	dirty      sets.Set[string] // keys a worker has to look at, whether queued or waiting for their Done
 	processing sets.Set[string] // keys in the hands of a worker, from Get to Done
 
 	shuttingDown bool // Add is ignored; Get hands out what is left, then says so
 	drain        bool // ShutDownWithDrain still waits
 }
-
-// maxKept is how many keys the array of an empty queue has room for at most.
-const maxKept = 1024
 
 // NewQueue returns an empty queue. A nil probe is off.
 func NewQueue(p *probe.Probe) *Queue {
@@ -63,40 +59,16 @@ func (q *Queue) Add(key string) {
 
 // addLocked expects q.mu. It is the whole of Add and the second half of Done.
 func (q *Queue) addLocked(key string) {
-	n := len(q.dirty)
-	q.dirty.Insert(key)
-	wasDirty := len(q.dirty) == n // told by its size, to look for the key only once
-	// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the two
-	// would act on one object at once; so its Done queues it.
-	if !wasDirty && !q.processing.Has(key) {
-		q.appendLocked(key)
-		q.cond.Signal()
+	if !q.dirty.Has(key) {
+		q.dirty.Insert(key)
+		// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the two
+		// would act on one object at once; so its Done queues it.
+		if !q.processing.Has(key) {
+			q.queue = append(q.queue, key)
+			q.cond.Signal()
+		}
 	}
 	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
-}
-
-// appendLocked expects q.mu.
-func (q *Queue) appendLocked(key string) {
-	full := len(q.queue) == cap(q.queue)
-	q.queue = append(q.queue, key)
-	if full {
-		q.start = q.queue[:0] // append has moved what waits to a new array
-	}
-}
-
-// takeLocked takes the first key off the queue, which is not empty. It expects q.mu.
-func (q *Queue) takeLocked() string {
-	key := q.queue[0]
-	q.queue[0] = "" // the array lives on: let go of the string
-	q.queue = q.queue[1:]
-	if len(q.queue) > 0 {
-		return key
-	}
-	if cap(q.start) > maxKept {
-		q.start = nil // grown in a burst: not worth keeping
-	}
-	q.queue = q.start
-	return key
 }
 
 // Get blocks until there is a key and hands it to the caller, who must call Done with it. After ShutDown it hands out
@@ -112,7 +84,9 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	if len(q.queue) == 0 {
 		return "", true
 	}
-	key = q.takeLocked()
+	key = q.queue[0]
+	q.queue[0] = "" // the array lives on: let go of the string
+	q.queue = q.queue[1:]
 	// No longer dirty from here on, although the work has not begun: whatever changes after this line may come too late
 	// for the worker's read of its cache, so an Add after this line must count as a new wish.
 	q.processing.Insert(key)

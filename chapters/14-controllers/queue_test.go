@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
 )
 
@@ -69,39 +69,17 @@ func TestKeysComeOutInTheOrderOfTheirFirstAdd(t *testing.T) {
 	})
 }
 
-// What a burst has grown is let go; what a steady flow needs is not asked for again and again.
-func TestTheArrayOfAnEmptyQueueIsUsedAgain(t *testing.T) {
+func TestTheArrayLetsGoOfAKeyThatWasTaken(t *testing.T) {
 	q := NewQueue(nil)
-	through := func(n int) {
-		t.Helper()
-		for i := range n {
-			q.Add(strconv.Itoa(i))
-		}
-		for i := range n {
-			if key, _ := q.Get(); key != strconv.Itoa(i) {
-				t.Fatalf("Get() = %q, want %d", key, i)
-			}
-			q.Done(strconv.Itoa(i))
-		}
+	q.Add("a")
+	q.Add("b")
+	slots := q.queue
+	if key, _ := q.Get(); key != "a" {
+		t.Fatalf("Get() = %q, want a", key)
 	}
-	through(100)
-	array := cap(q.queue)
-	if got := testing.AllocsPerRun(10, func() { q.Add("a"); q.Get(); q.Done("a") }); got != 0 {
-		t.Errorf("the way of one key allocates %v times", got)
+	if slots[0] != "" || slots[1] != "b" {
+		t.Errorf("the slots hold %q, want only b", slots)
 	}
-	if cap(q.queue) != array || array < 100 {
-		t.Errorf("the array has room for %d, had for %d", cap(q.queue), array)
-	}
-	for _, key := range q.queue[:array] {
-		if key != "" {
-			t.Errorf("the array still holds %q", key)
-		}
-	}
-	through(10 * maxKept)
-	if got := cap(q.queue); got != 0 {
-		t.Errorf("an array of %d is kept after a burst", got)
-	}
-	through(3)
 }
 
 func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
@@ -160,7 +138,7 @@ func TestNoKeyIsInTwoHandsAtOnce(t *testing.T) {
 
 func TestABurstOfUpdatesIsAHandfulOfReconciles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue(nil)
+		q := NewQueue(probetest.Probe(t, "worker"))
 		var state atomic.Int64 // of the one object, as a cache would show it
 		reconciles, seen := 0, int64(0)
 		var g routine.Group

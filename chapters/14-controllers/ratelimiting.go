@@ -113,7 +113,7 @@ func (r *ItemExponentialFailureRateLimiter) NumRequeues(key string) int {
 	return r.failures[key]
 }
 
-// BucketRateLimiter hands out tokens to whoever fails, whatever its key: burst at once, then qps a second. Safe for
+// BucketRateLimiter hands out tokens to failures, whatever their keys: burst at once, then qps a second. Safe for
 // concurrent use.
 //
 // Upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedBucketRateLimiter

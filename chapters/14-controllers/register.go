@@ -16,7 +16,7 @@ const registerRetry = time.Second
 // register makes the node known, and is done. It tries until it succeeds or ctx is done.
 //
 // Differs: a real kubelet also renews a lease every ten seconds and its node's status every five minutes, by which
-// others know that it lives. Nobody here would look.
+// others know that it lives. No controller here would look.
 func (k *Kubelet) register(ctx context.Context) {
 	timer := k.config.Clock.NewTimer(0)
 	defer timer.Stop()

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/probe"
@@ -38,12 +38,12 @@ func StripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// SchedulerConfig describes a [Scheduler]. Client, Informer, Nodes and Clock are required.
+// SchedulerConfig describes a [Scheduler]. Client, Pods, Nodes and Clock are required.
 type SchedulerConfig struct {
 	Client   *listwatch.RESTClient
-	Informer *informer.SharedIndexInformer // of pods, best of those that pass [SchedulerOptions]; whoever made it runs it
-	Nodes    []string                      // the nodes there are
-	Strategy Strategy                      // default [LeastPods]
+	Pods     informer.TypedInformer[*corev1.Pod] // best of those that pass [SchedulerOptions]; its factory runs it
+	Nodes    []string                            // the nodes there are
+	Strategy Strategy                            // default [LeastPods]
 	Clock    clock.WithTicker
 	Probe    *probe.Probe // bound to the subject as which the scheduler appears: "scheduler"
 }
@@ -76,7 +76,7 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	if config.Probe != nil {
 		options.Name = config.Probe.ID() + "-handler" // not the scheduler's own name: the listener ends before its queue
 	}
-	registration, err := config.Informer.AddEventHandlerWithOptions(s, options)
+	registration, err := config.Pods.AddTypedEventHandler(s, options)
 	if err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
 	}
@@ -99,18 +99,14 @@ func (s *Scheduler) Run(ctx context.Context) {
 }
 
 // OnAdd is called by the informer for a pod that has come into view.
-func (s *Scheduler) OnAdd(obj any, _ bool) { s.see(obj) }
+func (s *Scheduler) OnAdd(pod *corev1.Pod, _ bool) { s.see(pod) }
 
 // OnUpdate is called by the informer for a pod that has changed, or that is only shown again.
-func (s *Scheduler) OnUpdate(_, obj any) { s.see(obj) }
+func (s *Scheduler) OnUpdate(_, pod *corev1.Pod) { s.see(pod) }
 
 // see does what every event handler should: it notes the key and returns. Whether there is anything to do is for the
 // worker to find out, when it looks.
-func (s *Scheduler) see(obj any) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return
-	}
+func (s *Scheduler) see(pod *corev1.Pod) {
 	key := podKey(pod)
 	if podIsTerminal(pod) { // an informer without the selector shows these too
 		s.cache.remove(key)
@@ -122,16 +118,10 @@ func (s *Scheduler) see(obj any) {
 	}
 }
 
-// OnDelete is called by the informer for a pod that is gone, or has ended, or whose end was missed: then obj is a
-// tombstone with the last state that was known.
-func (s *Scheduler) OnDelete(obj any) {
-	if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
-		s.cache.remove(tombstone.Key)
-		return
-	}
-	if pod, ok := obj.(*corev1.Pod); ok {
-		s.cache.remove(podKey(pod))
-	}
+// OnDelete is called by the informer for a pod that is gone, or has ended, or whose end was missed. The key is known in
+// each case.
+func (s *Scheduler) OnDelete(deleted processor.DeletedObject[*corev1.Pod]) {
+	s.cache.remove(deleted.GetKey())
 }
 
 // responsible reports whether a pod waits for this scheduler.
@@ -143,14 +133,14 @@ func (s *Scheduler) responsible(pod *corev1.Pod) bool {
 
 // reconcile gives one pod a node if it still needs one.
 func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) {
-	obj, exists, err := s.config.Informer.GetIndexer().GetByKey(key)
+	namespace, name, _ := strings.Cut(key, "/")
+	pod, err := s.config.Pods.Lister().Namespace(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return outcome{did: key + " is gone"}, nil
+	}
 	if err != nil {
 		return outcome{}, err
 	}
-	if !exists {
-		return outcome{did: key + " is gone"}, nil
-	}
-	pod := obj.(*corev1.Pod)
 	if !s.responsible(pod) {
 		return outcome{did: fmt.Sprintf("%s is on %s: nothing to do", key, pod.Spec.NodeName)}, nil
 	}
@@ -160,13 +150,13 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 	}
 	err = s.bind(ctx, pod, node)
 	if err == nil {
-		return outcome{did: fmt.Sprintf("%s is bound to %s", key, node)}, nil
+		return outcome{did: fmt.Sprintf("%s is bound to %s", key, node), wrote: 1}, nil
 	}
 	s.cache.forget(key)
 	if apierrors.IsNotFound(err) {
 		return outcome{did: key + " is gone"}, nil
 	}
-	// Most likely a conflict: somebody bound the pod first and our cache does not know yet, or the pod is another one of
+	// Most likely a conflict: another scheduler bound the pod first and our cache does not know yet, or the pod is another one of
 	// the same name. The error is not looked into. The key comes back, and then the cache decides.
 	return outcome{}, fmt.Errorf("bind %s to %s: %w", key, node, err)
 }

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"maps"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	processor "listwatch/chapters/12-processor"
 )
 
 func assume(t *testing.T, c *schedulerCache, key, want string) {
@@ -81,4 +86,21 @@ func TestWithoutNodesThereIsNoDecision(t *testing.T) {
 	if _, err := newSchedulerCache(nil, LeastPods).assume("a"); err == nil {
 		t.Error("assumed a node of none")
 	}
+}
+
+// TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or none.
+func TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed(t *testing.T) {
+	s := &Scheduler{cache: newSchedulerCache([]string{"node1", "node2"}, LeastPods)}
+	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+	old := testPod("b", on("node1"))
+	s.OnAdd(testPod("a", on("node1")), true)
+	s.OnAdd(old, true)
+	s.OnAdd(testPod("c", on("node2")), true)
+	wantCounts(t, s.cache, map[string]int{"node1": 2, "node2": 1})
+	s.OnDelete(processor.DeletedObject[*corev1.Pod]{FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{Key: "default/a"}})
+	s.OnDelete(processor.DeletedObject[*corev1.Pod]{
+		FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: old}, OptionalObj: old,
+	})
+	wantCounts(t, s.cache, map[string]int{"node1": 0, "node2": 1})
+	assume(t, s.cache, "default/d", "node1")
 }

@@ -10,7 +10,7 @@ import (
 // reconciler is what differs from one controller to the next.
 type reconciler interface {
 	// reconcile looks at the object behind key, as the controller's cache shows it, and does the next thing about it, if
-	// there is one. It is never called twice at once for one key. It must not remember what made somebody add the key:
+	// there is one. It is never called twice at once for one key. It must not remember what made a handler add the key:
 	// the key says where to look, not what happened.
 	reconcile(ctx context.Context, key string) (outcome, error)
 }
@@ -18,6 +18,7 @@ type reconciler interface {
 // outcome is what became of one look at a key.
 type outcome struct {
 	did   string        // in words
+	wrote int           // how many requests it sent that may change something
 	again time.Duration // look again after this delay; 0: not until something changes
 	why   string        // what is being waited for, if again is not 0
 }
@@ -29,7 +30,7 @@ type worker struct {
 	probe      *probe.Probe
 }
 
-// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: whoever ends ctx has
+// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: the goroutine that ends ctx has
 // to shut the queue down too.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil && w.processNextWorkItem(ctx) {
@@ -54,7 +55,7 @@ func (w *worker) processNextWorkItem(ctx context.Context) bool {
 		return true
 	}
 	w.queue.Forget(key)
-	w.probe.Text(probe.Reconciled, outcome.did, key, 0)
+	w.probe.Text(probe.Reconciled, outcome.did, key, 0, outcome.wrote)
 	if outcome.again > 0 {
 		w.queue.AddAfter(key, outcome.again)
 		w.again(key, outcome.why, outcome.again)

@@ -7,25 +7,21 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
-	indexer "listwatch/chapters/11-indexer"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
 
-// The nodes of the toy cluster, and what the client half calls itself on the wire.
+// The nodes of the toy cluster.
 var nodes = []string{"node-1", "node-2"}
 
-const (
-	userAgent = "listwatch"
-	observer  = "observer" // the handler that is always there, and does nothing
-)
+// userAgent is what the informers' client calls itself on the wire; the others have it in front of their names.
+const userAgent = "listwatch"
 
 // ClientConfig says what the client half is made of. Base and Clock are required.
 type ClientConfig struct {
@@ -37,28 +33,19 @@ type ClientConfig struct {
 	FIFO         string               // [informer.FIFOReal] or [informer.FIFODelta]; "": the former
 	UseWatchList bool
 	Controllers  bool // run the toy scheduler and the toy kubelets
-	Demo         bool // make traffic
 }
 
-// clientFunc makes a REST client that calls itself name and reports to p.
-type clientFunc func(name string, p *probe.Probe) *listwatch.RESTClient
-
-// Client is the client half: one shared informer on all pods with its handlers, the toy controllers, each with a watch of
-// its own as if it were another program, and whoever else was asked to watch.
+// Client is the client half: one shared informer on all pods, and the toy controllers, each with a watch of its own as if
+// it were another program.
 type Client struct {
 	// Set by NewClient, never changed.
-	wire       *listwatch.WireTap
-	newClient  clientFunc
-	Lines      *Lines
-	Watchers   *Watchers
-	Handlers   *Handlers
-	http       *http.Client
-	informer   *informer.SharedIndexInformer
-	scheduler  *controllers.Scheduler        // nil: no controllers
-	unfinished *informer.SharedIndexInformer // the scheduler's; nil: no controllers
+	config     ClientConfig
+	metrics    *listwatch.Metrics // nil: nothing is counted
+	informers  *informer.SharedInformerFactory
+	unfinished *informer.SharedInformerFactory // the scheduler's; nil: no controllers
+	scheduler  *controllers.Scheduler          // nil: no controllers
 	kubelets   []*controllers.Kubelet
 	namespaces *controllers.NamespaceController // nil: no controllers
-	demo       *Demo                            // nil: no traffic
 }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
@@ -66,131 +53,109 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.HTTP == nil {
 		config.HTTP = http.DefaultClient
 	}
-	wire := listwatch.NewWireTap()
-	lines := newLines()
-	tapped := wire.Tap(config.HTTP)
-	sockets := lines.over(&http.Client{Transport: &socketTransport{dial: dialOf(tapped)}})
-	config.HTTP = lines.over(tapped)
-	var metrics *listwatch.Metrics
+	c := &Client{config: config}
 	if config.Registry != nil {
-		metrics = listwatch.NewMetrics(config.Registry)
+		c.metrics = listwatch.NewMetrics(config.Registry)
 	}
-	newClient := func(name string, p *probe.Probe) *listwatch.RESTClient {
-		return listwatch.NewRESTClient(listwatch.Config{
-			Base: config.Base, HTTP: config.HTTP, UserAgent: name, Clock: config.Clock, Probe: p, Metrics: metrics,
-			QPS: -1, // one process, loopback: there is nobody to be protected from us
-		})
-	}
-	pods := config.Probe.Resource("pods")
-	c := &Client{
-		wire:  wire,
-		Lines: lines,
-
-		newClient: newClient,
-		http:      config.HTTP,
-		Watchers: newWatchers(watcherClients{newClient, listwatch.Config{
-			Base: config.Base, HTTP: sockets, Clock: config.Clock, Metrics: metrics, QPS: -1,
-		}}, config.Clock),
-	}
-	c.informer = informer.NewSharedIndexInformer(informer.Config{
-		Name:          "pods",
-		ListerWatcher: listwatch.NewListWatch(newClient(userAgent+"-informer", pods.Subject("informer")), "pods", metav1.NamespaceAll, nil),
-		ExampleObject: &corev1.Pod{},
-		Indexers:      indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-		Clock:         config.Clock,
-		Probe:         pods.Subject("informer"),
-		FIFO:          config.FIFO,
-		UseWatchList:  config.UseWatchList,
-	})
-	c.Handlers = newHandlers(c.informer, config.Clock)
-	if err := c.Handlers.Add(observer); err != nil {
-		return nil, err
-	}
+	c.informers = c.newFactory("informer", userAgent+"-informer", informer.FactoryConfig{})
+	c.Pods() // asked for: the factory starts it
 	if config.Controllers {
-		if err := c.addControllers(config, newClient, pods); err != nil {
+		if err := c.addControllers(); err != nil {
 			return nil, err
 		}
-	}
-	if config.Demo {
-		c.demo = newDemo(newClient(userAgent+"-demo", nil), config.Clock)
 	}
 	return c, nil
 }
 
-// addScheduler makes the toy scheduler and its informer. It does not share the informer of all pods: a pod that has
-// ended is none of its business, and its watch says so to the server. To the scheduler such a pod is deleted.
-func (c *Client) addScheduler(config ClientConfig, newClient clientFunc, pods *probe.Probe) (err error) {
-	const name = "scheduler-informer"
-	client := newClient(userAgent+"-scheduler", pods.Subject(name))
-	c.unfinished = informer.NewSharedIndexInformer(informer.Config{
-		Name:          name,
-		ListerWatcher: listwatch.NewListWatch(client, "pods", metav1.NamespaceAll, controllers.SchedulerOptions),
-		ExampleObject: &corev1.Pod{},
-		Transform:     controllers.StripManagedFields,
-		Clock:         config.Clock,
-		Probe:         pods.Subject(name),
-		FIFO:          config.FIFO,
-		UseWatchList:  config.UseWatchList,
+// newFactory returns a factory whose informers appear as subject, with a client of their own that calls itself name.
+func (c *Client) newFactory(subject, name string, config informer.FactoryConfig) *informer.SharedInformerFactory {
+	config.Probe = c.config.Probe.Subject(subject)
+	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
+	config.Clock = c.config.Clock
+	config.FIFO = c.config.FIFO
+	config.UseWatchList = c.config.UseWatchList
+	return informer.NewSharedInformerFactory(config)
+}
+
+// Pods returns the informer of all pods.
+func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.informers.Pods() }
+
+// addScheduler makes the toy scheduler and its informer. It does not share the informer of all pods: the scheduler has no
+// use for a pod that has ended, and its watch says so to the server. To the scheduler such a pod is deleted. A selector of
+// its own is a factory of its own.
+func (c *Client) addScheduler() (err error) {
+	const name = userAgent + "-scheduler"
+	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{
+		TweakListOptions: controllers.SchedulerOptions,
+		Transform:        controllers.StripManagedFields,
 	})
 	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
-		Client: client, Informer: c.unfinished, Nodes: nodes, Clock: config.Clock, Probe: pods.Subject("scheduler"),
+		Client: c.NewClient(name, nil, nil), Pods: c.unfinished.Pods(), Nodes: nodes,
+		Clock: c.config.Clock, Probe: c.config.Probe.Resource("pods").Subject("scheduler"),
 	})
 	return err
 }
 
-// addControllers makes the toy scheduler and a kubelet for each node. All of them watch for themselves: a kubelet is not
-// interested in anybody else's pods, either.
-func (c *Client) addControllers(config ClientConfig, newClient clientFunc, pods *probe.Probe) error {
-	if err := c.addScheduler(config, newClient, pods); err != nil {
+// addControllers makes the toy scheduler, a kubelet for each node and the controller of namespaces. All of them watch for
+// themselves: a kubelet wants the pods of its own node and no others.
+func (c *Client) addControllers() error {
+	if err := c.addScheduler(); err != nil {
 		return err
 	}
+	config := &c.config
 	c.namespaces = controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
-		Client: newClient(userAgent+"-namespaces", nil), Clock: config.Clock, UseWatchList: config.UseWatchList,
+		Client: c.NewClient(userAgent+"-namespaces", nil, nil), Clock: config.Clock, UseWatchList: config.UseWatchList,
 	})
 	for _, node := range nodes {
 		name := "kubelet-" + node
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
-			NodeName: node, Client: newClient(name, nil), Clock: config.Clock,
-			Probe: pods.Subject(name), UseWatchList: config.UseWatchList,
+			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
+			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
 		}))
 	}
 	return nil
 }
 
-// NewClient returns one more client of the server half, which calls itself name, on a line of its own, and reports to p.
-func (c *Client) NewClient(name string, p *probe.Probe) *listwatch.RESTClient {
-	return c.newClient(name, p)
+// NewClient returns one more client of the server half, which calls itself name and reports to p. over is how it reaches
+// the server; nil: as the client half does.
+func (c *Client) NewClient(name string, p *probe.Probe, over *http.Client) *listwatch.RESTClient {
+	if over == nil {
+		over = c.config.HTTP
+	}
+	return listwatch.NewRESTClient(listwatch.Config{
+		Base: c.config.Base, HTTP: over, UserAgent: name, Clock: c.config.Clock, Probe: p, Metrics: c.metrics,
+		QPS: -1, // one process, loopback: the server needs no protection from us
+	})
 }
 
 // Run runs the client half until ctx is done and everything it started has ended. It is called once.
 func (c *Client) Run(ctx context.Context) {
 	var group routine.Group
-	stopWaking := context.AfterFunc(ctx, c.Handlers.end)
-	defer stopWaking()
-	group.Go(ctx, "informer", c.informer.Run)
-	group.Go(ctx, "watchers", c.Watchers.Run)
+	c.informers.Start(ctx)
 	if c.scheduler != nil {
-		group.Go(ctx, "informer", c.unfinished.Run)
+		c.unfinished.Start(ctx)
 		group.Go(ctx, "scheduler", c.scheduler.Run)
 		group.Go(ctx, "namespaces", c.namespaces.Run)
 	}
 	for _, kubelet := range c.kubelets {
 		group.Go(ctx, "kubelet", kubelet.Run)
 	}
-	if c.demo != nil {
-		group.Go(ctx, "demo", c.demo.Run)
-	}
+	<-ctx.Done()
 	group.Wait()
+	c.informers.Shutdown()
+	if c.unfinished != nil {
+		c.unfinished.Shutdown()
+	}
 	// A connection that was dialled in advance and never used looks to the server as if a request were about to come,
 	// and would hold up its end.
-	c.http.CloseIdleConnections()
+	c.config.HTTP.CloseIdleConnections()
 }
 
 // WaitReady returns when every informer's store holds its first state. The error is ctx's.
 func (c *Client) WaitReady(ctx context.Context) error {
-	synced := []deltafifo.DoneChecker{c.informer.HasSyncedChecker()}
+	synced := []deltafifo.DoneChecker{c.Pods().Informer().HasSyncedChecker()}
 	if c.unfinished != nil {
-		synced = append(synced, c.unfinished.HasSyncedChecker())
+		synced = append(synced, c.unfinished.Pods().Informer().HasSyncedChecker())
 	}
 	if !informer.WaitFor(ctx, synced...) {
 		return ctx.Err()
@@ -207,14 +172,11 @@ type ClientSnapshot struct {
 	Kubelets   []controllers.KubeletSnapshot  `json:"kubelets,omitempty"`
 }
 
-// Wire returns the open watches of the client half as they are on the wire, chunk by chunk.
-func (c *Client) Wire() []listwatch.WireStream { return c.wire.Snapshot() }
-
 // Snapshot returns the state of the informer and the controllers.
 func (c *Client) Snapshot() ClientSnapshot {
-	snapshot := ClientSnapshot{Informer: c.informer.Snapshot()}
+	snapshot := ClientSnapshot{Informer: c.Pods().Informer().Snapshot()}
 	if c.scheduler != nil {
-		scheduler, unfinished := c.scheduler.Snapshot(), c.unfinished.Snapshot()
+		scheduler, unfinished := c.scheduler.Snapshot(), c.unfinished.Pods().Informer().Snapshot()
 		snapshot.Scheduler, snapshot.Unfinished = &scheduler, &unfinished
 	}
 	for _, kubelet := range c.kubelets {

@@ -10,8 +10,6 @@ import (
 type Pipeline struct {
 	Server *Server
 	Client *Client
-	// RestartEtcd stops etcd and starts it again on its data; nil if it is not ours.
-	RestartEtcd func(ctx context.Context) error
 }
 
 // Run runs the server half, then what serves it to the network, then the client half, until ctx is done. Then it stops
@@ -20,10 +18,11 @@ type Pipeline struct {
 //	start   server half ──► front ──► client half
 //	stop    client half ──► front ──► server half
 //
-// front serves [Server.Handler] until its ctx is done; it must then end the streams that are open, and return when its
-// last handler has. The client half comes first to an end because it would otherwise take the end of every
-// stream for a fault, and begin to reconnect.
-func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context)) {
+// front serves [Server.Handler] until its ctx is done, and returns when its last handler has ended. [Server.EndStreams]
+// comes before, so that streams say the true reason. The client half comes first to an end because it would otherwise
+// take the end of every stream for a fault, and begin to reconnect. others are clients of the server half that are not
+// part of ours: they run, and end, beside it.
+func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), others ...func(ctx context.Context)) {
 	var server, middle, client routine.Group
 	// None of these two ends with ctx: each is told when its turn has come.
 	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
@@ -34,8 +33,12 @@ func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context)) {
 	server.Go(serverCtx, "pipeline.server", p.Server.Run)
 	middle.Go(frontCtx, "pipeline.front", front)
 	client.Go(ctx, "pipeline.client", p.Client.Run)
+	for _, other := range others {
+		client.Go(ctx, "pipeline.other", other)
+	}
 
 	client.Wait()
+	p.Server.EndStreams()
 	stopFront()
 	middle.Wait()
 	stopServer()
@@ -55,6 +58,21 @@ func (p *Pipeline) WaitReady(ctx context.Context) error {
 type Snapshot struct {
 	Server ServerSnapshot `json:"server"`
 	Client ClientSnapshot `json:"client"`
+}
+
+// Recount lets a store report what it holds, if that is at most limit objects: the cache of a resource, or, of pods, the local
+// store of the informer with that name. Others do nothing.
+func (p *Pipeline) Recount(resource, subject string, limit int) {
+	switch subject {
+	case "informer":
+		p.Client.Pods().Informer().Recount(limit)
+	case "cacher":
+		for _, each := range p.Server.cachers {
+			if each.Resource() == resource {
+				each.Recount(limit)
+			}
+		}
+	}
 }
 
 // Snapshot asks every station for its state, one after the other. Each part is consistent in itself; the whole is only

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,10 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	cacher "listwatch/chapters/06-cacher"
 	listwatch "listwatch/chapters/09-listwatch"
 	"listwatch/internal/fold"
 	"listwatch/internal/mvcc"
@@ -252,188 +249,49 @@ func (w *world) receivedSince(t *testing.T, first uint64) map[string][]string {
 	return received
 }
 
-func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		before := len(w.Server.Snapshot().Cachers[3].Watchers)
-		id, err := w.Client.Watchers.Add(t.Context(), WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
-		if err != nil {
-			t.Fatal(err)
+// TestAfterABurstTheShelvesAreKnownAgain: of many objects a picture keeps the number only. When few are left, their names come as
+// records, from the store itself.
+func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
+	inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.Controllers = false }, func(t *testing.T, w *world) {
+		for n := range 40 {
+			w.create(t, podNamed(fmt.Sprintf("p%02d", n), corev1.RestartPolicyAlways))
 		}
-		synctest.Wait()
-		watchers := w.Server.Snapshot().Cachers[3].Watchers
-		if len(watchers) != before+1 || watchers[before].Text != "/registry/pods/ labels app=a" {
-			t.Errorf("after Add: got %+v", watchers)
-		}
-		if err := w.Client.Watchers.Remove(id); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if got := len(w.Server.Snapshot().Cachers[3].Watchers); got != before {
-			t.Errorf("after Remove: got %d watchers, want %d", got, before)
-		}
-		if err := w.Client.Watchers.Remove(id); !apierrors.IsNotFound(err) {
-			t.Errorf("removing it again: got %v, want NotFound", err)
-		}
-	})
-}
-
-func TestAWatcherOverAWebsocketIsSentWhatAnyOtherIs(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		id, err := w.Client.Watchers.Add(t.Context(), WatcherOptions{Resource: "pods", WebSocket: true, Bookmarks: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.create(t, podNamed("a", corev1.RestartPolicyAlways))
-		synctest.Wait()
-		var socket *listwatch.WireStream
-		for _, stream := range w.Client.Wire() {
-			if strings.Contains(stream.OpenedBy(), WatcherAgent) {
-				socket = &stream
+		for n := 2; n < 40; n++ {
+			if err := w.client.Delete().Namespace("default").Resource("pods").Name(fmt.Sprintf("p%02d", n)).VersionedParams(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)}).Do(t.Context()).Error(); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if socket == nil || !strings.HasPrefix(socket.Header, "HTTP/1.1 101 ") || len(socket.Frames) == 0 {
-			t.Fatalf("on the wire: %+v", socket)
+		state := fold.New()
+		look := func() (store, indexer *fold.Shelf) {
+			synctest.Wait()
+			records, ok := w.log.Since(nil, state.Seq, 1<<16)
+			if !ok {
+				t.Fatal("the log has moved on")
+			}
+			state.Apply(records)
+			pods := state.Resources["pods"]
+			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer, "informer")]
 		}
-		// First that the state, which is empty, is complete, then the pod.
-		for i, want := range []string{`{"type":"BOOKMARK","object":{"kind":"Pod"`, `{"type":"ADDED","object":{"kind":"Pod"`} {
-			if got := socket.Frames[i]; got.Opcode != "text" || !strings.HasPrefix(got.Data, want) || !strings.HasPrefix(got.Head, "81 7e ") {
-				t.Errorf("frame %d: got %+v, want %s", i, got, want)
+		if store, indexer := look(); store.N+indexer.N != 4 || len(store.Rows)+len(indexer.Rows) != 0 {
+			t.Errorf("after the burst: got %+v and %+v, want two objects each, without names", store, indexer)
+		}
+		for resource, subject := range map[string]string{"pods": "cacher", "": "informer"} {
+			w.Recount(resource, subject, 1)
+		}
+		if store, indexer := look(); len(store.Rows)+len(indexer.Rows) != 0 {
+			t.Errorf("two objects were told although only one was to be: %v, %v", store.Rows, indexer.Rows)
+		}
+		w.Recount("pods", "cacher", fold.MaxRows)
+		w.Recount("pods", "informer", fold.MaxRows)
+		store, indexer := look()
+		for name, shelf := range map[string]*fold.Shelf{"store": store, "indexer": indexer} {
+			keys := []string{}
+			for _, row := range shelf.Rows {
+				keys = append(keys, probe.ObjectKey(row.Key))
+			}
+			if got := fmt.Sprint(shelf.N, keys); got != "2 [default/p00 default/p01]" {
+				t.Errorf("%s: got %s, want both", name, got)
 			}
 		}
-		agent := w.Client.Watchers.List()[0].UserAgent
-		if err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil { // its line is like any other
-			t.Fatal(err)
-		}
-		time.Sleep(2 * rewatchDelay)
-		synctest.Wait()
-		if err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil {
-			t.Errorf("it did not come back: %v", err)
-		}
-		if err := w.Client.Watchers.Remove(id); err != nil {
-			t.Fatal(err)
-		}
 	})
-}
-
-func TestAWatcherThatTheServerRefusesIsNotKept(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		_, err := w.Client.Watchers.Add(t.Context(), WatcherOptions{Resource: "pods", FieldSelector: "spec.colour=blue"})
-		if !apierrors.IsBadRequest(err) {
-			t.Errorf("got %v, want BadRequest", err)
-		}
-		if list := w.Client.Watchers.List(); len(list) != 0 {
-			t.Errorf("kept %+v", list)
-		}
-	})
-}
-
-func TestTheDemoMovesAndStaysSmall(t *testing.T) {
-	inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.Demo = true }, func(t *testing.T, w *world) {
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		pods := w.Snapshot().Client.Informer.Indexer.Objects
-		if pods == 0 || pods > 3*demoPods {
-			t.Errorf("after two minutes of demo: %d pods", pods)
-		}
-		if rv := w.Server.Snapshot().Cachers[3].Cache.ResourceVersion; rv < 100 {
-			t.Errorf("after two minutes of demo the cache stands at %d", rv)
-		}
-	})
-}
-
-// TestThePictureNeverLies: whenever nothing happens, the fold of the log is what the stations say of themselves.
-func TestThePictureNeverLies(t *testing.T) {
-	for _, fifo := range []string{"real", "delta"} {
-		t.Run(fifo, func(t *testing.T) {
-			inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.FIFO, c.Demo = fifo, true }, func(t *testing.T, w *world) {
-				state, seq := fold.New(), uint64(0)
-				for round := range 8 {
-					if round == 4 {
-						w.patch(t)
-					}
-					time.Sleep(7*time.Second + 350*time.Millisecond)
-					synctest.Wait()
-					records, ok := w.log.Since(nil, seq, 1<<16)
-					if !ok {
-						t.Fatal("the log has moved on")
-					}
-					state.Apply(records)
-					seq += uint64(len(records))
-					comparePicture(t, state.Resources["pods"], w.Snapshot())
-				}
-			})
-		})
-	}
-}
-
-// patch creates a pod and changes it a few times in a row, so that something is in flight at the same time.
-func (w *world) patch(t *testing.T) {
-	t.Helper()
-	w.create(t, podNamed("b", corev1.RestartPolicyAlways))
-	for n := range 5 {
-		body := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
-		if err := w.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("b").Body(body).Do(t.Context()).Error(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func comparePicture(t *testing.T, pods *fold.Resource, s Snapshot) {
-	t.Helper()
-	i := slices.IndexFunc(s.Server.Cachers, func(c cacher.Snapshot) bool { return c.Resource == "pods" })
-	cached, informer := s.Server.Cachers[i], s.Client.Informer
-	ring := pods.Ring
-	if got, want := []int64{ring.Start, ring.End, ring.Capacity, int64(ring.Newest)},
-		[]int64{int64(cached.Cache.Start), int64(cached.Cache.End), int64(cached.Cache.Capacity), int64(cached.Cache.ResourceVersion)}; !slices.Equal(got, want) {
-		t.Errorf("ring start, end, capacity, newest: the picture shows %v, the cache says %v", got, want)
-	}
-	compareCount(t, "objects on the store shelf", pods.Shelves[fold.ShelfName(probe.Store, "cacher")].N, cached.Cache.Objects)
-	compareCount(t, "objects on the indexer shelf", pods.Shelves[fold.ShelfName(probe.Indexer, "informer")].N, informer.Indexer.Objects)
-	compareCount(t, "objects on the shelf of the scheduler's indexer", pods.Shelves[fold.ShelfName(probe.Indexer, "scheduler-informer")].N, s.Client.Unfinished.Indexer.Objects)
-	compareCount(t, "length of incoming", pods.Subjects["cacher"].Queues["incoming"].Len, cached.IncomingLen)
-	compareCount(t, "length of the fifo", pods.Subjects["informer"].Queues["fifo"].Len, informer.FIFO.Len)
-	compareCount(t, "length of the scheduler's workqueue", pods.Subjects["scheduler"].Queues["workqueue"].Len, s.Client.Scheduler.Queue.Len)
-	watchers := 0
-	for id, subject := range pods.Subjects {
-		if subject.Kind != "watcher" {
-			continue
-		}
-		watchers++
-		for name, queue := range subject.Queues {
-			compareCount(t, "length of "+name+" of "+id, queue.Len, 0)
-		}
-	}
-	compareCount(t, "watchers", int64(watchers), len(cached.Watchers))
-	for _, listener := range append(informer.Listeners, s.Client.Unfinished.Listeners...) {
-		compareCount(t, "pending of "+listener.ID, pendingOf(pods, listener.ID), listener.PendingLen)
-	}
-	compareWaits(t, pods)
-}
-
-// compareWaits holds that at a quiet moment nobody is held up, and that those who take from the client's queues say that
-// they have nothing to do.
-func compareWaits(t *testing.T, pods *fold.Resource) {
-	t.Helper()
-	for key, waits := range pods.Waits {
-		if kind := waits[0].Kind; kind != string(probe.ForWork) {
-			t.Errorf("the picture shows that %s waits for %q, while nothing happens", key, kind)
-		}
-	}
-	for _, key := range []string{"FIFOWaited informer", "WorkWaited scheduler"} {
-		compareCount(t, key, int64(len(pods.Waits[key])), 1)
-	}
-}
-
-func pendingOf(pods *fold.Resource, id string) int64 {
-	if queue := pods.Subjects[id].Queues["pending"]; queue != nil {
-		return queue.Len
-	}
-	return 0
-}
-
-func compareCount(t *testing.T, what string, picture int64, truth int) {
-	t.Helper()
-	if picture != int64(truth) {
-		t.Errorf("%s: the picture shows %d, the station says %d", what, picture, truth)
-	}
 }

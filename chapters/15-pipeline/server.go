@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -19,6 +16,7 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/apiserver"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
@@ -27,6 +25,7 @@ import (
 // ServerConfig says what the server half is made of. Client and Clock are required.
 type ServerConfig struct {
 	Client       etcd3.Client
+	EtcdReady    func() error // why etcd would refuse a write, without asking it now; nil: readiness does not look at etcd
 	Clock        clock.WithTicker
 	Patience     clock.WithTicker // by which reads wait until a cache is fresh; nil: Clock
 	Probe        *probe.Probe     // nil: off
@@ -43,19 +42,13 @@ type Server struct {
 	// Set by NewServer, never changed.
 	stores    []*etcd3.Store
 	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
-	Pods      *registry.Store              // as the handlers use it
+	pods      *registry.Store
 	cachers   []*cacher.Cacher
 	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
 	system    *systemNamespaces
 	handler   http.Handler
-	probe     *probe.Probe
-	Traffic   *Traffic
-
-	ringCapacity int // as configured
-
-	ringsMu sync.Mutex     // guards fixed; innermost
-	fixed   map[string]int // by resource: the capacity its ring was told to keep
+	shutdown  chan struct{} // closed by EndStreams, never sent on
 }
 
 // uncached are the resources that are served straight from etcd. Upstream keeps no cache of events either: they are
@@ -70,10 +63,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		storages:  map[string]storage.Interface{},
 		compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock}),
 		registry:  prometheus.NewRegistry(),
-		probe:     config.Probe,
-
-		ringCapacity: config.RingCapacity,
-		fixed:        map[string]int{},
+		shutdown:  make(chan struct{}),
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var configs []registry.Config
@@ -90,22 +80,23 @@ func NewServer(config ServerConfig) (*Server, error) {
 		case "namespaces":
 			namespaces = registry.New(c)
 		case "pods":
-			s.Pods = registry.New(c)
+			s.pods = registry.New(c)
 		}
 	}
-	s.Traffic = newTraffic(s.storages["pods"], config.Clock)
 	s.system = newSystemNamespaces(namespaces, s.cachers, config.Clock)
 	rest := map[string]handlers.Storage{}
 	for _, c := range configs {
 		c.Namespaces = namespaces
 		maps.Copy(rest, handlers.Storages(c))
 	}
-	s.handler = handlers.New(handlers.Config{
-		Storage:  rest,
-		Clock:    config.Clock,
-		Probe:    config.Probe,
-		Ready:    s.Ready,
-		Registry: s.registry,
+	s.handler = apiserver.New(apiserver.Config{
+		Storage:   rest,
+		Clock:     config.Clock,
+		Probe:     config.Probe,
+		Ready:     s.Ready,
+		EtcdReady: config.EtcdReady,
+		Registry:  s.registry,
+		Shutdown:  s.shutdown,
 	})
 	return s, nil
 }
@@ -123,7 +114,7 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 		return nil, err
 	}
 	raw, err := etcd3.New(etcd3.Config{
-		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc, NewListFunc: resource.NewListFunc,
+		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc,
 		ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(), TTL: resource.TTL,
 		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name), Watcher: config.EtcdWatcher,
 	})
@@ -150,39 +141,11 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 // Storage returns what a resource is read from and written to below the registry; nil if there is no such resource.
 func (s *Server) Storage(resource string) storage.Interface { return s.storages[resource] }
 
-// SetRingCapacity fixes the history ring of a resource, or with 0 lets it move again. The error is 404 if the resource
-// has none.
-func (s *Server) SetRingCapacity(resource string, capacity int) error {
-	for _, each := range s.cachers {
-		if each.Resource() == resource {
-			s.noteFixed(resource, capacity)
-			each.SetRingCapacity(capacity)
-			return nil
-		}
-	}
-	return apierrors.NewNotFound(schema.GroupResource{Resource: "rings"}, resource)
-}
+// Pods returns what the handlers of pods read from and write to.
+func (s *Server) Pods() *registry.Store { return s.pods }
 
-func (s *Server) noteFixed(resource string, capacity int) {
-	s.ringsMu.Lock()
-	defer s.ringsMu.Unlock()
-	s.fixed[resource] = capacity
-}
-
-// rings returns the history ring of every resource that has one.
-func (s *Server) rings() []RingInfo {
-	s.ringsMu.Lock()
-	defer s.ringsMu.Unlock()
-	var rings []RingInfo
-	for _, each := range s.cachers {
-		info := RingInfo{Resource: each.Resource(), Capacity: each.RingCapacity(), Fixed: s.ringCapacity}
-		if fixed, ok := s.fixed[info.Resource]; ok {
-			info.Fixed = fixed
-		}
-		rings = append(rings, info)
-	}
-	return rings
-}
+// Cachers returns the cache of every resource that has one.
+func (s *Server) Cachers() []*cacher.Cacher { return s.cachers }
 
 // Compact makes etcd forget all history up to now, and returns the revision that is kept.
 func (s *Server) Compact(ctx context.Context) (rev int64, err error) {
@@ -195,11 +158,14 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Registry returns what is shown at /metrics. Others of the same process may add to it.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
 
+// EndStreams ends every open watch and lets it say that the server shuts down. It is called once, before the front ends:
+// from then on a stream that loses its connection could not tell whose end it was.
+func (s *Server) EndStreams() { close(s.shutdown) }
+
 // Run keeps the caches filled until ctx is done, and returns when all their goroutines have ended. It is called once.
 func (s *Server) Run(ctx context.Context) {
 	var group routine.Group
 	group.Go(ctx, "compactor", s.compactor.Run)
-	group.Go(ctx, "traffic", s.Traffic.Run)
 	group.Go(ctx, "systemNamespaces", s.system.run)
 	for _, each := range s.cachers {
 		group.Go(ctx, "cacher", each.Run)

@@ -19,7 +19,7 @@ const systemRetry = time.Second
 
 var errNoSystemNamespaces = errors.New("the system's namespaces are not created yet")
 
-// systemNamespaces creates the namespaces that everybody counts on: without "default" nothing could be created that
+// systemNamespaces creates the namespaces that clients count on: without "default" nothing could be created that
 // does not say where.
 //
 // Upstream: k8s.io/apiserver/pkg/server/hooks.go: (*GenericAPIServer).AddPostStartHook

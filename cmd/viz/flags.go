@@ -12,7 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"listwatch/internal/etcdnode"
 	"listwatch/internal/probe"
+	"listwatch/viz/stories"
 )
 
 // options is the command line.
@@ -20,6 +22,9 @@ type options struct {
 	listen        string
 	dataDir       string
 	etcdEndpoints string
+	etcdTLS       etcdnode.TLSFiles
+	etcdNodes     int
+	etcdQuota     int64
 	demo          bool
 	controllers   bool
 	fifo          string
@@ -34,6 +39,7 @@ type options struct {
 	logSize       int
 	clock         string
 	open          bool
+	ready         bool
 
 	recorded map[string]string // the switches of the recording that is replayed; nil: nothing is
 }
@@ -63,6 +69,12 @@ const flightOff = "off"
 const maxRingCapacity = 102400
 
 // The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
+// clusterSize is the smallest number of nodes of which one may die.
+const clusterSize = 3
+
+// minEtcdQuota leaves room for a few objects of the largest size.
+const minEtcdQuota = 4 << 20
+
 const (
 	minLogSize = 1 << 12
 	maxLogSize = 1 << 22
@@ -77,6 +89,11 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; port 0 picks a free one")
 	flags.StringVar(&o.dataDir, "data-dir", "", "`folder` of etcd's data; default: a temporary one, removed at exit")
 	flags.StringVar(&o.etcdEndpoints, "etcd-endpoints", "", "use this etcd, `A,B,C`, instead of the embedded one")
+	flags.StringVar(&o.etcdTLS.CACert, "etcd-cacert", "", "`file` with the authority that has signed the certificates of -etcd-endpoints")
+	flags.StringVar(&o.etcdTLS.Cert, "etcd-cert", "", "`file` with our certificate for -etcd-endpoints")
+	flags.StringVar(&o.etcdTLS.Key, "etcd-key", "", "`file` with its key")
+	flags.IntVar(&o.etcdNodes, "etcd-nodes", 1, "run an embedded etcd of `N` nodes, 1 or 3; other programs may use the three with -etcd-endpoints")
+	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its database has this many `bytes`")
 	flags.BoolVar(&o.demo, "demo", true, "gentle built-in traffic, so that the first page moves")
 	flags.BoolVar(&o.controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
 	for name, age := range o.ages() {
@@ -90,6 +107,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize, "keep the newest `N` records: how far back the page can go")
 	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real", clockManual}})
 	flags.BoolVar(&o.open, "open", false, "open the browser")
+	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs and the debugger need")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)
@@ -114,6 +132,21 @@ func (o *options) check() error {
 	}
 	if o.logSize < minLogSize || o.logSize > maxLogSize {
 		return fmt.Errorf("-log-size %d: want %d to %d", o.logSize, minLogSize, maxLogSize)
+	}
+	if o.etcdQuota < minEtcdQuota {
+		return fmt.Errorf("-etcd-quota %d: want %d or more", o.etcdQuota, minEtcdQuota)
+	}
+	if o.etcdNodes != 1 && o.etcdNodes != clusterSize {
+		return fmt.Errorf("-etcd-nodes %d: want 1 or %d", o.etcdNodes, clusterSize)
+	}
+	if o.etcdNodes > 1 && o.etcdEndpoints != "" {
+		return errors.New("-etcd-nodes and -etcd-endpoints exclude each other: etcd is either embedded or elsewhere")
+	}
+	if o.etcdTLS != (etcdnode.TLSFiles{}) && o.etcdEndpoints == "" {
+		return errors.New("-etcd-cacert, -etcd-cert and -etcd-key are for -etcd-endpoints")
+	}
+	if (o.etcdTLS.Cert == "") != (o.etcdTLS.Key == "") {
+		return errors.New("-etcd-cert and -etcd-key belong together")
 	}
 	if o.dataDir != "" && o.etcdEndpoints != "" {
 		return errors.New("-data-dir and -etcd-endpoints exclude each other: only the embedded etcd has a data folder")
@@ -148,12 +181,12 @@ func (o *options) checkEndpoints() error {
 
 // ages are the switches between what the machinery does today, the first value, and what it did before.
 func (o *options) ages() map[string]*choiceValue {
-	return map[string]*choiceValue{
-		"fifo":         {&o.fifo, "the queue between reflector and handlers", []string{"real", "delta"}},
-		"initial":      {&o.initial, "how reflectors get their first state", []string{"watchlist", "list"}},
-		"etcd-watcher": {&o.etcdWatcher, "the watcher between etcd and the cache", []string{"etcd3", "etcd2"}},
-		"dispatch":     {&o.dispatch, "how the cacher treats a watcher that is full", []string{"two-phase", "sequential"}},
+	targets := map[string]*string{"fifo": &o.fifo, "initial": &o.initial, "etcd-watcher": &o.etcdWatcher, "dispatch": &o.dispatch}
+	ages := map[string]*choiceValue{}
+	for _, age := range stories.Ages {
+		ages[age.Name] = &choiceValue{targets[age.Name], age.Use, []string{age.Today, age.Before}}
 	}
+	return ages
 }
 
 // choice declares a flag that takes one of some values; the first is the default.

@@ -4,56 +4,165 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
+
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/routine"
 )
 
+// What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as they like.
 const (
-	headerTimeout = 10 * time.Second // for a client to finish its request line and headers
-	closeGrace    = time.Second      // for handlers to end before their connections are cut
+	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream takes 1 MiB, and no client needs it
+	headerTimeout  = 10 * time.Second // for a client to send them
+	idleTimeout    = 90 * time.Second // for a connection between two requests, as upstream's
+	// bodyTimeout is for a client to send its body. The API gives up a request before, in a Status of its own.
+	bodyTimeout = handlers.RequestTimeout + 15*time.Second
+	// closeGrace is for handlers to end before their connections are cut.
+	closeGrace = time.Second
 )
 
 // front serves everything on the one port.
 type front struct {
+	// Set by the caller, never changed.
 	listener net.Listener
 	handler  http.Handler
 	fail     context.CancelCauseFunc // told if serving breaks
+
+	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
+
+	mu       sync.Mutex        // guards the fields below; innermost
+	hijacked map[net.Conn]bool // net/http knows them no more, and their handlers still run
+	cut      bool              // a connection that is hijacked from now on is closed at once
 }
 
-// run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; a handler
-// that is stuck writing to a client which does not read is freed by closing the connection.
+// run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; after
+// closeGrace a handler that is stuck writing to a client which does not read is freed by closing the connection.
 func (f *front) run(ctx context.Context) {
 	server := &http.Server{
-		Handler:           narrow(f.handler),
+		Handler:           http.HandlerFunc(f.serveHTTP),
+		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withConn,
+		ConnState:         f.track,
 	}
-	served := make(chan error, 1) // sent once, by the serving goroutine
-	go func() { served <- server.Serve(f.listener) }()
-	select {
-	case err := <-served:
+	var group routine.Group
+	group.Go(ctx, "front.serve", func(context.Context) { f.serve(server) })
+	<-ctx.Done()
+	f.stop(server)
+	group.Wait()
+}
+
+// serve accepts connections until the server is stopped. If it ends before, the program does, too.
+func (f *front) serve(server *http.Server) {
+	if err := server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
 		f.fail(fmt.Errorf("serve: %w", err))
-	case <-ctx.Done():
-		f.stop(server)
-		<-served
 	}
 }
 
+// serveHTTP serves one request.
+func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	conn := connOf(r)
+	defer f.handled(conn)
+	narrow(conn, r)
+	limitBody(w, r)
+	f.handler.ServeHTTP(w, r)
+}
+
+// track counts connections. net/http calls it for a new one before Serve can return, so none begins once stop waits.
+func (f *front) track(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		f.conns.Add(1)
+	case http.StateClosed:
+		f.conns.Done()
+	case http.StateHijacked:
+		f.hijack(conn)
+	}
+}
+
+func (f *front) hijack(conn net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hijacked == nil {
+		f.hijacked = map[net.Conn]bool{}
+	}
+	f.hijacked[conn] = true
+	if f.cut {
+		_ = conn.Close() // its handler finds out by itself
+	}
+}
+
+// handled ends the count of a hijacked connection with its handler: net/http never says that it is closed.
+func (f *front) handled(conn net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hijacked[conn] {
+		delete(f.hijacked, conn)
+		f.conns.Done()
+	}
+}
+
+// stop returns when every connection is closed and no handler runs.
 func (f *front) stop(server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
-	defer cancel()
-	if err := server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-		server.Close()
+	grace, ended := context.WithTimeout(context.Background(), closeGrace)
+	var group routine.Group
+	group.Go(grace, "front.cutOff", func(ctx context.Context) { f.cutOff(ctx, server) })
+	_ = server.Shutdown(context.Background()) // without a limit of its own: cutOff leaves it nothing to wait for
+	f.conns.Wait()
+	ended()
+	group.Wait()
+}
+
+// cutOff waits until the grace is over, and closes every connection that is left.
+func (f *front) cutOff(grace context.Context, server *http.Server) {
+	<-grace.Done()
+	_ = server.Close() // Shutdown has closed the listener, the only thing that could fail
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cut = true
+	for conn := range f.hijacked {
+		_ = conn.Close()
 	}
 }
 
-// newHTTPClient returns the client half's connection pool. Each watch holds a connection for as long as it is open.
-func newHTTPClient() *http.Client {
+// limitBody gives the client of r bodyTimeout to send the request's body, whatever handler reads it, or none.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	if r.Body == http.NoBody {
+		return
+	}
+	limit := http.NewResponseController(w)
+	_ = limit.SetReadDeadline(time.Now().Add(bodyTimeout)) // cannot fail on a connection of net/http's
+	r.Body = &limitedBody{ReadCloser: r.Body, limit: limit}
+}
+
+// limitedBody is a body with a deadline.
+type limitedBody struct {
+	io.ReadCloser
+	limit *http.ResponseController
+}
+
+// Read lifts the deadline at the end of the body. From there on net/http reads ahead to learn that the client has gone,
+// and would take the deadline for that.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.limit.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// newHTTPClient returns a connection pool of the client half, whose connections dial opens; nil: ordinary ones. Each watch
+// holds a connection for as long as it is open.
+func newHTTPClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               nil, // it is our own port
-		DialContext:         dialNarrow,
+		DialContext:         dial,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     30 * time.Second,
 	}}

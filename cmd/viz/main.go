@@ -1,7 +1,8 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book and
 // the page on which every event is seen, all on one port.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, or -ready finds something missing,
+// 2 for a wrong command line.
 package main
 
 import (
@@ -39,6 +40,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(stderr, "viz: %v (viz -h lists the flags)\n", err)
 		return exitUsage
+	case o.ready:
+		return ready(ctx, thisMachine(), o.listen, stdout)
 	}
 	err = serve(ctx, o, stdout, stderr)
 	// To be interrupted while starting is no error either.

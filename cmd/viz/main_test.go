@@ -85,19 +85,19 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	t.Setenv("TMP", temp)    // Windows
 	p := start(t, "-flight=off")
 	for path, want := range map[string]string{
-		"/":                   "data-station",
-		"/book/":              "listwatch",
-		"/book/06-cacher":     "Cacher",
-		"/viz/snapshot":       `"seq":`,
-		"/viz/state":          `"cachers"`,
-		"/viz/wire":           `"openedBy":"listwatch-informer /api/v1/pods?`,
-		"/api/v1/pods":        `"PodList"`,
-		"/version":            `"gitVersion"`,
-		"/readyz":             "ok",
-		"/metrics":            "go_goroutines",
-		"/api/v1/nodes":       `"NodeList"`,
-		"/viz/points":         "RingAppend",
-		"/viz/assets/fold.js": "",
+		"/":                       "data-station",
+		"/book/":                  "listwatch",
+		"/book/06-cacher":         "Cacher",
+		"/viz/snapshot":           `"seq":`,
+		"/viz/state":              `"cachers"`,
+		"/viz/wire":               `"openedBy":"listwatch-informer /api/v1/pods?`,
+		"/api/v1/pods":            `"PodList"`,
+		"/version":                `"gitVersion"`,
+		"/readyz":                 "ok",
+		"/metrics":                "go_goroutines",
+		"/api/v1/nodes":           `"NodeList"`,
+		"/viz/points":             "RingAppend",
+		"/viz/assets/log/fold.js": "",
 	} {
 		if code, body := p.get(t, path); code != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("GET %s: got %d without %q", path, code, want)
@@ -284,6 +284,19 @@ func TestListeningToTheWorldIsWarnedOf(t *testing.T) {
 	warnIfOpen(openListener{listener}, &stderr)
 	if !strings.Contains(stderr.String(), "warning: 192.0.2.1:80") {
 		t.Errorf("beyond loopback: got %q", stderr.String())
+	}
+}
+
+func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
+	for asked, want := range map[string]string{
+		"0.0.0.0:80": "http://127.0.0.1:80", ":80": "http://127.0.0.1:80", "[::]:80": "http://[::1]:80",
+	} {
+		if got := baseURL(asked, &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}).String(); got != want {
+			t.Errorf("%s: got %s, want %s", asked, got, want)
+		}
+	}
+	if got := baseURL("localhost:0", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}).String(); got != "http://[::1]:80" {
+		t.Errorf("localhost: got %s", got)
 	}
 }
 

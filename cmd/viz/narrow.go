@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strings"
 
-	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/sandbox"
 )
 
-// socketBuffer is how much the network itself keeps of what nobody reads, for the watchers that are opened to look. As it
+// socketBuffer is how much the network itself keeps of what its client does not read, for the watchers that are opened to look. As it
 // comes, a socket keeps megabytes: a watcher that does not read would be noticed after thousands of events.
 const socketBuffer = 4 << 10
 
@@ -24,21 +24,25 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// narrow lets the connections of pages, and of watchers that are opened to look, hold little.
-func narrow(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, ok := r.Context().Value(connKey{}).(*net.TCPConn)
-		switch {
-		case ok && strings.HasPrefix(r.UserAgent(), pipeline.WatcherAgent):
-			_ = conn.SetWriteBuffer(socketBuffer) // who refuses is only slower to notice
-		case ok && r.URL.Path == "/viz/events":
-			_ = conn.SetWriteBuffer(feedBuffer)
-		}
-		next.ServeHTTP(w, r)
-	})
+// connOf returns the connection over which a request came.
+func connOf(r *http.Request) net.Conn {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	return conn
 }
 
-// dialNarrow is the other end.
+// narrow lets the connections of pages, and of watchers that are opened to look, hold little.
+func narrow(conn net.Conn, r *http.Request) {
+	tcp, ok := conn.(*net.TCPConn)
+	switch {
+	case ok && strings.HasPrefix(r.UserAgent(), sandbox.WatcherAgent):
+		_ = tcp.SetWriteBuffer(socketBuffer) // a system that refuses only notices later
+	case ok && r.URL.Path == "/viz/events":
+		_ = tcp.SetWriteBuffer(feedBuffer)
+	}
+}
+
+// dialNarrow is the other end, for those watchers alone. An informer behind so small a window would be sent one piece of a
+// large object every 200 ms, and be evicted for it.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {

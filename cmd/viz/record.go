@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 	"listwatch/internal/routine"
@@ -19,33 +18,60 @@ import (
 	"listwatch/viz"
 )
 
-// startRecording begins to write the log to -record's file, if there is one. The file is complete when the group has
-// ended; an error while writing ends the program, because a recording with a hole is worth nothing.
-func startRecording(ctx context.Context, group *routine.Group, o *options, log *probe.Log, fail context.CancelCauseFunc) error {
+// startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to the log any
+// more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go on says so at
+// once and ends, and not the program; stop returns why.
+func startRecording(o *options, log *probe.Log, stderr io.Writer) (stop func() error, err error) {
 	if o.record == "" {
-		return nil
+		return func() error { return nil }, nil
 	}
 	file, err := os.Create(o.record)
 	if err != nil {
-		return fmt.Errorf("-record: %w", err)
+		return nil, fmt.Errorf("-record: %w", err)
 	}
-	group.Go(ctx, "viz.record", func(ctx context.Context) {
-		err := recording.Write(ctx, log, clock.RealClock{}, o.switches(), file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			fail(fmt.Errorf("-record %s: %w", o.record, err))
-		}
-	})
-	return nil
+	r := &recorder{options: o, log: log, file: file, stderr: stderr}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.group.Go(ctx, "viz.record", r.run)
+	return func() error {
+		cancel()
+		r.group.Wait()
+		return r.err
+	}, nil
+}
+
+// recorder writes one recording.
+type recorder struct {
+	// Set by startRecording, never changed.
+	options *options
+	log     *probe.Log
+	file    *os.File
+	stderr  io.Writer
+	group   routine.Group
+
+	err error // written by run, read when it has ended
+}
+
+// run writes until ctx is done, or until it cannot go on.
+func (r *recorder) run(ctx context.Context) {
+	err := recording.Write(ctx, r.log, clock.RealClock{}, r.options.switches(), r.file)
+	if err = errors.Join(err, r.file.Close()); err == nil {
+		return
+	}
+	r.err = fmt.Errorf("-record %s: %w", r.options.record, err)
+	if ctx.Err() == nil {
+		fmt.Fprintf(r.stderr, "viz: %v; the file ends there, and the program goes on without it\n", r.err)
+	}
 }
 
 // startFlight begins to watch for what goes wrong, unless -flight is "off".
-func startFlight(ctx context.Context, group *routine.Group, o *options, log *probe.Log, promises *rules.Monitor, ui *viz.UI, stderr io.Writer) {
+func startFlight(ctx context.Context, group *routine.Group, s *session, log *probe.Log, promises *rules.Monitor, ui *viz.UI) {
+	o := s.options
 	if o.flight == flightOff {
 		return
 	}
 	flight := &recording.Flight{
 		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe, Breaches: promises.Breaches,
-		Say: func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) },
+		Budget: s.flights, Say: func(line string) { fmt.Fprintf(s.stderr, "viz: %s\n", line) },
 	}
 	group.Go(ctx, "viz.flight", flight.Run)
 }
@@ -61,22 +87,18 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	if err != nil {
 		return fmt.Errorf("-replay %s: %w", o.replay, err)
 	}
-	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, max(len(records), 1)), Replay: true, Recording: recording.Hash(file)}
-	if header.Keyframe != nil {
-		if config.Keyframe, err = fold.Read(header.Keyframe); err != nil {
-			return fmt.Errorf("-replay %s: %w", o.replay, err)
-		}
+	keyframe, err := header.Picture(records)
+	if err != nil {
+		return fmt.Errorf("-replay %s: %w", o.replay, err)
 	}
+	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, max(len(records), 1)), Replay: true, Recording: recording.Hash(file), Keyframe: keyframe}
 	recording.Load(config.Log, records)
 	config.Rules = rules.NewMonitor(config.Log)
-	if header.Points != "" && header.Points != recording.PointsHash() {
+	if header.Points != "" && header.Points != recording.PointsHash() || header.Version != recording.Version {
 		fmt.Fprintf(stderr, "viz: %s was written by another version of this program; what has changed since may be shown wrongly\n", o.replay)
 	}
 	o.recorded = header.Switches
-	ui, err := newUI(o, listener, config)
-	if err != nil {
-		return err
-	}
+	ui := newUI(o, listener, config)
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()

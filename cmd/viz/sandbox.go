@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
 
-	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/etcdnode"
+	"listwatch/internal/sandbox"
 	"listwatch/internal/scenario"
 	"listwatch/viz"
+	"listwatch/viz/stories"
 )
-
-// switchKnob is the knob that is a switch of the command line.
-const switchKnob = "switch"
 
 // Why nothing is switched.
 var (
@@ -19,49 +17,71 @@ var (
 	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
 )
 
-// sandbox lets the page turn the knobs of the running pipeline and play stories on it.
-type sandbox struct {
-	session  *session
-	pipeline *pipeline.Pipeline
-	stories  *scenario.World
+// box lets the page act on the machine.
+type box struct {
+	*sandbox.Sandbox
+	session *session
+	stories *scenario.World
 }
 
-var _ viz.Sandbox = (*sandbox)(nil)
+var (
+	_ viz.Sandbox = (*box)(nil)
+	_ viz.World   = (*box)(nil)
+)
 
-// Turn turns a knob of the pipeline, or changes one of the program's switches, for which both halves have to start again.
-func (s *sandbox) Turn(ctx context.Context, knob viz.Knob) error {
-	if knob.Name == switchKnob {
-		return s.session.change(knob.Target, knob.Value)
-	}
-	return s.pipeline.Turn(ctx, pipeline.Knob(knob))
+// Turn turns a knob.
+func (b *box) Turn(ctx context.Context, knob viz.Knob) error {
+	return b.Sandbox.Turn(ctx, sandbox.Knob(knob))
 }
 
 // Knobs returns how everything stands, and what can be turned.
-func (s *sandbox) Knobs() any {
-	names := maps.Clone(pipeline.KnobNames)
-	names[switchKnob] = "starts both halves again, on the same etcd, with the switch Target of the command line at Value"
+func (b *box) Knobs() any {
 	return struct {
 		Names map[string]string `json:"names"`
-		pipeline.KnobState
+		sandbox.KnobState
 		Switches   map[string]string `json:"switches"`
 		CanRestart bool              `json:"canRestart"`
-	}{names, s.pipeline.Knobs(), s.session.options.switches(), s.pipeline.RestartEtcd != nil}
+		Etcd       etcdnode.State    `json:"etcd"`
+	}{sandbox.KnobNames, b.Sandbox.Knobs(), b.session.options.switches(), b.CanRestartEtcd(), b.session.etcd.keeper.State()}
 }
 
-// Reset returns everything to the beginning, and the switches to the command line.
-func (s *sandbox) Reset(ctx context.Context) error {
-	return errors.Join(s.pipeline.Reset(ctx), s.session.begin(s.session.first))
+// Play plays a story.
+func (b *box) Play(ctx context.Context, id string) (any, error) { return b.stories.Play(ctx, id) }
+
+// AddWatcher opens a watcher.
+func (b *box) AddWatcher(ctx context.Context, options viz.WatcherOptions) (string, error) {
+	return b.Sandbox.AddWatcher(ctx, sandbox.WatcherOptions(options))
 }
 
-func (s *sandbox) Play(ctx context.Context, id string) (any, error) { return s.stories.Play(ctx, id) }
+// Watchers returns those that are open.
+func (b *box) Watchers() []viz.WatcherInfo {
+	var infos []viz.WatcherInfo
+	for _, each := range b.Sandbox.Watchers() {
+		infos = append(infos, viz.WatcherInfo{ID: each.ID, UserAgent: each.UserAgent, Options: viz.WatcherOptions(each.Options), Error: each.Error})
+	}
+	return infos
+}
+
+// wireOf returns the open watches of the client half for the page.
+func wireOf(connections *sandbox.Connections) []viz.WireStream {
+	var streams []viz.WireStream
+	for _, each := range connections.Wire() {
+		streams = append(streams, viz.WireStream{OpenedBy: each.OpenedBy(), Bytes: each})
+	}
+	return streams
+}
 
 // scenarios returns the stories as the page offers them.
 func scenarios() []viz.Scenario {
 	var offered []viz.Scenario
 	for _, each := range scenario.All {
-		offered = append(offered, viz.Scenario{
+		story := viz.Scenario{
 			ID: each.ID, Title: each.Title, Symptom: each.Symptom, Watch: each.Watch, Chapter: each.Chapter, Thread: each.Thread,
-		})
+		}
+		for _, beat := range each.Beats {
+			story.Beats = append(story.Beats, stories.Beat{Say: beat.Say, Look: beat.Look, Question: (*stories.Question)(beat.Question)})
+		}
+		offered = append(offered, story)
 	}
 	return offered
 }

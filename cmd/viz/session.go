@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -12,8 +13,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/recording"
 	"listwatch/internal/routine"
 	"listwatch/internal/rules"
+	"listwatch/internal/sandbox"
 	"listwatch/internal/scenario"
 	"listwatch/viz"
 )
@@ -25,8 +28,9 @@ type session struct {
 	first    *options // of the command line
 	etcd     etcd
 	listener *net.TCPListener
+	flights  *recording.Budget // of all sessions
 	stderr   io.Writer
-	next     chan *options // sent by change, received by run, never closed; holds 1: while it is taken, nobody has to wait
+	next     chan *options // sent by begin, received by run, never closed; buffered so that begin never blocks
 }
 
 // run runs until ctx is done or something essential breaks, and then returns nil; or until other switches are wanted, and
@@ -37,44 +41,53 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	defer clocks.stop()
 	log := probe.NewLog(clocks.world, o.logSize)
 	held := newHold(clocks, log, s.stderr)
-	p, err := newPipeline(o, s.etcd.client, clocks, probe.New(log), baseURL(s.listener))
+	connections := sandbox.NewConnections(newHTTPClient(nil), newHTTPClient(dialNarrow))
+	p, err := newPipeline(o, s.etcd, clocks, probe.New(log), baseURL(o.listen, s.listener.Addr().(*net.TCPAddr)), connections.Client())
 	if err != nil {
 		return nil, err
 	}
-	p.RestartEtcd = s.etcd.restart
-	promises := rules.NewMonitor(log)
-	ui, err := newUI(o, s.listener, viz.Config{
-		Log:      log,
-		Snapshot: func() any { return p.Snapshot() },
-		World:    world{p.Client.Watchers},
-		Wire:     func() []viz.WireStream { return wireOf(p.Client) },
-		API:      p.Server.Handler(),
-		Hold:     held,
-		Rules:    promises,
-		Sandbox: &sandbox{
-			session:  s,
-			pipeline: p,
-			stories:  &scenario.World{Pipeline: p, Log: log, Probe: probe.New(log), Clock: clocks.world},
-		},
-		Scenarios: scenarios(),
+	owner, err := sandbox.New(sandbox.Config{
+		Pipeline: p, Connections: connections, Clock: clocks.world, Probe: probe.New(log), Gate: log.Gate(), Demo: o.demo,
+		RingCapacity: o.ringCapacity, RestartEtcd: s.etcd.restart, Cluster: s.etcd.cluster, Modes: s,
 	})
 	if err != nil {
 		return nil, err
 	}
+	sandboxed := &box{
+		Sandbox: owner, session: s,
+		stories: &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.world},
+	}
+	promises := rules.NewMonitor(log)
+	ui := newUI(o, s.listener, viz.Config{
+		Log:       log,
+		Snapshot:  func() any { return p.Snapshot() },
+		Recount:   p.Recount,
+		World:     sandboxed,
+		Wire:      func() []viz.WireStream { return wireOf(connections) },
+		API:       p.Server.Handler(),
+		Hold:      held,
+		Rules:     promises,
+		Sandbox:   sandboxed,
+		Scenarios: scenarios(),
+	})
 
+	stopRecording, err := startRecording(o, log, s.stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stopRecording()) }() // last: the recording contains the end of all the others
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()
 	defer fail(nil)
-	if err := startRecording(ctx, &group, o, log, fail); err != nil {
-		return nil, err
-	}
 	front := &front{listener: lend(s.listener), handler: ui, fail: fail}
 	group.Go(ctx, "viz.ui", ui.Run)
+	lookAfterEtcd(ctx, &group, s.etcd, p.Server, clocks, probe.New(log), fail)
+	group.Go(ctx, "viz.stops", func(ctx context.Context) { tellStops(ctx, clocks, probe.New(log)) })
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
-	startFlight(ctx, &group, o, log, promises, ui, s.stderr)
-	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run) })
+	startFlight(ctx, &group, s, log, promises, ui)
+	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run, owner.Run) })
 
 	err = p.WaitReady(ctx)
 	held.SetPaused(o.clock == clockManual) // not before: without time nothing would ever become ready
@@ -88,28 +101,37 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	return next, ended(ctx)
 }
 
-// change ends the session, for another with one switch set to value. That it was heard is all that is known when it
-// returns. The error is an apierrors.APIStatus, and then nothing was done.
-func (s *session) change(name, value string) error {
+var _ sandbox.Modes = (*session)(nil)
+
+// Switch implements [sandbox.Modes].
+func (s *session) Switch(name, value string) (again func() error, err error) {
 	other := *s.options
 	chosen, ok := other.ages()[name]
 	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: "switches"}, name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "switches"}, name)
 	}
 	if err := chosen.Set(value); err != nil {
-		return apierrors.NewBadRequest("-" + name + " " + value + ": " + err.Error())
+		return nil, apierrors.NewBadRequest("-" + name + " " + value + ": " + err.Error())
 	}
-	return s.begin(&other)
+	return s.switchTo(&other)
 }
 
-// begin ends the session, for another with these options, if they differ. The error is 409 if it cannot, or ends already.
-func (s *session) begin(other *options) error {
+// Restore implements [sandbox.Modes].
+func (s *session) Restore() (again func() error, err error) { return s.switchTo(s.first) }
+
+// switchTo returns what ends the session for another with these options; nil if they are the same.
+func (s *session) switchTo(other *options) (again func() error, err error) {
 	if maps.Equal(other.switches(), s.options.switches()) {
-		return nil
+		return nil, nil
 	}
 	if s.options.record != "" {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, s.options.record, errOneRecording)
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, s.options.record, errOneRecording)
 	}
+	return func() error { return s.begin(other) }, nil
+}
+
+// begin ends the session, for another with these options. The error is 409 if it ends already.
+func (s *session) begin(other *options) error {
 	select {
 	case s.next <- other:
 		return nil

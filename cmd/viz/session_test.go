@@ -65,10 +65,18 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
 	asIs := &options{fifo: "real", initial: "watchlist", etcdWatcher: "etcd3", dispatch: "two-phase"}
 	s := &session{options: asIs, first: asIs, next: make(chan *options, 1)}
-	if err := s.change("fifo", "delta"); err != nil {
+	first, err := s.Switch("fifo", "delta")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.change("dispatch", "sequential"); !apierrors.IsConflict(err) {
+	second, err := s.Switch("dispatch", "sequential")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second(); !apierrors.IsConflict(err) {
 		t.Errorf("the second: got %v, want a conflict", err)
 	}
 	if next := <-s.next; next.fifo != "delta" || next.dispatch != "two-phase" {

@@ -6,45 +6,11 @@ import (
 	"io"
 	"time"
 
-	"k8s.io/utils/clock"
-
-	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/hold"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/worldclock"
-	"listwatch/viz"
 )
-
-// world lets the page act on the running pipeline.
-type world struct {
-	watchers *pipeline.Watchers
-}
-
-var _ viz.World = world{}
-
-func (w world) AddWatcher(ctx context.Context, options viz.WatcherOptions) (string, error) {
-	return w.watchers.Add(ctx, pipeline.WatcherOptions(options))
-}
-
-func (w world) RemoveWatcher(id string) error { return w.watchers.Remove(id) }
-
-func (w world) Watchers() []viz.WatcherInfo {
-	var infos []viz.WatcherInfo
-	for _, each := range w.watchers.List() {
-		infos = append(infos, viz.WatcherInfo{ID: each.ID, UserAgent: each.UserAgent, Options: viz.WatcherOptions(each.Options), Error: each.Error})
-	}
-	return infos
-}
-
-// wireOf returns the open watches of the client half for the page.
-func wireOf(client *pipeline.Client) []viz.WireStream {
-	var streams []viz.WireStream
-	for _, each := range client.Wire() {
-		streams = append(streams, viz.WireStream{OpenedBy: each.OpenedBy(), Bytes: each})
-	}
-	return streams
-}
 
 // clocks are the times of the program's inside and of those who ask from outside.
 type clocks struct {
@@ -69,10 +35,23 @@ func (c *clocks) stop() {
 	c.routines.Wait()
 }
 
+// tellStops reports each time at which the program goes on after it was stopped as a whole, until ctx is done. The clock that
+// never stands is the one that knows.
+func tellStops(ctx context.Context, c *clocks, p *probe.Probe) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case stopped := <-c.patience.Stops():
+			p.Text(probe.ProgramStopped, fmt.Sprintf("%.0f s", stopped.Seconds()), "", 0)
+		}
+	}
+}
+
 // newHold returns the world that can be held.
 func newHold(c *clocks, log *probe.Log, stderr io.Writer) *hold.World {
 	return hold.New(hold.Config{
-		Gate: log.Gate(), Clock: c.world, Patience: c.patience, Wall: clock.RealClock{},
+		Gate: log.Gate(), Clock: c.world, Patience: c.patience, Wall: c.patience,
 		Say: func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) },
 	})
 }

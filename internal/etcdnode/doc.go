@@ -5,6 +5,8 @@
 // ordinary reconnect behaviour: while the server is down between the two halves of [Node.Restart], calls wait, and
 // watches resume from the revision they had reached.
 //
+// [Temporary] makes a data folder that its program removes, or, after a kill, [RemoveLeft] of the next program.
+//
 // # Goroutines and locks
 //
 // Start leaves behind etcd's own goroutines, one that serves the in-memory listener, and those of the client.

@@ -14,7 +14,7 @@ import (
 // gets that long to finish.
 const lockWait = time.Second
 
-// InUseError says that somebody else works on a data folder.
+// InUseError says that another process works on a data folder.
 type InUseError struct {
 	Dir string
 }
@@ -36,13 +36,26 @@ func checkUnused(dir string) error {
 	if err != nil {
 		return fmt.Errorf("look at etcd data: %w", err)
 	}
-	// Read-only takes a shared lock: it waits for a writer, and changes nothing.
-	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
-	if errors.Is(err, bbolt.ErrTimeout) {
-		return &InUseError{Dir: dir}
-	}
+	held, err := locked(file, lockWait)
 	if err != nil {
 		return fmt.Errorf("look at etcd data in %s: %w", dir, err)
 	}
-	return db.Close()
+	if held {
+		return &InUseError{Dir: dir}
+	}
+	return nil
+}
+
+// locked reports whether a process has had the database open all the time that it waits. The system gives up the lock of
+// a process that has died.
+func locked(file string, wait time.Duration) (bool, error) {
+	// Read-only takes a shared lock: it waits for a writer, and changes nothing.
+	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: wait})
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, db.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,9 @@ const holdDir = "ETCDNODE_TEST_HOLD_DIR"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdDir); dir != "" {
 		hold(dir)
+	}
+	if parent := os.Getenv(ownDir); parent != "" {
+		own(parent)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -109,6 +113,61 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 	}
 }
 
+// down waits until etcd is between the two halves of a restart.
+func (n *Node) down() {
+	for {
+		n.mu.Lock()
+		m := n.member
+		n.mu.Unlock()
+		if m == nil {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestACallerWhoGoesAwayDoesNotLeaveEtcdDown(t *testing.T) {
+	node := start(t, t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	restarted := make(chan error, 1) // sent once by the goroutine below
+	go func() { restarted <- node.Restart(ctx) }()
+	node.down()
+	cancel()
+	if err := node.Restart(t.Context()); !errors.Is(err, ErrRestarting) {
+		t.Errorf("a second restart meanwhile: got %v, want ErrRestarting", err)
+	}
+	if err := <-restarted; err != nil {
+		t.Errorf("the restart: %v", err)
+	}
+	put(t, node.Client(), "a", "1")
+	if err := node.Restart(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a restart whose caller has gone before it began: got %v", err)
+	}
+	put(t, node.Client(), "a", "2")
+}
+
+func TestCloseWaitsForARestart(t *testing.T) {
+	node, err := Start(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarted := make(chan error, 1) // sent once by the goroutine below
+	go func() { restarted <- node.Restart(t.Context()) }()
+	node.down()
+	if err := errors.Join(node.Close(), <-restarted); err != nil {
+		t.Error(err)
+	}
+	if err := node.Restart(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: got %v, want ErrClosed", err)
+	}
+}
+
+func TestARequestMayTakeTwoMinutes(t *testing.T) {
+	if got, want := start(t, t.TempDir()).member.server.Cfg.ReqTimeout(), 125*time.Second; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestStartWithoutAFolderIsRefused(t *testing.T) {
 	if _, err := Start(context.Background(), Options{}); err == nil {
 		t.Error("got no error")
@@ -171,10 +230,10 @@ func TestDialReachesAnEtcdElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := v3rpc.Server(node.server.etcd.Server, nil, nil)
+	server := v3rpc.Server(node.member.server, nil, nil)
 	served := make(chan error, 1) // sent once by the goroutine below
 	go func() { served <- server.Serve(listener) }()
-	client, err := Dial(context.Background(), []string{"http://" + listener.Addr().String()})
+	client, err := Dial(context.Background(), []string{"http://" + listener.Addr().String()}, TLSFiles{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,13 +251,13 @@ func TestDialSaysWhatCannotBeReached(t *testing.T) {
 	address := listener.Addr().String()
 	listener.Close() // now nobody listens there
 	begin := time.Now()
-	if _, err := Dial(context.Background(), []string{address}); err == nil || !strings.Contains(err.Error(), address+" cannot be reached") {
+	if _, err := Dial(context.Background(), []string{address}, TLSFiles{}); err == nil || !strings.Contains(err.Error(), address+" cannot be reached") {
 		t.Errorf("got %v, want an error that names %s", err, address)
 	}
 	if elapsed := time.Since(begin); elapsed > 2*dialTimeout {
 		t.Errorf("it took %v to say so", elapsed)
 	}
-	if _, err := Dial(context.Background(), nil); err == nil {
+	if _, err := Dial(context.Background(), nil, TLSFiles{}); err == nil {
 		t.Error("no endpoints: got no error")
 	}
 }

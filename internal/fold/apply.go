@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"slices"
 	"strings"
 
 	"listwatch/internal/probe"
@@ -10,7 +11,7 @@ import (
 const bookmark = "BOOKMARK"
 
 // ownerKinds says which kind of subject owns a queue: the kind that opens at the station which sends into it. A
-// queue without an owner belongs to somebody who is simply there.
+// queue without an owner belongs to a subject that is always there.
 var ownerKinds = ownersOf(probe.Points())
 
 func ownersOf(all []probe.Point) map[string]string {
@@ -105,8 +106,8 @@ func (sub *Subject) move(info *probe.Info, r *probe.Record) {
 	}
 }
 
-// subjectOf returns whom the record is about, nil if that is nobody. (A queue always has somebody, if need be "".) A queue that belongs to a kind that opens and
-// closes is not moved for a subject that is not open: that is a late word about somebody who has gone. Only after a
+// subjectOf returns the subject of the record, nil if it has none. (A queue always has one, if need be "".) A queue that belongs to a kind that opens and
+// closes is not moved for a subject that is not open: it was reported late. Only after a
 // gap, when the opening may be what was lost, a send makes its subject appear.
 func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
@@ -128,7 +129,7 @@ func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Sub
 }
 
 // aboutOpened reports whether a point without a queue speaks for subjects that open and close: everything that
-// happens at a station where somebody opens, on the server's side of the wire, and in a handler.
+// happens at a station where subjects open, on the server's side of the wire, and in a handler.
 func aboutOpened(info *probe.Info) bool {
 	if info.Queue != "" {
 		return false
@@ -140,13 +141,16 @@ func aboutOpened(info *probe.Info) bool {
 	return info.Lane == "handlers.WatchServer"
 }
 
-// forget is what a gap does: nothing is known of the queues any more, and whoever opens and closes is kept, because
+// forget is what a gap does: nothing is known of the queues any more, and what opens and closes is kept, because
 // most of them will still be there.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
 	for _, res := range s.Resources {
 		for _, subject := range res.Subjects {
 			clear(subject.Queues)
+		}
+		for _, shelf := range res.Shelves {
+			shelf.Rows = []Row{} // what has gone meanwhile is not known
 		}
 		res.Ring.Cells = []Cell{}
 		clear(res.Waits)
@@ -164,6 +168,8 @@ func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
 	switch rec.Point {
 	case probe.StoreUpdate, probe.IndexerUpdated:
 		r.shelf(ShelfName(info.Station, rec.Subject)).update(rec, arg(info, rec, "n"))
+	case probe.StoreHolds, probe.IndexerHolds:
+		r.shelf(ShelfName(info.Station, rec.Subject)).hold(rec, arg(info, rec, "n"))
 	case probe.CacheReplaced:
 		r.Shelves[ShelfName(probe.Store, rec.Subject)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
 	}
@@ -230,7 +236,23 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 	if !strings.HasPrefix(strings.ToUpper(r.Type), "DELETE") {
 		rows = append(rows, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq})
 	}
-	sh.Rows = newest(rows, maxRows)
+	sh.Rows = newest(rows, MaxRows)
+}
+
+// hold puts an object on the shelf that has been there without a name: among the others by its version.
+func (sh *Shelf) hold(r *probe.Record, n int64) {
+	sh.N = n
+	key := bound(r.Key)
+	at := len(sh.Rows)
+	for i, row := range sh.Rows {
+		if row.Key == key {
+			return
+		}
+		if at == len(sh.Rows) && row.RV > r.RV {
+			at = i
+		}
+	}
+	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq}), MaxRows)
 }
 
 func momentOf(r *probe.Record, info *probe.Info) Moment {
@@ -263,7 +285,7 @@ func arg(info *probe.Info, r *probe.Record, name string) int64 {
 // Bound returns a text as the picture keeps it.
 func Bound(text string) string { return bound(text) }
 
-// bound cuts a text that somebody else chose, and makes it valid UTF-8.
+// bound cuts a text that a client chose, and makes it valid UTF-8.
 func bound(text string) string {
 	if len(text) <= maxText && isASCII(text) {
 		return text

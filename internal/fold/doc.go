@@ -5,7 +5,7 @@
 // of points in package probe: a point's Op, Queue, Args and Opens say everything that a record does to the picture.
 // The few facts that the table cannot say are in one place, [Resource.applySpecial].
 //
-// The page has the same function a second time, in viz/assets/fold.js. The two are written to be read side by side,
+// The page has the same function a second time, in viz/log/fold.js. The two are written to be read side by side,
 // function by function, and are held together by [State.Hash]: the same records must give the same hash.
 //
 //   - state.go: what a State holds; its JSON form is the page's snapshot and a recording's keyframe.
@@ -16,5 +16,5 @@
 //   - hash.go: when two states are equal.
 //   - record.go: the JSON form of one record.
 //
-// There is no goroutine and no lock in this package: a State belongs to whoever folds it.
+// There is no goroutine and no lock in this package: a State belongs to its caller.
 package fold

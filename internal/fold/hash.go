@@ -35,21 +35,3 @@ func (s *State) Hash() string {
 	sum.Write(s.Canonical())
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
-
-// Clone returns a state that shares nothing with s.
-func (s *State) Clone() *State {
-	clone, err := Read(s.Canonical())
-	if err != nil {
-		panic(fmt.Sprintf("fold: own JSON: %v", err))
-	}
-	return clone
-}
-
-// Read returns the state that was written as JSON.
-func Read(written []byte) (*State, error) {
-	s := New()
-	if err := json.Unmarshal(written, s); err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
-	}
-	return s, nil
-}

@@ -24,7 +24,7 @@ type Keyframe struct {
 }
 
 // Keyframes are pictures kept while a log is folded, so that the picture at any record can be had again by folding the
-// few that follow the keyframe before it. They are bounded by whoever calls [Keyframes.Forget].
+// few that follow the keyframe before it. They are bounded by the caller of [Keyframes.Forget].
 type Keyframes struct {
 	every  uint64
 	frames []Keyframe // oldest first
@@ -58,7 +58,7 @@ func (k *Keyframes) Fold(s *State, records []probe.Record) {
 	}
 }
 
-// room returns how many records may be folded before somebody has to look whether a keyframe is due, 1 at least.
+// room returns how many records may be folded before the caller has to look whether a keyframe is due, 1 at least.
 func (k *Keyframes) room(s *State) uint64 {
 	since := s.Seq - k.newest().Seq
 	return k.every - since%k.every

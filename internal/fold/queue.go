@@ -1,7 +1,8 @@
 package fold
 
 // transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
-// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice.
+// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
+// capacity proves that the receiver has taken one, although the record of it is yet to come.
 func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	q.Cap = capacity
 	if send {
@@ -10,7 +11,11 @@ func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	} else {
 		q.Received++
 	}
-	q.settle(q.Sent - q.Received)
+	length := q.Sent - q.Received
+	if capacity > 0 {
+		length = min(length, capacity)
+	}
+	q.settle(length)
 }
 
 // change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth. A push that

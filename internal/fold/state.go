@@ -4,10 +4,12 @@ import "listwatch/internal/probe"
 
 // How much of what is unbounded the picture keeps. Counters are exact whatever these are.
 const (
+	// MaxRows is how many objects of a shelf are known by name.
+	MaxRows = 24
+
 	maxTokens = 32  // per queue: as many as a pipe is drawn slot by slot
 	maxCells  = 128 // of the ring: as many as are drawn one by one
-	maxRows   = 24  // per shelf
-	maxText   = 240 // runes of any text a client may have chosen
+	maxText   = probe.MaxText
 )
 
 // State is the whole picture after the record Seq. It holds nothing that is not also in its JSON form, so a State

@@ -25,8 +25,8 @@ func waitsOf(all []probe.Point) (waiting []*probe.Info, ends map[string][]*probe
 	return waiting, ends
 }
 
-// wait ends the wait that the point ends, if somebody waits so, and begins the one that it begins. A late word about
-// somebody who has gone begins nothing.
+// wait ends the wait that the point ends, if there is such a wait, and begins the one that it begins. A late record
+// about a subject that has gone begins nothing.
 func (r *Resource) wait(info *probe.Info, rec *probe.Record) {
 	for _, begun := range ends[info.Name] {
 		r.endWait(begun, rec)

@@ -15,7 +15,7 @@ type Link struct {
 	Subject string `json:"subject"` // whose it is
 	Len     int64  `json:"len"`
 	Cap     int64  `json:"cap"`
-	Sender  *Wait  `json:"sender"` // of whom waits longest to put something in; nil if nobody does
+	Sender  *Wait  `json:"sender"` // that has waited longest to put something in; nil if none does
 	Taker   *Wait  `json:"taker"`  // what its receiver waits for instead of taking; nil: it waits for nothing
 }
 
@@ -33,7 +33,7 @@ func holdersOf(all []probe.Point) map[string][]*probe.Info {
 	return held
 }
 
-// Why follows the waiting from a queue to the end: whoever takes from the queue waits at another one, whose receiver waits
+// Why follows the waiting from a queue to the end: the goroutine that takes from the queue waits at another one, whose receiver waits
 // at a third. The last link's receiver is the one that can end it all: it waits for something that is no queue (a
 // client, a handler, a lock), or for nothing.
 func (r *Resource) Why(queue, subject string) []Link {
@@ -49,7 +49,7 @@ func (r *Resource) Why(queue, subject string) []Link {
 	return chain
 }
 
-// next returns the queue at which somebody waits, none if it is not for a queue.
+// next returns the queue at which the goroutine waits, none if it is not for a queue.
 func (r *Resource) next(w *Wait) (queue, subject string) {
 	switch {
 	case w == nil:
@@ -63,7 +63,7 @@ func (r *Resource) next(w *Wait) (queue, subject string) {
 	return w.On, w.Subject
 }
 
-// Causes returns the last links of all chains that somebody waits at, each once, the longest wait first.
+// Causes returns the last links of all chains of waits, each once, the longest wait first.
 func (r *Resource) Causes() []Link {
 	var causes []Link
 	for _, w := range r.waitsAtQueues() {
@@ -98,7 +98,7 @@ func (r *Resource) senderOf(queue, subject string) *Wait {
 	return nil
 }
 
-// takerOf returns the oldest wait of whoever takes from a queue.
+// takerOf returns the oldest wait of the goroutine that takes from a queue.
 func (r *Resource) takerOf(queue, subject string) *Wait {
 	var oldest *Wait
 	for _, info := range holders[queue] {

@@ -6,7 +6,7 @@
 // whatever does not wait for time goes on. That the clock can be let run while the gate is closed is then a thing to do on
 // purpose, and to see what it does: the watcher that does not keep up is evicted.
 //
-// A held world that everybody has forgotten looks like a broken program, so a watchdog lets it go: when no page has been
+// A held world that its holder has forgotten looks like a broken program, so a watchdog lets it go: when no page has been
 // open for a while, and when the program ends.
 package hold
 
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// Unattended is how long a hold lasts with no page open, unless whoever holds says otherwise.
+	// Unattended is how long a hold lasts with no page open, unless the caller of Hold says otherwise.
 	Unattended = 5 * time.Minute
 	// MaxUnattended is the longest that can be said.
 	MaxUnattended = 24 * time.Hour
@@ -39,7 +39,7 @@ type Config struct {
 	Clock *worldclock.Clock
 	// Patience is the clock of those who ask from outside: it stands never, and is never slower than the wall's.
 	Patience *worldclock.Clock
-	// Wall is the clock of the watchdog.
+	// Wall is the clock of the watchdog. A program that was stopped as a whole has not been unattended.
 	Wall clock.WithTicker
 	// Say is told in one line when the watchdog lets go. May be nil.
 	Say func(line string)
@@ -55,11 +55,11 @@ type World struct {
 	mu         sync.Mutex // guards the fields below; taken before the gate's and the clock's
 	held       bool
 	since      time.Time     // on the wall
-	stopped    bool          // the clock, by somebody who wanted just that
+	stopped    bool          // the clock, by a caller that wanted just that
 	running    bool          // the clock was let run although the world is held
 	ended      bool          // for good
 	attending  int           // pages that are open
-	seen       time.Time     // when the last of them was closed, or somebody did something; on the wall
+	seen       time.Time     // when the last of them was closed, or a command came; on the wall
 	unattended time.Duration // how long to wait from then
 	letGo      string        // why the watchdog has; "" as long as it has not
 }
@@ -115,7 +115,7 @@ func (w *World) ReleaseAt(s probe.Selector) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked is to be called when the gate is open again: the clock last, so that whoever was held has lost no time. It
+// runOnLocked is to be called when the gate is open again: the clock last, so that the goroutines that were held have lost no time. It
 // expects mu.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
@@ -161,7 +161,7 @@ func (w *World) Advance(d time.Duration) {
 	w.changes.Add(1)
 }
 
-// AdvanceToNext moves the clock to the next timer and returns which that was; ok is false if nobody waits for one.
+// AdvanceToNext moves the clock to the next timer and returns which that was; ok is false if no goroutine waits for one.
 func (w *World) AdvanceToNext() (next worldclock.Due, ok bool) {
 	next, ok = w.config.Clock.AdvanceToNext()
 	if ok {
@@ -192,7 +192,7 @@ func (w *World) leave() {
 	w.seen = w.config.Wall.Now()
 }
 
-// Leave says that whoever holds is about to go, and how long to wait for somebody to come; 0: [Unattended].
+// Leave says that the holder is about to go, and how long to wait for another; 0: [Unattended].
 func (w *World) Leave(unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *World) attendLocked(unattended time.Duration) {
 	}
 }
 
-// Run is the watchdog. When ctx is done it lets everybody go for good, so that what is to end can.
+// Run is the watchdog. When ctx is done it opens the gate for good, so that what is to end can.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
 	ticker := w.config.Wall.NewTicker(watchdogPeriod)
@@ -222,7 +222,7 @@ func (w *World) Run(ctx context.Context) {
 	}
 }
 
-// end lets everybody go for good.
+// end opens the gate for good.
 func (w *World) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,14 +231,14 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look lets go if nobody is there who could.
+// look opens the gate if no page is left that could.
 func (w *World) look() {
 	if reason := w.forsaken(); reason != "" && w.config.Say != nil {
 		w.config.Say(reason)
 	}
 }
 
-// forsaken lets go if nobody has been there for long enough, and says so; otherwise it returns "".
+// forsaken opens the gate if no page has been there for long enough, and says so; otherwise it returns "".
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +260,7 @@ func (w *World) forsaken() string {
 // Changes returns a number that is another one whenever [World.Status] may be, but for the passing of time.
 func (w *World) Changes() uint64 { return w.changes.Load() + w.config.Gate.Changes() }
 
-// Stations returns those at which somebody can be held by a gate of their own, in path order.
+// Stations returns those at which goroutines can be held by a gate of their own, in path order.
 func Stations() []probe.Station {
 	var list []probe.Station
 	for _, station := range probe.Stations {

@@ -46,7 +46,7 @@ type Clock struct {
 	Next   []Due     `json:"next"` // the next timers
 }
 
-// Due is a timer somebody waits for.
+// Due is a timer that a goroutine waits for.
 type Due struct {
 	In   float64 `json:"in"`  // seconds of the world's time
 	Who  string  `json:"who"` // the function that set it
@@ -80,7 +80,7 @@ func (w *World) Status() Status {
 	return s
 }
 
-// Usual reports whether nobody has touched the world: nothing is held, and its clock runs like the wall's.
+// Usual reports whether the world is untouched: nothing is held, and its clock runs like the wall's.
 func (s *Status) Usual() bool {
 	return !s.Held && len(s.Gates) == 0 && !s.Clock.Paused && s.Clock.Speed == 1 && s.LetGo == ""
 }

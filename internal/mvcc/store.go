@@ -131,7 +131,7 @@ func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64
 	return kubernetes.DeleteResponse{KV: kv, Succeeded: ok, Revision: s.revision}, err
 }
 
-// Put writes key unconditionally, as somebody with etcdctl would, and returns the new revision.
+// Put writes key unconditionally, as etcdctl would, and returns the new revision.
 func (s *Store) Put(key string, value []byte) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 const progressInterval = 10 * time.Minute
 
 // watcher is one watch. What is pending is unbounded, as it is in etcd's client: a watch that does not read slows
-// nobody down.
+// nothing down.
 type watcher struct {
 	// Set by Watch, never changed.
 	store     *Store
@@ -26,7 +26,7 @@ type watcher struct {
 	stream    string // the watches of one stream are told of progress together
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
-	wake      chan struct{}               // sent by whoever adds to pending, never closed; one is enough, run takes all
+	wake      chan struct{}               // sent by the goroutine that adds to pending, never closed; one is enough, run takes all
 	progress  bool
 	group     routine.Group
 

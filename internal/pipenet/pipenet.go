@@ -48,7 +48,7 @@ type addr struct{}
 func (addr) Network() string { return "pipe" }
 func (addr) String() string  { return "pipe" }
 
-// Dial connects to the listener. If nobody listens any more, the connection is refused, as it would be by a host.
+// Dial connects to the listener. If the listener is closed, the connection is refused, as it would be by a host.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	server, client := net.Pipe()
 	select {

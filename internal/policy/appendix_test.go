@@ -3,15 +3,17 @@ package policy
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"listwatch/internal/book"
+	"listwatch/internal/lab"
 )
 
-var update = flag.Bool("update", false, "write docs/MAP.md and docs/DIFFERENCES.md instead of comparing them")
+var update = flag.Bool("update", false, "write what is generated from the sources (docs/MAP.md, docs/DIFFERENCES.md, docs/LABS.md, the docs of points) instead of comparing it")
 
 func TestAppendicesAreFresh(t *testing.T) {
 	repo, err := open()
@@ -21,6 +23,7 @@ func TestAppendicesAreFresh(t *testing.T) {
 	for name, want := range map[string][]byte{
 		"MAP.md":         book.Map(repo.Tree),
 		"DIFFERENCES.md": book.Differences(repo.Tree),
+		"LABS.md":        labsPage(),
 	} {
 		file := filepath.Join(root, "docs", name)
 		if *update {
@@ -38,6 +41,46 @@ func TestAppendicesAreFresh(t *testing.T) {
 			t.Errorf("docs/%s is stale: run make generate and commit the result", name)
 		}
 	}
+}
+
+// labsPage is the list of the labs, as Markdown.
+func labsPage() []byte {
+	var page bytes.Buffer
+	page.WriteString(`# Labs
+
+<!-- Generated from internal/lab: go test ./internal/policy -run Fresh -update -->
+
+A lab is an exercise on a working copy of these sources, and needs no network. In *find it* something is broken: you get the symptom, as a
+user would report it, and mend the cause. In *build it* the heart of a station is taken out: you write it. In *predict it* you answer a question
+and look the answer up in a recording.
+
+~~~
+go run ./cmd/lab                     # lists the labs
+go run ./cmd/lab start neighbours    # writes a working copy into .lab/neighbours, and says what is wrong in it
+cd .lab/neighbours
+go run ./cmd/viz                     # shows it on the stage, which names the lab, its goal and how its promise stands
+go run ./cmd/lab hint neighbours     # one hint more at each call
+go run ./cmd/lab check neighbours    # is it solved? If not: which promise does not hold, and what the test says
+go run ./cmd/lab solution neighbours # the difference to the present sources
+~~~
+
+Stars say how hard a lab is, minutes how long it takes at a first try. Every chapter's README is the reading for its labs. On the page, the
+gallery of stories (Y) has the same list.
+`)
+	chapter := ""
+	for _, each := range lab.All() {
+		if each.Chapter != chapter {
+			chapter = each.Chapter
+			fmt.Fprintf(&page, "\n## %s\n\n[The chapter](../chapters/%s/README.md)\n\n| lab | | | symptom, or question |\n|---|---|---|---|\n", chapter, chapter)
+		}
+		text := each.Symptom
+		if each.Ask != nil {
+			text = each.Ask.Text
+		}
+		fmt.Fprintf(&page, "| %s | %s %s | %d min | **%s.** %s Read *%s*. |\n", "`"+each.ID+"`", each.Kind, strings.Repeat("★", each.Stars), each.Minutes,
+			strings.TrimRight(each.Title, ".?"), text, each.Section)
+	}
+	return bytes.ReplaceAll(page.Bytes(), []byte("~~~"), []byte("```"))
 }
 
 func TestAppendicesSayWhatTheSourcesSay(t *testing.T) {

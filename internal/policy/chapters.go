@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -112,8 +113,43 @@ func hasTests(repo *Repo, dir string) bool {
 	return false
 }
 
+// whole are the packages whose doc.go lists every file, and not only those to begin with: what the list leaves out would make
+// the sentences above it false.
+var whole = []string{"chapters/01-storage", "chapters/15-pipeline", "internal/sandbox"}
+
+var (
+	listItem = regexp.MustCompile(`(?m)^ *- ([^:\n]*\.go):`)
+	fileName = regexp.MustCompile(`\w+\.go\b`)
+)
+
+// checkFileLists holds the list of files in a doc.go against the files.
+func checkFileLists(repo *Repo) []Fault {
+	var faults []Fault
+	for _, pkg := range repo.Tree.Packages {
+		doc := slices.IndexFunc(pkg.Files, func(file *source.File) bool { return path.Base(file.Path) == "doc.go" })
+		if doc < 0 {
+			continue
+		}
+		listed := map[string]bool{"doc.go": true}
+		for _, item := range listItem.FindAllStringSubmatch(pkg.Files[doc].AST.Doc.Text(), -1) {
+			for _, name := range fileName.FindAllString(item[1], -1) {
+				listed[name] = true
+				if _, err := fs.Stat(repo.FS, path.Join(pkg.Dir, name)); err != nil {
+					faults = append(faults, fault(pkg.Files[doc].Path, 0, "lists %s, which does not exist", name))
+				}
+			}
+		}
+		for _, file := range pkg.Files {
+			if name := path.Base(file.Path); slices.Contains(whole, pkg.Dir) && !file.Test && !listed[name] {
+				faults = append(faults, fault(pkg.Files[doc].Path, 0, "does not list %s", name))
+			}
+		}
+	}
+	return faults
+}
+
 // top is what may stand at the top of the repository, besides names that begin with a dot.
-var top = []string{"chapters", "internal", "viz", "cmd", "docs", "go.mod", "go.sum", "Makefile", "README.md"}
+var top = []string{"chapters", "internal", "viz", "cmd", "docs", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE"}
 
 // checkTop keeps the top a table of contents. What .gitignore lists with a leading slash is not part of it.
 func checkTop(repo *Repo) []Fault {
@@ -126,7 +162,7 @@ func checkTop(repo *Repo) []Fault {
 	var faults []Fault
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, ".") || slices.Contains(top, name) || slices.Contains(ignored, "/"+name) {
+		if strings.HasPrefix(name, ".") || slices.Contains(top, name) || slices.Contains(ignored, "/"+name) || slices.Contains(ignored, "/"+name+"/") {
 			continue
 		}
 		faults = append(faults, fault(name, 0, "does not belong at the top; there may be %s", strings.Join(top, ", ")))

@@ -128,7 +128,7 @@ func generatedIn(t *testing.T, dir string) map[string][]byte {
 
 func firstTemplate(t *testing.T, dir string) string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "viz", "*.templ"))
+	names, err := filepath.Glob(filepath.Join(dir, "viz", "*", "*.templ"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no templates below %s: %v", dir, err)
 	}

@@ -17,17 +17,12 @@ var chapterModules = map[string]string{
 	"k8s.io/apimachinery":                 "vocabulary: objects, selectors, status errors, events",
 	"k8s.io/api":                          "vocabulary: core/v1",
 	"k8s.io/utils":                        "clocks",
-	"k8s.io/kube-openapi":                 "the OpenAPI document",
 	"github.com/go-chi/chi":               "routes",
 	"github.com/google/uuid":              "uids",
 	"github.com/gorilla/websocket":        "watches over websocket",
 	"golang.org/x/time":                   "the client's rate limit",
 	"golang.org/x/net":                    "websocket",
-	"gopkg.in/evanphx/json-patch.v4":      "patches",
 	"github.com/prometheus/client_golang": "metrics",
-	"sigs.k8s.io/json":                    "strict decoding",
-	"sigs.k8s.io/yaml":                    "YAML bodies",
-	"sigs.k8s.io/structured-merge-diff":   "server-side apply",
 }
 
 // testModules may be used by tests in addition.
@@ -58,6 +53,13 @@ func checkChapterImports(repo *Repo) []Fault {
 	return faults
 }
 
+// onHandlers is built on the types of the handlers' chapter: it is no leaf, and only the chapter that wires everything may
+// import it.
+const (
+	onHandlers   = "internal/apiserver"
+	chapterOfAll = 15
+)
+
 // refuse says why a file of a chapter may not import a package, "" if it may.
 func refuse(repo *Repo, number int, test bool, imported string) string {
 	ours, isOurs := strings.CutPrefix(imported, Module+"/")
@@ -75,7 +77,9 @@ func refuse(repo *Repo, number int, test bool, imported string) string {
 		return ""
 	case other > 0:
 		return "a chapter imports only chapters with lower numbers"
-	case strings.HasPrefix(ours, "internal/") && (test || leaf(repo, ours)):
+	case within(onHandlers, ours) && number < chapterOfAll:
+		return "only the chapter that wires everything knows what is built on the handlers"
+	case strings.HasPrefix(ours, "internal/") && (test || leaf(repo, ours) || within(onHandlers, ours)):
 		return ""
 	case strings.HasPrefix(ours, "internal/"):
 		return "it is no leaf: it imports chapters itself"
@@ -103,8 +107,11 @@ func leaf(repo *Repo, dir string) bool {
 	return true
 }
 
-// checkLayers holds what is above chapters: viz reads the log and Snapshots and knows no station; nobody but cmd
-// imports viz; the originals stay outside.
+// actors are what acts on the machine: built on the chapters, and joined to the page by cmd.
+var actors = []string{"internal/sandbox", "internal/scenario"}
+
+// checkLayers holds what is above chapters: viz reads the log and Snapshots, and knows no station and nothing that acts on
+// them; only cmd imports viz; the originals stay outside.
 func checkLayers(repo *Repo) []Fault {
 	var faults []Fault
 	for _, each := range importsOf(repo) {
@@ -112,9 +119,9 @@ func checkLayers(repo *Repo) []Fault {
 		switch {
 		case slices.ContainsFunc(originals, func(original string) bool { return within(original, each.path) }):
 			faults = append(faults, each.fault("the original is compared with only in internal/compat"))
-		case each.pkg.Dir == "viz" && !each.file.Test && chapterNumber(ours) > 0:
+		case within("viz", each.pkg.Dir) && !each.file.Test && (chapterNumber(ours) > 0 || slices.Contains(actors, ours)):
 			faults = append(faults, each.fault("the page reads the log and Snapshots, nothing else"))
-		case strings.HasPrefix(each.pkg.Dir, "internal/") && (ours == "viz" || strings.HasPrefix(ours, "cmd/")):
+		case strings.HasPrefix(each.pkg.Dir, "internal/") && (within("viz", ours) || strings.HasPrefix(ours, "cmd/")):
 			faults = append(faults, each.fault("nothing below knows the page"))
 		}
 	}

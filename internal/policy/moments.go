@@ -56,9 +56,10 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 	return faults
 }
 
-// product reports whether a folder's code runs in the program and reports moments: stations do, and who serves them.
+// product reports whether a folder's code runs in the program and reports moments: stations do, and what serves them, and
+// what acts on them.
 func product(dir string) bool {
-	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/")
+	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/sandbox"
 }
 
 // momentFault returns what is wrong with one report.

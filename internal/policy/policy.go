@@ -77,6 +77,7 @@ var Rules = []Rule{
 	{"excerpts and links in prose resolve", checkBook},
 	{"documents point at what exists", checkDocs},
 	{"chapters are complete", checkChapters},
+	{"lists of files are true", checkFileLists},
 	{"nothing else stands at the top", checkTop},
 	{"a moment is one line", checkMoments},
 	{"who may have to wait says so", checkWaits},

@@ -11,13 +11,11 @@ import (
 
 // unpaired are the functions of stations that may have to wait at a channel and do not say so, each with the reason.
 var unpaired = map[string]string{
-	"chapters/02-etcd3.decode":                  "decoders wait for resultChan only, and Etcd3ResultBlocked says so",
 	"chapters/02-etcd3.etcdWatch":               "sent once, and there is room for it",
-	"chapters/02-etcd3.processEvents":           "sent once, and there is room for it",
+	"chapters/02-etcd3.processEvent":            "sent once, and there is room for it",
 	"chapters/02-etcd3.scheduleEventProcessing": "the queue is full when resultChan is, and Etcd3ResultBlocked says so",
 	"chapters/03-reflector.startResync":         "sent once, and there is room for it",
 	"chapters/06-cacher.newErrWatcher":          "sent once, and there is room for it",
-	"chapters/07-registry.send":                 "its sender is a watcher, which says so; and the program decorates nothing",
 	"chapters/09-listwatch.send":                "handOver says so before it calls; what is sent otherwise is a stream's last word",
 	"chapters/12-processor.pop":                 "it waits for both of its channels at once; who holds it up is the handler, and HandlerCalled says so",
 	"chapters/14-controllers.AddAfter":          "the waiting loop waits for nobody, and has room for a thousand",

@@ -202,6 +202,9 @@ func (g *Gate) letGoLocked(wanted func(*Record) bool) {
 	g.waiting = stay
 }
 
+// Closed reports whether the gate is closed anywhere.
+func (g *Gate) Closed() bool { return g.closed.Load() }
+
 // Changes returns a number that is another one whenever [Gate.State] may be.
 func (g *Gate) Changes() uint64 { return g.changes.Load() }
 

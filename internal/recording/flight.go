@@ -3,6 +3,7 @@ package recording
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,36 +20,46 @@ const (
 	flightWindow = 30 * time.Second // how much of the past is saved
 	flightAfter  = 2 * time.Second  // how long what follows is waited for
 	flightRest   = 30 * time.Second // after one file before the next: one fault is one file, however often it shows
-	maxFlights   = 20               // files of one run
+	maxFlights   = 20               // files of one process
 )
 
 // Flight is the flight recorder: it looks at the log all the time, and when something has gone wrong it saves the last half
 // minute to a file by itself. What is wrong is a watcher that was closed because it did not keep up, a client that was
 // told that its history is gone, or a promise that was broken.
 type Flight struct {
-	// Set by whoever makes it, never changed.
+	// Set by its maker, never changed.
 	Log      *probe.Log
 	Clock    clock.WithTicker // that of the people, not of the pipeline
 	Dir      string
 	Switches map[string]string
 	// Keyframe returns a picture at or before a record, from which the recording can begin; ok is false if there is none.
 	Keyframe func(seq uint64) (at uint64, state json.RawMessage, ok bool)
-	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if nobody checks.
+	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are checked.
 	Breaches func(seq uint64) []rules.Breach
+	// Budget bounds the files of every Flight of the process; nil: of this one.
+	Budget *Budget
 	// Say is told about every file, and about every one that could not be written, in one line.
 	Say func(line string)
 
 	// Owned by Run.
 	seq     uint64 // looked at up to here
 	broken  uint64 // record of the newest breach that was looked at
+	records []probe.Record
+}
+
+// Budget is what the flight recorders of one process have saved. They run one after the other: it belongs to the one that
+// runs. The zero value is ready.
+type Budget struct {
 	files   int
 	resting time.Time // until then nothing is saved
-	records []probe.Record
 }
 
 // Run looks at the log until ctx is done. What goes wrong after that is the end of the program.
 func (f *Flight) Run(ctx context.Context) {
 	f.seq = f.Log.Last()
+	if f.Budget == nil {
+		f.Budget = &Budget{}
+	}
 	ticker := f.Clock.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -70,19 +81,19 @@ type trigger struct {
 // look saves a recording if one is due.
 func (f *Flight) look(ctx context.Context) {
 	trigger, found := f.due()
-	if !found || f.files >= maxFlights || f.Clock.Now().Before(f.resting) {
+	if !found || f.Budget.files >= maxFlights || f.Clock.Now().Before(f.Budget.resting) {
 		return
 	}
 	if !f.wait(ctx, flightAfter) {
 		return
 	}
-	f.files++
-	f.resting = f.Clock.Now().Add(flightRest)
+	f.Budget.resting = f.Clock.Now().Add(flightRest)
 	name, err := f.save(trigger)
 	if err != nil {
 		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
 		return
 	}
+	f.Budget.files++
 	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", trigger.reason, flightWindow, name))
 }
 
@@ -154,7 +165,7 @@ func (f *Flight) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// save writes the window before and what came after, and returns the name of the file.
+// save writes the window before and what came after, and returns the name of the file. No file is left of one that fails.
 func (f *Flight) save(t trigger) (string, error) {
 	records := f.window(t.record.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
@@ -167,11 +178,11 @@ func (f *Flight) save(t trigger) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := WriteAll(file, header, records); err != nil {
-		_ = file.Close() // the first error is the one to tell
-		return "", err
+	err = errors.Join(WriteAll(file, header, records), file.Close())
+	if err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
 	}
-	return filepath.Clean(file.Name()), file.Close()
+	return filepath.Clean(file.Name()), nil
 }
 
 // window returns what the log holds since a time on its clock.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,8 +25,13 @@ type flown struct {
 	pods  *probe.Probe
 	dir   string
 	lines []string
-	fold  *fold.State
-	kept  *fold.Keyframes
+
+	mu   sync.Mutex // guards the fields below: the test folds while the recorder asks for a keyframe
+	fold *fold.State
+	kept *fold.Keyframes
+
+	budget Budget          // of all its runs
+	broken json.RawMessage // returned instead of every keyframe, unless nil
 }
 
 func newFlown(t *testing.T, size int) *flown {
@@ -34,12 +40,19 @@ func newFlown(t *testing.T, size int) *flown {
 }
 
 func (f *flown) catchUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	records, _ := f.log.Since(nil, f.fold.Seq, 1<<20)
 	f.kept.Fold(f.fold, records)
 	f.kept.Forget(f.log.Oldest())
 }
 
 func (f *flown) keyframe(seq uint64) (uint64, json.RawMessage, bool) {
+	if f.broken != nil {
+		return seq, f.broken, true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	frame, ok := f.kept.At(seq)
 	return frame.Seq, frame.State, ok
 }
@@ -49,7 +62,7 @@ func (f *flown) run(t *testing.T, story func()) {
 	monitor := rules.NewMonitor(f.log)
 	flight := &Flight{
 		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
-		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches,
+		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches, Budget: &f.budget,
 	}
 	go monitor.Run(ctx, clock.RealClock{})
 	done := make(chan struct{}) // closed when Run has returned
@@ -168,6 +181,43 @@ func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
 		})
 		if len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
 			t.Errorf("told %q, want that it could not be saved", f.lines)
+		}
+	})
+}
+
+func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.live(time.Minute)
+		f.broken = json.RawMessage("{") // cannot be written
+		f.run(t, func() {
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(4 * time.Second)
+		})
+		if files := f.files(t); len(files) != 0 || len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
+			t.Errorf("files %v, told %q; want none, and that it could not be saved", files, f.lines)
+		}
+	})
+}
+
+func TestTheBoundsAreThoseOfAllRunsOfAProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		evict := func() {
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(4 * time.Second)
+		}
+		f.run(t, evict)
+		f.run(t, evict)
+		if n := len(f.files(t)); n != 1 {
+			t.Errorf("two faults within %v, in two runs: %d files, want 1", flightRest, n)
+		}
+		for range 2 * maxFlights {
+			f.live(flightRest)
+			f.run(t, evict)
+		}
+		if n := len(f.files(t)); n != maxFlights {
+			t.Errorf("got %d files, want %d", n, maxFlights)
 		}
 	})
 }

@@ -1,14 +1,13 @@
 // Package recording writes the probe log to a file while the program runs, and loads such a file back into a log when
 // nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
 //
-// [Write] follows the log from its beginning, because somebody asked for it. A [Flight] watches the log and, when something
+// [Write] follows the log from its beginning, because the command line asked for it. A [Flight] watches the log and, when something
 // has gone wrong, writes by itself what led there.
 //
 // There is no lock in this package; a Flight belongs to the goroutine that runs it.
 package recording
 
 import (
-	"bufio"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -23,16 +22,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/fold"
+	"listwatch/internal/mask"
 	"listwatch/internal/probe"
 )
 
-// Version is that of the format. A reader refuses others.
+// Version is that of the format. A recording of another version is shown if every line of it can be read.
 const Version = 1
 
 const (
 	interval = 100 * time.Millisecond // how often a writer looks at the log
 	batch    = 4096                   // records taken from the log at once
-	maxLine  = 64 << 20               // bytes: a header may hold a keyframe; texts are bounded far below
 )
 
 // Header is the first line of a recording.
@@ -40,10 +39,10 @@ type Header struct {
 	Format   string            `json:"format"` // "listwatch recording"
 	Version  int               `json:"version"`
 	Started  time.Time         `json:"started"`            // when it was begun to be written
-	Reason   string            `json:"reason,omitempty"`   // why, if nobody asked for it
+	Reason   string            `json:"reason,omitempty"`   // why, if the command line did not ask for it
 	Revision string            `json:"revision,omitempty"` // of the source, where the build knows it
 	Points   string            `json:"points,omitempty"`   // hash of the table of points: another one may mean other pictures
-	Switches map[string]string `json:"switches,omitempty"` // the command line's, for whoever looks at it later
+	Switches map[string]string `json:"switches,omitempty"` // the command line's, for those who look at it later
 	// Keyframe is the picture before the first record, as [fold.Read] reads it; none: nothing was there yet.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }
@@ -91,20 +90,29 @@ const format = "listwatch recording"
 var ErrGap = errors.New("the log moved on faster than it could be written")
 
 // Write writes the log to out from its oldest record on, until ctx is done, and then what is left. It returns when
-// everything is written and flushed. out is not closed.
+// everything is written and flushed. out is not closed. After an error, too, what was written until then can be read, if out
+// still takes the end.
 func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
 	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
 		return err
 	}
 	w := &writer{log: log, out: zipped, seq: log.Oldest() - 1}
-	if err := w.follow(ctx, clk); err != nil {
-		return err
-	}
-	return zipped.Close()
+	err := w.follow(ctx, clk)
+	return errors.Join(err, zipped.Close())
+}
+
+// appendLine appends a record as a line, with nothing in its text that opens doors.
+func appendLine(dst []byte, r *probe.Record) []byte {
+	masked := *r
+	masked.Text = mask.Text(r.Text)
+	return append(fold.AppendRecord(dst, &masked), '\n')
 }
 
 func writeHeader(out io.Writer, header Header) error {
+	if json.Valid(header.Keyframe) { // what is not JSON is refused just below
+		header.Keyframe = mask.JSON(header.Keyframe)
+	}
 	line, err := json.Marshal(header)
 	if err != nil {
 		return fmt.Errorf("write recording: %w", err)
@@ -123,7 +131,7 @@ func WriteAll(out io.Writer, header Header, records []probe.Record) error {
 	}
 	var line []byte
 	for i := range records {
-		line = append(fold.AppendRecord(line[:0], &records[i]), '\n')
+		line = appendLine(line[:0], &records[i])
 		if _, err := zipped.Write(line); err != nil {
 			return fmt.Errorf("write recording: %w", err)
 		}
@@ -168,52 +176,11 @@ func (w *writer) drain() error {
 		}
 		w.bytes = w.bytes[:0]
 		for i := range w.records {
-			w.bytes = append(fold.AppendRecord(w.bytes, &w.records[i]), '\n')
+			w.bytes = appendLine(w.bytes, &w.records[i])
 		}
 		if _, err := w.out.Write(w.bytes); err != nil {
 			return fmt.Errorf("write recording: %w", err)
 		}
 		w.seq = w.records[len(w.records)-1].Seq
-	}
-}
-
-// Read returns a whole recording. The error says what is wrong with a file that is none, or is of another version, or
-// was cut off.
-func Read(in io.Reader) (Header, []probe.Record, error) {
-	var header Header
-	zipped, err := gzip.NewReader(in)
-	if err != nil {
-		return header, nil, fmt.Errorf("not a recording: %w", err)
-	}
-	lines := bufio.NewScanner(zipped)
-	lines.Buffer(nil, maxLine)
-	if !lines.Scan() {
-		return header, nil, fmt.Errorf("not a recording: no header: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))
-	}
-	if err := json.Unmarshal(lines.Bytes(), &header); err != nil || header.Format != format {
-		return header, nil, fmt.Errorf("not a recording: the first line is not its header")
-	}
-	if header.Version != Version {
-		return header, nil, fmt.Errorf("the recording is of version %d, this program reads version %d", header.Version, Version)
-	}
-	var records []probe.Record
-	for lines.Scan() {
-		r, err := fold.ReadRecord(lines.Bytes())
-		if err != nil {
-			return header, records, fmt.Errorf("recording, line %d: %w", len(records)+2, err)
-		}
-		records = append(records, r)
-	}
-	if err := lines.Err(); err != nil {
-		return header, records, fmt.Errorf("recording, after line %d: %w", len(records)+1, err)
-	}
-	return header, records, nil
-}
-
-// Load puts the records into log, all at once and at the times at which they were made: whoever shows the log moves
-// through them at the pace of his choice.
-func Load(log *probe.Log, records []probe.Record) {
-	for i := range records {
-		log.Replay(records[i])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
 
@@ -68,6 +70,27 @@ func TestALogThatMovedOnIsReported(t *testing.T) {
 	}
 }
 
+func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 4)
+		p := probe.New(log)
+		var file bytes.Buffer
+		written := make(chan error, 1) // sent once by the writer
+		p.At(probe.RingAppend, "default/a", 1)
+		go func() { written <- Write(t.Context(), log, clock.RealClock{}, nil, &file) }()
+		time.Sleep(2 * interval)
+		for rv := range uint64(9) {
+			p.At(probe.RingAppend, "default/a", 2+rv)
+		}
+		if err := <-written; !errors.Is(err, ErrGap) {
+			t.Errorf("got %v, want ErrGap", err)
+		}
+		if _, records, err := Read(&file); err != nil || len(records) != 1 {
+			t.Errorf("read %d records, %v; want the one before the gap", len(records), err)
+		}
+	})
+}
+
 func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 	zip := func(text string) []byte {
 		var b bytes.Buffer
@@ -85,7 +108,12 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 		{"plain text", []byte("hello"), "not a recording"},
 		{"empty", zip(""), "no header"},
 		{"other JSON", zip("{}\n"), "first line"},
-		{"other version", zip(`{"format":"listwatch recording","version":99}`), "version 99"},
+		{"other version", zip(`{"format":"listwatch recording","version":99}` + "\n" + `["RingAppend"]`), "is of version 99, and this program, which writes version 1, cannot read it"},
+		{"a gap", zip(good + `{"seq":1,"point":"RingAppend"}` + "\n" + `{"seq":3,"point":"RingAppend"}`), "line 3: record 2 is missing"},
+		{"time goes back", zip(good + `{"seq":1,"t":5,"point":"RingAppend"}` + "\n" + `{"seq":2,"t":4,"point":"RingAppend"}`), "record 2 is earlier"},
+		{"huge time", zip(good + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`), "larger than 2^53"},
+		{"huge arg", zip(good + `{"seq":1,"point":"RingAppend","args":[9007199254740993]}`), "larger than 2^53"},
+		{"no number", zip(good + `{"point":"RingAppend"}`), "record 0"},
 		{"unknown point", zip(good + `{"seq":1,"point":"Nowhere"}`), `line 2: read record 1: no point "Nowhere"`},
 		{"cut off", zip(good + strings.Repeat(`{"seq":1,"point":"RingAppend"}`+"\n", 100))[:40], "unexpected EOF"},
 	}
@@ -95,5 +123,80 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
+	var file bytes.Buffer
+	zipped := gzip.NewWriter(&file)
+	fmt.Fprintln(zipped, `{"format":"listwatch recording","version":7,"more":[]}`+"\n"+`{"seq":1,"point":"RingAppend","newer":true}`)
+	zipped.Close()
+	header, records, err := Read(&file)
+	if err != nil || header.Version != 7 || len(records) != 1 {
+		t.Errorf("got version %d, %d records, %v", header.Version, len(records), err)
+	}
+}
+
+func TestARecordingIsBounded(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 16)
+	for range 9 {
+		probe.New(log).Resource("pods").At(probe.RingAppend, "default/a", 1)
+	}
+	records, _ := log.Since(nil, 0, 16)
+	write := func() *bytes.Buffer {
+		var file bytes.Buffer
+		if err := WriteAll(&file, NewHeader(time.Now(), nil), records); err != nil {
+			t.Fatal(err)
+		}
+		return &file
+	}
+	if _, _, err := (limits{1 << 20, 8}).read(write()); err == nil || !strings.Contains(err.Error(), "more than the 8 records") {
+		t.Errorf("nine records of at most eight: %v", err)
+	}
+	if _, _, err := (limits{500, 100}).read(write()); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("more bytes than there may be: %v", err)
+	}
+	if _, _, err := (limits{1 << 20, 9}).read(write()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
+	records := []probe.Record{{Seq: 8, Point: probe.RingAppend}, {Seq: 9, Point: probe.RingAppend}}
+	for seq, good := range map[int]bool{6: false, 7: true, 8: false, 1_000_000: false} {
+		header := Header{Keyframe: fmt.Appendf(nil, `{"seq":%d}`, seq)}
+		if state, err := header.Picture(records); (err == nil) != good || good && state.Seq != 7 {
+			t.Errorf("a picture at %d before record 8: %v", seq, err)
+		}
+	}
+}
+
+func TestARecordingOpensNoDoors(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 16)
+	p := probe.New(log).Resource("pods").Subject("w1")
+	p.Text(probe.WireOpened, "curl /api/v1/pods?watch=1&access_token=s3cret", "", 0)
+	p.Text(probe.WatchChanError, "Authorization: Bearer s3cret", "", 0)
+	records, _ := log.Since(nil, 0, 16)
+	state := fold.New()
+	state.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w1"}, {Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
+	header := NewHeader(time.Now(), nil)
+	header.Keyframe = state.Canonical()
+	flown, written := &bytes.Buffer{}, &bytes.Buffer{}
+	if err := WriteAll(flown, header, records); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Write(ctx, log, clock.RealClock{}, nil, written); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
+		header, records, err := Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := fmt.Sprint(records, string(header.Keyframe)); strings.Contains(all, "s3cret") || !strings.Contains(all, "access_token=***") {
+			t.Errorf("%s: %s", name, all)
+		}
 	}
 }

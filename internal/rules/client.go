@@ -50,7 +50,7 @@ func (o *opaqueVersions) asks(r *probe.Record) string {
 	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] { // asks nil: nothing is known of it yet
 		return ""
 	}
-	return fmt.Sprintf("%s asks for %d, which nobody gave it", r.Subject, r.RV)
+	return fmt.Sprintf("%s asks for %d, which no server gave it", r.Subject, r.RV)
 }
 
 // storeFirst is rule 8. What a handler is told stands in the local store, or stood there; and of one object a handler

@@ -124,7 +124,7 @@ func below(key, of string) bool {
 	return key == of || strings.HasPrefix(key, strings.TrimSuffix(of, "/")+"/")
 }
 
-// closedInputs is rule 4. That nobody sends into a closed channel Go checks itself, with a panic; what is checked here
+// closedInputs is rule 4. That no goroutine sends into a closed channel Go checks itself, with a panic; what is checked here
 // is that a dispatch which begins after a watcher has gone does not know it any more.
 type closedInputs struct {
 	gone        map[string]bool // watchers gone before the dispatch that is under way
@@ -140,7 +140,7 @@ func (c *closedInputs) check(r *probe.Record) string {
 		c.going = append(c.going, r.Subject)
 	case probe.DispatchStarted:
 		c.dispatching = true
-		c.gone = map[string]bool{} // whoever was gone before the last dispatch was not in it, and cannot be in this one
+		c.gone = map[string]bool{} // a watcher that was gone before the last dispatch was not in it, and cannot be in this one
 		for _, subject := range c.going {
 			c.gone[subject] = true
 		}

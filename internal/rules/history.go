@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// History is what a storage has gone through, kept by whoever writes to it. It knows what each watcher has to see:
+// History is what a storage has gone through, kept by the test that writes to it. It knows what each watcher has to see:
 // the one thing that all of the machinery is for.
 //
 // S is what selectors look at, such as an object's labels.

@@ -22,7 +22,7 @@ const (
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {
-	// Set by whoever makes it, never changed.
+	// Set by NewMonitor, never changed.
 	log *probe.Log
 	// Notify is told about every breach, by the goroutine that found it, under a lock: it must not call back. May be nil;
 	// to be set before anything else is called.

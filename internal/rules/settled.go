@@ -1,6 +1,6 @@
 package rules
 
-// maxSettled is how many settled things of a kind are remembered: long enough that whoever is slow still meets them.
+// maxSettled is how many settled things of a kind are remembered: long enough that a slow watcher still meets them.
 const maxSettled = 1 << 12
 
 // settled holds the newest maxSettled of what was added to it. The zero value is empty.

@@ -14,16 +14,16 @@ var slowHandler = Scenario{
 	Watch:   "The listener called slow: its pending ring fills, the only queue without a bound. The handler beside it is not held up.",
 	Chapter: "12-processor",
 	Thread:  "kubernetes/client-go#1326",
+	Beats:   beatsOfSlowHandler,
 	play:    playSlowHandler,
 }
 
 func playSlowHandler(s *stagehand) (string, error) {
 	const slow, quick, n = "slow", "observer", 20
-	if err := s.turn("handler.add", slow, "", ""); err != nil {
+	if err := s.turn("handler.add", slow, ""); err != nil {
 		return "", err
 	}
-	s.undo = append(s.undo, func() error { return s.turn("handler.remove", slow, "", "") })
-	if err := s.turn("handler.delay", slow, "1s", "0s"); err != nil {
+	if err := s.turn("handler.delay", slow, "1s"); err != nil {
 		return "", err
 	}
 	s.step("added a handler that takes a second for each call")

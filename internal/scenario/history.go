@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/probe"
+	"listwatch/internal/sandbox"
 )
 
 const informerAgent = "listwatch-informer"
@@ -18,11 +18,12 @@ var ringWrap = Scenario{
 	Watch:   "The ring, made four events small: its start hand passes the version that the informer will ask for. Then the reflector.",
 	Chapter: "04-watchcache",
 	Thread:  "kubernetes/kubernetes#55230",
+	Beats:   beatsOfRingWrap,
 	play:    playRingWrap,
 }
 
 func playRingWrap(s *stagehand) (string, error) {
-	if err := s.ring(4); err != nil {
+	if err := s.turn("ring.capacity", "pods", "4"); err != nil {
 		return "", err
 	}
 	s.step("made the ring 4 events small")
@@ -38,7 +39,7 @@ func playRingWrap(s *stagehand) (string, error) {
 // outrun cuts the informer off, lets absent happen, and lets it come back to a ring that no longer remembers. It returns
 // the answer 410 and the moment at which the informer had the whole state again.
 func (s *stagehand) outrun(absent func() error) (expired, synced probe.Record, err error) {
-	if err = s.turn("line.cut", informerAgent, "true", "false"); err != nil {
+	if err = s.turn("line.cut", informerAgent, "true"); err != nil {
 		return
 	}
 	s.step("cut the line of the informer")
@@ -51,7 +52,7 @@ func (s *stagehand) outrun(absent func() error) (expired, synced probe.Record, e
 	}
 	if err == nil {
 		s.step("changed pods while it was away")
-		err = s.turn("line.cut", informerAgent, "false", "")
+		err = s.turn("line.cut", informerAgent, "false")
 	}
 	if err != nil {
 		return
@@ -87,24 +88,25 @@ var bookmarks = Scenario{
 	Watch:   "Two watchers that select nothing, and the ring turning below them. One asked for bookmarks. Both streams end after four seconds.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/enhancements#956",
+	Beats:   beatsOfBookmarks,
 	play:    playBookmarks,
 }
 
 func playBookmarks(s *stagehand) (string, error) {
-	if err := s.ring(16); err != nil {
+	if err := s.turn("ring.capacity", "pods", "16"); err != nil {
 		return "", err
 	}
 	start, err := s.churn(s.name(0), 2)
 	if err != nil {
 		return "", err
 	}
-	quiet := pipeline.WatcherOptions{Resource: "pods", LabelSelector: label + "=nothing", ResourceVersion: fmt.Sprint(start), TimeoutSeconds: 4}
-	without, err := s.watcher(quiet)
+	quiet := sandbox.WatcherOptions{Resource: "pods", LabelSelector: label + "=nothing", ResourceVersion: fmt.Sprint(start), TimeoutSeconds: 4}
+	without, err := s.AddWatcher(quiet)
 	if err != nil {
 		return "", err
 	}
 	quiet.Bookmarks = true
-	with, err := s.watcher(quiet)
+	with, err := s.AddWatcher(quiet)
 	if err != nil {
 		return "", err
 	}
@@ -167,6 +169,7 @@ var compaction = Scenario{
 	Symptom: "“etcdserver: mvcc: required revision has been compacted”",
 	Watch:   "The etcd3 watchChan: the watch of a resource that has no cache goes straight to etcd, and etcd does not remember.",
 	Chapter: "02-etcd3",
+	Beats:   beatsOfCompaction,
 	play:    playCompaction,
 }
 
@@ -178,7 +181,7 @@ func playCompaction(s *stagehand) (string, error) {
 	if _, err := s.churn(s.name(0), 3); err != nil {
 		return "", err
 	}
-	if err := s.turn("etcd.compact", "", "", ""); err != nil {
+	if err := s.turn("etcd.compact", "", ""); err != nil {
 		return "", err
 	}
 	s.step("compacted etcd: everything before the newest revision is forgotten")
@@ -217,16 +220,16 @@ var missedDeletion = Scenario{
 	Watch:   "The indexer and the handlers: a pod is deleted while the informer is away, and the ring forgets it before the informer is back.",
 	Chapter: "10-deltafifo",
 	Thread:  "grafana/grafana-app-sdk#1352",
+	Beats:   beatsOfMissedDeletion,
 	play:    playMissedDeletion,
 }
 
 func playMissedDeletion(s *stagehand) (string, error) {
 	const witness = "witness"
-	if err := s.turn("handler.add", witness, "", ""); err != nil {
+	if err := s.turn("handler.add", witness, ""); err != nil {
 		return "", err
 	}
-	s.undo = append(s.undo, func() error { return s.turn("handler.remove", witness, "", "") })
-	if err := s.ring(4); err != nil {
+	if err := s.turn("ring.capacity", "pods", "4"); err != nil {
 		return "", err
 	}
 	victim := s.name(0)
@@ -251,7 +254,7 @@ func playMissedDeletion(s *stagehand) (string, error) {
 		return "", err
 	}
 	s.key = called.Seq
-	seen := s.Pipeline.Client.Handlers.Seen(witness)
+	seen := s.Seen(witness)
 	if !strings.Contains(strings.Join(seen, " "), "DELETED "+namespace+"/"+victim+"?") {
 		return "", fmt.Errorf("the handler was told %v, and no DeletedFinalStateUnknown", seen)
 	}

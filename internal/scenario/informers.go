@@ -19,6 +19,7 @@ var resync = Scenario{
 	Symptom: "“We resync every ten minutes, so a missed event is made up for by the next list. Is it?”",
 	Watch:   "One more informer on the same pods, whose handler is shown everything again each second. No request leaves it.",
 	Chapter: "13-informer",
+	Beats:   beatsOfResync,
 	play:    playResync,
 }
 
@@ -81,7 +82,7 @@ func (s *stagehand) informWithResync() error {
 	p := s.Probe.Resource("pods").Subject(resyncing)
 	i := informer.NewSharedIndexInformer(informer.Config{
 		Name: resyncing, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resyncPeriod,
-		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+resyncing, p), "pods", namespace, s.own),
+		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+resyncing, p, nil), "pods", namespace, s.own),
 	})
 	if _, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: again}); err != nil {
 		return err

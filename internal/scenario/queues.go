@@ -19,6 +19,7 @@ var twoQueues = Scenario{
 	Symptom: "“My handler is told of a's third change before b's first. Is the order of events not the order of the ring?”",
 	Watch:   "Two more reflectors on the same pods, each with a queue of one age. Nobody takes anything out until all changes are in.",
 	Chapter: "10-deltafifo",
+	Beats:   beatsOfTwoQueues,
 	play:    playTwoQueues,
 }
 
@@ -59,10 +60,14 @@ func playTwoQueues(s *stagehand) (string, error) {
 			return "", err
 		}
 		s.key = max(s.key, in.Seq)
-		if orders[name], err = drain(queues[name]); err != nil {
+	}
+	for _, name := range []string{realQueue, deltaQueue} {
+		order, err := drain(queues[name])
+		if err != nil {
 			return "", err
 		}
-		s.step("%s gives %s", name, orders[name])
+		orders[name] = order
+		s.step("%s gives %s", name, order)
 	}
 	if want := "a1 b1 a2 b2 a3 b3 a4 b4"; orders[realQueue] != want {
 		return "", fmt.Errorf("RealFIFO gave %s, want %s", orders[realQueue], want)
@@ -94,10 +99,10 @@ func (s *stagehand) fill() map[string]deltafifo.Queue {
 		p := pods.Subject(name)
 		r := reflector.New(reflector.Config{
 			Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p, UseWatchList: true,
-			ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+name, p), "pods", namespace, s.own),
+			ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+name, p, nil), "pods", namespace, s.own),
 		})
 		s.group.Go(s.ctx, "reflector.Run", r.Run)
-		s.undo = append(s.undo, func() error { queue.Close(); return nil })
+		s.undo = append(s.undo, queue.Close)
 	}
 	return queues
 }

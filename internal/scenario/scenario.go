@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +12,7 @@ import (
 
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/probe"
+	"listwatch/internal/sandbox"
 )
 
 // Scenario is one story.
@@ -23,6 +23,7 @@ type Scenario struct {
 	Watch   string // what to look at while it is played
 	Chapter string // folder of the chapter that explains it
 	Thread  string // upstream's discussion; "" if there is none
+	Beats   []Beat // how it is told, four to seven
 	play    func(s *stagehand) (saw string, err error)
 }
 
@@ -35,11 +36,10 @@ var All = []Scenario{
 // World is what stories are played on. All fields are required.
 type World struct {
 	Pipeline *pipeline.Pipeline
+	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
-
-	playing sync.Mutex // held while a story is played
 }
 
 // Step is one thing that was done, or one that was waited for.
@@ -50,35 +50,52 @@ type Step struct {
 
 // Seen is what a story came to.
 type Seen struct {
-	ID    string `json:"id"`
-	From  uint64 `json:"from"` // the records of the story are (From, To]
-	To    uint64 `json:"to"`
-	Key   uint64 `json:"key"` // of them the one to look at
-	Saw   string `json:"saw"`
-	Steps []Step `json:"steps"`
+	ID     string  `json:"id"`
+	From   uint64  `json:"from"` // the records of the story are (From, To]
+	To     uint64  `json:"to"`
+	Key    uint64  `json:"key"` // of them the one to look at
+	Saw    string  `json:"saw"`
+	Steps  []Step  `json:"steps"`
+	Beats  []Range `json:"beats"`            // where each beat of the story stands
+	Untold string  `json:"untold,omitempty"` // which beat is not in the records, and so why there are none
 }
 
-// Play plays one story to its end. Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not
-// happen that should have.
-func (w *World) Play(ctx context.Context, id string) (Seen, error) {
+// Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
+// [sandbox.Sandbox.Tell]. Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not happen
+// that should have.
+func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 	i := slices.IndexFunc(All, func(s Scenario) bool { return s.ID == id })
 	if i < 0 {
 		return Seen{}, apierrors.NewNotFound(schema.GroupResource{Resource: "scenarios"}, id)
 	}
-	if !w.playing.TryLock() {
-		return Seen{}, apierrors.NewConflict(schema.GroupResource{Resource: "scenarios"}, id, fmt.Errorf("another story is played"))
-	}
-	defer w.playing.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	s := newStagehand(ctx, w, id)
-	saw, err := All[i].play(s)
-	s.strike() // with a context that is still good
-	cancel()
-	s.group.Wait()
+	played := make(chan Seen, 1) // sent once, by the story; room for it
+	err = w.Sandbox.Tell(ctx, id, func(t sandbox.Telling) error {
+		s := newStagehand(t, w, id)
+		ctx, cancel := context.WithCancel(t.Ctx)
+		s.ctx = ctx
+		saw, err := All[i].play(s)
+		s.strike()
+		cancel()
+		s.group.Wait()
+		if err != nil {
+			return err
+		}
+		if err := s.read(); err != nil {
+			return err
+		}
+		told := Seen{ID: id, From: s.from, Key: s.key, Saw: saw, Steps: s.steps}
+		if told.Beats, err = All[i].Locate(s.seen); err != nil {
+			told.Untold = err.Error() // the run was played all the same; the recording has its beats
+		}
+		played <- told
+		return nil
+	})
 	if err != nil {
 		return Seen{}, fmt.Errorf("%s: %w", id, err)
 	}
-	return Seen{ID: id, From: s.from, To: w.Log.Last(), Key: s.key, Saw: saw, Steps: s.steps}, nil
+	seen = <-played
+	seen.To = w.Log.Last()
+	return seen, nil
 }
 
 // patience is how long a story waits for what must follow: longer than the longest wait of a reflector that was often cut off.

@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
+	"listwatch/internal/sandbox"
 )
 
 const (
 	namespace = "default"
-	label     = "story"   // on every pod of a story: its id
+	label     = sandbox.StoryLabel
 	nowhere   = "nowhere" // the node on which most of them stand: no scheduler and no kubelet cares
 	beat      = 5 * time.Millisecond
 	eye       = 300 * time.Millisecond // what an eye needs between two things
@@ -32,6 +32,7 @@ const (
 // stagehand is what a story works with: a client, the knobs, and the log since it began.
 type stagehand struct {
 	*World
+	sandbox.Telling
 	ctx    context.Context // of this one story: it ends with it
 	id     string
 	client *listwatch.RESTClient
@@ -41,27 +42,24 @@ type stagehand struct {
 	// Owned by the story's goroutine.
 	steps  []Step
 	key    uint64
-	undo   []func() error // from the last to the first, when the story is over
+	undo   []func() // from the last to the first, when the story is over: what the sandbox does not undo
 	pods   map[string]bool
 	seen   []probe.Record // of the log since the story began, as far as it was read
 	readTo uint64
 }
 
-func newStagehand(ctx context.Context, w *World, id string) *stagehand {
+func newStagehand(t sandbox.Telling, w *World, id string) *stagehand {
 	last := w.Log.Last()
 	return &stagehand{
-		World: w, ctx: ctx, id: id, from: last, readTo: last, pods: map[string]bool{},
-		client: w.Pipeline.Client.NewClient("story-"+id, nil),
+		World: w, Telling: t, id: id, from: last, readTo: last, pods: map[string]bool{},
+		client: w.Pipeline.Client.NewClient("story-"+id, nil, nil),
 	}
 }
 
-// strike puts back what the story has changed. Whatever does not work is the next reset's business.
+// strike puts back what only the story knows of.
 func (s *stagehand) strike() {
 	for i := len(s.undo) - 1; i >= 0; i-- {
-		_ = s.undo[i]()
-	}
-	for name := range s.pods {
-		_ = s.delete(name)
+		s.undo[i]()
 	}
 }
 
@@ -70,28 +68,9 @@ func (s *stagehand) step(format string, args ...any) {
 	s.steps = append(s.steps, Step{Text: fmt.Sprintf(format, args...), Seq: s.Log.Last()})
 }
 
-// turn turns a knob; back is the value at which it stands again afterwards, "" if there is nothing to put back.
-func (s *stagehand) turn(name, target, value, back string) error {
-	if err := s.Pipeline.Turn(s.ctx, pipeline.Knob{Name: name, Target: target, Value: value}); err != nil {
-		return err
-	}
-	if back != "" {
-		s.undo = append(s.undo, func() error {
-			return s.Pipeline.Turn(s.ctx, pipeline.Knob{Name: name, Target: target, Value: back})
-		})
-	}
-	return nil
-}
-
-// ring fixes the pods' ring for the length of the story.
-func (s *stagehand) ring(capacity int) error {
-	fixed := 0
-	for _, ring := range s.Pipeline.Knobs().Rings {
-		if ring.Resource == "pods" {
-			fixed = ring.Fixed
-		}
-	}
-	return s.turn("ring.capacity", "pods", strconv.Itoa(capacity), strconv.Itoa(fixed))
+// turn turns a knob. When the story is over it stands again as before.
+func (s *stagehand) turn(name, target, value string) error {
+	return s.Turn(sandbox.Knob{Name: name, Target: target, Value: value})
 }
 
 // pause lets people look.
@@ -122,19 +101,19 @@ func (s *stagehand) create(name, node string, labels map[string]string) (uint64,
 	for key, value := range labels {
 		pod.Labels[key] = value
 	}
-	return version(s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.ctx).Get())
+	return version(s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing).Get())
 }
 
 // relabel gives a pod another value of one label, and returns its version.
 func (s *stagehand) relabel(name, key, value string) (uint64, error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
-	return version(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.ctx).Get())
+	return version(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Get())
 }
 
 // delete deletes a pod at once. A pod that is not there is no error.
 func (s *stagehand) delete(name string) error {
 	zero := int64(0)
-	err := s.client.Delete().Namespace(namespace).Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(s.ctx).Error()
+	err := s.client.Delete().Namespace(namespace).Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(s.Writing).Error()
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -249,15 +228,4 @@ func (s *stagehand) lane(after uint64, userAgent string) (string, error) {
 		return r.Point == probe.WireOpened && strings.HasPrefix(r.Text, userAgent+" ")
 	})
 	return r.Subject, err
-}
-
-// watcher opens a watcher of the page for the length of the story, and returns what it calls itself.
-func (s *stagehand) watcher(options pipeline.WatcherOptions) (userAgent string, err error) {
-	watchers := s.Pipeline.Client.Watchers
-	id, err := watchers.Add(s.ctx, options)
-	if err != nil {
-		return "", err
-	}
-	s.undo = append(s.undo, func() error { return watchers.Remove(id) })
-	return "listwatch-" + id, nil
 }

@@ -17,6 +17,7 @@ var losesNothing = Scenario{
 	Symptom: "“Between my list and my watch somebody created a pod. Have I missed it?”",
 	Watch:   "The ring. The watch begins in the past, at the version of the list, and is first sent what the ring remembers.",
 	Chapter: "03-reflector",
+	Beats:   beatsOfLosesNothing,
 	play:    playLosesNothing,
 }
 
@@ -124,6 +125,7 @@ var threeVersions = Scenario{
 	Watch:   "The store, three times. Without a version the cache first makes sure that it has caught up with etcd.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/kubernetes#59848",
+	Beats:   beatsOfThreeVersions,
 	play:    playThreeVersions,
 }
 

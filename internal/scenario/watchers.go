@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/probe"
+	"listwatch/internal/sandbox"
 )
 
 var slowWatcher = Scenario{
@@ -23,11 +23,12 @@ var slowWatcher = Scenario{
 	Watch:   "The new lane: result fills, then input, then the dispatcher's battery drains while all others wait. Then the door closes.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/kubernetes#125123",
+	Beats:   beatsOfSlowWatcher,
 	play:    playSlowWatcher,
 }
 
 func playSlowWatcher(s *stagehand) (string, error) {
-	agent, err := s.watcher(pipeline.WatcherOptions{Resource: "pods", Bookmarks: true})
+	agent, err := s.AddWatcher(sandbox.WatcherOptions{Resource: "pods", Bookmarks: true})
 	if err != nil {
 		return "", err
 	}
@@ -36,14 +37,13 @@ func playSlowWatcher(s *stagehand) (string, error) {
 		return "", err
 	}
 	s.step("opened a watcher: %s", lane)
-	if err := s.turn("line.stall", agent, "true", "false"); err != nil {
+	if err := s.turn("line.stall", agent, "true"); err != nil {
 		return "", err
 	}
 	s.step("its client reads no more")
-	if err := s.turn("traffic.rate", "", "200", "0"); err != nil {
+	if err := s.turn("traffic.rate", "", "200"); err != nil {
 		return "", err
 	}
-	s.undo = append(s.undo, s.forgetTraffic)
 	s.step("200 changes a second")
 	forced, err := s.await("the end of "+lane, of(probe.WatcherForced, lane))
 	if err != nil {
@@ -52,10 +52,10 @@ func playSlowWatcher(s *stagehand) (string, error) {
 	s.key = forced.Seq
 	s.step("%s is closed", lane)
 	full := s.fullest(lane)
-	if err := s.turn("traffic.rate", "", "0", ""); err != nil {
+	if err := s.turn("traffic.rate", "", "0"); err != nil {
 		return "", err
 	}
-	if err := s.turn("line.stall", agent, "false", ""); err != nil {
+	if err := s.turn("line.stall", agent, "false"); err != nil {
 		return "", err
 	}
 	again, err := s.lane(forced.Seq, agent)
@@ -81,12 +81,14 @@ func (s *stagehand) fullest(lane string) map[string]int {
 	return most
 }
 
-// forgetTraffic deletes the pods that traffic has made.
-func (s *stagehand) forgetTraffic() error {
-	if err := s.turn("traffic.rate", "", "0", ""); err != nil {
-		return err
+// watching returns how many watchers of a resource are registered with its cacher.
+func (s *stagehand) watching(resource string) int {
+	for _, each := range s.Pipeline.Server.Cachers() {
+		if each.Resource() == resource {
+			return len(each.Snapshot().Watchers)
+		}
 	}
-	return s.Pipeline.RemoveTraffic(s.ctx)
+	return 0
 }
 
 const nNodes = 1000
@@ -97,6 +99,7 @@ var triggerIndex = Scenario{
 	Symptom: "“We have a thousand kubelets. Does each of them look at every change of every pod?”",
 	Watch:   "The dispatcher's number of recipients while a thousand watchers are registered, each for one node.",
 	Chapter: "06-cacher",
+	Beats:   beatsOfTriggerIndex,
 	play:    playTriggerIndex,
 }
 
@@ -109,7 +112,7 @@ func playTriggerIndex(s *stagehand) (string, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	for n := range streams {
-		stream, err := s.Pipeline.Server.Pods.Watch(ctx, "", &internalversion.ListOptions{
+		stream, err := s.Pipeline.Server.Pods().Watch(ctx, "", &internalversion.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node(n)), ResourceVersion: "0",
 		})
 		if err != nil {
@@ -148,7 +151,7 @@ func playTriggerIndex(s *stagehand) (string, error) {
 		return "", fmt.Errorf("%s is told %s and %s %s, want DELETED and ADDED", from, gone.Type, to, come.Type)
 	}
 	s.step("%s is told %s, %s is told %s", from, gone.Type, to, come.Type)
-	registered := s.Pipeline.Watching("pods")
+	registered := s.watching("pods")
 	return fmt.Sprintf("Of %d watchers of pods the dispatcher picked %d: the two nodes, and the %d that want every pod. %s was sent DELETED and %s ADDED, for one and the same change; %d nodes never heard of it.",
 		registered, started.Args[0], started.Args[0]-2, from, to, nNodes-2), nil
 }
@@ -173,6 +176,7 @@ var selectorTransition = Scenario{
 	Symptom: "“The kubelet is told ADDED, and kubectl says MODIFIED. It was one and the same change.”",
 	Watch:   "The two new lanes: what each is sent for the same events. The type depends on who asks.",
 	Chapter: "05-cachewatcher",
+	Beats:   beatsOfSelector,
 	play:    playSelectorTransition,
 }
 

@@ -174,3 +174,12 @@ func (t *Tree) lineEnd(file *File, pos token.Pos) int {
 	}
 	return len(file.Src)
 }
+
+// Body returns the offsets in File.Src of what stands between the braces of a function; ok is false if d is none.
+func (d *Decl) Body() (from, to int, ok bool) {
+	fn, ok := d.node.(*ast.FuncDecl)
+	if !ok || fn.Body == nil {
+		return 0, 0, false
+	}
+	return d.tree.offset(fn.Body.Lbrace) + 1, d.tree.offset(fn.Body.Rbrace), true
+}

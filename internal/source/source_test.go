@@ -235,6 +235,7 @@ func (s *Station) Close() {
 
 func (s *Station) run(ctx context.Context) {
 	s.group.Go(ctx, "station.loop", s.loop)
+	s.pool = routine.NewPool(&s.group, "station.pool", 10)
 }
 `
 
@@ -263,7 +264,7 @@ func TestMomentsAreFoundWithWhatMatters(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("moments (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"station.loop"}, tree.Routines()); diff != "" {
+	if diff := cmp.Diff([]string{"station.loop", "station.pool"}, tree.Routines()); diff != "" {
 		t.Errorf("routines (-want +got):\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"slices"
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
@@ -17,6 +18,9 @@ import (
 
 //go:embed *.lw.gz
 var files embed.FS
+
+// StoryPrefix begins the name of the take of a story (internal/scenario); the story's id follows.
+const StoryPrefix = "story-"
 
 // Suffix is that of a recording's file.
 const Suffix = ".lw.gz"
@@ -37,9 +41,25 @@ var All = []Take{
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
 }
 
+// Stories are the takes of the stories in internal/scenario, each up to where its last beat rests.
+var Stories = []Take{
+	{StoryPrefix + "loses-nothing", "List, then watch: nothing is lost", "default/loses-nothing-a"},
+	{StoryPrefix + "three-versions", "No version, 0, and exactly N", "default/three-versions-a"},
+	{StoryPrefix + "ring-wrap", "The ring wraps: 410, and the whole state again", "default/ring-wrap-a"},
+	{StoryPrefix + "slow-watcher", "A watcher that does not read is closed", "default/traffic-000"},
+	{StoryPrefix + "trigger-index", "A thousand nodes, two deliveries", "default/trigger-index-a"},
+	{StoryPrefix + "selector", "In and out of a selector", "default/selector-a"},
+	{StoryPrefix + "bookmarks", "Bookmarks keep a quiet watch alive", "default/bookmarks-a"},
+	{StoryPrefix + "compaction", "etcd forgets", "default/compaction-a"},
+	{StoryPrefix + "missed-deletion", "The deletion that nobody saw", "default/missed-deletion-a"},
+	{StoryPrefix + "resync", "A resync asks nobody", "default/resync-a"},
+	{StoryPrefix + "slow-handler", "A slow handler, and who pays for it", "default/slow-handler-a"},
+	{StoryPrefix + "two-queues", "RealFIFO beside DeltaFIFO", "default/two-queues-a"},
+}
+
 // Find returns the take of that name; ok is false if there is none.
 func Find(name string) (take Take, ok bool) {
-	for _, take := range All {
+	for _, take := range slices.Concat(All, Stories) {
 		if take.Name == name {
 			return take, true
 		}
@@ -62,11 +82,9 @@ func (t Take) Load() (*fold.State, []probe.Record, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
 	}
-	start := fold.New()
-	if header.Keyframe != nil {
-		if start, err = fold.Read(header.Keyframe); err != nil {
-			return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
-		}
+	start, err := header.Picture(records)
+	if err != nil {
+		return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
 	}
 	return start, records, nil
 }

@@ -1,5 +1,5 @@
-// Package worldclock is the clock of the pipeline: it can be stopped, slowed, hurried and moved on by hand, and whoever
-// waits on it waits in its time.
+// Package worldclock is the clock of the pipeline: it can be stopped, slowed, hurried and moved on by hand, and timers
+// made on it fire in its time.
 //
 // Why not the fake clock of k8s.io/utils: that one moves in steps only, and fires everything due within a step at once. A
 // world that is watched has to run by itself, at any pace, and when it is moved by a minute, a ticker of a second has to
@@ -9,10 +9,21 @@
 //	            │ 1/10×     │ stopped          │ 1×
 //	world ──────┴──┬────────┴──────────────────┴───────►     never backwards, no jumps but those that were asked for
 //
+// # A program that is stopped as a whole
+//
+// At a breakpoint, after SIGSTOP, or under a closed lid the wall's time goes on and the program does not. The clock must not
+// count that time: every deadline would be over the moment the program goes on. To notice the stop afterwards would be too
+// late, because a goroutine that asks for the time may run first. So the clock never runs ahead of its own heartbeat: Run
+// beats each [beatPeriod], and without a beat the time stands still after [reach]. The beat that follows a stop goes on from
+// there and tells [Clock.Stops] how long it was.
+//
+//	beats  ┬──┬──┬                           ┬──┬──┬►
+//	world  ──────────┐ at most reach         └───────►   goes on where it stood
+//
 // # Goroutines and locks
 //
 // [New] starts nothing; timers fire while [Clock.Run] runs. Reading the time takes no lock. mu guards the rest and is
-// innermost: it is never held while anybody else's code runs.
+// innermost: it is never held while code outside this package runs.
 package worldclock
 
 import (
@@ -33,19 +44,28 @@ const (
 	MaxSpeed = 10.0
 )
 
+const (
+	beatPeriod = 100 * time.Millisecond
+	reach      = 300 * time.Millisecond // how far time runs on without a beat: a busy machine may be late with one
+	shortStop  = time.Second            // what is shorter is a busy machine, and not told
+)
+
 // Clock is a clock whose pace can be changed. All methods are safe for concurrent use.
 type Clock struct {
 	frame atomic.Pointer[frame] // replaced under mu, read without; nil for the instant in which the pace changes
 
-	wake chan struct{} // sent by whoever changes when the next timer is due, received by Run, never closed; one is enough
+	stops chan time.Duration // sent under mu by the first who notices a stop, never closed; holds 1: the newest may get lost
+
+	wake chan struct{} // sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough
 
 	moves sync.Mutex // held by the one who moves the clock by hand; taken before mu
 
-	mu     sync.Mutex // guards the fields below
-	speed  float64    // when it runs
-	paused bool
-	moving bool // somebody moves it by hand: until then it does not run by itself
-	timers timers
+	mu      sync.Mutex // guards the fields below
+	speed   float64    // when it runs
+	paused  bool
+	moving  bool // it is moved by hand: until then it does not run by itself
+	beating bool // Run runs
+	timers  timers
 }
 
 var _ clock.WithTicker = (*Clock)(nil)
@@ -54,33 +74,44 @@ var _ clock.WithTicker = (*Clock)(nil)
 type frame struct {
 	world time.Time
 	wall  time.Time
-	pace  float64 // world seconds per second; 0: it stands
+	pace  float64       // world seconds per second; 0: it stands
+	reach time.Duration // on the wall, how long it runs without another frame; 0: for ever
 }
 
-func (f *frame) now() time.Time {
+func (f *frame) at(wall time.Time) time.Time {
+	elapsed := wall.Sub(f.wall)
+	if f.reach > 0 {
+		elapsed = min(elapsed, f.reach)
+	}
 	switch f.pace {
 	case 0:
 		return f.world
 	case 1:
-		return f.world.Add(time.Since(f.wall))
+		return f.world.Add(elapsed)
 	}
-	return f.world.Add(time.Duration(float64(time.Since(f.wall)) * f.pace))
+	return f.world.Add(time.Duration(float64(elapsed) * f.pace))
 }
 
 // New returns a clock that shows start and runs as fast as the wall's.
 func New(start time.Time) *Clock {
-	c := &Clock{wake: make(chan struct{}, 1), speed: 1}
+	c := &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), speed: 1}
 	// Without the monotonic reading, which would be the wall's: two times of this clock differ by what it says.
 	c.frame.Store(&frame{world: start.Round(0), wall: time.Now(), pace: 1})
 	return c
 }
 
+// Stops returns the channel on which the clock tells how long the whole program was stopped, each time it goes on.
+// It tells of stops of a second and more in which the clock would have run. One receiver is meant.
+func (c *Clock) Stops() <-chan time.Duration { return c.stops }
+
 // Run fires timers until ctx is done. It is called once.
 func (c *Clock) Run(ctx context.Context) {
+	c.setBeating(true)
+	defer c.setBeating(false)
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	for {
-		// A receive from a nil channel never happens: while nothing is due by itself, nothing wakes us but a change.
+		// A receive from a nil channel never happens: while the clock stands, nothing wakes us but a change.
 		var due <-chan time.Time
 		if wait, ok := c.fire(); ok {
 			alarm.Reset(wait)
@@ -103,7 +134,7 @@ func (c *Clock) Now() time.Time {
 			runtime.Gosched()
 			continue
 		}
-		now := f.now()
+		now := f.at(time.Now())
 		// Looked at again: read from a frame that was over already, now could lie ahead of what the next one begins with,
 		// and time would seem to run backwards.
 		if c.frame.Load() == f {
@@ -135,18 +166,47 @@ func (c *Clock) SetPaused(paused bool) {
 	c.reframeLocked()
 }
 
+// setBeating says whether there are beats, and with them a limit to how far the clock runs without one.
+func (c *Clock) setBeating(beating bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beating = beating
+	c.reframeLocked()
+}
+
 // reframeLocked makes the pace what it should be. It expects mu.
 func (c *Clock) reframeLocked() {
-	pace := c.speed
-	if c.paused || c.moving {
-		pace = 0
-	}
-	old := c.frame.Swap(nil) // before the time is read: whoever has read an older one has read an earlier time
-	c.frame.Store(&frame{world: old.now(), wall: time.Now(), pace: pace})
+	c.beatLocked()
 	c.rouseLocked()
 }
 
-// rouseLocked has Run look again. It expects mu, though any caller would do: nobody waits.
+// beatLocked lets the clock run on from here. It expects mu.
+func (c *Clock) beatLocked() {
+	next := &frame{pace: c.speed}
+	if c.paused || c.moving {
+		next.pace = 0
+	}
+	if c.beating {
+		next.reach = reach
+	}
+	old := c.frame.Swap(nil) // before the time is read: a reader with an older frame has read an earlier time
+	next.wall = time.Now()
+	next.world = old.at(next.wall)
+	c.frame.Store(next)
+	if stopped := next.wall.Sub(old.wall); old.reach > 0 && old.pace > 0 && stopped >= shortStop {
+		c.tellLocked(stopped)
+	}
+}
+
+// tellLocked expects mu.
+func (c *Clock) tellLocked(stopped time.Duration) {
+	select {
+	case c.stops <- stopped:
+	default: // the last one has not been received yet
+	}
+}
+
+// rouseLocked has Run look again. Called with mu held, although it does not need it: the send never blocks.
 func (c *Clock) rouseLocked() {
 	select {
 	case c.wake <- struct{}{}:
@@ -154,20 +214,24 @@ func (c *Clock) rouseLocked() {
 	}
 }
 
-// fire fires what is due, and returns how long on the wall until the next timer is; ok is false if nothing will be due by
-// itself.
+// fire beats, fires what is due, and returns how long on the wall until it is to be called again; ok is false if the clock
+// stands.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.beatLocked()
 	f := c.frame.Load()
-	now := f.now()
+	now := f.world
 	c.fireLocked(now)
-	next := c.timers.next()
-	if next == nil || f.pace == 0 {
+	if f.pace == 0 {
 		return 0, false
 	}
-	left := math.Ceil(float64(next.when.Sub(now)) / f.pace)
-	return time.Duration(min(left, float64(time.Hour))), true // an hour later it looks again
+	wait = beatPeriod
+	if next := c.timers.next(); next != nil {
+		left := math.Ceil(float64(next.when.Sub(now)) / f.pace)
+		wait = time.Duration(min(left, float64(beatPeriod)))
+	}
+	return wait, true
 }
 
 // fireLocked fires what is due at now, in the order of its times. It expects mu.

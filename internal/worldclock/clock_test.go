@@ -343,3 +343,50 @@ func BenchmarkSinceOfTheWall(b *testing.B) {
 		_ = time.Since(began)
 	}
 }
+
+// Without anything that beats, a bubble in which time passes is what a stopped program sees of the wall's clock.
+func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
+	for _, speed := range []float64{0.5, 1, MaxSpeed} {
+		synctest.Test(t, func(t *testing.T) {
+			c := New(time.Now())
+			if err := c.SetSpeed(speed); err != nil {
+				t.Fatal(err)
+			}
+			c.setBeating(true)
+			began := c.Now()
+			timer := c.NewTimer(10 * time.Second)
+			time.Sleep(61 * time.Second)
+			ran := time.Duration(float64(reach) * speed)
+			if got := c.Since(began); got != ran {
+				t.Errorf("at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go c.Run(ctx)
+			if got := <-c.Stops(); got != 61*time.Second {
+				t.Errorf("at %v: stopped for %v, want 61s", speed, got)
+			}
+			wall := time.Now()
+			<-timer.C()
+			left := time.Duration(float64(10*time.Second-ran) / speed)
+			if got := time.Since(wall); (got - left).Abs() > time.Millisecond {
+				t.Errorf("at %v: the timer fired %v later, want the %v that were left", speed, got, left)
+			}
+		})
+	}
+}
+
+func TestAClockThatStandsTellsOfNoStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		time.Sleep(time.Hour)
+		c.SetPaused(false)
+		time.Sleep(time.Hour)
+		select {
+		case stopped := <-c.Stops():
+			t.Errorf("told of a stop of %v", stopped)
+		default:
+		}
+	})
+}

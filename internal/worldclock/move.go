@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Moving the clock by hand stops at every timer on the way, so that whoever waited for it can act, and set the next one,
+// Moving the clock by hand stops at every timer on the way, so that the goroutine that waited for it can act, and set the next one,
 // before the time goes on.
 const (
 	settleTime   = time.Millisecond // how long a stop is

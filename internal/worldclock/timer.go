@@ -9,7 +9,7 @@ import (
 )
 
 // timer is one timer or ticker of a clock. Like those of package time since Go 1.23, it has no stale value to offer once it
-// has been stopped or set anew.
+// has been stopped or set again.
 type timer struct {
 	// Set when it is made, never changed.
 	clock  *Clock
@@ -55,7 +55,7 @@ func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.start(d, d).ch
 // Sleep returns when d has passed in the world.
 func (c *Clock) Sleep(d time.Duration) { <-c.start(d, 0).ch }
 
-// start makes a timer and sets it. It is called by what the user calls, and by nobody else: it looks two callers up.
+// start makes a timer and sets it. It is called by what the user calls, and by nothing else: it looks two callers up.
 func (c *Clock) start(d, period time.Duration) *timer {
 	var makers [1]uintptr
 	runtime.Callers(3, makers[:]) // not runtime.Callers itself, not start, not our method
@@ -76,7 +76,7 @@ func (t *timer) Stop() bool {
 	return t.stopLocked()
 }
 
-// Reset sets the timer anew. It reports whether it was set or had fired unnoticed.
+// Reset sets the timer again. It reports whether it was set or had fired unnoticed.
 func (t *timer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *timer) stopLocked() (pending bool) {
 		pending = true
 	}
 	select {
-	case <-t.ch: // nobody can be sending: that is done under the lock
+	case <-t.ch: // no send can be under way: sends are done under the lock
 		pending = true
 	default:
 	}

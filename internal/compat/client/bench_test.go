@@ -23,6 +23,8 @@ import (
 	indexer "listwatch/chapters/11-indexer"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
+	"listwatch/internal/compat/ratios"
+	"listwatch/internal/probe"
 )
 
 // bothSides runs two benchmarks side by side.
@@ -93,10 +95,14 @@ func BenchmarkQueueBurst(b *testing.B) {
 			popped := 0
 			process := func(deltas deltafifo.Deltas, _ bool) error { popped += len(deltas); return nil }
 			processBatch := func(deltas []deltafifo.Delta, _ bool) error { popped += len(deltas); return nil }
+			var in time.Duration
+			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
 			for b.Loop() {
+				began := time.Now()
 				for _, pod := range pods {
 					q.Add(pod)
 				}
+				in += time.Since(began)
 				for popped = 0; popped < len(pods); {
 					q.PopBatch(processBatch, process)
 				}
@@ -106,10 +112,14 @@ func BenchmarkQueueBurst(b *testing.B) {
 			popped := 0
 			process := func(deltas any, _ bool) error { popped += len(deltas.(cache.Deltas)); return nil }
 			processBatch := func(deltas []cache.Delta, _ bool) error { popped += len(deltas); return nil }
+			var in time.Duration
+			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
 			for b.Loop() {
+				began := time.Now()
 				for _, pod := range pods {
 					q.Add(pod)
 				}
+				in += time.Since(began)
 				for popped = 0; popped < len(pods); {
 					q.PopBatch(processBatch, process)
 				}
@@ -120,10 +130,14 @@ func BenchmarkQueueBurst(b *testing.B) {
 		bothSides(b, func(b *testing.B) {
 			q := ourQueue(variant{delta: true})
 			process := func(deltafifo.Deltas, bool) error { return nil }
+			var in time.Duration
+			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
 			for b.Loop() {
+				began := time.Now()
 				for _, pod := range pods {
 					q.Add(pod)
 				}
+				in += time.Since(began)
 				for range pods {
 					q.Pop(process)
 				}
@@ -131,10 +145,14 @@ func BenchmarkQueueBurst(b *testing.B) {
 		}, func(b *testing.B) {
 			q := upstreamQueue(variant{delta: true})
 			process := func(any, bool) error { return nil }
+			var in time.Duration
+			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
 			for b.Loop() {
+				began := time.Now()
 				for _, pod := range pods {
 					q.Add(pod)
 				}
+				in += time.Since(began)
 				for range pods {
 					q.Pop(process)
 				}
@@ -236,18 +254,23 @@ func (c *counting) OnAdd(any, bool)   { c.count() }
 func (c *counting) OnUpdate(_, _ any) { c.count() }
 func (c *counting) OnDelete(any)      { c.count() }
 
-// running starts an informer over f with n handlers that each wait to be told `want` times, and returns how to stop it.
-func running(ours bool, m mode, f *feed, n int, want int64) (handlers []*counting, stop func()) {
+// subjectInformer is the informer that is measured: how to add a handler, and its Run.
+type subjectInformer struct {
+	add func(*counting)
+	run func(context.Context)
+}
+
+// running starts an informer with n handlers that each wait to be told `want` times, and returns how to stop it.
+func running(i subjectInformer, n int, want int64) (handlers []*counting, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{}) // closed when the informer has ended
-	add, run := buildInformer(ours, m, f)
 	for range n {
 		handlers = append(handlers, &counting{want: want, done: make(chan struct{})})
-		add(handlers[len(handlers)-1])
+		i.add(handlers[len(handlers)-1])
 	}
 	go func() {
 		defer close(ended)
-		run(ctx)
+		i.run(ctx)
 	}()
 	return handlers, func() {
 		cancel()
@@ -255,21 +278,22 @@ func running(ours bool, m mode, f *feed, n int, want int64) (handlers []*countin
 	}
 }
 
-func buildInformer(ours bool, m mode, f *feed) (add func(*counting), run func(context.Context)) {
-	if ours {
-		cfg := informer.Config{
-			ListerWatcher: f, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, UseWatchList: m.watchList,
-			Indexers: indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
-		}
-		if m.delta {
-			cfg.FIFO = informer.FIFODelta
-		}
-		i := informer.NewSharedIndexInformer(cfg)
-		return func(c *counting) { i.AddEventHandler(c) }, i.Run
+func ourInformer(m mode, f *feed, p *probe.Probe) subjectInformer {
+	cfg := informer.Config{
+		ListerWatcher: f, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, Probe: p, UseWatchList: m.watchList,
+		Indexers: indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
 	}
+	if m.delta {
+		cfg.FIFO = informer.FIFODelta
+	}
+	i := informer.NewSharedIndexInformer(cfg)
+	return subjectInformer{add: func(c *counting) { i.AddEventHandler(c) }, run: i.Run}
+}
+
+func upstreamInformer(m mode, f *feed) subjectInformer {
 	useGates(m)
 	i := cache.NewSharedIndexInformer(upstreamFeed{f}, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	return func(c *counting) { i.AddEventHandler(c) }, i.RunWithContext
+	return subjectInformer{add: func(c *counting) { i.AddEventHandler(c) }, run: i.RunWithContext}
 }
 
 // BenchmarkInformerEvents is one event from the watch to all handlers, an informer's daily bread.
@@ -278,32 +302,57 @@ func BenchmarkInformerEvents(b *testing.B) {
 	for _, m := range []mode{{}, {delta: true}} {
 		for _, n := range []int{1, 10} {
 			b.Run(fmt.Sprintf("%s/%d-handlers", m.queue(), n), func(b *testing.B) {
-				events := func(ours bool) func(b *testing.B) {
-					return func(b *testing.B) {
-						f := newFeed(pods)
-						handlers, stop := running(ours, m, f, n, int64(len(pods)+b.N))
-						for handlers[n-1].told.Load() < int64(len(pods)) {
-							time.Sleep(time.Millisecond)
-						}
-						b.ResetTimer()
-						for i := range b.N {
-							version := again
-							if i/len(pods)%2 == 1 {
-								version = pods
-							}
-							f.events <- watch.Event{Type: watch.Modified, Object: version[i%len(pods)]}
-						}
-						for _, h := range handlers {
-							<-h.done
-						}
-						b.StopTimer()
-						stop()
-					}
-				}
-				bothSides(b, events(true), events(false))
+				bothSides(b, func(b *testing.B) {
+					f := newFeed(pods)
+					informerEvents(b, f, pods, again, n, ourInformer(m, f, nil))
+				}, func(b *testing.B) {
+					f := newFeed(pods)
+					informerEvents(b, f, pods, again, n, upstreamInformer(m, f))
+				})
 			})
 		}
 	}
+}
+
+// BenchmarkInformerProbes is what it costs to write every moment of it down.
+func BenchmarkInformerProbes(b *testing.B) {
+	pods, again := benchPods(1000, 1), benchPods(1000, 1001)
+	for _, n := range []int{1, 10} {
+		for _, state := range []string{"off", "on"} {
+			b.Run(fmt.Sprintf("%d-handlers/%s", n, state), func(b *testing.B) {
+				b.ReportAllocs()
+				var p *probe.Probe
+				if state == "on" {
+					p = probe.New(probe.NewLog(clock.RealClock{}, 0)).Resource("pods").Subject("informer")
+				}
+				f := newFeed(pods)
+				informerEvents(b, f, pods, again, n, ourInformer(mode{}, f, p))
+			})
+		}
+	}
+}
+
+// informerEvents sends b.N events, each of pods or again, and waits until all n handlers have been told of all.
+func informerEvents(b *testing.B, f *feed, pods, again []*corev1.Pod, n int, i subjectInformer) {
+	handlers, stop := running(i, n, int64(len(pods)+b.N))
+	for handlers[n-1].told.Load() < int64(len(pods)) {
+		time.Sleep(time.Millisecond)
+	}
+	b.ResetTimer()
+	cpu := ratios.CPUTime()
+	for i := range b.N {
+		version := again
+		if i/len(pods)%2 == 1 {
+			version = pods
+		}
+		f.events <- watch.Event{Type: watch.Modified, Object: version[i%len(pods)]}
+	}
+	for _, h := range handlers {
+		<-h.done
+	}
+	b.ReportMetric(float64((ratios.CPUTime()-cpu).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	b.StopTimer()
+	stop()
 }
 
 const manyPods = 100_000
@@ -315,7 +364,7 @@ func BenchmarkInitialSync(b *testing.B) {
 	pods := benchPods(manyPods, 1)
 	for _, m := range []mode{{}, {watchList: true}, {delta: true}} {
 		b.Run(m.String(), func(b *testing.B) {
-			sync := func(ours bool) func(b *testing.B) {
+			sync := func(informerOf func(f *feed) subjectInformer) func(b *testing.B) {
 				return func(b *testing.B) {
 					f := newFeed(pods)
 					b.ResetTimer()
@@ -325,7 +374,7 @@ func BenchmarkInitialSync(b *testing.B) {
 						before := heap(true)
 						meter := startMeter()
 						b.StartTimer()
-						handlers, stop := running(ours, m, f, 1, manyPods)
+						handlers, stop := running(informerOf(f), 1, manyPods)
 						<-handlers[0].done
 						b.StopTimer()
 						peak += megabytes(meter.stop() - before)
@@ -338,7 +387,9 @@ func BenchmarkInitialSync(b *testing.B) {
 					b.ReportMetric(held/float64(b.N), "held-MB")
 				}
 			}
-			bothSides(b, sync(true), sync(false))
+			bothSides(b,
+				sync(func(f *feed) subjectInformer { return ourInformer(m, f, nil) }),
+				sync(func(f *feed) subjectInformer { return upstreamInformer(m, f) }))
 		})
 	}
 }

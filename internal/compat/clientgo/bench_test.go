@@ -27,6 +27,7 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/compat/ratios"
 	"listwatch/internal/scheme"
 )
 
@@ -167,7 +168,7 @@ func BenchmarkListOverHTTP(b *testing.B) {
 		client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 		defer client.CloseIdleConnections()
 		n := int64(0)
-		start := cpuTime()
+		start := ratios.CPUTime()
 		for b.Loop() {
 			response, err := client.Get(server.URL + "/api/v1/pods?resourceVersion=0")
 			if err != nil {
@@ -179,7 +180,7 @@ func BenchmarkListOverHTTP(b *testing.B) {
 				b.Fatal(response.Status, err)
 			}
 		}
-		b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
+		b.ReportMetric(float64((ratios.CPUTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
 		b.ReportMetric(float64(n), "bytes/list")
 	})
 }
@@ -220,14 +221,14 @@ func fanOut(b *testing.B, s *shelf, server *httptest.Server, n int) {
 			events[i] = watch.Event{Type: watch.Modified, Object: &cached{Pod: somePod(sent + i)}}
 		}
 		c.due.Add(int64(len(events) * n))
-		start := cpuTime()
+		start := ratios.CPUTime()
 		b.StartTimer()
 		for _, event := range events {
 			s.send(event)
 		}
 		<-c.arrived
 		b.StopTimer()
-		cpu += cpuTime() - start
+		cpu += ratios.CPUTime() - start
 	}
 	deliveries := float64(b.N * n)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")

@@ -181,7 +181,7 @@ func TestBothInformersHearTheSame(t *testing.T) {
 
 func playScript(t *testing.T, watchList bool, fifo string) {
 	v := program.StartViz(t, append([]string{fmt.Sprint("-ring-capacity=", ringCapacity)}, alone...)...)
-	p := startProxy(t, v)
+	p := program.StartProxy(t, v)
 	s := &stage{t: t, viz: v, proxy: p, maps: clientset(t, v).CoreV1().ConfigMaps("default")}
 	s.write("+a +b +c +zz")
 	s.settled()
@@ -196,7 +196,7 @@ func playScript(t *testing.T, watchList bool, fifo string) {
 type stage struct {
 	t            *testing.T
 	viz          *program.Viz
-	proxy        *proxy
+	proxy        *program.Proxy
 	maps         corev1client.ConfigMapInterface
 	ours, theirs *diary
 	turn         int
@@ -207,7 +207,7 @@ func (s *stage) step(step string) {
 	kind, words, _ := strings.Cut(step, " ")
 	switch kind {
 	case "cut", "expire":
-		s.proxy.cut()
+		s.proxy.Cut()
 		s.write(words)
 		for range ringCapacity + 20 {
 			if kind == "expire" {
@@ -215,7 +215,7 @@ func (s *stage) step(step string) {
 			}
 		}
 		s.settled()
-		s.proxy.release()
+		s.proxy.Release()
 	default:
 		s.write(step)
 	}

@@ -319,7 +319,7 @@ func (s *shown) scrubs(t *testing.T) {
 // paced is a player of its own, over a record every millisecond for a second, then nothing for ten, then one more. Nobody
 // but the test lets its time pass.
 const paced = `(async () => {
-	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(["player", "tape", "fold"].map((name) => import("/viz/assets/" + name + ".js")));
+	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(["timeline/player", "log/tape", "log/fold"].map((name) => import("/viz/assets/" + name + ".js")));
 	const fold = newFold(await (await fetch("/viz/points")).json());
 	const records = Array.from({ length: 1000 }, (_, i) => ({ seq: i + 1, t: (i + 1) * 1e6, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] }));
 	records.push({ seq: 1001, t: 11e9, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });

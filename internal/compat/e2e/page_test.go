@@ -15,8 +15,8 @@ import (
 	"listwatch/internal/compat/program"
 )
 
-// within is how long an event may take to where it is going: a second, and some more for a program that carries the
-// race detector.
+// within is how long an event may take from the program to the page's tape: a second, and some more for a program that carries
+// the race detector.
 func within() time.Duration {
 	if program.RaceEnabled {
 		return 5 * time.Second
@@ -202,7 +202,10 @@ func checkRing(t *testing.T, s stage) {
 	}
 }
 
-func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
+// readWithin is how far the cursor may be behind the tape: as long as a reader has patience.
+const readWithin = 3 * time.Second
+
+func TestAPodsTokenReachesTheHandlerAtReadingPace(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v)
@@ -210,6 +213,19 @@ func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
 	p := openPage(t, v.URL)
 	p.live(t, v)
 	p.observe(t)
+	evaluate[bool](t, p, `(() => {
+		const { player } = listwatch;
+		let seq = player.head + 1;
+		const look = () => {
+			for (; seq <= player.head; seq++) {
+				const r = player.tape.get(seq);
+				if (r?.point === "HandlerCalled" && r.key === "default/a") return (window.taped = Date.now());
+			}
+			requestAnimationFrame(look);
+		};
+		look();
+		return true;
+	})()`)
 	create(t, k, podManifest("a"))
 	created := time.Now()
 	program.Eventually(t, 10*time.Second, func() (bool, string) {
@@ -217,10 +233,13 @@ func TestAPodsTokenReachesTheHandlerWithinASecond(t *testing.T) {
 		return !seen["handler"].IsZero(), fmt.Sprint(seen)
 	})
 	seen := p.seen(t, "default/a")
-	took := seen["handler"].Sub(created)
-	t.Logf("kubectl's answer to handler, on screen: %v", took)
-	if took > within() {
-		t.Errorf("default/a is at the handler %v after kubectl had its answer, want %v at most", took, within())
+	taped := time.UnixMilli(int64(evaluate[float64](t, p, "window.taped")))
+	t.Logf("kubectl's answer to the handler's record: %v on the tape, %v on screen", taped.Sub(created), seen["handler"].Sub(created))
+	if took := taped.Sub(created); took > within() {
+		t.Errorf("the page has the handler's record %v after kubectl had its answer, want %v at most", took, within())
+	}
+	if took := seen["handler"].Sub(taped); took > readWithin {
+		t.Errorf("default/a is at the handler %v after its record came, want %v at most", took, readWithin)
 	}
 	for _, station := range []string{
 		"etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire",
@@ -336,6 +355,11 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
+	if answer, err := http.Get(v.URL + "/book/"); err != nil { // which has the book rendered: that takes what it takes
+		t.Fatal(err)
+	} else {
+		answer.Body.Close()
+	}
 	p := openPage(t, "about:blank")
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{"/", "/book/", "/book/06-cacher"} {

@@ -112,7 +112,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},
 		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"), `"KnobTurned" handler.delay of handler-1 to 500ms`},
 		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
-		{choose("#ring-fixed", "8"), `"RingResize" somebody turned the knob`},
+		{choose("#ring-fixed", "8"), `"RingResize" a knob was turned`},
 		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
 		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
 		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`, `"KnobTurned" line.stall of listwatch-informer to true`},

@@ -176,11 +176,10 @@ func (p *page) run(t *testing.T, m keyMoment) {
 	evaluate[bool](t, p, fmt.Sprintf(`(async () => {
 		const { player } = window.listwatch;
 		const target = %d;
-		await player.seek(target - 375);
-		while (player.cursor < target) {
-			await new Promise(requestAnimationFrame);
-			for (let i = 0; i < 5 && player.cursor < target; i++) await player.step(1);
-		}
+		await player.seek(target - 30);
+		player.playTo(target + 30);
+		do await new Promise(requestAnimationFrame); while (player.mode === "playing" && (player.cursor < target || window.listwatch.picture().moving.length === 0));
+		player.freeze();
 		return true;
 	})()`, m.seq(t)))
 }
@@ -188,7 +187,7 @@ func (p *page) run(t *testing.T, m keyMoment) {
 // judge holds what must be the same wherever the picture is taken.
 func (p *page) judge(t *testing.T, m keyMoment) {
 	t.Helper()
-	said := evaluate[string](t, p, `document.querySelector("#sentence").textContent`)
+	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
 	if said == "" {
 		t.Errorf("%s: nothing is said", m.name)
 	}

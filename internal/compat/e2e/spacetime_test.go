@@ -416,12 +416,15 @@ var reporters = map[string][]probe.Point{
 	"s run":     {probe.NextReceived, probe.HandlerCalled, probe.HandlerReturned, probe.HandlerSlow},
 	"s queue *": {probe.WorkAdded},
 	"s worker":  {probe.WorkWaited, probe.WorkWoken, probe.WorkGot, probe.WorkDone, probe.WorkRetry, probe.Reconciled},
-	"others *":  {probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved},
+	"others *": {
+		probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved, probe.StoreHolds, probe.IndexerHolds,
+		probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped,
+	},
 }
 
 // elsewhere is what else the lines depend on.
 const elsewhere = `
-	const { newLines } = await import("/viz/assets/lines.js");
+	const { newLines } = await import("/viz/assets/spacetime/lines.js");
 	const lines = newLines(window.listwatch.stage.infos);
 	const informed = (waits) => ({ waits, subjects: { s: { texts: { ListenerAdded: "inf" }, counts: { ReflectorWatching: 1 } } } });
 	const title = (...args) => lines.at(...args).title + (lines.at(...args).place ? " *" : "");`
@@ -502,7 +505,7 @@ func (p *page) handsOver(t *testing.T, records []probe.Record, transfers, passag
 		written = append(written, string(fold.AppendRecord(nil, &records[i])))
 	}
 	got := evaluate[[]string](t, p, `(async () => {
-		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/handovers.js"), import("/viz/assets/fold.js")]);
+		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/spacetime/handovers.js"), import("/viz/assets/log/fold.js")]);
 		const traced = newHandovers(window.listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+`], () => true);
 		return [traced.transfers, traced.passages].map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
 	})()`)

@@ -184,7 +184,7 @@ func wireIsBytes(t *testing.T, p *page, v *viz) {
 // levelFollowsTheRate asks the page's own module, and then turns it by its key.
 func levelFollowsTheRate(t *testing.T, p *page) {
 	got := evaluate[string](t, p, `(async () => {
-		const { newLevel } = await import("/viz/assets/level.js");
+		const { newLevel } = await import("/viz/assets/stage/level.js");
 		const l = newLevel();
 		const seen = [];
 		for (const [rate, now] of [[5, 0], [21, 1], [15, 100], [18, 5000], [10, 6000], [10, 7000], [10, 8100], [1999, 8200], [2001, 8300], [9000, 8400], [300, 9000], [300, 12000], [0, 12100], [0, 15000]]) {
@@ -324,9 +324,9 @@ func zoomComesCloser(t *testing.T, p *page) {
 func castTells(t *testing.T, p *page) {
 	type role struct{ Busy, Held, Label string }
 	got := evaluate[[]role](t, p, `(async () => {
-		const { newCast } = await import("/viz/assets/cast.js");
+		const { cast: module } = await import("/viz/assets/stage/cast.js");
 		const { stage } = window.listwatch;
-		const cast = newCast({ scene: { informer: "informer" }, infos: stage.infos, player: { mode: "live" }, here: () => true });
+		const cast = module.join({ scene: { informer: "informer" }, infos: stage.infos, player: { mode: "live" }, here: () => true });
 		const el = document.querySelector("[data-role=dispatch]");
 		const seen = () => ({ Busy: el.dataset.busy, Held: el.dataset.held, Label: el.getAttribute("aria-label") });
 		const wait = { seq: 2, t: 100e6, point: "InputBlocked", kind: "room", subject: "w1", lane: "cacher.dispatchEvents", on: "input" };
@@ -363,7 +363,7 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 		}
 	}
 	got := evaluate[[]string](t, p, `(async () => {
-		const { sentence } = await import("/viz/assets/fold.js");
+		const { sentence } = await import("/viz/assets/log/fold.js");
 		return [`+strings.Join(written, ",")+`].map((r) => sentence(window.listwatch.stage.infos.get(r.point), r));
 	})()`)
 	for i := range want {
@@ -377,7 +377,7 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 // counted already: everything is counted once.
 func timelineCountsSums(t *testing.T, p *page) {
 	got := evaluate[[]int](t, p, `(async () => {
-		const { newTimeline } = await import("/viz/assets/timeline.js");
+		const { newTimeline } = await import("/viz/assets/timeline/timeline.js");
 		const line = newTimeline({ mode: "frozen" }, { flag: () => null });
 		const state = (t, RingAppend) => ({ seq: 10, t, resources: { pods: { points: { RingAppend } } } });
 		const sum = (from, seq, t, n) => ({ from, seq, flags: [{ seq: from + 5 }, { seq: seq - 5 }], state: state(t, n) });

@@ -1,6 +1,8 @@
 package program
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -31,11 +33,15 @@ func Build() error {
 // leaves one that is up to date alone.
 func build(dir string, race bool) (string, error) {
 	name := filepath.Base(dir)
+	checkout, err := checkoutOf(dir)
+	if err != nil {
+		return "", err
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir() // HOME is not set
 	}
-	folder := filepath.Join(cache, "listwatch", "compat")
+	folder := filepath.Join(cache, "listwatch", "compat", checkout)
 	args := []string{"build"}
 	if race {
 		folder = filepath.Join(folder, "race")
@@ -60,6 +66,16 @@ func build(dir string, race bool) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return binary, nil
+}
+
+// checkoutOf returns a name for the checkout that dir belongs to: the tests of two must not start each other's programs.
+func checkoutOf(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the program at %s: %w", dir, err)
+	}
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:6]), nil
 }
 
 // built returns what build returned, or fails the test.

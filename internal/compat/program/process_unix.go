@@ -15,3 +15,9 @@ func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // groupIsEmpty reports whether every process of the group that pid led has ended.
 func groupIsEmpty(pid int) bool { return syscall.Kill(-pid, 0) == syscall.ESRCH }
+
+// Pause stops the process in the middle of whatever it does, as a laptop that is closed. Resume lets it go on.
+func (p *Process) Pause() { _ = p.Cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume undoes Pause.
+func (p *Process) Resume() { _ = p.Cmd.Process.Signal(syscall.SIGCONT) }

@@ -111,10 +111,12 @@ func BenchmarkProbes(b *testing.B) {
 			}
 			return probe.New(probe.NewLog(clock.RealClock{}, 0)).Resource("pods")
 		}
-		b.Run("fan-out-100/"+state, func(b *testing.B) {
-			f := newFeed(1000, 1000)
-			fanOut(b, f, ours{newOurCache(b, ourFeed{feed: f}, newProbe())}, 100)
-		})
+		for _, n := range []int{100, 1000} {
+			b.Run(fmt.Sprintf("fan-out-%d/%s", n, state), func(b *testing.B) {
+				f := newFeed(1000, 1000)
+				fanOut(b, f, ours{newOurCache(b, ourFeed{feed: f}, newProbe())}, n)
+			})
+		}
 		b.Run("commit-to-result/"+state, func(b *testing.B) {
 			client, p := newEtcd(b), newProbe()
 			commit(b, client, ours{newOurCache(b, newOurStore(b, client, p), p)}, 1)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/compat/ratios"
 )
 
 const (
@@ -97,8 +99,8 @@ func BenchmarkInitialEvents(b *testing.B) {
 
 // reportCPU begins to count processor time. The returned function reports it.
 func reportCPU(b *testing.B) func() {
-	start := cpuTime()
-	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
+	start := ratios.CPUTime()
+	return func() { b.ReportMetric(float64((ratios.CPUTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
 // fill sends events until the ring is as large as it will be, and returns when the cache has all of them.
@@ -171,12 +173,12 @@ func (c *crowd) measure(f *feed) {
 		f.make(n)
 		c.due.Add(int64(n * c.perEvent))
 		runtime.ReadMemStats(&before)
-		start := cpuTime()
+		start := ratios.CPUTime()
 		b.StartTimer()
 		f.send(f.made)
 		<-c.arrived
 		b.StopTimer()
-		cpu += cpuTime() - start
+		cpu += ratios.CPUTime() - start
 		runtime.ReadMemStats(&after)
 		allocs += after.Mallocs - before.Mallocs
 	}

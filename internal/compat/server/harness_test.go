@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,6 +31,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
 	cacher "listwatch/chapters/06-cacher"
+	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/etcdnode"
 	"listwatch/internal/probe"
 	"listwatch/internal/scheme"
@@ -53,10 +56,18 @@ func keyOf(obj runtime.Object) (string, error) {
 	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
 }
 
-func podAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+// ourAttrs and theirAttrs are what each side's registry says of a pod: ours a view of it, upstream's a map, as
+// pkg/registry/core/pod of k8s.io/kubernetes fills it.
+var ourAttrs = registry.Pods().GetAttrs
+
+func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	pod := obj.(*corev1.Pod)
 	return pod.Labels, fields.Set{
 		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "spec.nodeName": pod.Spec.NodeName,
+		"spec.restartPolicy": string(pod.Spec.RestartPolicy), "spec.schedulerName": pod.Spec.SchedulerName,
+		"spec.serviceAccountName": pod.Spec.ServiceAccountName, "spec.hostNetwork": strconv.FormatBool(pod.Spec.HostNetwork),
+		"status.phase": string(pod.Status.Phase), "status.podIP": pod.Status.PodIP,
+		"status.nominatedNodeName": pod.Status.NominatedNodeName,
 	}, nil
 }
 
@@ -97,7 +108,7 @@ func (s ours) options(q query) storage.ListOptions {
 	return storage.ListOptions{
 		ResourceVersion: q.rv, ResourceVersionMatch: q.match, Recursive: q.name == "", SendInitialEvents: q.initial,
 		Predicate: storage.SelectionPredicate{
-			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: podAttrs,
+			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: ourAttrs,
 			IndexFields: []string{"spec.nodeName"}, Limit: q.limit, Continue: q.token, AllowWatchBookmarks: q.bookmarks,
 		},
 	}
@@ -122,7 +133,7 @@ func (s theirs) options(q query) realstorage.ListOptions {
 	return realstorage.ListOptions{
 		ResourceVersion: q.rv, ResourceVersionMatch: q.match, Recursive: q.name == "", SendInitialEvents: q.initial,
 		Predicate: realstorage.SelectionPredicate{
-			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: podAttrs,
+			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: theirAttrs,
 			IndexFields: []string{"spec.nodeName"}, Limit: q.limit, Continue: q.token, AllowWatchBookmarks: q.bookmarks,
 		},
 	}
@@ -187,7 +198,7 @@ var codec = must(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.
 func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.Store {
 	tb.Helper()
 	store, err := etcd3.New(etcd3.Config{
-		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod, NewListFunc: newPodList,
+		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Resource: podsResource, Clock: clock.RealClock{}, Probe: p,
 	})
 	if err != nil {
@@ -214,7 +225,7 @@ func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe, clk
 	tb.Helper()
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
-		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: podAttrs,
+		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: ourAttrs,
 		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
 		Clock:    clk, UseWatchList: true, Probe: p,
 	})
@@ -273,7 +284,7 @@ func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.Wit
 	c, err := realcacher.NewCacherFromConfig(realcacher.Config{
 		Storage: store, Versioner: realstorage.APIObjectVersioner{}, GroupResource: podsResource,
 		EventsHistoryWindow: realcacher.DefaultEventFreshDuration, ResourcePrefix: prefix,
-		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrsFunc: podAttrs,
+		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrsFunc: theirAttrs,
 		IndexerFuncs: realstorage.IndexerFuncs{"spec.nodeName": nodeName},
 		Indexers: &cache.Indexers{realstorage.FieldIndex("spec.nodeName"): func(obj any) ([]string, error) {
 			return []string{nodeName(obj.(runtime.Object))}, nil
@@ -367,7 +378,11 @@ func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
 	for name, s := range map[string]side{"ours": p.ourCache, "theirs": p.theirCache} {
 		q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}
-		if err := s.list(context.Background(), q, &corev1.PodList{}); err != nil {
+		err := s.list(context.Background(), q, &corev1.PodList{})
+		for began := time.Now(); apierrors.IsTimeout(err) && time.Since(began) < patience; {
+			err = s.list(context.Background(), q, &corev1.PodList{}) // 504 asks for that, on a busy machine more than once
+		}
+		if err != nil {
 			p.tb.Fatalf("%s does not reach %s: %v", name, rv, err)
 		}
 	}

@@ -25,8 +25,9 @@ func keysOf(n int) []string {
 	return append(keys, ".", "..", "a", "./a", "../a", "registry/pods/a")
 }
 
-// TestAKeyIsPreparedAsTheRealOneIs asks both for all of them. The one difference is declared: ours takes a key for one of
-// its own only if its prefix ends where a segment does.
+// TestAKeyIsPreparedAsTheRealOneIs asks both for all of them. Two differences are declared: ours takes a key for one of
+// its own only if its prefix ends where a segment does, and never takes the prefix itself for an object's key. (Upstream's
+// stores are given a prefix that ends in a slash, which comes to the same; here both get one without.)
 func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 	declared, accepted := 0, 0
 	for _, key := range keysOf(5) {
@@ -34,6 +35,10 @@ func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 			ours, ourErr := storage.PrepareKey(prefix, key, recursive)
 			theirs, theirErr := realstorage.PrepareKey(prefix, key, recursive)
 			if ourErr != nil && theirErr == nil && !storage.HasPathPrefix(theirs, prefix) && strings.HasPrefix(theirs, prefix) {
+				declared++
+				continue
+			}
+			if key == prefix && !recursive && ourErr != nil {
 				declared++
 				continue
 			}

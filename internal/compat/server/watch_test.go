@@ -82,7 +82,8 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 		begun.Go(func() { d.ours = startStream(ctx, one, q) })
 		begun.Go(func() { d.theirs = startStream(ctx, other, q) })
 	}
-	begun.Wait() // some wait for three seconds for a version that never comes
+	begun.Wait()      // some wait for three seconds for a version that never comes
+	settle(dialogues) // a store reads the state with which a watch begins only after Watch has returned; the writes below must not be in it
 	p.bothReach(p.writeAll(whileWatching...))
 	settle(dialogues)
 	t.Cleanup(func() {

@@ -1,8 +1,8 @@
-// Command openapi makes the documents by which chapters/08-handlers describes its API: openapi_v3.json.gz, openapi_v2.json.gz
+// Command openapi makes the documents by which internal/apiserver describes its API: openapi_v3.json.gz, openapi_v2.json.gz
 // and openapi_v2.pb.gz. The schemas are made from the Go types of k8s.io/api by upstream's own generator; the paths are those of
 // the core/v1 document that client-go carries as test data, as far as listwatch serves them, in the forms in which it does.
 //
-// It also makes chapters/08-handlers/field_types.yaml.gz, which says of each field of these kinds how it is merged, out
+// It also makes internal/apiserver/field_types.yaml.gz, which says of each field of these kinds how it is merged, out
 // of what client-go knows for its apply configurations. Run it from the repository's root:
 //
 //	go run -C internal/tools ./openapi
@@ -24,10 +24,10 @@ import (
 
 const (
 	source = "openapi/openapitest/testdata/api__v1_openapi.json" // in client-go
-	output = "../../chapters/08-handlers/openapi_"
+	output = "../../internal/apiserver/openapi_"
 
 	typesSource = "applyconfigurations/internal/internal.go" // in client-go
-	typesOutput = "../../chapters/08-handlers/field_types.yaml.gz"
+	typesOutput = "../../internal/apiserver/field_types.yaml.gz"
 )
 
 // served are the paths we have. A path is served if it equals one of these after /watch/ is taken out.

@@ -1,0 +1,158 @@
+// Command lab runs the labs: exercises on working copies of this checkout. It works offline.
+//
+//	go run ./cmd/lab                     lists them
+//	go run ./cmd/lab start ID [DIR]      writes a working copy into DIR, by default ./.lab/ID
+//	go run ./cmd/lab hint ID             gives one hint more at each call
+//	go run ./cmd/lab check ID [DIR]      says whether it is solved, and if not what is wrong
+//	go run ./cmd/lab solution ID         shows the difference to the present sources
+//
+// Exit status: 0, of check if the lab is solved; 1 if it is not, or if something went wrong; 2 for a wrong command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"listwatch/internal/lab"
+)
+
+const usage = `usage:
+  go run ./cmd/lab                     list the labs
+  go run ./cmd/lab start ID [DIR]      write a working copy into DIR, by default ./.lab/ID
+  go run ./cmd/lab hint ID             one hint more at each call
+  go run ./cmd/lab check ID [DIR]      is it solved? If not: what is wrong
+  go run ./cmd/lab solution ID         the difference to the present sources
+`
+
+var (
+	errUsage     = errors.New(strings.TrimSuffix(usage, "\n"))
+	errNotSolved = errors.New("") // the verdict has been printed
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, ".", os.Args[1:], os.Stdout)
+	stop()
+	if err == nil {
+		return
+	}
+	if err.Error() != "" {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if errors.Is(err, errUsage) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+// run is main with everything it touches handed in; from is the folder it was called in.
+func run(ctx context.Context, from string, args []string, out io.Writer) error {
+	root, err := checkout(from)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return list(out)
+	}
+	if len(args) < 2 || len(args) > 3 || len(args) == 3 && args[0] != "start" && args[0] != "check" {
+		return errUsage
+	}
+	chosen, err := lab.ByID(args[1])
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, ".lab", chosen.ID)
+	if here, origin, ok := lab.In(root); ok {
+		if here.ID == chosen.ID {
+			dir = root // called in the working copy itself
+		}
+		root = origin
+	}
+	if len(args) == 3 {
+		dir = args[2]
+	}
+	switch args[0] {
+	case "start":
+		return start(root, dir, chosen, out)
+	case "hint":
+		return hint(dir, chosen, out)
+	case "check":
+		return check(ctx, dir, chosen, out)
+	case "solution":
+		diff, err := lab.Solution(root, chosen)
+		fmt.Fprint(out, diff)
+		return err
+	}
+	return errUsage
+}
+
+// checkout returns the folder of the checkout that from lies in.
+func checkout(from string) (string, error) {
+	dir, err := filepath.Abs(from)
+	for ; err == nil; dir = filepath.Dir(dir) {
+		text, readErr := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if readErr == nil && strings.HasPrefix(string(text), "module listwatch\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("lab: run it in a checkout of listwatch: it works on copies of the sources")
+		}
+	}
+	return "", err
+}
+
+func list(out io.Writer) error {
+	for _, each := range lab.All() {
+		fmt.Fprintf(out, "%-14s %-3s %2d min  %-10s  %-26s %s\n",
+			each.Chapter, strings.Repeat("*", each.Stars), each.Minutes, each.Kind, each.ID, each.Title)
+	}
+	fmt.Fprintf(out, "\nBegin with: go run ./cmd/lab start %s\n", lab.All()[0].ID)
+	return nil
+}
+
+func start(root, dir string, chosen lab.Lab, out io.Writer) error {
+	if err := lab.Start(root, dir, chosen); err != nil {
+		return err
+	}
+	fmt.Fprint(out, chosen.Describe())
+	show := "  go run ./cmd/viz          # shows it on the stage\n"
+	if chosen.Kind == lab.Predict {
+		show = "" // the recording shows it: its command stands above
+	}
+	fmt.Fprintf(out, "\nThe working copy is %s. Work there:\n\n  cd %s\n%s  go run ./cmd/lab check %s\n  go run ./cmd/lab hint %s\n",
+		dir, dir, show, chosen.ID, chosen.ID)
+	return nil
+}
+
+// hint prints the hints given so far and the next one. How many were given stands in a file of the working copy.
+func hint(dir string, chosen lab.Lab, out io.Writer) error {
+	counter := filepath.Join(dir, ".hints")
+	text, _ := os.ReadFile(counter)                               // none yet
+	given, _ := strconv.Atoi(string(text))                        // 0 if it does not parse
+	given = min(given+1, len(chosen.Hints))                       // the last one is repeated
+	_ = os.WriteFile(counter, []byte(strconv.Itoa(given)), 0o644) // without a working copy only the first is given
+	for i, each := range chosen.Hints[:given] {
+		fmt.Fprintf(out, "%d of %d: %s\n", i+1, len(chosen.Hints), each)
+	}
+	return nil
+}
+
+func check(ctx context.Context, dir string, chosen lab.Lab, out io.Writer) error {
+	if here, _, ok := lab.In(dir); !ok || here.ID != chosen.ID {
+		return fmt.Errorf("%s is not a working copy of this lab: go run ./cmd/lab start %s", dir, chosen.ID)
+	}
+	verdict := lab.Check(ctx, dir, chosen)
+	fmt.Fprintln(out, strings.Join(verdict.Says, "\n"))
+	if !verdict.Solved {
+		return errNotSolved
+	}
+	fmt.Fprintf(out, "Solved. What holds now: %s\n", chosen.Goal)
+	return nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"listwatch/internal/lab"
+)
+
+const repository = "../.."
+
+// call runs the command and returns what it prints.
+func call(t *testing.T, from string, args ...string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := run(t.Context(), from, args, &out)
+	return out.String(), err
+}
+
+func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "neighbours")
+	out, err := call(t, repository, "start", "neighbours", dir)
+	if err != nil || !strings.Contains(out, "web-staging") || !strings.Contains(out, "go run ./cmd/lab check neighbours") {
+		t.Fatalf("start: %v\n%s", err, out)
+	}
+	if _, err := call(t, repository, "start", "neighbours", dir); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("start into a folder that is not empty: %v", err)
+	}
+	out, err = call(t, repository, "check", "neighbours", dir)
+	if !errors.Is(err, errNotSolved) || !strings.Contains(out, "Not yet.") {
+		t.Errorf("check of the broken copy: %v\n%s", err, out)
+	}
+	for n := range 4 {
+		out, err = call(t, dir, "hint", "neighbours")
+		if err != nil || strings.Count(out, "\n") != min(n+1, 3) {
+			t.Errorf("hint %d: %v\n%s", n+1, err, out)
+		}
+	}
+	diff, err := call(t, dir, "solution", "neighbours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := exec.Command("git", "apply", "--unsafe-paths", "-")
+	apply.Dir, apply.Stdin = dir, strings.NewReader(diff)
+	if out, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("apply the solution: %v\n%s\n%s", err, out, diff)
+	}
+	out, err = call(t, dir, "check", "neighbours")
+	if err != nil || !strings.Contains(out, "Solved.") {
+		t.Errorf("check of the solution: %v\n%s", err, out)
+	}
+}
+
+func TestTheListNamesEveryLab(t *testing.T) {
+	out, err := call(t, repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range lab.All() {
+		if !strings.Contains(out, each.ID) {
+			t.Errorf("%s is not listed", each.ID)
+		}
+	}
+}
+
+func TestWrongCommandLinesAreRefused(t *testing.T) {
+	for _, args := range [][]string{{"start"}, {"dance", "neighbours"}, {"hint", "neighbours", "x"}, {"start", "a", "b", "c"}} {
+		if _, err := call(t, repository, args...); !errors.Is(err, errUsage) {
+			t.Errorf("%q: got %v, want the usage", args, err)
+		}
+	}
+	if _, err := call(t, repository, "start", "no-such-lab"); err == nil || !strings.Contains(err.Error(), "no-such-lab") {
+		t.Errorf("an unknown lab: %v", err)
+	}
+	if _, err := call(t, t.TempDir()); err == nil || !strings.Contains(err.Error(), "checkout") {
+		t.Errorf("outside of a checkout: %v", err)
+	}
+	if _, err := call(t, repository, "check", "neighbours", t.TempDir()); err == nil || !strings.Contains(err.Error(), "working copy") {
+		t.Errorf("check of a folder that is no copy: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(repository, ".lab", "no-such-lab")); err == nil {
+		t.Error("a folder was made for an unknown lab")
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/etcdnode"
+	"listwatch/internal/sandbox"
+)
+
+const podsPath = "/api/v1/namespaces/default/pods"
+
+// nodes returns how the nodes of etcd stand, and who leads.
+func (p *program) nodes(t *testing.T) (nodes []sandbox.NodeInfo, leader string) {
+	t.Helper()
+	_, body := p.get(t, "/viz/knobs")
+	var knobs struct {
+		Nodes []sandbox.NodeInfo
+		Etcd  etcdnode.State
+	}
+	if err := json.Unmarshal([]byte(body), &knobs); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range knobs.Etcd.Members {
+		if m.Leader {
+			leader = m.Name
+		}
+	}
+	return knobs.Nodes, leader
+}
+
+func (p *program) runNode(t *testing.T, name string, up bool) {
+	t.Helper()
+	if code, body := p.send(t, "POST", "/viz/knobs", fmt.Sprintf(`{"name":"etcd.node","target":%q,"value":"%v"}`, name, up)); code != http.StatusOK {
+		t.Fatalf("run %s %v: %d %s", name, up, code, body)
+	}
+}
+
+// createUntilItIs returns how long it took until a new pod was created.
+func (p *program) createUntilItIs(t *testing.T, name string) time.Duration {
+	t.Helper()
+	began := time.Now()
+	waitFor(t, "create "+name, func() bool {
+		code, _ := p.send(t, "POST", podsPath, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, name))
+		return code == http.StatusCreated || code == http.StatusConflict
+	})
+	return time.Since(began)
+}
+
+func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
+	p := start(t, "-flight=off", "-demo=false", "-controllers=false", "-etcd-nodes=3")
+	_, args, ok := strings.Cut(strings.TrimSpace(p.stderr.String()), "another viz on this etcd: ")
+	if !ok {
+		t.Fatalf("stderr names no endpoints: %q", p.stderr)
+	}
+	other := start(t, append(strings.Fields(args), "-flight=off", "-demo=false", "-controllers=false")...)
+	leader := ""
+	waitFor(t, "a leader is seen", func() bool { _, leader = p.nodes(t); return leader != "" })
+	p.createPod(t, "before")
+	before := other.pods(t)
+
+	p.runNode(t, leader, false)
+	t.Logf("a write after the leader is gone took %v; the aim is 3s", p.createUntilItIs(t, "after"))
+	for i, each := range []*program{p, other} {
+		waitFor(t, "the informer sees it", func() bool { return each.informer(t).Client.Informer.Indexer.Objects == 2 })
+		if after := each.pods(t); after["WatcherForced"] != 0 || after["ReflectorListed"] != before["ReflectorListed"] {
+			t.Errorf("server %d: %d evictions, %d lists, want 0 and %d", i, after["WatcherForced"], after["ReflectorListed"], before["ReflectorListed"])
+		}
+	}
+
+	// Without a majority the cache answers those who say what they are content with, and nobody else.
+	nodes, _ := p.nodes(t)
+	i := slices.IndexFunc(nodes, func(n sandbox.NodeInfo) bool { return n.Running })
+	p.runNode(t, nodes[i].Name, false)
+	waitFor(t, "readyz fails", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusInternalServerError })
+	if code, body := p.get(t, podsPath+"?resourceVersion=0"); code != http.StatusOK || !strings.Contains(body, `"after"`) {
+		t.Errorf("a list at version 0: %d", code)
+	}
+	code, body := p.get(t, podsPath+"?timeout=2s")
+	t.Logf("a consistent list: %d %.300s", code, body)
+	if code < 500 {
+		t.Errorf("a consistent list: %d", code)
+	}
+	waitFor(t, "the log says why", func() bool {
+		_, body := p.get(t, "/viz/records")
+		return strings.Contains(body, "it takes no writes, etcd has no leader") || strings.Contains(body, "it takes no writes, etcd does not answer")
+	})
+	p.send(t, "POST", "/viz/reset", "")
+	waitFor(t, "ready again", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK })
+	p.createUntilItIs(t, "again")
+	for _, each := range []*program{other, p} {
+		if status := each.end(t); status != exitOK {
+			t.Errorf("status: got %d; stderr %q", status, each.stderr)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"listwatch/internal/pipenet"
+	"listwatch/internal/routine"
+)
+
+// served is a front in a bubble, on a network of pipes: what is written and not read stands at once.
+type served struct {
+	listener *pipenet.Listener
+	stop     context.CancelFunc
+	ended    chan struct{} // closed when run has returned
+}
+
+func serveIn(t *testing.T, handler http.HandlerFunc) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &served{listener: pipenet.Listen(), stop: cancel, ended: make(chan struct{})}
+	f := &front{listener: s.listener, handler: handler, fail: func(err error) { t.Error(err) }}
+	var group routine.Group
+	group.Go(ctx, "test.front", func(ctx context.Context) { defer close(s.ended); f.run(ctx) })
+	t.Cleanup(func() { cancel(); group.Wait() })
+	return s
+}
+
+// say sends text over a connection of its own.
+func (s *served) say(t *testing.T, text string) net.Conn {
+	t.Helper()
+	conn, err := s.listener.Dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// closedWithin fails the test unless the server closes the connection within limit. It reads what is said until then.
+func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(limit))
+	said, err := io.ReadAll(conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("open after %v", limit)
+	}
+	return string(said)
+}
+
+const (
+	get  = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+)
+
+func TestWhatAClientDoesNotSendIsNotWaitedForLong(t *testing.T) {
+	reads := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc
+		text    string
+		limit   time.Duration
+	}{
+		{"nothing at all", reads, "", headerTimeout},
+		{"half a header", reads, "GET / HTTP/1.1\r\nHo", headerTimeout},
+		{"half a body, which the handler reads", reads, post + "12345", bodyTimeout},
+		{"half a body, which the handler does not read", func(http.ResponseWriter, *http.Request) {}, post + "12345", bodyTimeout},
+		{"no second request", reads, get, idleTimeout},
+		{"a header without end", reads, "GET / HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", maxHeaderBytes), headerTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn := serveIn(t, c.handler).say(t, c.text)
+				closedWithin(t, conn, c.limit+time.Second)
+			})
+		})
+	}
+}
+
+func TestALongHeaderIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveIn(t, func(http.ResponseWriter, *http.Request) { t.Error("served") })
+		conn := s.say(t, "")
+		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes)) // fails when the server has read enough
+		if said := closedWithin(t, conn, headerTimeout); !strings.HasPrefix(said, "HTTP/1.1 431 ") {
+			t.Errorf("got %q", said)
+		}
+	})
+}
+
+func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
+	const long = 10 * (bodyTimeout + idleTimeout)
+	for name, text := range map[string]string{"GET": get, "POST": post + "0123456789"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.ReadAll(r.Body)
+					_, _ = io.WriteString(w, "begins\n")
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-r.Context().Done():
+						t.Error("cut: ", context.Cause(r.Context()))
+					case <-time.After(long):
+					}
+					_, _ = io.WriteString(w, "ends\n")
+				})
+				response, err := http.ReadResponse(bufio.NewReader(s.say(t, text)), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if said, err := io.ReadAll(response.Body); err != nil || string(said) != "begins\nends\n" {
+					t.Errorf("got %q, %v", said, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAHandlerThatIsStuckInAWriteIsFreed lets clients not read, and ends the front.
+func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
+	writes := func(w io.Writer) {
+		for err := error(nil); err == nil; {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"an answer": func(w http.ResponseWriter, _ *http.Request) { writes(w) },
+		"a hijacked connection": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			writes(conn)
+		},
+		"a connection that is hijacked late": func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(closeGrace / 2)
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				defer conn.Close()
+				writes(conn)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				running := true
+				s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
+					handler(w, r)
+					time.Sleep(time.Second) // what it has to put away
+					running = false
+				})
+				s.say(t, get)
+				synctest.Wait()
+				began := time.Now()
+				s.stop()
+				<-s.ended
+				if took := time.Since(began); running || took > 3*closeGrace {
+					t.Errorf("after %v: the handler runs: %v", took, running)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// smallTemp names the environment variable by which this test binary, run again, becomes [onSmallTemp].
+const smallTemp = "VIZ_TEST_SMALL_TEMP"
+
+func init() {
+	if dir, free, ok := strings.Cut(os.Getenv(smallTemp), ":"); ok {
+		onSmallTemp(dir, free)
+	}
+}
+
+// onSmallTemp runs the program with a temporary folder in which so many bytes are free, and says what it leaves there.
+func onSmallTemp(dir, free string) {
+	must := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(exitUsage)
+		}
+	}
+	bytes, err := strconv.Atoi(free)
+	must(err)
+	const all = 32 << 20
+	must(syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", all)))
+	must(os.WriteFile(filepath.Join(dir, "other"), make([]byte, all-bytes), 0o600))
+	must(os.Setenv("TMPDIR", dir))
+	args := []string{"-listen", "127.0.0.1:0", "-flight=off", "-demo=false"}
+	status := run(context.Background(), args, filler{}, os.Stderr)
+	left, err := os.ReadDir(dir)
+	must(err)
+	for _, each := range left {
+		if each.Name() != "other" {
+			fmt.Fprintln(os.Stderr, "left behind:", each.Name())
+		}
+	}
+	os.Exit(status)
+}
+
+// filler is the stdout of a program that has room to start: once it listens, the disk is filled with what clients write.
+type filler struct{}
+
+func (filler) Write(line []byte) (int, error) {
+	url := strings.TrimSpace(strings.TrimPrefix(string(line), "listening on "))
+	body := `{"metadata":{"generateName":"big-"},"data":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`
+	go func() {
+		for {
+			answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body))
+			if err != nil {
+				return // it has ended
+			}
+			answer.Body.Close()
+		}
+	}()
+	return len(line), nil
+}
+
+// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own: they go with it.
+func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
+	for name, test := range map[string]struct{ free, want string }{
+		"full at the start":        {"0", "The disk is full: make room there"},
+		"nearly full at the start": {"1600000", "bytes are free, and it needs 8388608 to start"},
+		"full later":               {"12000000", "The disk is full: make room there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			child := exec.CommandContext(ctx, os.Args[0])
+			child.Env = append(os.Environ(), smallTemp+"="+t.TempDir()+":"+test.free)
+			child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+			if os.Getuid() != 0 {
+				child.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+				child.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+			}
+			var stderr strings.Builder
+			child.Stderr = &stderr
+			err := child.Run()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != exitError {
+				t.Errorf("got %v, want exit status 1", err)
+			}
+			said := stderr.String()
+			if strings.Count(said, "\n") != 1 || !strings.Contains(said, test.want) {
+				t.Errorf("got %q, want one line with %q", said, test.want)
+			}
+		})
+	}
+}

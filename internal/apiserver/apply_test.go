@@ -1,0 +1,211 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/randfill"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	registry "listwatch/chapters/07-registry"
+)
+
+const applyType = "application/apply-patch+yaml"
+
+// apply says what manager wants of pod a.
+func (a *api) apply(manager, query, wishes string) *httptest.ResponseRecorder {
+	a.t.Helper()
+	return a.do("PATCH", podsPath+"/a?fieldManager="+manager+query, "apiVersion: v1\nkind: Pod\nmetadata: {name: a"+wishes, "Content-Type", applyType)
+}
+
+// applied fails the test unless the apply succeeded.
+func (a *api) applied(code int, manager, query, wishes string) corev1.Pod {
+	a.t.Helper()
+	w := a.apply(manager, query, wishes)
+	if w.Code != code {
+		a.t.Fatalf("apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
+	}
+	return into[corev1.Pod](a.t, w.Body)
+}
+
+// managers returns who manages pod a, and how.
+func managers(pod corev1.Pod) []string {
+	var names []string
+	for _, entry := range pod.ManagedFields {
+		name := entry.Manager + " " + string(entry.Operation)
+		if entry.Subresource != "" {
+			name += " " + entry.Subresource
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+const oneContainer = ", labels: {app: web}}\nspec: {containers: [{name: c, image: 'i:1'}]}\n"
+
+func TestApplyCreatesWhatIsNotThere(t *testing.T) {
+	a := newAPI(t)
+	pod := a.applied(201, "one", "", oneContainer)
+	if pod.Spec.Containers[0].Image != "i:1" || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || pod.UID == "" {
+		t.Errorf("got %+v", pod)
+	}
+	if got := managers(pod); !slices.Equal(got, []string{"one Apply"}) {
+		t.Errorf("managers: got %v", got)
+	}
+	again := a.applied(200, "one", "", oneContainer)
+	if again.ResourceVersion != pod.ResourceVersion {
+		t.Errorf("the same wishes again: got version %s, want %s", again.ResourceVersion, pod.ResourceVersion)
+	}
+}
+
+func TestADryApplyChangesNothing(t *testing.T) {
+	a := newAPI(t)
+	a.applied(201, "one", "&dryRun=All", oneContainer)
+	wantStatus(t, a.do("GET", podsPath+"/a", ""), 404, metav1.StatusReasonNotFound)
+}
+
+func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
+	a := newAPI(t)
+	a.applied(201, "one", "", oneContainer)
+	const other = ", labels: {app: db}}\n"
+	status := wantStatus(t, a.apply("two", "", other), 409, metav1.StatusReasonConflict)
+	if len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != metav1.CauseTypeFieldManagerConflict ||
+		status.Details.Causes[0].Field != ".metadata.labels.app" || !strings.Contains(status.Details.Causes[0].Message, `"one"`) {
+		t.Errorf("causes: got %+v", status.Details.Causes)
+	}
+	if pod := a.applied(200, "two", "&force=true", other); pod.Labels["app"] != "db" {
+		t.Errorf("forced: got labels %v", pod.Labels)
+	}
+	wantStatus(t, a.apply("one", "", oneContainer), 409, metav1.StatusReasonConflict)
+	// To agree is no conflict.
+	a.applied(200, "three", "", other)
+}
+
+func TestWhatAManagerNoLongerWantsGoesAway(t *testing.T) {
+	a := newAPI(t)
+	a.applied(201, "one", "", ", labels: {app: web, tier: front}}\nspec: {containers: [{name: c, image: 'i:1'}]}\n")
+	a.applied(200, "two", "", ", labels: {tier: front, by: two}}\n")
+	pod := a.applied(200, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1'}]}\n")
+	if want := map[string]string{"tier": "front", "by": "two"}; fmt.Sprint(pod.Labels) != fmt.Sprint(want) {
+		t.Errorf("labels: got %v, want %v: app was wanted by nobody else", pod.Labels, want)
+	}
+}
+
+func TestListsWithKeysAreMergedByThem(t *testing.T) {
+	a := newAPI(t)
+	a.applied(201, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1', env: [{name: A, value: '1'}]}]}\n")
+	// Containers of a pod cannot be changed, so the list is one that can: tolerations are atomic, owner references are keyed.
+	pod := a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
+	pod = a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
+	if len(pod.OwnerReferences) != 2 {
+		t.Errorf("got owners %+v, want both", pod.OwnerReferences)
+	}
+}
+
+func TestEveryWriteIsNoted(t *testing.T) {
+	a := newAPI(t)
+	if w := a.do("POST", podsPath, podA, "User-Agent", "kubectl/v1.37 (linux)"); w.Code != 201 {
+		t.Fatal(w.Body)
+	}
+	a.do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type", "application/merge-patch+json")
+	a.do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type", "application/merge-patch+json", "User-Agent", "kubelet")
+	// A write that changes nothing is nobody's.
+	a.do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type", "application/merge-patch+json")
+	pod := into[corev1.Pod](t, a.do("GET", podsPath+"/a", "").Body)
+	if got, want := managers(pod), []string{"kubectl Update", "labeller Update", "kubelet Update status"}; !sameElements(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	// Who changed a field by any means owns it, and an apply finds out.
+	status := wantStatus(t, a.apply("one", "", ", labels: {x: '2'}}\n"), 409, metav1.StatusReasonConflict)
+	if len(status.Details.Causes) != 1 || !strings.Contains(status.Details.Causes[0].Message, `"labeller"`) {
+		t.Errorf("causes: got %+v", status.Details.Causes)
+	}
+	w := a.do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
+	if pod := into[corev1.Pod](t, w.Body); !slices.Contains(managers(pod), "putter Update") {
+		t.Errorf("after a PUT: got %v", managers(pod))
+	}
+}
+
+func sameElements(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+func TestAppliesThatMakeNoSenseAreRefused(t *testing.T) {
+	a := newAPI(t)
+	a.applied(201, "one", "", oneContainer)
+	pod := func(rest string) string { return "apiVersion: v1\nkind: Pod\n" + rest }
+	for name, c := range map[string]struct {
+		query, body string
+		code        int
+		reason      metav1.StatusReason
+	}{
+		"no manager":         {"?x=", pod("metadata: {name: a}"), 422, metav1.StatusReasonInvalid},
+		"empty":              {"", "", 400, metav1.StatusReasonBadRequest},
+		"not YAML":           {"", "{", 400, metav1.StatusReasonBadRequest},
+		"a list":             {"", "[1]", 400, metav1.StatusReasonBadRequest},
+		"no kind":            {"", "metadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"another kind":       {"", "apiVersion: v1\nkind: Node\nmetadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"another version":    {"", "apiVersion: v2\nkind: Pod\nmetadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"unknown field":      {"", pod("metadata: {name: a}\nspec: {colour: red}"), 400, metav1.StatusReasonBadRequest},
+		"wrong type":         {"", pod("metadata: {name: a}\nspec: {containers: 5}"), 400, metav1.StatusReasonBadRequest},
+		"managed fields":     {"", pod("metadata: {name: a, managedFields: [{manager: x}]}"), 400, metav1.StatusReasonBadRequest},
+		"another name":       {"", pod("metadata: {name: b}"), 400, metav1.StatusReasonBadRequest},
+		"another namespace":  {"", pod("metadata: {name: a, namespace: x}"), 400, metav1.StatusReasonBadRequest},
+		"doubled, strict":    {"&fieldValidation=Strict", pod("metadata: {name: a, name: a}"), 400, metav1.StatusReasonBadRequest},
+		"an old version":     {"", pod("metadata: {name: a, resourceVersion: '1'}"), 409, metav1.StatusReasonConflict},
+		"an immutable field": {"&force=true", pod("metadata: {name: a}\nspec: {restartPolicy: Never}"), 422, metav1.StatusReasonInvalid},
+		"an invalid value":   {"", pod("metadata: {name: a, labels: {'!': x}}"), 422, metav1.StatusReasonInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			query := c.query
+			if !strings.HasPrefix(query, "?") {
+				query = "?fieldManager=two" + query
+			}
+			wantStatus(t, a.do("PATCH", podsPath+"/a"+query, c.body, "Content-Type", applyType), c.code, c.reason)
+		})
+	}
+	// A patch of another type has nobody to take fields from.
+	w := a.do("PATCH", podsPath+"/a?force=true", `{}`, "Content-Type", "application/merge-patch+json")
+	wantStatus(t, w, 422, metav1.StatusReasonInvalid)
+}
+
+func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
+	a := newAPI(t)
+	a.applied(201, "one", "", oneContainer)
+	const running = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: {phase: Running}\n"
+	w := a.do("PATCH", podsPath+"/a/status?fieldManager=kubelet", running, "Content-Type", applyType)
+	if pod := into[corev1.Pod](t, w.Body); w.Code != 200 || pod.Status.Phase != corev1.PodRunning || !sameElements(managers(pod), []string{"one Apply", "kubelet Apply status"}) {
+		t.Errorf("got %d %v %+v", w.Code, managers(pod), pod.Status)
+	}
+	// Through the other path a status is ignored, and nobody comes to own it.
+	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
+	if pod.Status.Phase != corev1.PodRunning || strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") && pod.ManagedFields[0].Subresource == "" {
+		t.Errorf("got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
+	}
+}
+
+// A field without a type would be nobody's, and a write that sets it would not be noted at all.
+func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
+	converter := typeConverter()
+	for _, resource := range registry.Resources() {
+		obj := resource.NewFunc()
+		randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).MaxDepth(12).Funcs(
+			func(q *apiresource.Quantity, _ randfill.Continue) { *q = apiresource.MustParse("1") },
+			func(v *metav1.FieldsV1, _ randfill.Continue) { v.Raw = []byte("{}") },
+			func(v *intstr.IntOrString, _ randfill.Continue) { *v = intstr.FromInt32(1) },
+			func(v *[]metav1.ManagedFieldsEntry, _ randfill.Continue) { *v = nil },
+		).Fill(obj)
+		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersionKind())
+		if _, err := converter.ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
+			t.Errorf("%s: %v", resource.Name, err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// installHealth registers what watches over the server itself. It is alive as long as it answers. It is ready when every
+// cache has been filled once and etcd would take a write.
+//
+// Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
+// Differs: upstream's livez asks etcd, too. Here a restart would help neither etcd nor the caches, which still answer.
+func (a *apiServer) installHealth() {
+	a.server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
+	a.server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
+	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{{"etcd", a.etcdReady}, {"watch-cache", a.ready}}})
+	a.server.HandlePlain(http.MethodGet, "/metrics", a.metrics.handler())
+}
+
+// check is one thing that is looked at.
+type check struct {
+	name string
+	ask  func() error // nil: it is not looked at
+}
+
+// health answers one of the questions. With ?verbose it names what was looked at.
+type health struct {
+	name   string
+	checks []check
+}
+
+func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	said, code := "[+]ping ok\n", http.StatusOK
+	for _, each := range h.checks {
+		if each.ask == nil {
+			continue
+		}
+		if err := each.ask(); err != nil {
+			said += fmt.Sprintf("[-]%s failed: %v\n", each.name, err)
+			code = http.StatusInternalServerError
+			continue
+		}
+		said += fmt.Sprintf("[+]%s ok\n", each.name)
+	}
+	switch {
+	case code != http.StatusOK:
+		writeText(w, code, said+h.name+" check failed\n")
+	case r.URL.Query().Has("verbose"):
+		writeText(w, code, said+h.name+" check passed\n")
+	default:
+		writeText(w, code, "ok")
+	}
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text))
+}

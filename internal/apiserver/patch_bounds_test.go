@@ -1,0 +1,79 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
+)
+
+// doubling is a patch of some 2 KB that copies an object into itself, n times.
+func doubling(n int) string {
+	operations := []string{fmt.Sprintf(`{"op":"add","path":"/metadata/annotations","value":{"a":%q}}`, strings.Repeat("x", 1000))}
+	for i := range n {
+		operations = append(operations, fmt.Sprintf(`{"op":"copy","from":"/metadata","path":"/metadata/x%d"}`, i))
+	}
+	return "[" + strings.Join(operations, ",") + "]"
+}
+
+func TestAPatchIsBoundedInWhatItMakesOfAnObject(t *testing.T) {
+	const containers = maxPatchElements + 1
+	var list []string
+	for i := range containers {
+		list = append(list, fmt.Sprintf(`{"name":"c%d","image":"i"}`, i))
+	}
+	for name, c := range map[string]struct {
+		contentType, patch string
+		code               int
+		reason             metav1.StatusReason
+		message            string
+	}{
+		"copies that double the object": {"application/json-patch+json", doubling(30), 422, metav1.StatusReasonInvalid, "Unable to complete the copy"},
+		"a deep merge":                  {"application/merge-patch+json", `{"metadata":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9001), 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
+		"a deep value":                  {"application/json-patch+json", `[{"op":"add","path":"/metadata/a","value":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}]`, 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
+		"a deep strategic merge":        {"application/strategic-merge-patch+json", `{"spec":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9001), 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
+		"a strategic merge of many":     {"application/strategic-merge-patch+json", `{"spec":{"containers":[` + strings.Join(list, ",") + `]}}`, 413, metav1.StatusReasonRequestEntityTooLarge, "elements"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.create(podA)
+			w := a.do("PATCH", podsPath+"/a", c.patch, "Content-Type", c.contentType)
+			if status := wantStatus(t, w, c.code, c.reason); !strings.Contains(status.Message, c.message) {
+				t.Errorf("message: got %.300q, want %q in it", status.Message, c.message)
+			}
+		})
+	}
+}
+
+func TestAFewCopiesAreAllowed(t *testing.T) {
+	a := newAPI(t)
+	a.create(podA)
+	patch := `[{"op":"copy","from":"/metadata/labels","path":"/metadata/annotations"}]`
+	w := a.do("PATCH", podsPath+"/a", patch, "Content-Type", "application/json-patch+json")
+	if got := into[corev1.Pod](t, w.Body); w.Code != http.StatusOK || got.Annotations["app"] != "web" {
+		t.Errorf("got %d, annotations %v", w.Code, got.Annotations)
+	}
+}
+
+func TestALongPatchEndsWithItsRequest(t *testing.T) {
+	operations := strings.Repeat(`{"op":"add","path":"/metadata/finalizers/0","value":"example.com/a"},`, maxJSONPatchOperations-1)
+	patch := `[{"op":"add","path":"/metadata/finalizers","value":[]},` + strings.TrimSuffix(operations, ",") + "]"
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "7"}}
+	resource := registry.Pods()
+	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource, Kind: resource.GroupVersionKind()}
+	p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.JSONPatchType, patch: []byte(patch)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.UpdatedObject(ctx, old); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the end of the request", err)
+	}
+}

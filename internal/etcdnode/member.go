@@ -1,0 +1,167 @@
+package etcdnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/types"
+	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/etcdhttp"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/features"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/grpclog"
+	"google.golang.org/grpc/test/bufconn"
+
+	"listwatch/internal/routine"
+)
+
+// DefaultQuota is of the whole database; etcd's own default is 2 GiB.
+const DefaultQuota = 256 << 20
+
+const (
+	pipeSize         = 256 << 10       // bytes in flight in each direction of the in-memory connection
+	walSegmentBytes  = 1 << 20         // etcd preallocates two segments: 3 MB on disk instead of 123
+	progressInterval = 5 * time.Second // an idle watch that asked for it is told so often how far etcd is; a process-wide setting of etcd
+
+	// A lone member elects itself, after five ticks at most.
+	loneTick     = 10 * time.Millisecond
+	loneElection = 5 // ticks
+
+	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds and
+	// two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: it stands a stop of two minutes.
+	lonePatience = 6000
+)
+
+func init() {
+	// Both are package variables of their libraries and must be set before anything runs. The second keeps gRPC from
+	// writing to stderr each time a connection is lost, which a restart does on purpose.
+	wal.SegmentSizeBytes = walSegmentBytes
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+}
+
+// member is one life of one etcd server; a restart makes another on the same data.
+//
+// Not package embed's: between the server's making and its start there is something to set, and embed has no such moment.
+type member struct {
+	// Set by startMember, never changed.
+	server  *etcdserver.EtcdServer
+	trouble *trouble
+	pipe    *bufconn.Listener // for our own client
+	sockets *sockets          // for peers and other clients; nil: there are none
+	grpc    *grpc.Server
+	peers   *http.Server // nil without sockets
+
+	group routine.Group
+}
+
+// sockets are what a member of a cluster listens on. The member closes them.
+type sockets struct {
+	peers, clients net.Listener
+	identity       *identity
+}
+
+// startMember returns a member that can be written to. If ctx ends before, it is stopped again.
+func startMember(ctx context.Context, cfg config.ServerConfig, trouble *trouble, s *sockets) (*member, error) {
+	server, err := trouble.newServer(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
+	}
+	if s == nil {
+		server.Cfg.ElectionTicks = lonePatience // raft was given its own when the server was made
+	}
+	server.Start()
+	m := &member{server: server, trouble: trouble, pipe: bufconn.Listen(pipeSize), sockets: s}
+	m.serve(context.WithoutCancel(ctx))
+	select {
+	case <-server.ReadyNotify():
+		return m, nil
+	case <-trouble.broken:
+		err = trouble.err()
+	case <-server.StopNotify():
+		err = errors.New("it stopped by itself")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return nil, errors.Join(fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err), m.stop())
+}
+
+// serve starts what serves the member's listeners; stop ends it.
+func (m *member) serve(ctx context.Context) {
+	if m.sockets == nil {
+		m.grpc = v3rpc.Server(m.server, nil, nil)
+		m.group.Go(ctx, "etcdnode.serve", func(context.Context) { _ = m.grpc.Serve(m.pipe) }) // the error is that of a stopped server
+		return
+	}
+	identity := m.sockets.identity
+	m.grpc = v3rpc.Server(m.server, identity.serverTLS(), nil, allowPings())
+	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
+	m.peers = &http.Server{
+		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
+		TLSConfig: identity.serverTLS(),
+		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
+	}
+	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.sockets.peers, "", "") })
+}
+
+// stop returns when nothing of the member runs any more, or, if etcd is stuck, when nothing reaches it any more.
+func (m *member) stop() error {
+	m.grpc.Stop()
+	stopped := make(chan struct{}) // closed by the goroutine below
+	go func() {
+		defer close(stopped)
+		m.server.HardStop() // no transfer of leadership: what is shown is a member that dies
+	}()
+	select {
+	case <-stopped:
+	case <-m.trouble.stuck: // the server waits for the goroutine that reported the trouble, which never goes on
+	}
+	if m.peers != nil {
+		_ = m.peers.Close() // the error is that of a listener that is closed already
+	}
+	m.group.Wait()
+	return m.pipe.Close()
+}
+
+// loneConfig is etcd's own default configuration but for what is named above.
+func loneConfig(options Options, logger *zap.Logger) config.ServerConfig {
+	nowhere := url.URL{Scheme: "http", Host: "127.0.0.1:0"} // etcd insists that a member has a well-formed address
+	c := baseConfig("listwatch", options, logger)
+	c.ClientURLs, c.PeerURLs = types.URLs{nowhere}, types.URLs{nowhere}
+	c.InitialPeerURLsMap = types.URLsMap{c.Name: c.PeerURLs}
+	c.TickMs, c.ElectionTicks = uint(loneTick.Milliseconds()), loneElection
+	return c
+}
+
+func baseConfig(name string, options Options, logger *zap.Logger) config.ServerConfig {
+	quota := options.Quota
+	if quota == 0 {
+		quota = DefaultQuota
+	}
+	return config.ServerConfig{
+		Name: name, DataDir: options.Dir, Logger: logger,
+		NewCluster: true, InitialClusterToken: "listwatch", StrictReconfigCheck: true, InitialElectionTickAdvance: true,
+		SnapshotCount: etcdserver.DefaultSnapshotCount, SnapshotCatchUpEntries: etcdserver.DefaultSnapshotCatchUpEntries,
+		MaxSnapFiles: 5, MaxWALFiles: 5,
+		MaxTxnOps: 128, MaxRequestBytes: 1536 << 10, MaxConcurrentStreams: math.MaxUint32,
+		AuthToken: "simple", BcryptCost: 10, TokenTTL: 300,
+		QuotaBackendBytes: quota, UnsafeNoFsync: !options.Durable,
+		CompactHashCheckTime: time.Minute, DowngradeCheckTime: 5 * time.Second,
+		WarningApplyDuration: 100 * time.Millisecond, WarningUnaryRequestDuration: 300 * time.Millisecond,
+		WatchProgressNotifyInterval: progressInterval,
+		MaxLearners:                 1,
+		V2Deprecation:               config.V2DeprDefault,
+		ServerFeatureGate:           features.NewDefaultServerFeatureGate(name, logger),
+		Metrics:                     "basic",
+	}
+}

@@ -1,0 +1,133 @@
+package fold
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// MaxNumber is the largest number of a record or a picture: the page's are exact up to there.
+const MaxNumber = 1 << 53
+
+// Clone returns a state that shares nothing with s.
+func (s *State) Clone() *State {
+	clone := *s
+	clone.Resources = copied(s.Resources, (*Resource).clone)
+	return &clone
+}
+
+func (r *Resource) clone() *Resource {
+	clone := *r
+	clone.Stations = copied(r.Stations, func(st *Station) *Station {
+		clone := *st
+		clone.Vars = maps.Clone(st.Vars)
+		return &clone
+	})
+	clone.Subjects = copied(r.Subjects, (*Subject).clone)
+	clone.Points = maps.Clone(r.Points)
+	clone.Ring.Cells = slices.Clone(r.Ring.Cells)
+	clone.Shelves = copied(r.Shelves, func(sh *Shelf) *Shelf { return &Shelf{N: sh.N, Rows: slices.Clone(sh.Rows)} })
+	clone.Waits = copied(r.Waits, slices.Clone[[]Wait])
+	return &clone
+}
+
+func (s *Subject) clone() *Subject {
+	clone := *s
+	clone.Vars, clone.Texts, clone.Counts = maps.Clone(s.Vars), maps.Clone(s.Texts), maps.Clone(s.Counts)
+	clone.Queues = copied(s.Queues, func(q *Queue) *Queue {
+		clone := *q
+		clone.Tokens = slices.Clone(q.Tokens)
+		return &clone
+	})
+	return &clone
+}
+
+// copied returns a map of copies.
+func copied[V any](from map[string]V, clone func(V) V) map[string]V {
+	to := make(map[string]V, len(from))
+	for key, value := range from {
+		to[key] = clone(value)
+	}
+	return to
+}
+
+// Read returns the state that was written as JSON. What it does not say is as in the beginning: an earlier version of the
+// program did not know of it.
+func Read(written []byte) (*State, error) {
+	s := &State{}
+	if err := json.Unmarshal(written, s); err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	if s.Seq > MaxNumber || s.T < 0 || s.T > MaxNumber {
+		return nil, fmt.Errorf("read state: record %d at %d ns: a number is larger than 2^53, or negative", s.Seq, s.T)
+	}
+	fill(&s.Resources)
+	for name, res := range s.Resources {
+		if res == nil {
+			delete(s.Resources, name)
+			s.resource(name)
+			continue
+		}
+		res.fill()
+	}
+	return s, nil
+}
+
+// fill makes what is missing.
+func (r *Resource) fill() {
+	fill(&r.Stations)
+	fill(&r.Subjects)
+	fill(&r.Points)
+	fill(&r.Shelves)
+	fill(&r.Waits)
+	list(&r.Ring.Cells)
+	for name, st := range r.Stations {
+		if st == nil {
+			st = &Station{}
+			r.Stations[name] = st
+		}
+		fill(&st.Vars)
+	}
+	for name, sh := range r.Shelves {
+		if sh == nil {
+			sh = &Shelf{}
+			r.Shelves[name] = sh
+		}
+		list(&sh.Rows)
+	}
+	for key, waits := range r.Waits {
+		if len(waits) == 0 {
+			delete(r.Waits, key)
+		}
+	}
+	for id, subject := range r.Subjects {
+		if subject == nil {
+			subject = &Subject{}
+			r.Subjects[id] = subject
+		}
+		fill(&subject.Vars)
+		fill(&subject.Texts)
+		fill(&subject.Counts)
+		fill(&subject.Queues)
+		for name, q := range subject.Queues {
+			if q == nil {
+				q = &Queue{}
+				subject.Queues[name] = q
+			}
+			list(&q.Tokens)
+		}
+	}
+}
+
+func fill[V any](m *map[string]V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+}
+
+func list[E any](l *[]E) {
+	if *l == nil {
+		*l = []E{}
+	}
+}

@@ -1,0 +1,178 @@
+package policy
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// claim is a fact that several pages need. It has one home; the other pages link there, and no page says the opposite.
+type claim struct {
+	says    string
+	home    string            // "docs/READS.md#list": the section that owns it
+	symbols []string          // "06-cacher CacheDelegator.shouldDelegateList": what makes it true
+	others  []string          // documents that speak of it, and link to its home
+	words   map[string]string // by document or source: how it says so, as a regular expression; \W+ stands for the end of a line, too
+	never   string            // what no document and no comment may say: the false belief, as a regular expression
+}
+
+// claims are the facts about which pages have contradicted each other, or the folklore.
+var claims = []claim{
+	{
+		says: "A list at \"\" is answered from the cache, after one small read of etcd's revision.",
+		home: "docs/READS.md#list", symbols: []string{"06-cacher CacheDelegator.shouldDelegateList", "04-watchcache WatchCache.GetList"},
+		others: []string{"chapters/03-reflector/README.md", "chapters/06-cacher/README.md"},
+		never:  `the newest, from etcd itself|has to come\s+from the source itself`,
+	},
+	{
+		says: "Pages and exact versions come from the cache's snapshots.",
+		home: "docs/READS.md#list", symbols: []string{"04-watchcache WatchCache.HasSnapshot", "03-reflector Reflector.pageSize"},
+		others: []string{"chapters/03-reflector/README.md", "chapters/04-watchcache/README.md"},
+		never:  `page can only be (read|had) from etcd`,
+	},
+	{
+		says: "While a cache is filled, a GET and an unfiltered LIST with a limit go to etcd; the rest gets 429.",
+		home: "docs/READS.md#list", symbols: []string{"06-cacher shouldDelegateListOnNotReadyCache", "06-cacher CacheDelegator.Get"},
+		others: []string{"chapters/06-cacher/README.md"},
+		never:  `(?i)(?:^|\. )(?:until the new list is in|while the cache (?:has no source|is being filled)), reads and watches are refused`,
+	},
+	{
+		says: "Bookmarks exist for a client to which nothing is sent while its neighbours are busy.",
+		home: "docs/SIGNALS.md", symbols: []string{"04-watchcache history.appendLocked", "05-cachewatcher CacheWatcher.NextBookmarkTime"},
+		others: []string{"chapters/03-reflector/README.md", "chapters/06-cacher/README.md"},
+		never:  `on a quiet resource they are (all that moves|the only thing that moves)`,
+	},
+	{
+		says: "A watcher is sent a bookmark every minute, also when its version has not moved.",
+		home: "docs/CHANNELS.md", symbols: []string{"05-cachewatcher CacheWatcher.NextBookmarkTime"},
+		others: []string{"chapters/06-cacher/README.md"},
+		never:  `has not moved past what it was last sent is not bothered`,
+	},
+	{
+		says: "A handler may find that the object it is told of is gone from the store.",
+		home: "docs/SIGNALS.md#on-the-client", symbols: []string{"13-informer deltaProcessor.processDeltasInBatch"},
+		others: []string{"chapters/13-informer/README.md", "docs/ARCHITECTURE.md"},
+		never:  `finds the pod in the indexer, or something newer\.`,
+	},
+	{
+		says: "Versions of one resource have been comparable since 1.35.",
+		home: "chapters/01-storage/README.md", symbols: []string{"01-storage APIObjectVersioner"},
+		others: []string{"chapters/03-reflector/README.md", "docs/SIGNALS.md"},
+		never:  `compared for equality, and that is all`,
+	},
+	{
+		says: "A 410 to a list carries a token only if it was a continued page.",
+		home: "docs/READS.md#list", symbols: []string{"02-etcd3 handleCompactedErrorForPaging"},
+		others: []string{"chapters/08-handlers/README.md"},
+		never:  `a list gets a token to go on with`,
+	},
+	{
+		says: "Our server gives a stuck write of a watch a deadline; Kubernetes does not.",
+		home: "chapters/08-handlers/README.md", symbols: []string{"08-handlers Server.withWatchDeadline"},
+		others: []string{"docs/ENDINGS.md"},
+		never:  `Upstream ends? a stuck write`,
+	},
+	{
+		says: "A resync asks the server nothing.",
+		home: "docs/SIGNALS.md#on-the-client", symbols: []string{"03-reflector resyncer.startResync"},
+		others: []string{"chapters/03-reflector/README.md", "chapters/12-processor/README.md"},
+		never:  `(?i)a resync (re)?lists`,
+	},
+	{
+		says: "No wakeup is lost because the version changes under the lock, wherever Broadcast is called.",
+		home: "chapters/04-watchcache/README.md", symbols: []string{"04-watchcache WatchCache.apply"},
+		words: map[string]string{
+			"chapters/04-watchcache/process_event.go": `The version changes under the lock, so such a reader went to sleep before(?s:.*)Whether the lock is still held at this call makes no difference`,
+		},
+		never: `(?i)(while\W+the\W+lock\W+is\W+still\W+held|(before|until)\W+the\W+lock\W+is\W+released),?\W+so\b`,
+	},
+	{
+		says: "The watcher of etcd 2 is a reconstruction: in this form it never existed.",
+		home: "chapters/02-etcd3/README.md", symbols: []string{"02-etcd3 etcdWatcher"},
+		words: map[string]string{
+			"chapters/02-etcd3/etcd2.go":  `etcdWatcher is a reconstruction(?s:.*)In this form it never existed`,
+			"chapters/02-etcd3/README.md": `reconstruction: the goroutines, channels and names of that watcher, over an etcd 3 watch, which it never had`,
+			"docs/ARCHITECTURE.md":        "`etcdWatcher.run` [^\n]*reconstruction(?s:.*)that of the etcd watcher is a reconstruction",
+		},
+		never: `(?i)Upstream:[^\n]*etcd_watcher\.go|the\W+older\W+form(\W+\w+){0,6}\W+kept`,
+	},
+}
+
+// checkClaims holds that each claim has its home, its links and its symbols, and that no text says the opposite.
+func checkClaims(repo *Repo, claims []claim) []Fault {
+	texts := map[string]string{}
+	for _, pattern := range []string{"docs/*.md", "chapters/*/README.md", "chapters/*/*.go", "README.md"} {
+		names, _ := fs.Glob(repo.FS, pattern) // the patterns are well formed
+		for _, name := range names {
+			text, err := fs.ReadFile(repo.FS, name)
+			if err != nil {
+				return []Fault{fault(name, 0, "%v", err)}
+			}
+			texts[name] = string(text)
+		}
+	}
+	var faults []Fault
+	for _, each := range claims {
+		faults = append(faults, each.check(repo, texts)...)
+	}
+	return faults
+}
+
+func (c claim) check(repo *Repo, texts map[string]string) []Fault {
+	var faults []Fault
+	file, anchor, _ := strings.Cut(c.home, "#")
+	if !hasHeading(texts[file], anchor) {
+		faults = append(faults, fault(file, 0, "the home of %q is missing: %s", c.says, c.home))
+	}
+	for _, symbol := range c.symbols {
+		folder, name, _ := strings.Cut(symbol, " ")
+		pkg := repo.Tree.In(path.Join("chapters", folder))
+		if pkg == nil || !declared(pkg, name) {
+			faults = append(faults, fault("chapters/"+folder, 0, "%s, which makes %q true, is not declared", name, c.says))
+		}
+	}
+	for _, other := range c.others {
+		if !strings.Contains(texts[other], linked(file)) {
+			faults = append(faults, fault(other, 0, "speaks of %q and does not link to %s", c.says, file))
+		}
+	}
+	for name, words := range c.words {
+		if !regexp.MustCompile(words).MatchString(texts[name]) {
+			faults = append(faults, fault(name, 0, "does not say %q: want %s", c.says, words))
+		}
+	}
+	never := regexp.MustCompile(c.never)
+	for name, text := range texts {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if at := never.FindStringIndex(text); at != nil {
+			faults = append(faults, fault(name, 1+strings.Count(text[:at[0]], "\n"), "says the opposite of %q", c.says))
+		}
+	}
+	return faults
+}
+
+// linked is what a link to a document ends in.
+func linked(file string) string {
+	if base := path.Base(file); base != "README.md" {
+		return base
+	}
+	return path.Base(path.Dir(file)) + "/README.md"
+}
+
+// hasHeading reports whether a document has the heading of an anchor; "" stands for the document itself.
+func hasHeading(text, anchor string) bool {
+	if anchor == "" {
+		return text != ""
+	}
+	for line := range strings.Lines(text) {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {
+			if strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-") == anchor {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// recipeTest is what a recipe of docs/recipes debugs.
+type recipeTest struct{ folder, pattern string }
+
+// recipes returns what each recipe debugs, by name.
+func recipes(t *testing.T) map[string]recipeTest {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "docs", "recipes", "*.dlv"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recipes, %v", err)
+	}
+	all := make(map[string]recipeTest)
+	for _, file := range files {
+		_, rest, _ := strings.Cut(read(t, file), "# debug ./")
+		line, _, _ := strings.Cut(rest, "\n")
+		folder, pattern, _ := strings.Cut(line, " ")
+		all[strings.TrimSuffix(filepath.Base(file), ".dlv")] = recipeTest{folder, pattern}
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// mustExist fails the test if there is no such folder, or no test there that the pattern runs.
+func mustExist(t *testing.T, of recipeTest) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(of.folder), "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no tests, %v", of.folder, err)
+	}
+	name, _, _ := strings.Cut(of.pattern, "/")
+	declares := func(file string) bool { return strings.Contains(read(t, file), "\nfunc "+name) }
+	if !strings.HasPrefix(name, "Test") || !slices.ContainsFunc(files, declares) {
+		t.Errorf("no test in %s begins with %q", of.folder, name)
+	}
+}
+
+func TestVSCodeDebugsEveryRecipe(t *testing.T) {
+	var launch struct {
+		Configurations []struct {
+			Name, Type, Request, Mode, Program string
+			Args                               []string
+		}
+	}
+	var tasks struct {
+		Tasks []struct {
+			Label, Command string
+			Args           []string
+		}
+	}
+	for file, into := range map[string]any{"launch.json": &launch, "tasks.json": &tasks} {
+		if err := json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", file))), into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	launched, run := map[string]recipeTest{}, map[string]string{}
+	for _, each := range launch.Configurations {
+		folder, ours := strings.CutPrefix(each.Program, "${workspaceFolder}/")
+		if _, err := os.Stat(filepath.Join(root, folder)); ours && err != nil {
+			t.Errorf("%s: %v", each.Name, err)
+		}
+		if name, ok := strings.CutPrefix(each.Name, "recipe: "); ok {
+			if each.Type != "go" || each.Request != "launch" || each.Mode != "test" || len(each.Args) != 2 || each.Args[0] != "-test.run" {
+				t.Fatalf("%s does not launch a test: %+v", each.Name, each)
+			}
+			launched[name] = recipeTest{folder, each.Args[1]}
+		}
+	}
+	for _, each := range tasks.Tasks {
+		if name, ok := strings.CutPrefix(each.Label, "recipe: "); ok {
+			run[name] = each.Command + " " + strings.Join(each.Args, " ")
+		}
+	}
+	all := recipes(t)
+	for name, want := range all {
+		mustExist(t, want)
+		if launched[name] != want {
+			t.Errorf("launch.json, %s: got %v, want %v", name, launched[name], want)
+		}
+		if command := "make debug RECIPE=" + name; run[name] != command {
+			t.Errorf("tasks.json, %s: got %q, want %q", name, run[name], command)
+		}
+	}
+	if len(launched) != len(all) || len(run) != len(all) {
+		t.Errorf("%d launch configurations and %d tasks for %d recipes", len(launched), len(run), len(all))
+	}
+}
+
+func TestGoLandDebugsEveryRecipe(t *testing.T) {
+	type value struct {
+		Value string `xml:"value,attr"`
+	}
+	type component struct {
+		Configuration struct {
+			Name    string `xml:"name,attr"`
+			Type    string `xml:"type,attr"`
+			Package value  `xml:"package"`
+			Pattern value  `xml:"pattern"`
+		} `xml:"configuration"`
+	}
+	files, err := filepath.Glob(filepath.Join(root, ".run", "*.run.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]recipeTest{}
+	for _, file := range files {
+		var parsed component
+		if err := xml.Unmarshal([]byte(read(t, file)), &parsed); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		folder := strings.TrimPrefix(parsed.Configuration.Package.Value, Module+"/")
+		if _, err := os.Stat(filepath.Join(root, folder)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if name, ok := strings.CutPrefix(parsed.Configuration.Name, "recipe: "); ok && parsed.Configuration.Type == "GoTestRunConfiguration" {
+			found[name] = recipeTest{folder, parsed.Configuration.Pattern.Value}
+		}
+	}
+	all := recipes(t)
+	for name, want := range all {
+		if found[name] != want {
+			t.Errorf("%s: got %v, want %v", name, found[name], want)
+		}
+	}
+	if len(found) != len(all) {
+		t.Errorf("%d configurations for %d recipes", len(found), len(all))
+	}
+}

@@ -1,0 +1,216 @@
+package ptree
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type element struct{ key string }
+
+func keyOf(e *element) string { return e.key }
+
+// fault returns what is wrong with a tree that should hold want, "" if nothing is.
+func fault(t Tree[*element], want map[string]*element) string {
+	if t.Len() != len(want) {
+		return fmt.Sprintf("length %d, want %d", t.Len(), len(want))
+	}
+	for key, e := range want {
+		if got, _ := t.Get(key); got != e {
+			return fmt.Sprintf("%s is not what was set", key)
+		}
+	}
+	keys := slices.Sorted(maps.Keys(want))
+	for _, from := range []string{"", "5", "50", "999"} {
+		var got []string
+		for e := range t.From(from) {
+			got = append(got, e.key)
+		}
+		at, _ := slices.BinarySearch(keys, from)
+		if !slices.Equal(got, keys[at:]) {
+			return fmt.Sprintf("from %q: got %v, want %v", from, got, keys[at:])
+		}
+	}
+	if len(keys) > 0 && (t.First().key != keys[0] || t.Last().key != keys[len(keys)-1]) {
+		return fmt.Sprintf("from %s to %s, want from %s to %s", t.First().key, t.Last().key, keys[0], keys[len(keys)-1])
+	}
+	return shapeFault(t.root, t.root)
+}
+
+// shapeFault returns what is wrong with the nodes.
+func shapeFault(n, root *node[*element]) string {
+	switch {
+	case n == nil:
+		return ""
+	case len(n.elements) > maxSlots || len(n.children) > maxSlots:
+		return "a node is too large"
+	case len(n.elements)+len(n.children) == 0:
+		return "a node is empty"
+	case n == root && len(n.children) == 1:
+		return "the root has one child"
+	case n.children == nil && n.least != n.elements[0].key, n.children != nil && n.least != n.children[0].least:
+		return "a node does not know its least key"
+	}
+	for _, child := range n.children {
+		if (child.children == nil) != (n.children[0].children == nil) {
+			return "leaves at different levels"
+		}
+		if text := shapeFault(child, root); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// Whatever is set and deleted, the tree holds what a map would, in order; and every tree that was kept on the way still
+// holds what it did when it was kept.
+func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
+	type kept struct {
+		tree Tree[*element]
+		want map[string]*element
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		now := New(keyOf, nil)
+		want := map[string]*element{}
+		var past []kept
+		bound := rapid.SampledFrom([]int{10, 200, 4000}).Draw(r, "keys")
+		atOnce := rapid.Bool().Draw(r, "at once")
+		var before []*element
+		for i := range rapid.SampledFrom([]int{0, bound / 2, bound}).Draw(r, "there before") {
+			e := &element{fmt.Sprint(i)}
+			before = append(before, e)
+			want[e.key] = e
+			if !atOnce {
+				now, _, _ = now.Set(e)
+			}
+		}
+		if atOnce {
+			now = New(keyOf, before)
+		}
+		for range rapid.IntRange(1, 6).Draw(r, "phases") {
+			deleting := rapid.IntRange(0, 10).Draw(r, "deletions of ten")
+			numbers := rapid.SliceOfN(rapid.IntRange(0, bound), 0, 600).Draw(r, "numbers")
+			for i, number := range numbers {
+				key := fmt.Sprint(number)
+				var old *element
+				if i%10 < deleting {
+					now, old, _ = now.Delete(key)
+				} else {
+					e := &element{key}
+					now, old, _ = now.Set(e)
+					if old != want[key] {
+						r.Fatalf("set %s: another element was there", key)
+					}
+					want[key] = e
+					continue
+				}
+				if old != want[key] {
+					r.Fatalf("delete %s: another element was there", key)
+				}
+				delete(want, key)
+			}
+			past = append(past, kept{now, maps.Clone(want)})
+		}
+		for i, k := range past {
+			if text := fault(k.tree, k.want); text != "" {
+				r.Fatalf("after phase %d: %s", i, text)
+			}
+		}
+	})
+}
+
+func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
+	for _, n := range []int{0, 1, maxSlots, maxSlots + 1, maxSlots * maxSlots, maxSlots*maxSlots + 1, 10000} {
+		want := map[string]*element{}
+		var elements []*element
+		for i := range n + n/3 { // a third of them comes twice
+			e := &element{fmt.Sprintf("%05d", i*7919%max(n, 1))}
+			elements = append(elements, e)
+			want[e.key] = e
+		}
+		made := New(keyOf, elements)
+		if text := fault(made, want); text != "" {
+			t.Errorf("%d elements: %s", n, text)
+		}
+		levels, room := 0, 1
+		for m := made.root; m != nil && len(m.children) > 0; m = m.children[0] {
+			levels++
+		}
+		for range levels {
+			room *= maxSlots
+		}
+		if levels > 0 && room >= n {
+			t.Errorf("%d elements in more than %d levels", n, levels)
+		}
+	}
+}
+
+func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
+	full := New(keyOf, nil)
+	for i := range 5000 {
+		full, _, _ = full.Set(&element{fmt.Sprintf("%05d", i)})
+	}
+	for name, step := range map[string]func(i int) int{
+		"from the front": func(i int) int { return i },
+		"from the back":  func(i int) int { return 4999 - i },
+		"here and there": func(i int) int { return i * 2003 % 5000 },
+	} {
+		rest := full
+		for i := range 5000 {
+			rest, _, _ = rest.Delete(fmt.Sprintf("%05d", step(i)))
+			if i%50 > 0 && i < 4900 {
+				continue
+			}
+			if text := shapeFault(rest.root, rest.root); text != "" {
+				t.Fatalf("%s, after %d: %s", name, i, text)
+			}
+		}
+		if rest.root != nil || rest.Len() != 0 {
+			t.Errorf("%s: %d elements left", name, rest.Len())
+		}
+	}
+	if full.Len() != 5000 || full.First().key != "00000" {
+		t.Error("the first tree has changed")
+	}
+}
+
+// A tree that loses most of its elements loses most of its nodes: what is left of them is joined.
+func TestATreeThatShrinksGivesItsNodesBack(t *testing.T) {
+	shrunk := New(keyOf, nil)
+	for i := range 10000 {
+		shrunk, _, _ = shrunk.Set(&element{fmt.Sprintf("%05d", i)})
+	}
+	for i := range 10000 {
+		if i%100 != 0 {
+			shrunk, _, _ = shrunk.Delete(fmt.Sprintf("%05d", i))
+		}
+	}
+	leaves := 0
+	for n := []*node[*element]{shrunk.root}; len(n) > 0; {
+		if n[0].children == nil {
+			leaves++
+		}
+		n = append(n[1:], n[0].children...)
+	}
+	if leaves > 100*4/maxSlots+1 {
+		t.Errorf("100 elements in %d leaves", leaves)
+	}
+}
+
+func TestAChangeCopiesOneNodeOfEachLevelInTwoAllocationsEach(t *testing.T) {
+	big := New(keyOf, nil)
+	for i := range 10000 {
+		big, _, _ = big.Set(&element{fmt.Sprintf("%05d", i)})
+	}
+	levels := 1
+	for n := big.root; n.children != nil; n = n.children[0] {
+		levels++
+	}
+	e := &element{"05000"}
+	if allocs := testing.AllocsPerRun(100, func() { big.Set(e) }); int(allocs) != 2*levels || levels > 4 {
+		t.Errorf("%v allocations in a tree of %d levels", allocs, levels)
+	}
+}

@@ -1,0 +1,134 @@
+package resources
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// DefaultPod fills in what the client left out, so that nobody who reads a pod has to know what a missing field means.
+func DefaultPod(pod *corev1.Pod) {
+	spec := &pod.Spec
+	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
+	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
+	setDefault(&spec.SchedulerName, corev1.DefaultSchedulerName)
+	setDefaultPointer(&spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	setDefaultPointer(&spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	setDefaultPointer(&spec.SecurityContext, corev1.PodSecurityContext{})
+	if spec.DeprecatedServiceAccount == "" {
+		spec.DeprecatedServiceAccount = spec.ServiceAccountName
+	}
+	for i := range spec.InitContainers {
+		defaultContainer(&spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		defaultContainer(&spec.Containers[i])
+	}
+	for i := range spec.Volumes {
+		defaultVolume(&spec.Volumes[i])
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func setDefaultPointer[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+func defaultContainer(c *corev1.Container) {
+	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	setDefault(&c.ImagePullPolicy, defaultPullPolicy(c.Image))
+	for i := range c.Ports {
+		setDefault(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+	for i := range c.Env {
+		if source := c.Env[i].ValueFrom; source != nil && source.FieldRef != nil {
+			setDefault(&source.FieldRef.APIVersion, "v1")
+		}
+	}
+	for name, limit := range c.Resources.Limits {
+		if _, ok := c.Resources.Requests[name]; ok {
+			continue
+		}
+		if c.Resources.Requests == nil {
+			c.Resources.Requests = corev1.ResourceList{}
+		}
+		c.Resources.Requests[name] = limit.DeepCopy()
+	}
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		defaultContainerProbe(probe)
+	}
+}
+
+// defaultPullPolicy: an image that may change under its name is pulled again every time.
+func defaultPullPolicy(image string) corev1.PullPolicy {
+	if strings.Contains(image, "@") {
+		return corev1.PullIfNotPresent
+	}
+	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	if !tagged || tag == "latest" {
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
+}
+
+func defaultContainerProbe(probe *corev1.Probe) {
+	if probe == nil {
+		return
+	}
+	setDefault(&probe.TimeoutSeconds, 1)
+	setDefault(&probe.PeriodSeconds, 10)
+	setDefault(&probe.SuccessThreshold, 1)
+	setDefault(&probe.FailureThreshold, 3)
+	if get := probe.HTTPGet; get != nil {
+		setDefault(&get.Path, "/")
+		setDefault(&get.Scheme, corev1.URISchemeHTTP)
+	}
+}
+
+func defaultVolume(v *corev1.Volume) {
+	if v.VolumeSource == (corev1.VolumeSource{}) {
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	}
+	if v.Secret != nil {
+		setDefaultPointer(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+	}
+	if v.ConfigMap != nil {
+		setDefaultPointer(&v.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+	}
+	if v.Projected != nil {
+		setDefaultPointer(&v.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+	}
+}
+
+// PodQOS says how the pod will fare when a node runs short: guaranteed if every container has equal requests and limits for both
+// CPU and memory, best effort if none asks for anything, burstable between the two.
+func PodQOS(pod *corev1.Pod) corev1.PodQOSClass {
+	guaranteed, asks := true, false
+	containers := append(append([]corev1.Container(nil), pod.Spec.InitContainers...), pod.Spec.Containers...)
+	for _, c := range containers {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
+			asks = asks || !request.IsZero() || !limit.IsZero()
+			if limit.IsZero() || request.Cmp(limit) != 0 {
+				guaranteed = false
+			}
+		}
+	}
+	switch {
+	case !asks:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	default:
+		return corev1.PodQOSBurstable
+	}
+}

@@ -1,0 +1,164 @@
+package resources
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// PodColumns are the columns of a table of pods.
+func PodColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		nameColumn(),
+		column("Ready", "string", "How many of the pod's containers are ready to serve.", 0),
+		column("Status", "string", "What the pod is doing, as a summary of its containers' states.", 0),
+		column("Restarts", "string", "How often containers of the pod have been restarted, and when last.", 0),
+		ageColumn(),
+		column("IP", "string", "Address of the pod.", 1),
+		column("Node", "string", "Node the pod is bound to.", 1),
+		column("Nominated Node", "string", "Node on which room is being made for the pod.", 1),
+		column("Readiness Gates", "string", "How many of the pod's further conditions for readiness hold.", 1),
+	}
+}
+
+// PodCells returns a pod's row.
+func PodCells(obj runtime.Object, now time.Time) []any {
+	pod := obj.(*corev1.Pod)
+	ready, restarts, last := 0, 0, metav1.Time{}
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Ready && status.State.Running != nil {
+			ready++
+		}
+		restarts += int(status.RestartCount)
+		if ended := status.LastTerminationState.Terminated; ended != nil && last.Before(&ended.FinishedAt) {
+			last = ended.FinishedAt
+		}
+	}
+	restartsText := strconv.Itoa(restarts)
+	if restarts > 0 && !last.IsZero() {
+		restartsText = fmt.Sprintf("%d (%s ago)", restarts, age(last, now))
+	}
+	return []any{
+		pod.Name,
+		fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)),
+		podReason(pod),
+		restartsText,
+		age(pod.CreationTimestamp, now),
+		orNone(podAddress(pod)),
+		orNone(pod.Spec.NodeName),
+		orNone(pod.Status.NominatedNodeName),
+		readinessGates(pod),
+	}
+}
+
+// podReason sums up a pod in one word. Later facts win over earlier ones: the phase is overruled by its reason, that
+// by what the containers say, and everything by the wish to delete the pod.
+func podReason(pod *corev1.Pod) string {
+	reason := string(pod.Status.Phase)
+	if pod.Status.Reason != "" {
+		reason = pod.Status.Reason
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonSchedulingGated {
+			reason = condition.Reason
+		}
+	}
+	initializing, initReason := initReason(pod)
+	if initializing {
+		reason = initReason
+	} else {
+		reason = containersReason(pod, reason)
+	}
+	if pod.DeletionTimestamp == nil {
+		return reason
+	}
+	if pod.Status.Reason == "NodeLost" {
+		return "Unknown"
+	}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return reason
+	}
+	return "Terminating"
+}
+
+// initReason reports whether the pod is still busy with its init containers, and with what.
+func initReason(pod *corev1.Pod) (initializing bool, reason string) {
+	for i, status := range pod.Status.InitContainerStatuses {
+		state := status.State
+		switch {
+		case state.Terminated != nil && state.Terminated.ExitCode == 0:
+			continue
+		case state.Terminated != nil:
+			return true, "Init:" + terminatedReason(state.Terminated)
+		case state.Waiting != nil && state.Waiting.Reason != "" && state.Waiting.Reason != "PodInitializing":
+			return true, "Init:" + state.Waiting.Reason
+		default:
+			return true, fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
+		}
+	}
+	return false, ""
+}
+
+// containersReason lets the first container that has something to say overrule reason.
+func containersReason(pod *corev1.Pod, reason string) string {
+	running := false
+	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
+		status := pod.Status.ContainerStatuses[i]
+		switch {
+		case status.State.Waiting != nil && status.State.Waiting.Reason != "":
+			reason = status.State.Waiting.Reason
+		case status.State.Terminated != nil:
+			reason = terminatedReason(status.State.Terminated)
+		case status.Ready && status.State.Running != nil:
+			running = true
+		}
+	}
+	// Some containers have completed and others run on.
+	if reason != "Completed" || !running {
+		return reason
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return "Running"
+		}
+	}
+	return "NotReady"
+}
+
+func terminatedReason(state *corev1.ContainerStateTerminated) string {
+	switch {
+	case state.Reason != "":
+		return state.Reason
+	case state.Signal != 0:
+		return fmt.Sprintf("Signal:%d", state.Signal)
+	default:
+		return fmt.Sprintf("ExitCode:%d", state.ExitCode)
+	}
+}
+
+func podAddress(pod *corev1.Pod) string {
+	if len(pod.Status.PodIPs) > 0 {
+		return pod.Status.PodIPs[0].IP
+	}
+	return pod.Status.PodIP
+}
+
+func readinessGates(pod *corev1.Pod) string {
+	gates := pod.Spec.ReadinessGates
+	if len(gates) == 0 {
+		return "<none>"
+	}
+	hold := 0
+	for _, gate := range gates {
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == gate.ConditionType && condition.Status == corev1.ConditionTrue {
+				hold++
+			}
+		}
+	}
+	return fmt.Sprintf("%d/%d", hold, len(gates))
+}

@@ -1,0 +1,192 @@
+package resources
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	restartPolicies = sets.New(corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
+	dnsPolicies     = sets.New(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone)
+	pullPolicies    = sets.New(corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	protocols       = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
+	podPhases       = sets.New(corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown)
+)
+
+// ValidatePodSpec checks what can be wrong with a pod in this program.
+// Differs: a small part of what kubernetes/pkg/apis/core/validation knows; what it does check, it words alike.
+func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	volumes := sets.New[string]()
+	for i, volume := range spec.Volumes {
+		problems = append(problems, validateVolume(&volume, volumes, path.Child("volumes").Index(i))...)
+	}
+	names := sets.New[string]()
+	if len(spec.Containers) == 0 {
+		problems = append(problems, field.Required(path.Child("containers"), ""))
+	}
+	for i := range spec.InitContainers {
+		problems = append(problems, validateContainer(&spec.InitContainers[i], names, volumes, path.Child("initContainers").Index(i))...)
+	}
+	for i := range spec.Containers {
+		problems = append(problems, validateContainer(&spec.Containers[i], names, volumes, path.Child("containers").Index(i))...)
+	}
+	problems = append(problems, oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy"))...)
+	problems = append(problems, oneOf(spec.DNSPolicy, dnsPolicies, path.Child("dnsPolicy"))...)
+	if seconds := spec.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
+		problems = append(problems, field.Invalid(path.Child("terminationGracePeriodSeconds"), *seconds, "must be greater than or equal to 0"))
+	}
+	if seconds := spec.ActiveDeadlineSeconds; seconds != nil && *seconds < 1 {
+		problems = append(problems, field.Invalid(path.Child("activeDeadlineSeconds"), *seconds, "must be between 1 and 2147483647, inclusive"))
+	}
+	problems = append(problems, valid(spec.NodeName, validation.IsDNS1123Subdomain, path.Child("nodeName"))...)
+	problems = append(problems, valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain, path.Child("serviceAccountName"))...)
+	problems = append(problems, valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname"))...)
+	for key, value := range spec.NodeSelector {
+		problems = append(problems, valid(key, validation.IsQualifiedName, path.Child("nodeSelector"))...)
+		problems = append(problems, valid(value, validation.IsValidLabelValue, path.Child("nodeSelector").Key(key))...)
+	}
+	return problems
+}
+
+func validateContainer(c *corev1.Container, names, volumes sets.Set[string], path *field.Path) field.ErrorList {
+	problems := validateUniqueLabel(c.Name, names, path.Child("name"))
+	switch {
+	case c.Image == "":
+		problems = append(problems, field.Required(path.Child("image"), ""))
+	case strings.TrimSpace(c.Image) != c.Image:
+		problems = append(problems, field.Invalid(path.Child("image"), c.Image, "must not have leading or trailing whitespace"))
+	}
+	problems = append(problems, oneOf(c.ImagePullPolicy, pullPolicies, path.Child("imagePullPolicy"))...)
+	portNames := sets.New[string]()
+	for i := range c.Ports {
+		problems = append(problems, validatePort(&c.Ports[i], portNames, path.Child("ports").Index(i))...)
+	}
+	for i := range c.Env {
+		problems = append(problems, validateEnv(&c.Env[i], path.Child("env").Index(i))...)
+	}
+	problems = append(problems, validateMounts(c.VolumeMounts, volumes, path.Child("volumeMounts"))...)
+	return append(problems, validateResources(&c.Resources, path.Child("resources"))...)
+}
+
+func validatePort(port *corev1.ContainerPort, names sets.Set[string], path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if port.ContainerPort == 0 {
+		problems = append(problems, field.Required(path.Child("containerPort"), ""))
+	} else {
+		for _, text := range validation.IsValidPortNum(int(port.ContainerPort)) {
+			problems = append(problems, field.Invalid(path.Child("containerPort"), port.ContainerPort, text))
+		}
+	}
+	problems = append(problems, oneOf(port.Protocol, protocols, path.Child("protocol"))...)
+	problems = append(problems, valid(port.Name, validation.IsValidPortName, path.Child("name"))...)
+	if port.Name != "" && names.Has(port.Name) {
+		problems = append(problems, field.Duplicate(path.Child("name"), port.Name))
+	}
+	names.Insert(port.Name)
+	return problems
+}
+
+func validateResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for name, limit := range resources.Limits {
+		if limit.Sign() < 0 {
+			problems = append(problems, field.Invalid(path.Child("limits").Key(string(name)), limit.String(), "must be greater than or equal to 0"))
+		}
+	}
+	for name, request := range resources.Requests {
+		at := path.Child("requests").Key(string(name))
+		if request.Sign() < 0 {
+			problems = append(problems, field.Invalid(at, request.String(), "must be greater than or equal to 0"))
+		}
+		if limit, ok := resources.Limits[name]; ok && request.Cmp(limit) > 0 {
+			problems = append(problems, field.Invalid(at, request.String(), "must be less than or equal to "+string(name)+" limit of "+limit.String()))
+		}
+	}
+	return problems
+}
+
+// updatablePodSpec is how an attempt to change anything else is answered.
+const updatablePodSpec = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+
+// ValidatePodSpecUpdate: a pod is one attempt to run something. What it runs may be replaced image by image; another
+// shape or another node makes another pod.
+func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {
+	if len(spec.Containers) != len(old.Containers) || len(spec.InitContainers) != len(old.InitContainers) {
+		return field.ErrorList{field.Forbidden(path.Child("containers"), "pod updates may not add or remove containers")}
+	}
+	munged := spec.DeepCopy()
+	for i := range munged.Containers {
+		munged.Containers[i].Image = old.Containers[i].Image
+	}
+	for i := range munged.InitContainers {
+		munged.InitContainers[i].Image = old.InitContainers[i].Image
+	}
+	if munged.ActiveDeadlineSeconds != nil {
+		munged.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
+	}
+	if isAddition(munged.Tolerations, old.Tolerations) {
+		munged.Tolerations = old.Tolerations
+	}
+	if !equality.Semantic.DeepEqual(*munged, *old) {
+		return field.ErrorList{field.Forbidden(path, updatablePodSpec)}
+	}
+	return nil
+}
+
+func isAddition(tolerations, old []corev1.Toleration) bool {
+	for _, wanted := range old {
+		found := false
+		for _, have := range tolerations {
+			found = found || equality.Semantic.DeepEqual(have, wanted)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+func ValidatePodStatus(status *corev1.PodStatus, path *field.Path) field.ErrorList {
+	if status.Phase == "" {
+		return nil
+	}
+	return oneOf(status.Phase, podPhases, path.Child("phase"))
+}
+
+// validateUniqueLabel checks a name that must be a DNS label and not be taken, and takes it.
+func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	problems := valid(name, validation.IsDNS1123Label, path)
+	if taken.Has(name) {
+		problems = append(problems, field.Duplicate(path, name))
+	}
+	taken.Insert(name)
+	return problems
+}
+
+// valid reports what check says about a value that may be empty.
+func valid(value string, check func(string) []string, path *field.Path) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	var problems field.ErrorList
+	for _, text := range check(value) {
+		problems = append(problems, field.Invalid(path, value, text))
+	}
+	return problems
+}
+
+func oneOf[T ~string](value T, allowed sets.Set[T], path *field.Path) field.ErrorList {
+	if allowed.Has(value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, sets.List(allowed))}
+}

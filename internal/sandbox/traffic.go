@@ -1,0 +1,239 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/routine"
+)
+
+const (
+	// MaxTraffic is the highest rate that [Traffic] can be asked for, in changes a second.
+	MaxTraffic = 10000
+
+	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
+	trafficWriters = 16                    // how many changes are under way at once: etcd commits them together
+	trafficPods    = 200                   // that are changed in turn
+	trafficNodes   = 50                    // on which they stand: load-0 … load-49; a watch that pins one sees a fiftieth
+	trafficBacklog = 512                   // what is due and cannot be done is forgotten, not saved up
+)
+
+// Traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
+// traffic=listwatch. They stand on nodes that do not exist, so that no scheduler and no kubelet cares. It writes at the
+// storage, below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
+//
+// Its methods may be called from any goroutine.
+//
+// Differs: upstream has nothing of the kind.
+type Traffic struct {
+	// Set by newTraffic, never changed.
+	storage storage.Interface
+	clock   clock.WithTicker
+
+	due     chan int      // sent by Run, never closed, received by the writers: the number of a pod; room for what is due at once
+	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
+
+	next int // pod to change; owned by Run
+
+	mu      sync.Mutex // guards the fields below; innermost
+	cond    sync.Cond  // on mu: a write is over
+	rate    int
+	age     int         // how often the rate was set
+	writing map[int]int // how many writes are under way, by the age at which they began
+	written uint64
+	refused error // why the newest write that failed did
+}
+
+func newTraffic(pods storage.Interface, clk clock.WithTicker) *Traffic {
+	t := &Traffic{storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1), writing: map[int]int{}}
+	t.cond.L = &t.mu
+	return t
+}
+
+// setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
+func (t *Traffic) setRate(rate int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rate = rate
+	t.age++
+	select {
+	case t.changed <- struct{}{}:
+	default: // Run has not looked since the last time
+	}
+}
+
+// TrafficInfo is how the traffic stands.
+type TrafficInfo struct {
+	Rate    int    `json:"rate"`            // as asked for
+	Written uint64 `json:"written"`         // changes, ever
+	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
+}
+
+// Info returns how the traffic stands.
+func (t *Traffic) Info() TrafficInfo {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info := TrafficInfo{Rate: t.rate, Written: t.written}
+	if t.refused != nil {
+		info.Error = t.refused.Error()
+	}
+	return info
+}
+
+// Run writes until ctx is done.
+func (t *Traffic) Run(ctx context.Context) {
+	var writers routine.Group
+	defer writers.Wait()
+	for range trafficWriters {
+		writers.Go(ctx, "traffic.write", t.write)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.changed:
+			t.flow(ctx)
+		}
+	}
+}
+
+// flow offers what is due until the rate is 0 or ctx is done. The ticker runs only meanwhile: an idle one would be
+// reported as the world's next timer.
+func (t *Traffic) flow(ctx context.Context) {
+	ticker := t.clock.NewTicker(trafficTick)
+	defer ticker.Stop()
+	owed, last := 0.0, t.clock.Now()
+	for rate := t.Info().Rate; rate > 0; rate = t.Info().Rate {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		now := t.clock.Now()
+		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
+		last = now
+		for ; owed >= 1; owed-- {
+			if !t.offer(t.next) {
+				break // the writers are behind
+			}
+			t.next = (t.next + 1) % trafficPods
+		}
+	}
+}
+
+func (t *Traffic) offer(n int) bool {
+	select {
+	case t.due <- n:
+		return true
+	default:
+		return false
+	}
+}
+
+// write changes one pod after the other until ctx is done.
+func (t *Traffic) write(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-t.due:
+			if age, wanted := t.begin(); wanted {
+				t.wrote(ctx, age, t.change(ctx, n))
+			}
+		}
+	}
+}
+
+// begin begins a write; wanted is false for what was due before the rate became 0.
+func (t *Traffic) begin() (age int, wanted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rate == 0 {
+		return 0, false
+	}
+	t.writing[t.age]++
+	return t.age, true
+}
+
+// wrote ends a write.
+func (t *Traffic) wrote(ctx context.Context, age int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.written++
+	} else if ctx.Err() == nil {
+		t.refused = err
+	}
+	t.writing[age]--
+	if t.writing[age] == 0 {
+		delete(t.writing, age)
+	}
+	t.cond.Broadcast()
+}
+
+// settle returns when every write that began before the newest setRate is over: from then on it writes no pod any more.
+func (t *Traffic) settle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.age
+	for t.olderLocked(now) {
+		t.cond.Wait()
+	}
+}
+
+// olderLocked reports whether a write is under way that is older than that. It expects mu.
+func (t *Traffic) olderLocked(age int) bool {
+	for began := range t.writing {
+		if began < age {
+			return true
+		}
+	}
+	return false
+}
+
+// change writes the pod with that number again, as if one of its annotations were touched.
+func (t *Traffic) change(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdTime)
+	defer cancel()
+	stamp := strconv.FormatInt(t.clock.Now().UnixNano(), 10)
+	update := func(current runtime.Object) (runtime.Object, error) {
+		pod := current.(*corev1.Pod)
+		if pod.Name == "" {
+			*pod = *trafficPod(n)
+			pod.CreationTimestamp = metav1.NewTime(t.clock.Now())
+		}
+		pod.Annotations["now"] = stamp
+		return pod, nil
+	}
+	return t.storage.GuaranteedUpdate(ctx, podKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
+}
+
+func trafficName(n int) string { return fmt.Sprintf("traffic-%03d", n) }
+
+// trafficPod is a pod as the registry would have stored it.
+func trafficPod(n int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: trafficName(n), Namespace: metav1.NamespaceDefault, UID: types.UID(trafficName(n)),
+			Labels: map[string]string{"traffic": "listwatch"}, Annotations: map[string]string{},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   fmt.Sprintf("load-%d", n%trafficNodes),
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
+func isTraffic(pod *corev1.Pod) bool { return pod.Labels["traffic"] == "listwatch" }

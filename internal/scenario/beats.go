@@ -1,0 +1,353 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+)
+
+// Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It begins where
+// the beat before it rests.
+type Beat struct {
+	Say      string          `json:"say"`
+	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
+	Question *Question       `json:"question,omitempty"`
+	rest     moment
+}
+
+// Question is asked before a beat; what the beat shows answers it.
+type Question struct {
+	Ask     string   `json:"ask"`
+	Answers []string `json:"answers"` // two to four
+	Right   int      `json:"right"`   // index of the answer that the beat shows to be true
+}
+
+// Range says where a beat stands in the records of one run: it plays (From, To] and rests at To.
+type Range struct {
+	From     uint64 `json:"from"`
+	To       uint64 `json:"to"`
+	Resource string `json:"resource,omitempty"` // of the record at which it rests
+}
+
+// moment is where a beat rests: at the n-th record of the story that matches, or, if n is 0, at the first one after the beat
+// before it. A moment with parts is the last of theirs.
+type moment struct {
+	n     int
+	match condition
+	parts []moment
+}
+
+// facts are what the moments of a story need to know of its records.
+type facts struct {
+	id    string
+	lanes []string // watchers that serve the story's own streams, in the order in which these were opened
+	last  uint64   // version of the last change of the story's own pods
+}
+
+func factsOf(id string, records []probe.Record) *facts {
+	f := &facts{id: id}
+	added := map[string]int{} // where the watcher was registered
+	for i := range records {
+		switch r := &records[i]; {
+		case r.Point == probe.WatcherAdded:
+			added[r.Subject] = i
+		case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+id+" ") || strings.HasPrefix(r.Text, "listwatch-page")):
+			f.lanes = append(f.lanes, r.Subject)
+		case r.Point == probe.RingAppend && r.Type == "MODIFIED" && f.owns(r):
+			f.last = r.RV
+		}
+	}
+	// A client has its answer before the server says WireOpened: two streams that were opened one after the other may say
+	// so in either order. Their watchers were registered before the answers.
+	slices.SortStableFunc(f.lanes, func(a, b string) int {
+		i, known := added[a]
+		j, both := added[b]
+		if !known || !both {
+			return 0
+		}
+		return i - j
+	})
+	return f
+}
+
+// owns reports whether a record is about a pod of the story.
+func (f *facts) owns(r *probe.Record) bool { return strings.Contains(r.Key, "/"+f.id+"-") }
+
+// lane returns the watcher of the story's n-th stream, or what no watcher is called.
+func (f *facts) lane(n int) string {
+	if n >= len(f.lanes) {
+		return "none"
+	}
+	return f.lanes[n]
+}
+
+// Locate finds the beats of a story in its records, oldest first. The error says which beat is not in them.
+func (s *Scenario) Locate(records []probe.Record) ([]Range, error) {
+	if len(records) == 0 {
+		return nil, fmt.Errorf("%s: there are no records", s.ID)
+	}
+	f := factsOf(s.ID, records)
+	from := records[0].Seq - 1
+	ranges := make([]Range, 0, len(s.Beats))
+	for i := range s.Beats {
+		r := s.Beats[i].rest.in(f, records, from)
+		if r == nil {
+			return nil, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1, from)
+		}
+		ranges = append(ranges, Range{From: from, To: r.Seq, Resource: r.Resource})
+		from = r.Seq
+	}
+	return ranges, nil
+}
+
+// in returns the record at which a beat rests that begins after record from; nil if there is none.
+func (m moment) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
+	for _, part := range m.parts {
+		r := part.in(f, records, from)
+		if r == nil {
+			return nil
+		}
+		if last == nil || r.Seq > last.Seq {
+			last = r
+		}
+	}
+	n := 0
+	for i := range records {
+		r := &records[i]
+		if m.match == nil || m.n == 0 && r.Seq <= from || !m.match(f, r) {
+			continue
+		}
+		if n++; n >= m.n && r.Seq > from {
+			return r
+		}
+	}
+	return last
+}
+
+// at is the first record of a point that every condition accepts, after the beat before it.
+func at(p probe.Point, conditions ...condition) moment { return nth(0, p, conditions...) }
+
+// nth is the n-th such record of the story.
+func nth(n int, p probe.Point, conditions ...condition) moment {
+	return moment{n: n, match: both(append([]condition{func(_ *facts, r *probe.Record) bool { return r.Point == p }}, conditions...)...)}
+}
+
+// all is when every one of the moments has been.
+func all(moments ...moment) moment { return moment{parts: moments} }
+
+type condition = func(f *facts, r *probe.Record) bool
+
+func both(conditions ...condition) condition {
+	return func(f *facts, r *probe.Record) bool {
+		for _, holds := range conditions {
+			if !holds(f, r) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func own(f *facts, r *probe.Record) bool { return f.owns(r) }
+
+func newest(f *facts, r *probe.Record) bool { return r.RV == f.last }
+
+// pod is the story's pod of that letter.
+func pod(letter string) condition {
+	return func(f *facts, r *probe.Record) bool { return about(r, f.id+"-"+letter) }
+}
+
+func by(subject string) condition {
+	return func(_ *facts, r *probe.Record) bool { return r.Subject == subject }
+}
+
+// stream is the story's n-th, counted from 0.
+func stream(n int) condition {
+	return func(f *facts, r *probe.Record) bool { return r.Subject == f.lane(n) }
+}
+
+func ownStream(f *facts, r *probe.Record) bool { return slices.Contains(f.lanes, r.Subject) }
+
+func typed(types ...string) condition {
+	return func(_ *facts, r *probe.Record) bool {
+		return slices.Contains(types, r.Type)
+	}
+}
+
+func says(text string) condition {
+	return func(_ *facts, r *probe.Record) bool { return strings.Contains(r.Text, text) }
+}
+
+// ownList is a request for the story's own pods.
+func ownList(f *facts, r *probe.Record) bool {
+	return strings.HasPrefix(r.Text, "GET ") && strings.Contains(r.Text, "story%3D"+f.id) && !strings.Contains(r.Text, "watch=")
+}
+
+func ask(text string, right int, answers ...string) *Question {
+	return &Question{Ask: text, Answers: answers, Right: right}
+}
+
+func look(stations ...probe.Station) []probe.Station { return stations }
+
+var beatsOfLosesNothing = []Beat{
+	{Say: "A client creates three pods and lists them. The list carries one version: what was written up to that version is in it.",
+		Look: look(probe.HTTP, probe.Store), rest: at(probe.RequestAnswered, ownList)},
+	{Say: "Now pods change five times. The client has its list and no watch.",
+		Look: look(probe.Etcd, probe.Ring), rest: nth(8, probe.RingAppend, own)},
+	{Say: "The client opens its watch at the version of its list, which lies five changes back.",
+		Question: ask("What does the server send on the watch first?", 1, "Only what changes from now on", "The five changes, from the ring", "All three pods once more"),
+		Look:     look(probe.Ring, probe.Watcher), rest: at(probe.WatcherInterval, stream(0))},
+	{Say: "Five more changes come, and these take the usual way through the dispatcher.",
+		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: nth(10, probe.FrameWritten, stream(0), typed("MODIFIED"))},
+}
+
+var beatsOfThreeVersions = []Beat{
+	{Say: "A client creates a pod with turn=first, and changes it to turn=second. The pod now has two versions.",
+		Look: look(probe.Etcd, probe.Ring, probe.Store), rest: nth(2, probe.RingAppend, pod("a"))},
+	{Say: "The client lists without a resourceVersion. The cache makes sure first that it has caught up with etcd.",
+		Question: ask("Which turn does the list without a version show?", 1, "first", "second", "Either of the two"),
+		Look:     look(probe.HTTP, probe.Etcd, probe.Store), rest: nth(1, probe.RequestAnswered, ownList)},
+	{Say: "The client lists with resourceVersion=0: the cache answers at once with what it has. It asks etcd for nothing.",
+		Look: look(probe.HTTP, probe.Store), rest: nth(2, probe.RequestAnswered, ownList)},
+	{Say: "The client lists at exactly the first version. Meanwhile the pod has changed.",
+		Question: ask("Can the server still answer with the past?", 0, "Yes: it shows turn=first", "No: it answers 410", "It shows turn=second"),
+		Look:     look(probe.HTTP, probe.Store), rest: nth(3, probe.RequestAnswered, ownList)},
+}
+
+var beatsOfRingWrap = []Beat{
+	{Say: "The ring of pods keeps the last events for clients that come back. The story makes it four events small.",
+		Look: look(probe.Ring), rest: at(probe.RingResize)},
+	{Say: "The line of the informer is cut. The informer remembers the last version that it has seen.",
+		Look: look(probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatchEnded, by("informer"))},
+	{Say: "While the informer is away, one pod changes eight times. The ring has four places.",
+		Look: look(probe.Etcd, probe.Ring), rest: nth(8, probe.RingAppend, own)},
+	{Say: "The line is mended. The informer asks to go on after the last version that it has seen.",
+		Question: ask("What does the server answer?", 2, "The eight changes", "The last four changes", "410: that version is too old"),
+		Look:     look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
+	{Say: "The reflector does the only thing it can: it takes the whole state again.",
+		Look: look(probe.Store, probe.Watcher, probe.Wire, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool {
+			return r.Subject == "informer" && (r.Point == probe.ReflectorSynced || r.Point == probe.ReflectorListed)
+		}}},
+}
+
+var beatsOfSlowWatcher = []Beat{
+	{Say: "A client opens a watch of all pods. Then it stops reading.",
+		Look: look(probe.Watcher, probe.Wire), rest: at(probe.KnobTurned, says("line.stall"))},
+	{Say: "Pods change 200 times a second. The watcher's result channel has ten places, and its client takes nothing out.",
+		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: at(probe.ResultBlocked, stream(0))},
+	{Say: "The watcher's goroutine waits at its full result channel. So it takes nothing out of its input channel either.",
+		Look: look(probe.Dispatch, probe.Watcher), rest: at(probe.InputBlocked, stream(0))},
+	{Say: "Input and result are full. The dispatcher holds one more event for this watcher, and every other watcher is waiting for the next one.",
+		Question: ask("What does the dispatcher do?", 2, "It waits until the client reads", "It drops this one event", "It waits a little, and closes the watcher"),
+		Look:     look(probe.Dispatch, probe.Watcher), rest: at(probe.WatcherForced, stream(0))},
+	{Say: "The client reads again and finds the end of its stream. It opens a new watch at the last version that it has read.",
+		Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.WireOpened, stream(1))},
+}
+
+var beatsOfTriggerIndex = []Beat{
+	{Say: "A thousand watchers are registered, each for the pods of one node, as a thousand kubelets would do.",
+		Look: look(probe.Watcher), rest: at(probe.WatcherAdded, says(node(nNodes-1)))},
+	{Say: "One pod moves from node 17 to node 423. The change goes through etcd into the ring.",
+		Look: look(probe.Etcd, probe.Ring), rest: at(probe.RingAppend, own, typed("MODIFIED"))},
+	{Say: "The dispatcher takes the change and looks up who wants it.",
+		Question: ask("How many of the thousand watchers are handed the change?", 1, "One", "Two", "A thousand"),
+		Look:     look(probe.Incoming, probe.Dispatch), rest: at(probe.DispatchStarted, own, typed("MODIFIED"))},
+	{Say: "For node 17 the pod is gone, for node 423 it is new. Each is told so, for the same change.",
+		Look: look(probe.Dispatch, probe.Watcher), rest: nth(2, probe.ResultSent, newest, typed("ADDED", "DELETED"))},
+}
+
+var beatsOfSelector = []Beat{
+	{Say: "A pod has the label tier=green. One client watches tier=blue, another one the pods of the node story-node. The pod matches neither.",
+		Look: look(probe.HTTP, probe.Watcher), rest: at(probe.WatcherAdded, stream(1))},
+	{Say: "The label becomes tier=blue. The ring stores a MODIFIED; the pod is new to the watch of tier=blue.",
+		Look: look(probe.Ring, probe.Watcher), rest: nth(1, probe.ResultSent, stream(0), typed("ADDED"))},
+	{Say: "The label becomes tier=green again. The pod lives on.",
+		Question: ask("What is the watch of tier=blue told?", 2, "Nothing", "MODIFIED", "DELETED"),
+		Look:     look(probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(0), typed("DELETED"))},
+	{Say: "And blue once more.",
+		Look: look(probe.Ring, probe.Watcher), rest: nth(2, probe.ResultSent, stream(0), typed("ADDED"))},
+	{Say: "Now the pod moves to story-node. The ring stores one more MODIFIED; the watch of that node has not seen this pod before.",
+		Look: look(probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(1), typed("ADDED"))},
+}
+
+var beatsOfBookmarks = []Beat{
+	{Say: "Two clients watch pods that do not exist, from the same version. Only the second one asks for bookmarks.",
+		Look: look(probe.Watcher, probe.Wire), rest: all(at(probe.WatcherAdded, stream(0)), at(probe.WatcherAdded, stream(1)))},
+	{Say: "A third client changes a pod twenty times. The ring has sixteen places: it passes the version of the two clients.",
+		Look: look(probe.Ring), rest: nth(21, probe.RingAppend, own)},
+	{Say: "Shortly before the time of the streams is over, the dispatcher sends a bookmark to the watcher that asked: a version, and no object.",
+		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, ownStream, typed("BOOKMARK"))},
+	{Say: "Both streams end, as every watch does. Both clients come back, each with the last version that it knows.",
+		Question: ask("Which client is refused with 410?", 0, "The one without bookmarks", "The one with bookmarks", "Both"),
+		Look:     look(probe.Ring, probe.Watcher, probe.Wire),
+		rest:     all(at(probe.WireOpened, stream(2)), at(probe.WireOpened, stream(3)), at(probe.FrameWritten, typed("ERROR")))},
+}
+
+var beatsOfCompaction = []Beat{
+	{Say: "A pod changes. etcd keeps each version, and the cache of pods keeps the events in its ring.",
+		Look: look(probe.Etcd, probe.Ring), rest: nth(6, probe.TxnCommitted, own)},
+	{Say: "etcd is compacted: it forgets every version but the newest.",
+		Look: look(probe.Etcd), rest: at(probe.KnobTurned, says("etcd.compact"))},
+	{Say: "A client watches events from an old version. Events have no cache here, so the watch goes to etcd.",
+		Question: ask("What does etcd answer?", 1, "It sends all changes since then", "It refuses: that revision has been compacted"),
+		Look:     look(probe.HTTP, probe.Etcd, probe.Etcd3), rest: at(probe.WatchChanError)},
+	{Say: "The same client watches pods from the same old version.",
+		Question: ask("And the watch of pods?", 0, "It goes on from the ring", "It is refused as well"),
+		Look:     look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, own, typed("ADDED", "MODIFIED"),
+			ownStream)},
+}
+
+var beatsOfMissedDeletion = []Beat{
+	{Say: "A handler, the witness, is registered with the informer. A pod is created, and the witness is told.",
+		Look: look(probe.Indexer, probe.Listener, probe.Handler), rest: at(probe.HandlerCalled, by("witness"), typed("ADDED"), pod("a"))},
+	{Say: "The line of the informer is cut.",
+		Look: look(probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatchEnded, by("informer"))},
+	{Say: "The pod is deleted. Six more changes push the deletion out of a ring that is four events small.",
+		Look: look(probe.Etcd, probe.Ring), rest: nth(6, probe.RingAppend, pod("b"))},
+	{Say: "The line is mended. The informer asks for a version that the ring has passed, and is answered 410.",
+		Look: look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
+	{Say: "The informer takes the whole state again. The pod is not in it.",
+		Question: ask("What is the witness told of the pod?", 1, "Nothing: it keeps the pod for ever", "OnDelete, with the last state that the informer knew", "OnDelete, with the state at the deletion"),
+		Look:     look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: at(probe.HandlerCalled, by("witness"), typed("DELETED"), pod("a"))},
+}
+
+var beatsOfResync = []Beat{
+	{Say: "One more informer gets two pods from the server and tells its handler of both. Its resync period is one second.",
+		Look: look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: nth(2, probe.HandlerReturned, by(again))},
+	{Say: "A second has passed, and the reflector's timer fires.",
+		Question: ask("Where do the objects of a resync come from?", 2, "From a new list", "From the server's ring", "From the informer's own indexer"),
+		Look:     look(probe.Reflector, probe.FIFO, probe.Indexer), rest: nth(1, probe.FIFOAdded, by(resyncing), typed(string(deltafifo.SyncAll)))},
+	{Say: "The handler is told two updates. Each is from a version to the same version.",
+		Look: look(probe.Indexer, probe.Listener, probe.Handler), rest: nth(4, probe.HandlerReturned, by(again))},
+	{Say: "Two more resyncs follow. Watch the reflector: no request leaves it.",
+		Look: look(probe.Wire, probe.Reflector, probe.Handler), rest: nth(8, probe.HandlerReturned, by(again))},
+}
+
+var beatsOfSlowHandler = []Beat{
+	{Say: "A second handler, called slow, is registered beside the observer. Each of its calls takes a second.",
+		Look: look(probe.Processor, probe.Listener, probe.Handler), rest: at(probe.KnobTurned, says("handler.delay"))},
+	{Say: "A pod changes. The slow handler is called, and the next notification for it has to wait.",
+		Look: look(probe.Listener, probe.Handler), rest: at(probe.PendingPushed, by("slow"))},
+	{Say: "Twenty changes in a row.",
+		Question: ask("What waits for the slow handler?", 2, "The observer beside it", "The informer's queue and the stream", "Only what is meant for it, in its pending ring"),
+		Look:     look(probe.FIFO, probe.Processor, probe.Listener, probe.Handler),
+		rest:     all(at(probe.HandlerReturned, by("observer"), newest), at(probe.PendingPushed, by("slow"), newest))},
+	{Say: "A second later the slow handler has finished a call and takes the next one. The rest waits in memory, and nothing bounds it.",
+		Look: look(probe.Listener, probe.Handler), rest: at(probe.HandlerReturned, by("slow"))},
+}
+
+var beatsOfTwoQueues = []Beat{
+	{Say: "Two more reflectors watch the same two pods. One puts what it receives into a RealFIFO, the other one into a DeltaFIFO. Nothing takes anything out.",
+		Look: look(probe.Reflector, probe.FIFO), rest: all(at(probe.ReflectorSynced, by(realQueue)), at(probe.ReflectorSynced, by(deltaQueue)))},
+	{Say: "The pods a and b change in turn, four times each. Both queues take it in.",
+		Look: look(probe.Reflector, probe.FIFO), rest: all(at(probe.FIFOAdded, by(realQueue), newest), at(probe.FIFOAdded, by(deltaQueue), newest))},
+	{Say: "The story empties the RealFIFO.",
+		Question: ask("In which order do the changes come out of the RealFIFO?", 0, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4"),
+		Look:     look(probe.FIFO), rest: at(probe.FIFOPopped, by(realQueue), newest)},
+	{Say: "The story empties the DeltaFIFO, which keeps one entry for each key.",
+		Question: ask("And out of the DeltaFIFO?", 1, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4"),
+		Look:     look(probe.FIFO), rest: at(probe.FIFOPopped, by(deltaQueue), newest)},
+}

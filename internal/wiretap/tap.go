@@ -1,0 +1,290 @@
+// Package wiretap looks at the watches of an HTTP client below net/http: as chunks or websocket frames, byte by byte.
+//
+// A [Tap] takes what is read from its connections apart and keeps the newest pieces of each open watch. It is there to be
+// shown; nothing depends on it.
+//
+// Locks: the one of a connection is taken before that of its [Tap], which is innermost. It starts no goroutine.
+package wiretap
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// How much of the wire is kept: enough to look at, whatever the streams do.
+const (
+	maxChunks = 16       // of each stream, the newest
+	maxData   = 1 << 10  // bytes of each chunk, from its start
+	maxHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
+)
+
+// Tap looks at watches where net/http does not let anybody look: between the HTTP client and the network. A reader
+// of a response sees a stream of bytes; on the wire it is cut into chunks, each with its size in front and a line end
+// behind:
+//
+//	1a4\r\n                                 the size line, in hexadecimal
+//	{"type":"ADDED","object":{…}}\n         so many bytes
+//	\r\n
+//
+// A size of 0 is the end of the stream. A watch over a websocket comes in frames instead, see [Frame]. It is there to be shown; nothing depends on it. Safe for concurrent use.
+//
+// Differs: upstream has nothing of the kind; people use tcpdump.
+type Tap struct {
+	mu      sync.Mutex // guards the fields below and every stream in open; innermost
+	lastID  int
+	streams []*parser // that are open, oldest first
+}
+
+// New returns a tap that sees nothing until [Tap.Tap].
+func New() *Tap { return &Tap{} }
+
+// Tap returns a client like the given one whose connections are looked at. A client with a transport of its own kind
+// is returned as it is, and nothing of it is seen.
+func (t *Tap) Tap(client *http.Client) *http.Client {
+	transport, ok := client.Transport.(*http.Transport)
+	if client.Transport == nil {
+		transport, ok = http.DefaultTransport.(*http.Transport)
+	}
+	if !ok {
+		return client
+	}
+	transport = transport.Clone()
+	dial := transport.DialContext
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &tappedConn{Conn: conn, tap: t}, nil
+	}
+	tapped := *client
+	tapped.Transport = transport
+	return &tapped
+}
+
+// Chunk is one chunk as it was on the wire.
+type Chunk struct {
+	SizeLine string `json:"sizeLine"` // with its line end
+	Data     string `json:"data"`     // its beginning, if it is long
+	Size     int    `json:"size"`     // of all its data, in bytes
+	End      string `json:"end"`      // the line end behind the data; empty while it has not come
+}
+
+// Stream is one open watch.
+type Stream struct {
+	ID      int     `json:"id"`
+	Request string  `json:"request"` // as it was sent, to the empty line
+	Header  string  `json:"header"`  // of the answer, to the empty line
+	Bytes   int64   `json:"bytes"`   // read so far, all in all
+	Count   int     `json:"count"`   // of chunks, or frames, so far
+	Chunks  []Chunk `json:"chunks"`  // the newest
+	Frames  []Frame `json:"frames"`  // the newest, if it is a websocket
+}
+
+// OpenedBy returns who asks, and for what: the user agent and the path with its query.
+func (s *Stream) OpenedBy() string {
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(s.Request)))
+	if err != nil {
+		return "" // cut off, or never HTTP
+	}
+	return request.UserAgent() + " " + request.URL.RequestURI()
+}
+
+// Snapshot returns what is known of every open watch.
+func (t *Tap) Snapshot() []Stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	streams := make([]Stream, 0, len(t.streams))
+	for _, stream := range t.streams {
+		view := stream.Stream
+		view.Chunks, view.Frames = slices.Clone(view.Chunks), slices.Clone(view.Frames)
+		streams = append(streams, view)
+	}
+	return streams
+}
+
+// open begins a stream.
+func (t *Tap) open(request string) *parser {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lastID++
+	stream := &parser{Stream: Stream{ID: t.lastID, Request: request}}
+	t.streams = append(t.streams, stream)
+	return stream
+}
+
+func (t *Tap) close(stream *parser) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.streams = slices.DeleteFunc(t.streams, func(s *parser) bool { return s == stream })
+}
+
+func (t *Tap) read(stream *parser, p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stream.read(p)
+}
+
+// tappedConn is a connection that shows what passes. On one connection of HTTP/1.1 one answer follows another, so what
+// is read belongs to the request that was written last.
+type tappedConn struct {
+	net.Conn
+	tap *Tap
+
+	mu     sync.Mutex // guards stream; taken before Tap.mu
+	stream *parser    // nil: the last request was no watch
+}
+
+// Write notes the beginning of requests.
+func (c *tappedConn) Write(p []byte) (int, error) {
+	if line, _, ok := bytes.Cut(p, []byte(" HTTP/1.1\r\n")); ok {
+		header, _, _ := bytes.Cut(p, []byte("\r\n\r\n"))
+		c.request(string(line), string(header[:min(len(header), maxHeader)])+"\r\n\r\n")
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *tappedConn) request(line, header string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetLocked()
+	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line, "watch=1")) {
+		c.stream = c.tap.open(header)
+	}
+}
+
+// forgetLocked ends the stream. The caller must hold c.mu.
+func (c *tappedConn) forgetLocked() {
+	if c.stream != nil {
+		c.tap.close(c.stream)
+		c.stream = nil
+	}
+}
+
+// Read shows what was read.
+func (c *tappedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stream != nil && n > 0 {
+		c.tap.read(c.stream, p[:n])
+	}
+	return n, err
+}
+
+// Close forgets the stream.
+func (c *tappedConn) Close() error {
+	c.mu.Lock()
+	c.forgetLocked()
+	c.mu.Unlock() // before the call, which may wait
+	return c.Conn.Close()
+}
+
+// state is what comes next on the wire.
+type state int
+
+const (
+	inHeader   state = iota
+	inSizeLine       // of a chunk
+	inData
+	inEnd       // the line end behind the data
+	inFrameHead // of a websocket
+	inFrameData
+	done // no more chunks, or nothing we understand
+)
+
+// parser takes the bytes of one answer apart, however they are cut. It is guarded by Tap.mu.
+type parser struct {
+	Stream
+	state state
+	line  []byte // what has come of a header, a size line or a line end
+	left  int    // bytes of data that have yet to come
+}
+
+func (s *parser) read(p []byte) {
+	s.Bytes += int64(len(p))
+	for len(p) > 0 && s.state != done {
+		switch s.state {
+		case inData:
+			p = s.readData(p, &s.Chunks[len(s.Chunks)-1].Data, inEnd)
+		case inFrameData:
+			p = s.readData(p, &s.Frames[len(s.Frames)-1].Data, inFrameHead)
+		case inFrameHead:
+			s.line = append(s.line, p[0])
+			p = p[1:]
+			s.readHead()
+		default:
+			s.line = append(s.line, p[0])
+			p = p[1:]
+			s.readLine()
+		}
+	}
+}
+
+// readLine looks at what has come of a line, and goes on if it is complete.
+func (s *parser) readLine() {
+	switch line := string(s.line); {
+	case s.state == inHeader && strings.HasSuffix(line, "\r\n\r\n"):
+		s.Header = line
+		s.state = done
+		if strings.Contains(strings.ToLower(line), "transfer-encoding: chunked") {
+			s.state = inSizeLine
+		} else if upgraded(line) {
+			s.state = inFrameHead
+		}
+	case s.state == inHeader && len(line) < maxHeader:
+		return
+	case s.state == inHeader:
+		s.state = done
+	case !strings.HasSuffix(line, "\r\n"):
+		return
+	case s.state == inSizeLine:
+		s.beginChunk(line)
+	case s.state == inEnd:
+		s.Chunks[len(s.Chunks)-1].End = line
+		s.state = inSizeLine
+	}
+	s.line = nil
+}
+
+func (s *parser) beginChunk(line string) {
+	digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+	size, err := strconv.ParseUint(digits, 16, 31)
+	if err != nil {
+		s.state = done
+		return
+	}
+	s.Count++
+	if len(s.Chunks) == maxChunks {
+		s.Chunks = slices.Delete(s.Chunks, 0, 1)
+	}
+	s.Chunks = append(s.Chunks, Chunk{SizeLine: line, Size: int(size)})
+	s.left, s.state = int(size), inData
+	if size == 0 {
+		s.state = inEnd
+	}
+}
+
+// readData takes what is left of a chunk or a frame, keeps the beginning of it in data, and returns what comes after it.
+// When nothing is left, next comes next.
+func (s *parser) readData(p []byte, data *string, next state) []byte {
+	n := min(s.left, len(p))
+	if room := maxData - len(*data); room > 0 {
+		*data += string(p[:min(n, room)])
+	}
+	s.left -= n
+	if s.left == 0 {
+		s.state = next
+	}
+	return p[n:]
+}

@@ -1,0 +1,228 @@
+// Package book is the room of the chapters: their pages, and the mini-stage beside each.
+package book
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"listwatch/chapters"
+	text "listwatch/internal/book"
+)
+
+// Files are the scripts and styles of the room.
+//
+//go:embed *.js *.css
+var Files embed.FS
+
+// New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a source
+// file at /book/06-cacher/dispatch.go, of the chapters embedded in the program. The first request renders all pages, which
+// takes longer than the rest of the program's start; they need no script. Places where the prose asks for what is not there
+// are shown as gaps; the tests of the book fail on them.
+func New() http.Handler {
+	pages := sync.OnceValues(func() (http.Handler, error) { return newBook(chapters.FS()) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		book, err := pages()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		book.ServeHTTP(w, r)
+	})
+}
+
+// newBook renders the chapters of fsys.
+func newBook(fsys fs.FS) (http.Handler, error) {
+	b, err := text.New(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("set the book: %w", err)
+	}
+	pages := &bookPages{pages: make(map[string]bookPage)}
+	views := map[string]templ.Component{text.Root: bookContents(b)}
+	for _, chapter := range b.Chapters {
+		figure, err := newFigure(chapter)
+		if err != nil {
+			return nil, fmt.Errorf("set %s: %w", chapter.Path, err)
+		}
+		views[chapter.Path] = bookChapter(b, chapter, figure)
+		for _, file := range chapter.Files {
+			views[file.Path] = bookSource(b, chapter, file)
+		}
+	}
+	zip := gzip.NewWriter(nil) // one for all pages: each would bring a megabyte of tables
+	for path, view := range views {
+		if pages.pages[path], err = newBookPage(view, zip); err != nil {
+			return nil, fmt.Errorf("set %s: %w", path, err)
+		}
+	}
+	if pages.missing, err = newBookPage(bookMissing(b), zip); err != nil {
+		return nil, fmt.Errorf("set the page for missing pages: %w", err)
+	}
+	return pages, nil
+}
+
+// bookPages serves rendered pages. Immutable.
+type bookPages struct {
+	pages   map[string]bookPage // by path
+	missing bookPage
+}
+
+// bookPage is kept as gzip, a fifth of what it is: most pages are never read.
+type bookPage struct {
+	packed []byte
+	etag   string
+}
+
+// newBookPage renders and packs one page. It resets zip.
+func newBookPage(view templ.Component, zip *gzip.Writer) (bookPage, error) {
+	var out bytes.Buffer
+	if err := view.Render(context.Background(), &out); err != nil {
+		return bookPage{}, err
+	}
+	sum := sha256.Sum256(out.Bytes())
+	var packed bytes.Buffer
+	zip.Reset(&packed)
+	if _, err := zip.Write(out.Bytes()); err != nil {
+		return bookPage{}, err
+	}
+	if err := zip.Close(); err != nil {
+		return bookPage{}, err
+	}
+	return bookPage{packed: bytes.Clone(packed.Bytes()), etag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
+}
+
+// body returns the page as it was rendered.
+func (p bookPage) body() ([]byte, error) {
+	unzip, err := gzip.NewReader(bytes.NewReader(p.packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(unzip)
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *bookPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the book can only be read", http.StatusMethodNotAllowed)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
+	page, found := p.pages[r.URL.Path]
+	if near := p.near(r.URL.Path); !found && near != "" {
+		http.Redirect(w, r, near, http.StatusFound)
+		return
+	}
+	if !found {
+		page = p.missing
+	}
+	body, err := page.body()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if !found {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write(body) // the reader has gone if this fails
+		return
+	}
+	header.Set("ETag", page.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// near returns the page that a path means but for a slash at its end, "" if there is none.
+func (p *bookPages) near(path string) string {
+	for _, other := range []string{path + "/", strings.TrimSuffix(path, "/")} {
+		if _, ok := p.pages[other]; ok {
+			return other
+		}
+	}
+	return ""
+}
+
+// bookHalf is one part of the contents.
+type bookHalf struct {
+	Title string
+	Says  string
+	First int // chapter numbers, both included
+	Last  int
+}
+
+var bookHalves = []bookHalf{
+	{"The server half", "From a revision in etcd to bytes on a connection. One watch of etcd feeds a cache, and the cache feeds every client: this half is about giving one stream to thousands of readers, of which none may slow the others.", 1, 8},
+	{"The client half", "From bytes on a connection to a call of your handler. An informer keeps a copy of what the server has, learns of every change after the copy shows it, and heals when the connection does not: this half is about having state, not messages.", 9, 13},
+	{"Both halves, as a loop", "Controllers read from the end of the client half and write to the beginning of the server half. With them the line closes, and a pod lives its life.", 14, 99},
+}
+
+// chapters returns those of the half.
+func (h bookHalf) chapters(b *text.Book) []*text.Chapter {
+	var list []*text.Chapter
+	for _, chapter := range b.Chapters {
+		if h.First <= chapter.Number && chapter.Number <= h.Last {
+			list = append(list, chapter)
+		}
+	}
+	return list
+}
+
+// bookBox is a station in the drawing on the contents page.
+type bookBox struct {
+	Number  int // of its chapter
+	Name    string
+	X, Y, W int
+}
+
+// The loop, as an event goes round: the server half to the right, the client half back to the left.
+const (
+	bookServerY   = 30
+	bookClientY   = 186
+	bookBoxHeight = 46
+)
+
+var bookLoop = []bookBox{
+	{2, "etcd3", 10, bookServerY, 100},
+	{3, "reflector", 150, bookServerY, 120},
+	{4, "watchCache", 310, bookServerY, 145},
+	{6, "Cacher", 495, bookServerY, 105},
+	{5, "cacheWatcher", 640, bookServerY, 160},
+	{8, "handlers", 840, bookServerY, 125},
+	{9, "ListWatch", 835, bookClientY, 130},
+	{3, "reflector", 669, bookClientY, 120},
+	{10, "FIFO", 533, bookClientY, 90},
+	{11, "indexer", 372, bookClientY, 115},
+	{12, "processor", 196, bookClientY, 130},
+	{14, "controllers", 10, bookClientY, 140},
+	{7, "registry", 10, 108, 115},
+}
+
+// bookArrows are the ways between them, as SVG paths.
+var bookArrows = []string{
+	"M110 53H148", "M270 53H308", "M455 53H493", "M600 53H638", "M800 53H838",
+	"M902 76V184",
+	"M835 209H791", "M669 209H625", "M533 209H489", "M372 209H328", "M196 209H152",
+	"M60 186V156", "M60 108V78",
+}
+
+// bookPathOf returns the path of the chapter of a number, the contents page if there is none.
+func bookPathOf(b *text.Book, number int) string {
+	for _, chapter := range b.Chapters {
+		if chapter.Number == number {
+			return chapter.Path
+		}
+	}
+	return text.Root
+}

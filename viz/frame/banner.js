@@ -1,0 +1,57 @@
+// The banner: what has happened to the page itself. The connection's words come before anybody else's.
+
+import { mark, say } from "./dom.js";
+import { sentence } from "../log/fold.js";
+
+const connections = {
+  silent: "The process is stopped, perhaps by a debugger at a breakpoint. The stage shows the moment before; it goes on by itself, without a gap.",
+  reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived, and goes on when the program answers again.",
+};
+const patience = 1500; // ms: a connection that comes back at once is not worth a word
+
+export const banner = {
+  name: "banner",
+  offers: ["notice"],
+  needs: ["connection", "infos"],
+  join: newBanner,
+};
+
+function newBanner(stage) {
+  const banner = document.querySelector("#banner");
+  let message = "";
+  let quiet = 0;
+  let lost = 0; // when the connection went
+  let end = ""; // why the program has ended
+
+  // notice says what is wrong until somebody closes it; what is good to know goes away by itself.
+  function notice(text, calm = false) {
+    message = text;
+    mark(banner, "calm", calm);
+    clearTimeout(quiet);
+    if (calm) quiet = setTimeout(() => notice(""), 8000);
+    draw(performance.now());
+  }
+
+  // arrived says at once what explains that nothing moves, or that nothing will.
+  function arrived(list) {
+    for (const r of list) {
+      if (r.point === "ProgramStopped") notice(sentence(stage.infos.get(r.point), r), true);
+      if (r.point === "EtcdFailed") end = sentence(stage.infos.get(r.point), r);
+    }
+  }
+
+  const begin = () => (end = ""); // another program, or the same one again
+
+  function draw(now) {
+    const [word] = stage.connection;
+    if (word !== "reconnecting") lost = 0;
+    else if (lost === 0) lost = now;
+    const gone = connections[word] && (word === "silent" || now - lost > patience);
+    const text = end || (gone ? connections[word] : message);
+    if (banner.hidden !== (text === "")) banner.hidden = text === "";
+    say(banner.querySelector("p"), text);
+  }
+
+  banner.querySelector("button").addEventListener("click", () => notice(""));
+  return { notice, begin, arrived, draw };
+}

@@ -1,0 +1,44 @@
+// Small ways to write to the document only what has changed. Texts go in as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function put(el, name, value) {
+  const text = String(value);
+  if (el.getAttribute(name) !== text) el.setAttribute(name, text);
+}
+
+export function say(el, text) {
+  if (el.firstChild?.nodeValue !== text || el.childNodes.length > 1) el.textContent = text;
+}
+
+export function mark(el, name, on) {
+  if (el.classList.contains(name) !== on) el.classList.toggle(name, on);
+}
+
+export function svg(name, attributes = {}) {
+  const el = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) el.setAttribute(key, value);
+  return el;
+}
+
+// cut shortens a text somebody else chose to n characters.
+export function cut(text, n) {
+  const all = Array.from(text ?? "");
+  return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";
+}
+
+// squeeze shortens a name to n characters from its middle: names differ at their ends.
+export function squeeze(name, n) {
+  const all = Array.from(name);
+  if (all.length <= n) return name;
+  const tail = Math.ceil((n - 1) * 0.6);
+  return all.slice(0, n - 1 - tail).join("") + "…" + all.slice(-tail).join("");
+}
+
+// pool makes parent have exactly n children, made by make; as many as can be drawn, whatever n is.
+export function pool(parent, wanted, make) {
+  const n = Math.min(Math.max(0, Math.trunc(wanted) || 0), 4096);
+  while (parent.childElementCount > n) parent.lastElementChild.remove();
+  while (parent.childElementCount < n) parent.append(make(parent.childElementCount));
+  return parent.children;
+}

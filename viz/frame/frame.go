@@ -1,0 +1,51 @@
+// Package frame is the page around the rooms: the bar above them, the banner, the dialogs, the keys, and page.js, which joins the
+// modules of all rooms.
+package frame
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+
+	"listwatch/internal/lab"
+	"listwatch/internal/rules"
+	"listwatch/viz/stage"
+	"listwatch/viz/stories"
+)
+
+// Files are the scripts and styles of the frame, and those that every room uses.
+//
+//go:embed *.js *.css *.svg
+var Files embed.FS
+
+// View is what the page is drawn from before its script takes over.
+type View struct {
+	Stage     stage.View
+	Mode      string // of the body's data-mode: "live", "held" or "replay"
+	World     bool   // something runs that can be held
+	Take      string // a recording to be shown instead of the log, by name
+	Sandbox   bool   // something runs that can be acted on
+	Rules     bool   // the promises are checked
+	Scenarios []stories.Scenario
+	Promises  []rules.Rule
+	Lab       *lab.Lab // the program runs in its working copy; nil: in none
+	Labs      []lab.Lab
+	Limits    Limits
+	Figure    bool // the page is a mini-stage in a chapter: the drawing and the sentence only
+}
+
+// Limits are the numbers that the program and the page have to agree on (limits.js).
+type Limits struct {
+	FlowEvents  int   `json:"flowEvents"`  // a second, above which single events are not drawn
+	BucketWidth int64 `json:"bucketWidth"` // nanoseconds of one bucket of the timeline
+	Buckets     int   `json:"buckets"`     // of the timeline, at most
+	Flags       int   `json:"flags"`       // anomalies on the timeline, at most
+}
+
+func limitsText(limits Limits) string {
+	written, err := json.Marshal(limits)
+	if err != nil {
+		panic(fmt.Sprintf("frame: limits: %v", err))
+	}
+	return string(written)
+}

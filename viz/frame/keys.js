@@ -1,0 +1,94 @@
+// Keys: one letter does what a button does. They are off while a field has the focus or a dialog is open, and can be
+// switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
+//
+// A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift
+// and Space; words say what act does. Whoever joins the stage hands in rows (page.js), or later by stage.keys.register.
+
+const storage = "keys";
+
+// sections is the order in which the list shows them. What is bound and not named here comes last.
+const sections = [
+  ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
+  ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "u", "z", "l", "/", "i", "e"]],
+  ["Cluster", ["c", "m", "d", "w", "x", "y", "g", "r"]],
+  ["Page", ["s", "a", "PageDown", "PageUp", "q", "t", "?"]],
+];
+const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
+
+export function newKeys(rows) {
+  const dialog = document.querySelector("#keys-dialog");
+  const list = dialog.querySelector(".list");
+  const enabled = dialog.querySelector("input");
+  const bound = new Map(); // by key: its row
+  let listed = false;
+
+  enabled.checked = localStorage.getItem(storage) !== "off";
+  enabled.addEventListener("change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
+  dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+  register(rows);
+
+  // register binds rows. A key that is bound already stays with whom it belongs to.
+  function register(rows) {
+    for (const row of rows) {
+      for (const key of row[0]) {
+        if (bound.has(key)) console.error(`the key ${key} is bound twice: ${bound.get(key)[1]}; ${row[1]}`);
+        else bound.set(key, row);
+      }
+    }
+    listed = false;
+  }
+
+  function show() {
+    if (!listed) fill();
+    listed = true;
+    dialog.showModal();
+  }
+
+  function fill() {
+    const left = new Set(bound.values());
+    const parts = [...sections, ["More", [...bound.keys()]]].map(([title, keys]) => {
+      const mine = [...new Set(keys.map((key) => bound.get(key)))].filter((row) => left.delete(row));
+      return mine.length > 0 ? part(title, mine) : "";
+    });
+    list.replaceChildren(...parts);
+  }
+
+  function part(title, rows) {
+    const section = document.createElement("section");
+    const heading = document.createElement("h3");
+    heading.textContent = title;
+    const pairs = document.createElement("dl");
+    for (const [keys, words] of rows) {
+      const term = document.createElement("dt");
+      keys.slice(0, keys[0] === "1" ? 1 : 2).forEach((key) => {
+        const kbd = document.createElement("kbd");
+        kbd.textContent = names[key] ?? (key.length === 1 ? key.toUpperCase() : key);
+        term.append(kbd, " ");
+      });
+      const meaning = document.createElement("dd");
+      meaning.textContent = words;
+      pairs.append(term, meaning);
+    }
+    section.append(heading, pairs);
+    return section;
+  }
+
+  function busy(target, key) {
+    if (document.querySelector("dialog[open]")) return true;
+    if (target.isContentEditable || target.closest("input, select, textarea")) return !target.matches("input[type=range]");
+    // A button is pressed by Space and Enter, whatever else they mean.
+    return (key === " " || key === "Enter") && target.closest("button, a[href], summary, [role=tab], [role=button]") !== null;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
+    const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (busy(event.target, letter)) return;
+    if (!enabled.checked && letter !== "?") return;
+    const row = bound.get(letter === " " && event.shiftKey ? "Shift+ " : letter);
+    if (!row) return;
+    event.preventDefault();
+    row[2](event);
+  });
+  return { show, register };
+}

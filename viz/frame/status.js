@@ -1,0 +1,104 @@
+// The status: how much is going on, how much of it is drawn, and where in the log the stage is.
+
+import { put, say } from "./dom.js";
+import { levels } from "../stage/level.js";
+
+const period = 250; // ms between two readings of the rate
+
+export const status = {
+  name: "status",
+  offers: ["count", "rates"],
+  needs: ["connection", "player", "held", "motion", "source"],
+  join: newStatus,
+};
+
+function newStatus(stage) {
+  const { player, motion } = stage;
+  const $ = (selector) => document.querySelector(selector);
+  let history = []; // [time, events, records] of the last second
+  let rated = 0;
+
+  // count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.
+  function count(now) {
+    const state = player.state;
+    let events = 0;
+    for (const res of Object.values(state.resources)) events += res.points.RingAppend ?? 0;
+    if (history.length > 0 && state.seq < history.at(-1)[2]) history = [];
+    history.push([now, events, state.seq]);
+  }
+
+  // rates says how many events and records came in the last second.
+  function rates(now) {
+    while (history.length > 1 && now - history[1][0] > 1000) history.shift();
+    if (history.length < 2 || now - history.at(-1)[0] > 1000) return { events: 0, records: 0 };
+    const [first, last] = [history[0], history.at(-1)];
+    const span = last[0] - first[0];
+    // Sums come five times a second: what they say is of the time between two of them.
+    const second = (n) => (n > 200 && span > 500 && span < 1500 ? Math.round((n * 1000) / span) : n);
+    return { events: second(last[1] - first[1]), records: second(last[2] - first[2]) };
+  }
+
+  function showRate(now) {
+    if (now - rated < period) return;
+    rated = now;
+    const { events, records } = rates(now);
+    say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
+    put($("#rate"), "title", `${records} records/s`);
+    const { level, every, forced } = motion.detail.at(events, now);
+    const words = level === 2 ? `${levels[level].name} ● = ${every}` : `${levels[level].name} ${levels[level].words}`;
+    say($("#level"), forced === null ? words : `${words}, fixed`);
+    put($("#level"), "data-level", level);
+  }
+
+  // turn goes through the levels, and then leaves the choice to the rate again.
+  function turn() {
+    const { forced } = motion.detail;
+    motion.detail.force(forced === null ? 0 : forced === levels.length - 1 ? null : forced + 1);
+    rated = 0;
+  }
+
+  function showTime() {
+    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.held ? "held" : player.mode;
+    put(document.body, "data-mode", mode);
+    put(document.body, "data-head", player.head);
+    const frozen = player.mode === "frozen";
+    const button = $("#freeze");
+    const word = frozen ? (player.moved || player.recording || player.speed !== 1 ? "Play" : "Resume") : "Freeze";
+    if (button.getAttribute("aria-label") !== word) {
+      put(button, "aria-label", word);
+      put(button, "title", `${word} (Space)`);
+      put(button, "aria-pressed", String(frozen));
+      put(button.querySelector("path"), "d", frozen ? "M4 2L14 8L4 14Z" : "M4 3H7V13H4ZM10 3H13V13H10Z");
+    }
+    put($("#live"), "data-live", String(player.mode === "live"));
+    say($("#live"), player.recording ? "End" : "Live");
+    const behind = player.behind();
+    const late = player.mode === "live" ? player.lag() / 1000 : 0;
+    say($("#cursor"), `${player.target()}`);
+    say($("#behind"), player.recording ? ` of ${player.head}` : late >= 0.1 ? ` · ${late.toFixed(1)} s behind` : behind > 0 && player.mode !== "live" ? ` · ${behind} behind` : player.mode === "live" ? " · newest" : " · the end");
+    showMode(mode, frozen);
+  }
+
+  function showMode(mode, frozen) {
+    const [state, title] = stage.connection;
+    const broken = state !== "live" && !(player.recording && !stage.source);
+    put($("#mode"), "data-state", broken ? state : mode);
+    put($("#mode"), "title", broken ? title : "");
+    const words = { connecting: "connecting", reconnecting: "reconnecting", silent: "process stopped" };
+    const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
+    const calm = mode === "replay" && frozen ? "paused" : mode;
+    say($("#mode-text"), broken ? words[state] : calm + lost);
+  }
+
+  function draw(now) {
+    showRate(now);
+    showTime();
+  }
+
+  $("#level").addEventListener("click", turn);
+  return {
+    count, rates, draw,
+    jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),
+    keys: [[["l"], "how much is drawn: by the rate, or L0 to L3", turn]],
+  };
+}

@@ -1,0 +1,130 @@
+// Visits: links to a moment, and recordings that are dropped onto the page.
+
+import { put } from "./dom.js";
+import { complete, newState } from "../log/fold.js";
+import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
+import { newTape } from "../log/tape.js";
+
+export const visit = {
+  name: "visit",
+  offers: ["arrive", "openRecording", "openTake"],
+  needs: ["player", "figure", "fold", "follow", "leave", "notice", "reset", "shown", "source", "switched", "tell", "timeline"],
+  join: newVisit,
+};
+
+function newVisit(stage) {
+  const { player, follow, timeline, fold } = stage;
+  const $ = (selector) => document.querySelector(selector);
+
+  // arrive goes to where the address says, or to the beginning of a recording.
+  async function arrive(recorded) {
+    if (player.moved) return; // somebody was faster
+    const link = readLink(location.hash);
+    if (link) return visit(link);
+    if (!recorded) return;
+    if (await player.seek(player.oldest)) player.play();
+  }
+
+  async function visit(link) {
+    const problem = misfit(link, { ...stage.shown, oldest: player.oldest, head: player.head });
+    if (problem) return stage.notice(problem);
+    await player.seek(link.at);
+    if (link.key || link.rv) follow.set(link.key, link.rv);
+  }
+
+  async function copyLink() {
+    const href = linkTo({ ...stage.shown, cursor: player.cursor, follow });
+    if (!stage.source && !stage.shown.recording) return stage.notice("This browser gives no name to a recording on a page that is neither local nor encrypted, so there is no link to it.");
+    window.history.replaceState(null, "", href);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      stage.tell("link copied");
+    } catch {
+      stage.tell("the link stands in the address bar");
+    }
+  }
+
+  // openRecording shows a recording that was dropped here, or one of ours.
+  async function openRecording(file, ours = false) {
+    try {
+      const recording = await readRecording(file, fold.infos);
+      leave(recording.hash);
+      lay(recording);
+      if (!ours) explain(recording.header);
+      const link = readLink(location.hash);
+      if (link?.recording && link.recording === recording.hash) return visit(link);
+      if (await player.seek(player.oldest)) player.play();
+    } catch (problem) {
+      stage.notice(`${file.name}: ${problem.message}`);
+    }
+  }
+
+  // openTake shows a recording that the program brings along. In a chapter it stands still: the chapter moves it.
+  async function openTake(name) {
+    try {
+      const response = await fetch(`/viz/takes/${encodeURIComponent(name)}`);
+      if (!response.ok) throw new Error(`the server answers ${response.status}`);
+      const file = new File([await response.arrayBuffer()], name);
+      if (!stage.figure) return await openRecording(file, true);
+      const recording = await readRecording(file, fold.infos);
+      leave(recording.hash);
+      lay(recording);
+      put(document.body, "data-figure", "ready");
+    } catch (problem) {
+      stage.notice(`${name}: ${problem.message}`);
+    }
+  }
+
+  // leave lets go of the running program.
+  function leave(name) {
+    stage.leave(name);
+    document.querySelectorAll(".bar > .buttons").forEach((group) => (group.hidden = true));
+    follow.clear();
+  }
+
+  // lay puts the records of a recording where those of the program were, with a picture every now and then.
+  function lay({ header, records }) {
+    const tape = newTape(fold, null);
+    const state = header.keyframe ? complete(header.keyframe) : newState();
+    if (!header.keyframe && records[0].seq > 1) state.seq = records[0].seq - 1;
+    player.oldest = state.seq;
+    tape.put(records);
+    tape.keep(state, true);
+    for (let i = 0; i < records.length; i += 512) {
+      fold.apply(state, records.slice(i, i + 512));
+      tape.keep(state);
+    }
+    timeline.clear();
+    timeline.add(records);
+    stage.reset(tape, state, true);
+    stage.switched(header.switches);
+  }
+
+  function explain(header) {
+    const old = header.points && header.points !== document.body.dataset.points;
+    if (old) return stage.notice("This recording was written by another version of the program; what has changed since may be shown wrongly.");
+    const why = header.reason ? `Why: ${header.reason} ` : "";
+    stage.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to return to the program.`, true);
+  }
+
+  let over = 0;
+  document.addEventListener("dragover", (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    $("#drop").hidden = false;
+    clearTimeout(over);
+    over = setTimeout(() => ($("#drop").hidden = true), 300);
+  });
+  document.addEventListener("drop", (event) => {
+    if (event.dataTransfer.files.length === 0) return;
+    event.preventDefault();
+    $("#drop").hidden = true;
+    openRecording(event.dataTransfer.files[0]);
+  });
+  window.addEventListener("hashchange", () => {
+    const link = readLink(location.hash);
+    if (link) visit(link);
+  });
+  $("#link").addEventListener("click", copyLink);
+  return { arrive, openRecording, openTake, keys: [[["s"], "copy a link to this moment", copyLink]] };
+}

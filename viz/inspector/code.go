@@ -1,0 +1,145 @@
+package inspector
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"listwatch/chapters"
+	"listwatch/internal/book"
+	"listwatch/internal/probe"
+)
+
+func readSites() (map[string]*book.Site, error) { return book.Sites(chapters.FS()) }
+
+func (i *Inspector) partWhat(p *part) (templ.Component, error) { return partWhatLeaf(p, p.text()), nil }
+
+func (i *Inspector) partKnobs(p *part) (templ.Component, error) {
+	return partKnobsLeaf(p, p.knobs()), nil
+}
+
+// codeLine is one line of an excerpt.
+type codeLine struct {
+	Number int
+	HTML   string // safe: made by the book from our own source
+	Point  string // reported here, "" for most lines
+	Hits   uint64
+	Lit    bool
+}
+
+// codeView is the code leaf: one declaration, and the others of the part.
+type codeView struct {
+	*book.Site
+	Point string // the lit one
+	Fact  string // what is true there
+	At    int    // its line
+	Rows  []codeLine
+	Sites []*book.Site // of the part, in path order, each once
+	First map[*book.Site]string
+}
+
+// partCode shows the declaration that reports a point: the one that is asked for, wherever it is reported, or else the
+// one that was reported here last.
+func (i *Inspector) partCode(p *part) (templ.Component, error) {
+	sites, err := i.sites()
+	if err != nil {
+		return nil, err
+	}
+	view := codeView{Point: cmp.Or(p.Point, p.lastPoint()), First: map[*book.Site]string{}}
+	for _, info := range p.points() {
+		site := sites[info.Name]
+		if site != nil && view.First[site] == "" {
+			view.First[site] = info.Name
+			view.Sites = append(view.Sites, site)
+		}
+	}
+	view.Site = sites[view.Point]
+	if view.Site == nil && p.Point == "" && len(view.Sites) > 0 { // reported last was what no chapter reports
+		view.Site = view.Sites[0]
+		view.Point = view.First[view.Site]
+	}
+	if view.Site == nil {
+		return partNoCode(p), nil
+	}
+	view.At = view.LineOf(view.Point)
+	view.Rows = codeRows(view.Site, view.At, p.picture.Points)
+	for _, point := range probe.Points() {
+		if point.String() == view.Point {
+			view.Fact = point.Info().Fact
+		}
+	}
+	return partCodeLeaf(p, view, editorLink(view.File, view.At)), nil
+}
+
+func codeRows(site *book.Site, lit int, hits map[string]uint64) []codeLine {
+	var rows []codeLine
+	for i, html := range site.Lines {
+		n := site.From + i
+		rows = append(rows, codeLine{Number: n, HTML: html, Point: site.Points[n], Hits: hits[site.Points[n]], Lit: n == lit})
+	}
+	return rows
+}
+
+// lastPoint returns what was reported at the part last, or what would be first.
+func (p *part) lastPoint() string {
+	points := p.points()
+	var name string
+	var newest uint64
+	for id, subject := range p.picture.Subjects {
+		about := slices.ContainsFunc(points, func(info *probe.Info) bool { return info.Name == subject.Last.Point })
+		if about && subject.Last.Seq > newest && (p.Subject == "" || p.Subject == id) {
+			name, newest = subject.Last.Point, subject.Last.Seq
+		}
+	}
+	if station := p.picture.Stations[string(p.Station)]; station != nil && p.Queue == "" && p.Subject == "" && station.Last.Seq > newest {
+		name = station.Last.Point
+	}
+	return cmp.Or(name, points[0].Name)
+}
+
+// breakCommand is what delve is told to stop at a line.
+func breakCommand(file string, line int) string { return fmt.Sprintf("break %s:%d", file, line) }
+
+// sourceRoot is the folder the program was built from, if it is still there: then an editor can open its files.
+var sourceRoot = findSourceRoot()
+
+func findSourceRoot() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return ""
+	}
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		return ""
+	}
+	return root
+}
+
+// editorLink returns an address that opens the line in an editor on this machine, "" if there is no such file here.
+func editorLink(file string, line int) templ.SafeURL {
+	if sourceRoot == "" {
+		return ""
+	}
+	whole := filepath.ToSlash(filepath.Join(sourceRoot, filepath.FromSlash(file)))
+	return templ.SafeURL(fmt.Sprintf("vscode://file/%s:%d", strings.TrimPrefix(whole, "/"), line))
+}
+
+func (i *Inspector) partUpstream(p *part) (templ.Component, error) {
+	sites, err := i.sites()
+	if err != nil {
+		return nil, err
+	}
+	var list []*book.Site
+	for _, info := range p.points() {
+		if site := sites[info.Name]; site != nil && !slices.Contains(list, site) {
+			list = append(list, site)
+		}
+	}
+	return partUpstreamLeaf(p.text(), list), nil
+}

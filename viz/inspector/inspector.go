@@ -1,0 +1,50 @@
+// Package inspector is the room of what can be looked into: a station, a queue or one watcher, with leaves of what it is, how it
+// stands, the code that reports there, who waits for whom, its records, upstream's names, its knobs, and its bytes.
+package inspector
+
+import (
+	"embed"
+	"sync"
+
+	"listwatch/internal/book"
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+)
+
+// Files are the scripts and styles of the room.
+//
+//go:embed *.js *.css
+var Files embed.FS
+
+// Config is what the inspector needs to know.
+type Config struct {
+	Log     *probe.Log
+	Picture func(seq uint64) (*fold.State, error) // the picture at a record, the caller's own; 0: the newest
+	Streams func() []Stream                       // the open watches of the client half as bytes; nil: there are none
+}
+
+// Stream is one open watch of the client half as bytes, with the watcher that feeds it on the server's side.
+type Stream struct {
+	Resource string `json:"resource"` // "" if the watcher is not known
+	Watcher  string `json:"watcher"`
+	OpenedBy string `json:"openedBy"`
+	Wire     any    `json:"wire"`
+}
+
+// Missing says what there is none of.
+type Missing string
+
+func (m Missing) Error() string { return string(m) }
+
+// Inspector makes the leaves. Immutable.
+type Inspector struct {
+	config Config
+	// sites returns the declarations that report, by point. They are taken from the embedded sources when first asked for:
+	// that takes some tens of milliseconds, which the start of the program can do without.
+	sites func() (map[string]*book.Site, error)
+}
+
+// New returns an inspector.
+func New(config Config) *Inspector {
+	return &Inspector{config: config, sites: sync.OnceValues(readSites)}
+}

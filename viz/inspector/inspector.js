@@ -1,0 +1,328 @@
+// The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf is
+// a piece of HTML with an address of its own (/viz/part/…), made by the program for the record at the cursor.
+//
+// The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
+// it walks with what is followed, or shows what was reported here last.
+
+import { mark, put, say } from "../frame/dom.js";
+
+const reload = 700; // ms between two fetches of the same leaf while records come
+const pace = 420; // ms that a line stays lit while walking with what is followed
+const farthest = 48; // records the walk may be behind
+const count = 250; // ms between two readings of the gutter
+const doubled = 260; // ms within which a second click comes
+const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
+const living = new Set(["state", "history", "blocked", "bytes"]); // leaves that change with the records
+
+export const inspector = {
+  name: "inspector",
+  offers: ["inspect", "closeInspector"],
+  needs: ["player", "follow", "here", "infos", "resource", "scene", "shown", "source", "tell"],
+  join: newInspector,
+};
+
+function newInspector(stage) {
+  const { player, infos, scene, follow } = stage;
+  const panel = document.querySelector("#inspector");
+  const leaf = panel.querySelector("#leaf");
+  const title = panel.querySelector("h2");
+  const tabs = [...panel.querySelectorAll("[role=tab]")];
+  const pin = panel.querySelector(".pin");
+  let place = null; // {station, queue, subject}
+  let tab = "what";
+  let opener = null;
+  let ticket = 0;
+  let shownAt = 0; // when the leaf was fetched
+  let shownSeq = -1; // for which record
+  let litAt = 0;
+  let countedAt = 0;
+  let walk = []; // records of what is followed that were not shown yet
+  let soon = 0;
+  let latest = null; // the newest record of the place that was not shown yet
+
+  const pinned = () => pin.getAttribute("aria-pressed") === "true";
+  const present = () => player.mode === "live" && player.behind() === 0;
+
+  function open(wanted, leafName = tab, from = null) {
+    place = wanted;
+    opener = from ?? opener;
+    walk = [];
+    latest = null;
+    if (panel.hidden) panel.hidden = false;
+    put(document.body, "data-inspecting", place.station);
+    stepAside();
+    choose(leafName);
+  }
+
+  // stepAside puts the panel over the half that is not looked into.
+  const stepAside = () => mark(panel, "left", scene.geometry.boxes[place.station].X > scene.geometry.width * 0.55);
+
+  function close() {
+    if (panel.hidden) return false;
+    const inside = panel.contains(document.activeElement);
+    panel.hidden = true;
+    place = null;
+    document.body.removeAttribute("data-inspecting");
+    if (inside) opener?.focus?.();
+    return true;
+  }
+
+  function choose(name) {
+    const wire = ["wire", "watcher", "reflector"].includes(place.station);
+    tab = name === "bytes" && !wire ? "what" : name;
+    for (const each of tabs) {
+      if (each.dataset.tab === "bytes") each.hidden = !wire;
+      const on = each.dataset.tab === tab;
+      put(each, "aria-selected", String(on));
+      put(each, "tabindex", on ? "0" : "-1");
+      if (on) put(leaf, "aria-labelledby", each.id);
+    }
+    load();
+  }
+
+  // address is where a leaf is to be had.
+  function address(extra = {}) {
+    const query = new URLSearchParams({ resource: stage.resource });
+    if (place.queue) query.set("queue", place.queue);
+    if (place.subject) query.set("subject", place.subject);
+    if (!present()) query.set("at", String(player.target()));
+    if (stage.shown.log) query.set("log", stage.shown.log);
+    for (const [key, value] of Object.entries(extra)) if (value) query.set(key, value);
+    return `/viz/part/${place.station}/${tab}?${query}`;
+  }
+
+  async function load(extra = {}) {
+    const mine = ++ticket;
+    shownAt = performance.now();
+    shownSeq = player.target();
+    if (!stage.source && living.has(tab)) return refuse("This recording lives in this page only: the program that serves the page does not know it.");
+    const search = leaf.querySelector("input[type=search]")?.value;
+    try {
+      const response = await fetch(address({ q: tab === "history" ? search : "", ...extra }), { cache: "no-store" });
+      const text = await response.text();
+      if (mine !== ticket || !place) return;
+      if (!response.ok) return refuse(JSON.parse(text).message);
+      swap(new DOMParser().parseFromString(text, "text/html").body.firstElementChild);
+    } catch {
+      if (mine === ticket) refuse("The program does not answer.");
+    }
+  }
+
+  function refuse(words) {
+    const p = document.createElement("p");
+    p.textContent = words;
+    leaf.replaceChildren(p);
+    say(title, place.subject || place.queue || place.station);
+  }
+
+  // swap puts a leaf in the place of the one before. If that was the same leaf, what a person did to it stays: scrolling,
+  // the field that is written in, what was unfolded; and the values that changed are marked.
+  function swap(article) {
+    const before = leaf.firstElementChild;
+    const same = before?.className === article.className && before?.dataset.title === article.dataset.title;
+    const top = same ? leaf.scrollTop : 0;
+    if (same) {
+      const form = before.querySelector("form");
+      if (form) article.querySelector("form")?.replaceWith(form);
+      before.querySelectorAll("details").forEach((d, i) => (article.querySelectorAll("details")[i].open = d.open));
+      markChanges(before, article);
+    }
+    const focused = leaf.contains(document.activeElement) ? document.activeElement : null;
+    leaf.replaceChildren(article);
+    leaf.scrollTop = top;
+    if (focused?.name) focused.focus();
+    else if (focused?.dataset?.point) leaf.querySelector(`button[data-point="${CSS.escape(focused.dataset.point)}"]`)?.focus();
+    say(title, article.dataset.title);
+    countHits(true);
+    const lit = leaf.querySelector(".l.lit");
+    if (lit) reveal(lit);
+  }
+
+  function markChanges(before, article) {
+    const old = new Map();
+    for (const row of before.querySelectorAll("[data-field]")) old.set(nameOf(row), row.lastElementChild.textContent);
+    for (const row of article.querySelectorAll("[data-field]")) {
+      mark(row, "changed", old.size > 0 && old.get(nameOf(row)) !== row.lastElementChild.textContent);
+    }
+  }
+
+  const nameOf = (row) => `${row.closest("[data-group]").dataset.group} ${row.dataset.field}`;
+
+  // ---- code
+
+  // light lights the line of a point, and fetches its declaration if another one is shown.
+  function light(r) {
+    litAt = performance.now();
+    const figure = leaf.querySelector("figure.decl");
+    const line = figure?.querySelector(`.l[data-point="${CSS.escape(r.point)}"]`);
+    if (!line) return load({ point: r.point });
+    figure.querySelector(".lit")?.classList.remove("lit");
+    line.classList.add("lit");
+    put(figure, "data-point", r.point);
+    put(figure, "data-line", line.dataset.n);
+    say(figure.querySelector(".line"), line.dataset.n);
+    say(figure.querySelector(".fact"), infos.get(r.point).fact);
+    relink(figure, line.dataset.n);
+    reveal(line);
+  }
+
+  // relink makes everything that names the line name this one.
+  function relink(figure, n) {
+    const where = figure.querySelector("a.where");
+    put(where, "href", where.getAttribute("href").replace(/#L\d+$/, `#L${n}`));
+    const copy = leaf.querySelector("[data-copy]");
+    put(copy, "data-copy", `break ${figure.dataset.file}:${n}`);
+    put(copy, "title", `${copy.dataset.copy}, for delve`);
+    const editor = leaf.querySelector("a.button");
+    if (editor) put(editor, "href", editor.getAttribute("href").replace(/:\d+$/, `:${n}`));
+  }
+
+  function reveal(line) {
+    const box = line.closest("pre");
+    const from = line.offsetTop; // the box is what it is placed in
+    if (from < box.scrollTop + 20 || from > box.scrollTop + box.clientHeight - 50) box.scrollTop = from - box.clientHeight * 0.4;
+  }
+
+  // moveTo lets the whole inspector go to where a record was reported.
+  function moveTo(r) {
+    const info = infos.get(r.point);
+    if (info.station !== place.station || (place.subject && place.subject !== r.subject)) {
+      place = { station: info.station, queue: "", subject: "" };
+      put(document.body, "data-inspecting", place.station);
+      return load({ point: r.point });
+    }
+    light(r);
+  }
+
+  // about reports whether a record is about the place.
+  function about(r) {
+    const info = infos.get(r.point);
+    if (!stage.here(r) || (place.subject && r.subject !== place.subject)) return false;
+    return place.queue ? info.queue === place.queue : info.station === place.station;
+  }
+
+  function countHits(quiet) {
+    const points = player.state.resources[stage.resource]?.points ?? {};
+    for (const el of leaf.querySelectorAll("[data-hits]")) {
+      const text = String(points[el.dataset.hits] ?? 0);
+      mark(el, "hot", !quiet && el.textContent !== text);
+      say(el, text);
+    }
+  }
+
+  // ---- by hand
+
+  // placeOf finds what a glyph belongs to.
+  function placeOf(el) {
+    const station = el.closest("[data-station]")?.dataset.station;
+    if (!station) return null;
+    const lane = el.closest("[data-watcher], [data-listener], [data-handler-of], [data-workqueue]");
+    const { watcher, listener, handlerOf, workqueue } = lane?.dataset ?? {};
+    return { station, queue: el.closest("[data-queue]")?.dataset.queue ?? "", subject: watcher ?? listener ?? handlerOf ?? workqueue ?? "" };
+  }
+
+  scene.root.addEventListener("click", (event) => {
+    if (event.target.closest("[data-key]:not([data-key=''])")) return; // that is followed instead
+    const wanted = placeOf(event.target);
+    const from = event.target.closest("[tabindex]");
+    if (!wanted) return;
+    // Where the panel makes the stage smaller, the second click of a double click must still find its station.
+    clearTimeout(soon);
+    if (panel.hidden && docked.matches && event.detail > 0) soon = setTimeout(() => open(wanted, tab, from), doubled);
+    else open(wanted, tab, from);
+  });
+  scene.root.addEventListener("dblclick", () => clearTimeout(soon), true);
+
+  function enter(leafName = tab) {
+    const el = document.activeElement?.closest?.("[data-station], [data-queue]") ?? document.querySelector(".station.told");
+    const wanted = el && placeOf(el);
+    if (!wanted) return stage.tell("choose a station first: Tab walks through them");
+    open(wanted, leafName, el);
+    title.focus();
+  }
+
+  leaf.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-point], [data-seq], [data-copy], [data-press], [data-place]");
+    if (!target) return;
+    const { point, seq, copy, press, place: station } = target.dataset;
+    if (target.matches("button.point")) {
+      put(pin, "aria-pressed", "true"); // somebody wants to read this one
+      tab === "code" ? load({ point }) : (choose("code"), load({ point }));
+    } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
+    else if (copy) copyText(copy);
+    else if (press) document.querySelector(press)?.click();
+    else if (station) open({ station, queue: target.dataset.queueName, subject: target.dataset.subject });
+  });
+  leaf.addEventListener("submit", (event) => event.preventDefault());
+  leaf.addEventListener("input", (event) => event.target.matches("input[type=search]") && load());
+
+  async function copyText(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      stage.tell("copied");
+    } catch {
+      stage.tell(text);
+    }
+  }
+
+  for (const each of tabs) each.addEventListener("click", () => choose(each.dataset.tab));
+  panel.querySelector(".tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const shown = tabs.filter((t) => !t.hidden);
+    const next = shown[(shown.findIndex((t) => t.dataset.tab === tab) + step + shown.length) % shown.length];
+    choose(next.dataset.tab);
+    next.focus();
+  });
+  pin.addEventListener("click", () => put(pin, "aria-pressed", String(!pinned())));
+  panel.querySelector(".close").addEventListener("click", close);
+
+  // ---- as a module of the stage
+
+  function applied(list) {
+    if (!place || player.mode !== "live") return;
+    for (const r of list) {
+      if (!pinned() && follow.has() && follow.matches(r)) walk.push(r);
+      else if (about(r)) latest = r;
+    }
+    if (walk.length > farthest) walk.splice(0, walk.length - farthest);
+  }
+
+  function landed(r) {
+    walk = [];
+    if (!place) return;
+    if (tab !== "code") return;
+    if (!pinned()) {
+      moveTo(r);
+      stepAside();
+    } else if (about(r)) light(r);
+  }
+
+  function draw(now) {
+    if (!place) return;
+    if (tab === "code" && now - litAt > pace) {
+      if (walk.length > 0) moveTo(walk.shift());
+      else if (latest && !follow.has() && !pinned()) light(latest);
+      latest = null;
+    }
+    if (now - countedAt > count) {
+      countedAt = now;
+      countHits(false);
+    }
+    if (living.has(tab) && shownSeq !== player.target() && now - shownAt > reload) load();
+  }
+
+  const clear = () => place && load();
+  const fresh = () => place && living.has(tab) && performance.now() - shownAt > 60 && load();
+  return {
+    inspect: open, closeInspector: close,
+    applied, landed, draw, resource: clear, jumped: fresh, escape: close,
+    keys: [
+      [["Enter"], "look into what has the focus", () => enter()],
+      [["i"], "its code", () => enter("code")],
+      [["b"], "why it is blocked", () => enter("blocked")],
+      [["e"], "open the lit line in an editor", () => leaf.querySelector("a.button")?.click()],
+    ],
+  };
+}

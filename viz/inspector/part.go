@@ -1,0 +1,160 @@
+package inspector
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+	"listwatch/viz/stage"
+)
+
+// partTab is one leaf of the inspector.
+type partTab struct {
+	Name  string // in the URL
+	Title string
+	draw  func(i *Inspector, p *part) (templ.Component, error)
+}
+
+// partTabs are the leaves in the order in which they are shown.
+var partTabs = []partTab{
+	{"what", "What", (*Inspector).partWhat},
+	{"state", "State", (*Inspector).partState},
+	{"code", "Code", (*Inspector).partCode},
+	{"blocked", "Why blocked", (*Inspector).partBlocked},
+	{"history", "History", (*Inspector).partHistory},
+	{"upstream", "Upstream", (*Inspector).partUpstream},
+	{"knobs", "Knobs", (*Inspector).partKnobs},
+	{"bytes", "Bytes", (*Inspector).partBytes}, // shown where there are any: at the wire and the watchers
+}
+
+// part is one thing on the stage that can be looked into: a station, or one of its queues, of one subject or of all.
+type part struct {
+	Station  probe.Station
+	Queue    string // data-queue; "": the station itself
+	Subject  string // "w3"; "": whoever is there
+	Resource string
+	Point    string // what the code tab is to show; "": what was reported here last
+	Query    string // what the history is searched for
+
+	Seq     uint64 // of picture
+	t       int64  // of the picture, on the log's clock
+	picture *fold.Resource
+}
+
+// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), in the picture at a record; 0: the
+// newest. The error is a [Missing] if there is no such station, queue or leaf, or what Config.Picture says.
+func (i *Inspector) Leaf(station, tab string, query url.Values, at uint64) (templ.Component, error) {
+	p, err := readPart(station, query)
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
+	if n < 0 {
+		return nil, Missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs, bytes")
+	}
+	state, err := i.config.Picture(at)
+	if err != nil {
+		return nil, err
+	}
+	p.Seq, p.t = state.Seq, state.T
+	p.picture = state.Resources[p.Resource]
+	if p.picture == nil {
+		p.picture = &fold.Resource{}
+	}
+	leaf, err := partTabs[n].draw(i, p)
+	if err != nil {
+		return nil, err
+	}
+	return partLeaf(p, partTabs[n], leaf), nil
+}
+
+// readPart finds out what is asked about.
+func readPart(station string, values url.Values) (*part, error) {
+	p := &part{
+		Station: probe.Station(station), Queue: values.Get("queue"), Subject: values.Get("subject"),
+		Resource: values.Get("resource"), Point: values.Get("point"), Query: values.Get("q"),
+	}
+	if p.Resource == "" {
+		p.Resource = stage.FirstResource
+	}
+	if !slices.Contains(probe.Stations, p.Station) {
+		return nil, Missing(fmt.Sprintf("there is no station %.40q", station))
+	}
+	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool { return info.Queue == p.Queue && info.Station == p.Station }) {
+		return nil, Missing(fmt.Sprintf("there is no queue %.40q at %s", p.Queue, station))
+	}
+	return p, nil
+}
+
+// points returns what is reported here, in path order.
+func (p *part) points() []*probe.Info {
+	var list []*probe.Info
+	for _, point := range probe.Points() {
+		if info := point.Info(); p.reports(info) {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
+// reports tells whether a point is about the part: a queue's are those that move it, and those that tell of its subject.
+func (p *part) reports(info *probe.Info) bool {
+	if p.Queue != "" && info.Queue == p.Queue {
+		return true // also where another station takes from it: result is taken from by the wire
+	}
+	return info.Station == p.Station && (p.Queue == "" || info.Queue == "" && p.Subject != "")
+}
+
+// reportsNamed is reports for the name of a point.
+func (p *part) reportsNamed(point string) bool {
+	return slices.ContainsFunc(p.points(), func(info *probe.Info) bool { return info.Name == point })
+}
+
+// matches tells whether a record is about the part.
+func (p *part) matches(r *probe.Record) bool {
+	if r.Resource != p.Resource && r.Resource != "" || p.Subject != "" && r.Subject != p.Subject {
+		return false
+	}
+	return p.reports(r.Point.Info())
+}
+
+// title is what the part is called.
+func (p *part) title() string {
+	name := stage.Title(p.Station)
+	if p.Queue != "" {
+		name = queueTexts[p.Queue].Title
+	}
+	switch {
+	case p.Subject == "" || p.Subject == name:
+		return name
+	case p.Queue == "":
+		return strings.TrimSuffix(name, "s") + " " + p.Subject
+	}
+	return name + " of " + p.Subject
+}
+
+// text is what is told of the part.
+func (p *part) text() placeText {
+	if p.Queue != "" {
+		return queueTexts[p.Queue]
+	}
+	return stationTexts[p.Station]
+}
+
+// lanes returns the goroutines that report here.
+func (p *part) lanes() []string { return lanesOf(p.points()) }
+
+// subjects returns the parts that have the queue, or belong to the station, by id.
+func (p *part) subjects() []stage.Lane {
+	return stage.LanesWhere(p.picture, func(s *fold.Subject) bool {
+		if p.Queue != "" {
+			return s.Queues[p.Queue] != nil
+		}
+		return s.Last.Point != "" && p.reportsNamed(s.Last.Point) || s.Kind == string(p.Station)
+	})
+}

@@ -1,0 +1,177 @@
+package inspector
+
+import "listwatch/internal/probe"
+
+// placeText is what the inspector tells of a station or a queue in words.
+type placeText struct {
+	Title   string // of a queue; a station's stands in its box
+	What    string // two sentences
+	Why     string // why it exists
+	Chapter string // folder
+	Threads []thread
+}
+
+// thread is a discussion upstream that became a scenario here.
+type thread struct {
+	Ref   string // "kubernetes/kubernetes#125123"
+	Words string
+}
+
+var stationTexts = map[probe.Station]placeText{
+	probe.HTTP: {
+		What:    "Every request to the API comes in here, from kubectl, from client-go, from the page's own buttons. The handler finds the resource, reads the body, and asks the registry; a watch stays here until its stream ends.",
+		Why:     "It is the only door: whoever writes or watches, the controllers of this program included, does it over HTTP.",
+		Chapter: "08-handlers",
+	},
+	probe.Etcd: {
+		What:    "The store of record: every committed write makes one new revision of the whole store. That revision is the object's resourceVersion everywhere from then on.",
+		Why:     "One number orders every change to everything, so that “what have I missed since 1042?” has an exact answer.",
+		Chapter: "02-etcd3",
+		Threads: []thread{{"kubernetes/kubernetes#89802", "what is state and what is history"}},
+	},
+	probe.Etcd3: {
+		What:    "The one watch that the cache holds on etcd. Events are read into incomingEventChan, decoded up to ten at a time, put back into order, and wait in resultChan.",
+		Why:     "Decoding is the expensive part. It is done once here, for every watcher there will be, and in parallel without losing the order.",
+		Chapter: "02-etcd3",
+		Threads: []thread{{"kubernetes/kubernetes#123532", "the cacher's own watch is starved"}},
+	},
+	probe.Ring: {
+		What:    "The newest events, in the order of their revisions. Positions grow for ever and are taken modulo the capacity; what is pushed out can no longer be asked for.",
+		Why:     "A client that comes back asks for everything since the version it saw last. If that still lies in the ring it is served; if not it is told 410 and has to list.",
+		Chapter: "04-watchcache",
+		Threads: []thread{
+			{"kubernetes/kubernetes#55230", "“too old resource version” is normal"},
+			{"kubernetes/kubernetes#89802", "the history and the store are two things"},
+		},
+	},
+	probe.Store: {
+		What:    "The current state of every object, by key and in order. It has no limit and knows no past: that is the ring's part.",
+		Why:     "Lists and the first state of a watch are answered from here instead of by etcd. A reader who needs something newer waits, up to three seconds.",
+		Chapter: "04-watchcache",
+		Threads: []thread{
+			{"kubernetes/kubernetes#59848", "stale reads"},
+			{"kubernetes/kubernetes#107133", "“Too large resource version”, again and again"},
+		},
+	},
+	probe.Incoming: {
+		What:    "One channel of a hundred between the cache and the dispatcher. The event is already in ring and store when it stands here.",
+		Why:     "The cache must not wait for watchers while it holds its lock. This is where everybody queues when dispatching is slow.",
+		Chapter: "06-cacher",
+		Threads: []thread{{"kubernetes/kubernetes#125123", "“len(c.input) = 10, len(c.result) = 10”: what it means"}},
+	},
+	probe.Dispatch: {
+		What:    "One goroutine picks who is concerned by an event and offers it to each without waiting. Those that were full then share one small budget of time; who is still full when it is spent is closed.",
+		Why:     "One slow client must not stop the others for long. It costs them at most what the budget holds, and then loses its stream; nothing is lost, because it resumes from the last version it saw.",
+		Chapter: "06-cacher",
+		Threads: []thread{
+			{"kubernetes/kubernetes#125123", "the log line nobody understands"},
+			{"kubernetes/kubernetes#141450", "what one slow watcher costs the others"},
+			{"kubernetes/kubernetes#16916", "how it was mended at first"},
+		},
+	},
+	probe.Watcher: {
+		What:    "One for every open watch: a channel in, a goroutine that asks whether the object matches before and after the change, a channel out. From the two answers alone comes ADDED, MODIFIED, DELETED or nothing.",
+		Why:     "Every client wants its own selection at its own speed. The two channels are the slack between one stream for all and one for each.",
+		Chapter: "05-cachewatcher",
+		Threads: []thread{
+			{"kubernetes/kubernetes#129197", "a hundred thousand initial events, and the watcher is closed"},
+			{"kubernetes/kubernetes#34725", "ten thousand initial events against buffers of ten"},
+		},
+	},
+	probe.Wire: {
+		What:    "HTTP: one response that does not end, one frame an event, flushed when nothing else is waiting. After the headers no HTTP error is possible any more; what goes wrong is told as an ERROR event.",
+		Why:     "Everything that passes between the halves passes here, so any client in any language can be one. Slow reading is felt on the other side as a full result channel.",
+		Chapter: "08-handlers",
+		Threads: []thread{{"kubernetes/kubernetes#141475", "let a slow client stall, or close it?"}},
+	},
+	probe.Reflector: {
+		What:    "It lists once, or has the first state streamed, and then watches from there; when the watch ends it watches again, and after 410 it lists again. Whatever it gets goes into the store it was given, which here is a queue.",
+		Why:     "It turns a stream that may break at any moment into a store that is right again in the end, with nobody above it noticing.",
+		Chapter: "03-reflector",
+		Threads: []thread{
+			{"kubernetes/kubernetes#89802", "why it has to list at all"},
+			{"kubernetes/kubernetes#107133", "a list that can never be answered"},
+		},
+	},
+	probe.FIFO: {
+		What:    "What has changed and has not been processed. RealFIFO keeps every change in order; DeltaFIFO, which it replaced, kept one list of changes per object.",
+		Why:     "The reflector must go on reading while a change is processed, or the server would feel it. Here the client's slack begins.",
+		Chapter: "10-deltafifo",
+		Threads: []thread{
+			{"kubernetes/kubernetes#115658", "an object that exists in the queue only"},
+			{"kubernetes/kubernetes#83911", "Replace drops an Added"},
+		},
+	},
+	probe.Indexer: {
+		What:    "The client's own copy of the state, by key and by index. It is changed before any handler is told.",
+		Why:     "A handler gets a key and looks here: what it finds is what the notification says, or newer, and costs the server nothing.",
+		Chapter: "11-indexer",
+		Threads: []thread{{"kubernetes/kubernetes#59848", "what a stale copy can do"}},
+	},
+	probe.Processor: {
+		What:    "It hands each notification to every listener, one after the other. It waits for each to take it, but never for a handler.",
+		Why:     "Many controllers share one informer: one watch, one copy, one decoding, any number of handlers.",
+		Chapter: "12-processor",
+	},
+	probe.Listener: {
+		What:    "Two unbuffered channels with a ring between them that grows without limit. One goroutine moves notifications in and out of the ring, another calls the handler.",
+		Why:     "A slow handler must hold up nobody else. The price is memory: this is the one hop without backpressure.",
+		Chapter: "12-processor",
+		Threads: []thread{
+			{"kubernetes/client-go#1326", "how full is pendingNotifications?"},
+			{"kubernetes/kubernetes#137314", "slow handlers are reported"},
+		},
+	},
+	probe.Handler: {
+		What:    "Your function: OnAdd, OnUpdate or OnDelete. It is called one notification at a time, in order.",
+		Why:     "This is what all of it was for. It should be quick: put a key into a queue and return.",
+		Chapter: "12-processor",
+		Threads: []thread{
+			{"grafana/grafana-app-sdk#1352", "OnDelete was given a tombstone"},
+			{"rancher/steve#1256", "the same, elsewhere"},
+		},
+	},
+	probe.Workqueue: {
+		What:    "Keys that somebody has to look at. A key that waits already is not added again, and a key that is being worked on is not given to a second worker.",
+		Why:     "It makes many changes to one object into one visit, and failures into a later one. What the worker then writes goes to the API, and the loop is closed.",
+		Chapter: "14-controllers",
+	},
+}
+
+var queueTexts = map[string]placeText{
+	"etcd3-incoming": {Title: "incomingEventChan", Chapter: "02-etcd3",
+		What: "A channel of a hundred between reading etcd's responses and decoding them. What stands here has been parsed, not decoded.",
+		Why:  "etcd sends in bursts; decoding has its own pace."},
+	"etcd3-result": {Title: "resultChan", Chapter: "02-etcd3",
+		What: "A channel of a hundred behind the decoders. Its order is that of the revisions again.",
+		Why:  "The cacher's reflector takes from here; when it is slow, decoding stops, then reading, then etcd's own watch: backpressure goes all the way."},
+	"incoming": {Title: "incoming", Chapter: "06-cacher",
+		What:    "A channel of a hundred into the one dispatching goroutine. The watchCache's lock is not held while somebody waits here.",
+		Why:     "It takes up what comes while the dispatcher waits for blocked watchers.",
+		Threads: []thread{{"kubernetes/kubernetes#125123", "what its length says"}}},
+	"input": {Title: "input", Chapter: "05-cachewatcher",
+		What:    "A watcher's first channel. Its size comes from the resource: about a second of its events, at least ten.",
+		Why:     "It absorbs a burst while the watcher converts and sends. When it is full the dispatcher has to wait for this watcher, or close it.",
+		Threads: []thread{{"kubernetes/kubernetes#125123", "“len(c.input) = 10”"}}},
+	"result": {Title: "result", Chapter: "05-cachewatcher",
+		What:    "A watcher's second channel, as large as the first. What stands here is filtered and has the type that the client will see.",
+		Why:     "It keeps the connection busy while the next event is converted, and lets the WatchServer flush once for several.",
+		Threads: []thread{{"kubernetes/kubernetes#125123", "“len(c.result) = 10”"}}},
+	"fifo": {Title: "the FIFO's items", Chapter: "10-deltafifo",
+		What:    "The deltas that wait to be processed, under one lock. It has no limit.",
+		Why:     "Between the reflector, which must keep reading, and the one goroutine that applies changes.",
+		Threads: []thread{{"kubernetes/kubernetes#115658", "an object that exists here only"}}},
+	"add": {Title: "addCh", Chapter: "12-processor",
+		What: "An unbuffered channel into a listener. The processor waits here until the listener's pop has taken the notification.",
+		Why:  "pop takes at once, whatever the handler does, because what it cannot pass on goes into the pending ring."},
+	"pending": {Title: "pendingNotifications", Chapter: "12-processor",
+		What:    "A ring that grows: a thousand and twenty-four places at first, twice as many whenever it is full. What stands here has been told to the listener, not to the handler.",
+		Why:     "It lets a slow handler hold up nobody. Nothing pushes back: if the handler stays slower than the stream, memory is what gives.",
+		Threads: []thread{{"kubernetes/client-go#1326", "how to see it"}}},
+	"next": {Title: "nextCh", Chapter: "12-processor",
+		What: "An unbuffered channel from pop to the goroutine that calls the handler. The hand-over happens when the handler has returned.",
+		Why:  "It is how pop learns that the handler is free."},
+	"workqueue": {Title: "the workqueue's keys", Chapter: "14-controllers",
+		What: "Keys in the order in which they were first added. A key stands here once.",
+		Why:  "A worker takes one key at a time and looks at the newest state of that object, however often it has changed."},
+}

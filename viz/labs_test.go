@@ -1,0 +1,44 @@
+package viz
+
+import (
+	"strings"
+	"testing"
+
+	"listwatch/internal/lab"
+)
+
+func TestTheShelfListsEveryLab(t *testing.T) {
+	log, _ := newLog()
+	page := ask(New(Config{Log: log}), "GET", "/", "").Body.String()
+	for _, each := range lab.All() {
+		if !strings.Contains(page, "go run ./cmd/lab start "+each.ID+"<") {
+			t.Errorf("%s is not on the shelf", each.ID)
+		}
+	}
+	if strings.Contains(page, `id="lab"`) {
+		t.Error("the page names a lab though the program runs in no working copy")
+	}
+}
+
+func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
+	for id, promise := range map[string]string{"neighbours": "", "wrong-type": `data-rule="5"`} {
+		here, err := lab.ByID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, _ := newLog()
+		ui := New(Config{Log: log, Lab: &here})
+		page := ask(ui, "GET", "/", "").Body.String()
+		for _, want := range []string{"Lab " + id, here.Goal, "go run ./cmd/lab check " + id, promise} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: the page does not say %s", id, want)
+			}
+		}
+		if strings.Contains(page, `id="lab-state"`) != (here.Rule > 0) {
+			t.Errorf("%s is about promise %d; the page says otherwise", id, here.Rule)
+		}
+		if figure := ask(ui, "GET", "/?figure", "").Body.String(); strings.Contains(figure, `id="lab"`) {
+			t.Errorf("%s: a chapter's figure names the lab", id)
+		}
+	}
+}

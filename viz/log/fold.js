@@ -1,0 +1,476 @@
+// The fold: what the page shows is one function of what stands in the log.
+//
+// This is internal/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are driven
+// by the table of points, which the page gets from /viz/points; the same records must give the same hash. Nothing
+// here knows the document.
+
+const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot
+const maxCells = 128; // of the ring: as many as are drawn one by one
+const maxRows = 24; // per shelf
+const maxText = 240; // code points of any text a client may have chosen
+
+// ---- state.go
+
+// dict is a map from names that somebody else may have chosen. An object of the ordinary kind knows "toString" without
+// having been told of it, and does not keep "__proto__".
+function dict() {
+  return Object.create(null);
+}
+
+export function newState() {
+  return { seq: 0, t: 0, lost: 0, resources: dict() };
+}
+
+// adopt makes the maps of a state that was read or copied what dict makes.
+function adopt(state) {
+  Object.setPrototypeOf(state.resources, null);
+  for (const res of Object.values(state.resources)) {
+    Object.setPrototypeOf(res.subjects, null);
+    Object.setPrototypeOf(res.shelves, null);
+  }
+}
+
+// complete gives a picture that an earlier version of the program wrote down what it did not know of: zero, as Go has it.
+export function complete(written) {
+  const state = Object.assign(newState(), written);
+  for (const [name, written] of Object.entries(state.resources)) {
+    const res = Object.assign(resourceOf(newState(), name), written);
+    res.ring = Object.assign(resourceOf(newState(), name).ring, written.ring);
+    state.resources[name] = res;
+    for (const [id, st] of Object.entries(res.stations)) res.stations[id] = Object.assign(stationOf(resourceOf(newState(), name), id), { last: newMoment() }, st);
+    for (const [id, shelf] of Object.entries(res.shelves)) res.shelves[id] = Object.assign({ n: 0, rows: [] }, shelf);
+    for (const [id, subject] of Object.entries(res.subjects)) {
+      res.subjects[id] = Object.assign(newSubject("", 0), subject);
+      for (const [queue, q] of Object.entries(subject.queues ?? {})) res.subjects[id].queues[queue] = Object.assign(queueOf({ queues: {} }, queue), q);
+    }
+  }
+  return state;
+}
+
+function resourceOf(state, name) {
+  return (state.resources[name] ??= {
+    stations: {},
+    subjects: dict(),
+    points: {},
+    ring: { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] },
+    shelves: dict(),
+    waits: {},
+  });
+}
+
+function stationOf(res, name) {
+  return (res.stations[name] ??= { count: 0, rv: "0", vars: {}, last: null });
+}
+
+function shelfOf(res, name) {
+  return (res.shelves[name] ??= { n: 0, rows: [] });
+}
+
+// shelfName is how the store of a subject at a station is called: there may be several informers of one resource.
+export function shelfName(station, subject) {
+  return `${station}/${subject ?? ""}`;
+}
+
+function newMoment() {
+  return { seq: 0, t: 0, point: "", subject: "", type: "", key: "", rv: "0", text: "" };
+}
+
+function newSubject(kind, opened, began = "0") {
+  return { kind, opened, began, rv: "0", vars: {}, texts: {}, counts: {}, queues: {}, last: newMoment() };
+}
+
+function queueOf(subject, name) {
+  return (subject.queues[name] ??= { len: 0, cap: 0, sent: 0, received: 0, high: 0, tokens: [] });
+}
+
+// ---- queue.go
+
+// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
+// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
+// capacity proves that somebody has received, although the record of it is yet to come.
+function transfer(q, send, token, capacity) {
+  q.cap = capacity;
+  if (send) {
+    q.sent++;
+    q.tokens.push(token);
+  } else {
+    q.received++;
+  }
+  const length = q.sent - q.received;
+  settle(q, capacity > 0 ? Math.min(length, capacity) : length);
+}
+
+// change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth.
+function change(q, token, length, capacity) {
+  q.cap = capacity;
+  const grown = length - q.len;
+  if (grown > 0) {
+    q.sent += grown;
+    q.tokens.push(token);
+  } else {
+    q.received -= grown;
+  }
+  settle(q, length);
+}
+
+// settle makes length the length and lets the oldest tokens go.
+function settle(q, length) {
+  q.len = Math.max(0, length);
+  q.high = Math.max(q.high, q.len);
+  newest(q.tokens, Math.min(q.len, maxTokens));
+}
+
+// newest drops from the front of list all but its last n elements.
+function newest(list, n) {
+  const drop = list.length - Math.max(0, n);
+  if (drop > 0) list.splice(0, drop);
+}
+
+// ---- waits.go
+
+// endsOf says of each point which waits it ends.
+function endsOf(points) {
+  const ends = {};
+  for (const info of points) for (const name of info.until ?? []) (ends[name] ??= []).push(info.name);
+  return ends;
+}
+
+// wait ends the wait that the point ends, if somebody waits so, and begins the one that it begins.
+function wait(infos, owners, ends, res, info, r) {
+  for (const begun of ends[info.name] ?? []) endWait(res, infos.get(begun), r);
+  const opens = aboutOpened(info) || Boolean(owners[info.queue]);
+  if (!info.waits || (opens && !res.subjects[r.subject ?? ""])) return;
+  (res.waits[waitKey(info, r)] ??= []).push({
+    seq: r.seq, t: r.t, point: info.name, kind: info.waits, subject: bound(r.subject), lane: info.lane ?? "",
+    on: info.on ?? "", type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0",
+  });
+}
+
+const waitKey = (info, r) => info.name + " " + (r.subject ?? "");
+
+function endWait(res, begun, r) {
+  const key = waitKey(begun, r);
+  const waits = res.waits[key];
+  if (!waits) return;
+  const n = waits.findIndex((w) => endedBy(w, r));
+  if (n < 0) return;
+  waits.splice(n, 1);
+  if (waits.length === 0) delete res.waits[key];
+}
+
+// endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version or do some work.
+function endedBy(w, r) {
+  switch (w.kind) {
+    case "version":
+      return w.key === bound(r.key) && w.rv === (r.rv ?? "0");
+    case "return":
+      return w.key === bound(r.key);
+  }
+  return true;
+}
+
+// endAllWaits is what the end of a subject does.
+function endAllWaits(infos, res, subject) {
+  for (const info of infos.values()) if (info.waits) delete res.waits[waitKey(info, { subject })];
+}
+
+// ---- apply.go
+
+// newFold returns {apply(state, records)} for a table of points as /viz/points gives it.
+export function newFold(points) {
+  const infos = new Map(points.map((info) => [info.name, info]));
+  const owners = ownersOf(points);
+  const ends = endsOf(points);
+  return {
+    infos,
+    owners,
+    apply(state, records) {
+      adopt(state);
+      for (const r of records) apply(infos, owners, ends, state, r);
+    },
+  };
+}
+
+// ownersOf says which kind of subject owns a queue: the kind that opens at the station which sends into it.
+function ownersOf(points) {
+  const opens = {};
+  for (const info of points) if (info.op === "open") opens[info.station] = info.opens;
+  const owners = {};
+  for (const info of points) {
+    if (info.op === "send" || info.op === "push") owners[info.queue] = opens[info.station] ?? "";
+  }
+  return owners;
+}
+
+function apply(infos, owners, ends, state, r) {
+  if (r.seq <= state.seq) return;
+  const missing = r.seq - state.seq - 1;
+  if (missing > 0) forget(state, missing);
+  state.seq = r.seq;
+  state.t = r.t;
+  const info = infos.get(r.point);
+  const res = resourceOf(state, r.resource ?? "");
+  const moment = momentOf(r);
+  res.points[info.name] = (res.points[info.name] ?? 0) + 1;
+  noteStation(stationOf(res, info.station), moment, info, r);
+  const id = r.subject ?? "";
+  switch (info.op) {
+    case "open":
+      res.subjects[id] = newSubject(info.opens, r.seq, r.rv);
+      break;
+    case "close":
+      delete res.subjects[id];
+      endAllWaits(infos, res, id);
+      return;
+  }
+  wait(infos, owners, ends, res, info, r);
+  const subject = subjectOf(owners, state, res, info, id);
+  if (subject) {
+    noteSubject(subject, moment, info, r);
+    move(subject, info, r);
+  }
+  applySpecial(res, info, r);
+}
+
+function noteStation(st, moment, info, r) {
+  st.count++;
+  st.last = moment;
+  if (r.rv) st.rv = r.rv;
+  keepArgs(st.vars, info, r);
+}
+
+function noteSubject(subject, moment, info, r) {
+  subject.last = moment;
+  subject.counts[info.name] = (subject.counts[info.name] ?? 0) + 1;
+  if (r.rv) subject.rv = r.rv;
+  if (r.text) subject.texts[info.name] = moment.text;
+  keepArgs(subject.vars, info, r);
+}
+
+// move carries a token into or out of one of the subject's queues, if that is what the point does.
+function move(subject, info, r) {
+  const token = { type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" };
+  const length = r.args?.[0] ?? 0;
+  const capacity = r.args?.[1] ?? 0;
+  switch (info.op) {
+    case "send":
+    case "recv":
+      transfer(queueOf(subject, info.queue), info.op === "send", token, capacity);
+      break;
+    case "push":
+    case "pop":
+      change(queueOf(subject, info.queue), token, length, capacity);
+  }
+}
+
+// subjectOf returns whom the record is about, null if that is nobody: a queue that belongs to a kind that opens and
+// closes is not moved for a subject that is not open. Only after a gap a send makes its subject appear.
+function subjectOf(owners, state, res, info, id) {
+  if (id === "" && !info.queue) return null;
+  const known = res.subjects[id];
+  if (known) return known;
+  const kind = owners[info.queue] ?? "";
+  if (kind === "" && aboutOpened(info)) return null;
+  if (kind !== "" && (state.lost === 0 || info.op !== "send")) return null;
+  return (res.subjects[id] = newSubject(kind, 0));
+}
+
+// aboutOpened reports whether a point without a queue speaks for subjects that open and close.
+function aboutOpened(info) {
+  if (info.queue) return false;
+  switch (info.station) {
+    case "etcd3":
+    case "watcher":
+    case "listener":
+    case "handler":
+      return true;
+  }
+  return info.lane === "handlers.WatchServer";
+}
+
+// forget is what a gap does.
+function forget(state, missing) {
+  state.lost += missing;
+  for (const res of Object.values(state.resources)) {
+    for (const subject of Object.values(res.subjects)) subject.queues = {};
+    for (const shelf of Object.values(res.shelves)) shelf.rows = []; // what has gone meanwhile is not known
+    res.ring.cells = [];
+    res.waits = {};
+  }
+}
+
+// applySpecial holds what the table of points cannot say.
+function applySpecial(res, info, r) {
+  switch (info.name) {
+    case "RingAppend":
+    case "RingResize":
+    case "RVAdvanced":
+    case "CacheReplaced":
+      applyRing(res.ring, info, r);
+      break;
+    case "ReflectorReceived":
+      takeResult(res, r);
+  }
+  switch (info.name) {
+    case "StoreUpdate":
+    case "IndexerUpdated":
+      updateShelf(shelfOf(res, shelfName(info.station, r.subject)), r, arg(info, r, "n"));
+      break;
+    case "StoreHolds":
+    case "IndexerHolds":
+      holdOnShelf(shelfOf(res, shelfName(info.station, r.subject)), r, arg(info, r, "n"));
+      break;
+    case "CacheReplaced":
+      res.shelves[shelfName("store", r.subject)] = { n: arg(info, r, "n"), rows: [] };
+  }
+}
+
+// applyRing keeps the ring's two hands and what lies between them.
+function applyRing(ring, info, r) {
+  const rv = r.rv ?? "0";
+  if (laterRV(rv, ring.newest)) ring.newest = rv;
+  if (info.name === "RVAdvanced") return;
+  ring.start = arg(info, r, "start");
+  ring.end = arg(info, r, "end");
+  ring.capacity = arg(info, r, "capacity");
+  switch (info.name) {
+    case "RingAppend":
+      ring.oldest = String(arg(info, r, "oldest"));
+      ring.cells.push({ pos: ring.end - 1, t: r.t, type: bound(r.type), key: bound(r.key), rv });
+      break;
+    case "RingResize":
+      ring.oldest = String(arg(info, r, "oldest"));
+      break;
+    case "CacheReplaced":
+      ring.oldest = rv;
+      ring.newest = rv;
+      ring.cells = [];
+  }
+  newest(ring.cells, Math.min(ring.end - ring.start, maxCells));
+}
+
+// takeResult lets the cacher's own reflector be the receiver of resultChan, which reports nothing itself: the watch
+// it reads is the youngest one of the resource.
+function takeResult(res, r) {
+  if (r.subject !== "cacher") return;
+  let youngest = null;
+  for (const subject of Object.values(res.subjects)) {
+    if (subject.kind === "watchchan" && (!youngest || subject.opened > youngest.opened)) youngest = subject;
+  }
+  if (!youngest) return;
+  const q = queueOf(youngest, "etcd3-result");
+  transfer(q, false, null, q.cap);
+}
+
+// updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it
+// was replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.
+function updateShelf(shelf, r, n) {
+  shelf.n = n;
+  if (!r.key) {
+    if (r.type !== "BOOKMARK") shelf.rows = [];
+    return;
+  }
+  const key = bound(r.key);
+  shelf.rows = shelf.rows.filter((row) => row.key !== key);
+  if (!(r.type ?? "").toUpperCase().startsWith("DELETE")) {
+    shelf.rows.push({ key, type: bound(r.type), rv: r.rv ?? "0", seq: r.seq });
+  }
+  newest(shelf.rows, maxRows);
+}
+
+// holdOnShelf puts an object on the shelf that has been there without a name: among the others by its version.
+function holdOnShelf(shelf, r, n) {
+  shelf.n = n;
+  const key = bound(r.key);
+  if (shelf.rows.some((row) => row.key === key)) return;
+  const rv = r.rv ?? "0";
+  const at = shelf.rows.findIndex((row) => laterRV(row.rv, rv));
+  shelf.rows.splice(at < 0 ? shelf.rows.length : at, 0, { key, type: bound(r.type), rv, seq: r.seq });
+  newest(shelf.rows, maxRows);
+}
+
+function momentOf(r) {
+  return {
+    seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), type: bound(r.type),
+    key: bound(r.key), rv: r.rv ?? "0", text: bound(r.text),
+  };
+}
+
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue.
+function keepArgs(vars, info, r) {
+  if (info.queue) return;
+  info.args.forEach((name, i) => (vars[name] = r.args?.[i] ?? 0));
+}
+
+// arg returns the arg of that name, 0 if the point has none.
+function arg(info, r, name) {
+  const i = info.args.indexOf(name);
+  return i < 0 ? 0 : (r.args?.[i] ?? 0);
+}
+
+// laterRV compares two resource versions, which are numbers of any size written as text.
+export function laterRV(a, b) {
+  return a.length !== b.length ? a.length > b.length : a > b;
+}
+
+// bound cuts a text that somebody else chose.
+function bound(text) {
+  if (!text) return "";
+  if (text.length <= maxText) return text;
+  return Array.from(text).slice(0, maxText).join("");
+}
+
+// ---- hash.go
+
+// canonical returns the state as JSON with all keys in order and no white space: the bytes that Go gives.
+export function canonical(state) {
+  return JSON.stringify(sorted(state)).replace(/[\u2028\u2029]/g, (c) => (c === "\u2028" ? "\\u2028" : "\\u2029"));
+}
+
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  const out = dict();
+  for (const key of Object.keys(value).sort()) out[key] = sorted(value[key]);
+  return out;
+}
+
+// hash returns a short text that is equal for equal states.
+export function hash(state) {
+  let sum = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(canonical(state))) {
+    sum = Math.imul(sum ^ byte, 0x01000193);
+  }
+  return (sum >>> 0).toString(16).padStart(8, "0");
+}
+
+// ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
+
+export function isAnomaly(info, r) {
+  switch (info.name) {
+    case "RequestAnswered":
+      return r.args?.[0] === 410;
+    case "FrameWritten":
+      return r.type === "ERROR";
+  }
+  return Boolean(info.anomaly);
+}
+
+export function sentence(info, r) {
+  const words = {
+    type: r.type ?? "", key: objectKey(r.key ?? ""), rv: r.rv ?? "0",
+    text: r.text ?? "", subject: r.subject ?? "", resource: r.resource ?? "",
+  };
+  info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
+  return info.says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {
+    const word = words[name];
+    if (word === undefined) return whole;
+    return noun ? `${word} ${noun}${word === "1" ? "" : "s"}` : word;
+  });
+}
+
+export function objectKey(key) {
+  if (!key.startsWith("/")) return key;
+  const parts = key.slice(1).split("/");
+  return parts.slice(Math.min(2, parts.length - 1)).join("/");
+}

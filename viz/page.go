@@ -1,0 +1,83 @@
+package viz
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"listwatch/internal/lab"
+	"listwatch/internal/rules"
+	"listwatch/internal/takes"
+	"listwatch/viz/frame"
+	"listwatch/viz/stage"
+	"listwatch/viz/stories"
+)
+
+// serveStage renders the page with the picture as it is; the script goes on from there.
+func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	v := frame.View{
+		Stage: stage.NewView(u.folder.now(), stage.FirstResource),
+		Mode:  "live", World: u.config.Hold != nil,
+		Sandbox: u.config.Sandbox != nil, Scenarios: u.config.Scenarios,
+		Rules: u.config.Rules != nil, Promises: rules.All, Limits: limits,
+		Lab: u.config.Lab, Labs: lab.All(),
+	}
+	switch {
+	case u.config.Replay:
+		v.Mode = "replay"
+	case v.World && u.config.Hold.Status().Held:
+		v.Mode = "held"
+	}
+	if take, ok := takes.Find(r.URL.Query().Get("take")); ok {
+		v.Take, v.Mode, v.World = take.Name, "replay", false
+	}
+	if v.Figure = r.URL.Query().Has("figure"); v.Figure {
+		framed(w.Header())
+	}
+	// It fails only if the client has disconnected.
+	_ = frame.Page(v).Render(r.Context(), w)
+}
+
+// serveNotes answers GET /viz/notes with the speaker's notes.
+func serveNotes(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	// It fails only if the client has disconnected.
+	_ = stories.NotesPage().Render(r.Context(), w)
+}
+
+// servePart answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML.
+// 404 if there is no such station, queue or leaf; 410 if the log no longer leads to the record at.
+func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	at, err := number(query, "at", 0)
+	if err == nil {
+		err = u.knows(r)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	leaf, err := u.inspector.Leaf(chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = leaf.Render(r.Context(), w) // it fails only if the client has disconnected
+}
+
+// serveTake answers GET /viz/takes/NAME with a recording.
+func serveTake(w http.ResponseWriter, r *http.Request) {
+	take, ok := takes.Find(chi.URLParam(r, "name"))
+	if !ok {
+		writeStatus(w, http.StatusNotFound, "there is no recording of that name")
+		return
+	}
+	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(take.File()) // the reader has gone if this fails
+}

@@ -1,0 +1,394 @@
+package viz
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dop251/goja"
+	"github.com/evanw/esbuild/pkg/api"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/fold/foldtest"
+	"listwatch/internal/probe"
+	"listwatch/internal/takes"
+)
+
+// engine runs modules of the page that know no document, in a Go engine: no browser is needed to hold them against ours.
+type engine struct {
+	vm *goja.Runtime
+}
+
+// newEngine loads modules by room and name, each under the name it has in modules.
+func newEngine(t *testing.T, modules map[string]string) *engine {
+	t.Helper()
+	var entry strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		fmt.Fprintf(&entry, "export * as %s from %q;\n", name, "./"+modules[name])
+	}
+	built := api.Build(api.BuildOptions{
+		Stdin:  &api.StdinOptions{Contents: entry.String(), ResolveDir: "."},
+		Bundle: true, Format: api.FormatIIFE, GlobalName: "page", Target: api.ES2017,
+		Supported: map[string]bool{"bigint": true, "async-generator": true, "for-await": true},
+	})
+	for _, problem := range built.Errors {
+		t.Fatalf("%s: %+v", problem.Text, problem.Location)
+	}
+	e := &engine{vm: goja.New()}
+	e.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
+	if _, err := e.vm.RunString(string(built.OutputFiles[0].Contents)); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// run evaluates an expression, and returns what it came to as T.
+func run[T any](t *testing.T, e *engine, expression string) T {
+	t.Helper()
+	value, err := e.vm.RunString(expression)
+	if err != nil {
+		t.Fatalf("%.300s: %v", expression, err)
+	}
+	var into T
+	if err := e.vm.ExportTo(value, &into); err != nil {
+		t.Fatalf("%.300s: %v", expression, err)
+	}
+	return into
+}
+
+// quote writes a text as a literal.
+func quote(t *testing.T, text []byte) string {
+	t.Helper()
+	literal, err := json.Marshal(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(literal)
+}
+
+// twin is the page's fold beside ours.
+type twin struct {
+	*engine
+	ours *fold.State
+}
+
+func newTwin(t *testing.T) *twin {
+	t.Helper()
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "log/why.js"})
+	log, _ := newLog()
+	answer := ask(New(Config{Log: log}), "GET", "/viz/points", "")
+	if answer.Code != http.StatusOK {
+		t.Fatal(answer.Code)
+	}
+	run[bool](t, e, `var twin = page.fold.newFold(JSON.parse(`+quote(t, answer.Body.Bytes())+`)), state = page.fold.newState(); true`)
+	return &twin{engine: e, ours: fold.New()}
+}
+
+// begin makes both stand at a picture.
+func (w *twin) begin(t *testing.T, state *fold.State) {
+	t.Helper()
+	w.ours = state.Clone()
+	run[bool](t, w.engine, `state = page.fold.complete(JSON.parse(`+quote(t, state.Canonical())+`)); true`)
+}
+
+// apply folds records on both sides, ours straight and the page's as they arrive on its feed, and compares.
+func (w *twin) apply(t *testing.T, records []probe.Record) {
+	t.Helper()
+	w.ours.Apply(records)
+	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, foldtest.Feed(records))+`)); page.fold.canonical(state)`)
+	want := string(w.ours.Canonical())
+	if got == want {
+		return
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	from := max(0, at-200)
+	t.Fatalf("after record %d the states differ:\npage …%.400s\nhere …%.400s", w.ours.Seq, got[from:], want[from:])
+}
+
+// compareWhy asks both sides of every queue why it is blocked, and for the causes.
+func (w *twin) compareWhy(t *testing.T) {
+	t.Helper()
+	pods := w.ours.Resources["pods"]
+	if pods == nil {
+		return
+	}
+	theirs := run[string](t, w.engine, `(() => {
+		const res = state.resources.pods;
+		const { why, causes } = page.why.newWhy(twin.infos);
+		const chains = [];
+		for (const id of Object.keys(res.subjects).sort()) {
+			for (const queue of Object.keys(res.subjects[id].queues).sort()) chains.push(why(res, queue, id));
+		}
+		return page.fold.canonical({ chains, causes: causes(res) });
+	})()`)
+	all := struct {
+		Chains [][]fold.Link `json:"chains"`
+		Causes []fold.Link   `json:"causes"`
+	}{Chains: [][]fold.Link{}, Causes: append([]fold.Link{}, pods.Causes()...)}
+	for _, id := range slices.Sorted(maps.Keys(pods.Subjects)) {
+		for _, queue := range slices.Sorted(maps.Keys(pods.Subjects[id].Queues)) {
+			all.Chains = append(all.Chains, pods.Why(queue, id))
+		}
+	}
+	if got, want := normal(t, []byte(theirs)), normal(t, written(t, all)); got != want {
+		t.Fatalf("why, after record %d:\npage %.2000s\nhere %.2000s", w.ours.Seq, got, want)
+	}
+}
+
+func written(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// normal writes JSON with its keys in order.
+func normal(t *testing.T, text []byte) string {
+	t.Helper()
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		t.Fatal(err)
+	}
+	return string(written(t, tree))
+}
+
+func TestTheScriptsFoldIsOurs(t *testing.T) {
+	t.Parallel()
+	for _, take := range takes.All {
+		t.Run(take.Name, func(t *testing.T) {
+			state, records, err := take.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newTwin(t)
+			w.begin(t, state)
+			for part := range slices.Chunk(records, 97) {
+				w.apply(t, part)
+				w.compareWhy(t)
+			}
+		})
+	}
+}
+
+// TestTheScriptsFoldIsOursWhateverItIsFed feeds both with what no run would produce soon;
+// internal/compat/e2e does so for longer, in a browser.
+func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		w := newTwin(t)
+		anything := foldtest.NewAnything(seed)
+		for range 15 {
+			w.apply(t, anything.Records(50))
+			w.compareWhy(t)
+		}
+	}
+}
+
+// TestTheScriptsWaysAreThoseOfTheTrace holds the biography of an object against the trace of it.
+func TestTheScriptsWaysAreThoseOfTheTrace(t *testing.T) {
+	e := newEngine(t, map[string]string{"ways": "timeline/ways.js"})
+	anything := foldtest.NewAnything(1)
+	records := anything.Records(500)
+	for i := range records {
+		records[i].RV %= 12
+	}
+	type step struct{ RV, Seq, From uint64 }
+	var want []step
+	for _, way := range waysOf(records) {
+		for _, h := range way {
+			want = append(want, step{h.RV, h.Seq, uint64(h.from)})
+		}
+	}
+	got := run[string](t, e, `JSON.stringify([...page.ways.waysOf(JSON.parse(`+quote(t, foldtest.Feed(records))+`)).values()].flatMap((way) => way.map((h) => ({ RV: Number(h.r.rv), Seq: h.r.seq, From: h.from }))))`)
+	if got != string(written(t, want)) {
+		t.Errorf("the ways differ:\npage %.600s\nhere %.600s", got, written(t, want))
+	}
+}
+
+// TestModulesThatDoNotFitTogetherFailAtJoining is about frame/join.js.
+func TestModulesThatDoNotFitTogetherFailAtJoining(t *testing.T) {
+	e := newEngine(t, map[string]string{"join": "frame/join.js"})
+	for name, test := range map[string]struct{ modules, want string }{
+		"they fit":                   {`[{ name: "a", offers: ["ring"], needs: ["bell"], join: (s) => ({ ring: () => s.bell() }) }, { name: "b", offers: ["bell"], join: () => ({ bell: () => "ok" }) }]`, "ok"},
+		"nobody offers":              {`[{ name: "a", needs: ["none"], join: () => ({}) }]`, "a needs none, which no module offers"},
+		"two offer":                  {`[{ name: "a", offers: ["x"], join: () => ({ x: 1 }) }, { name: "b", offers: ["x"], join: () => ({ x: 1 }) }]`, "b offers x, which a offers already"},
+		"the page offers it already": {`[{ name: "a", offers: ["touch"], join: () => ({ touch: 1 }) }]`, "a offers touch, which page offers already"},
+		"promised, not returned":     {`[{ name: "a", offers: ["x"], join: () => ({}) }]`, "a does not return x, which it offers"},
+		"used too early":             {`[{ name: "a", needs: ["x"], join: ({ x }) => ({}) }, { name: "b", offers: ["x"], join: () => ({ x: 1 }) }]`, "a uses x before b has joined"},
+		"not declared":               {`[{ name: "a", join: (s) => ({ x: s.touch }) }]`, "a uses touch, and does not declare that it needs it"},
+		"set":                        {`[{ name: "a", join: (s) => { s.x = 1; } }]`, "a sets x: a module returns what it offers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run[string](t, e, `(() => {
+				try {
+					const { stage } = page.join.join({ touch: () => 1 }, `+test.modules+`);
+					return stage.ring();
+				} catch (problem) {
+					return problem.message;
+				}
+			})()`)
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+var (
+	declared = regexp.MustCompile(`(?s)\nexport const \w+ = \{\n  name: "(\w+)",\n(?:  offers: \[([^\]]*)\],\n)?(?:  needs: \[([^\]]*)\],\n)?  join: `)
+	comments = regexp.MustCompile(`(?m)//.*$`)
+	used     = regexp.MustCompile(`\bstage\.(\w+)`)
+	taken    = regexp.MustCompile(`\{([^{}]*)\} = stage;`)
+	assigned = regexp.MustCompile(`\bstage\.\w+ = `)
+	quoted   = regexp.MustCompile(`"(\w+)"`)
+)
+
+// TestModulesDeclareWhatTheyUse finds in their sources what no test may ever click on.
+func TestModulesDeclareWhatTheyUse(t *testing.T) {
+	files := newAssets().files
+	n := 0
+	for name, file := range files {
+		module := declared.FindStringSubmatch(string(file.body))
+		if module == nil {
+			continue
+		}
+		n++
+		source := string(file.body)
+		if module[1] == "spacetime" {
+			source += string(files["spacetime/drawing.js"].body) // which it hands its stage on to
+		}
+		source = comments.ReplaceAllString(source, "")
+		if found := assigned.FindString(source); found != "" {
+			t.Errorf("%s: %s: a module returns what it offers", name, found)
+		}
+		uses := map[string]bool{}
+		for _, match := range used.FindAllStringSubmatch(source, -1) {
+			uses[match[1]] = true
+		}
+		for _, match := range taken.FindAllStringSubmatch(source, -1) {
+			for each := range strings.SplitSeq(match[1], ",") {
+				uses[strings.TrimSpace(each)] = true
+			}
+		}
+		needs := map[string]bool{}
+		for _, match := range quoted.FindAllStringSubmatch(module[3], -1) {
+			needs[match[1]] = true
+		}
+		if !maps.Equal(uses, needs) {
+			t.Errorf("%s: uses %v, and declares to need %v", name, slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(needs)))
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d modules were found", n)
+	}
+}
+
+// TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict (internal/recording).
+func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
+	e := newEngine(t, map[string]string{"recording": "log/recording.js"})
+	header, good := `{"format":"listwatch recording","version":1}`, `{"seq":1,"t":1,"point":"RingAppend","args":[0,1,100,1]}`
+	keyframe := func(written string) string {
+		return `{"format":"listwatch recording","version":1,"keyframe":` + written + `}`
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"good":                       {header + "\n" + good + "\n", "1 records"},
+		"no time":                    {header + "\n" + `{"seq":1,"point":"RingAppend"}`, "1 records"},
+		"a picture that says little": {keyframe(`{"seq":0,"resources":{"pods":{}}}`) + "\n" + good, "1 records"},
+		"another version, readable":  {`{"format":"listwatch recording","version":7}` + "\n" + good, "1 records"},
+		"another version":            {`{"format":"listwatch recording","version":7}` + "\n" + `{"seq":1,"point":"New"}`, "the recording is of version 7, and this page, which knows version 1, cannot read it: line 2 speaks of New, which this version of the program does not know"},
+		"time beyond 2^53":           {header + "\n" + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`, "record 1 has no time that can be counted with"},
+		"negative time":              {header + "\n" + `{"seq":1,"t":-1,"point":"RingAppend"}`, "record 1 has no time that can be counted with"},
+		"time goes back":             {header + "\n" + good + "\n" + `{"seq":2,"t":0,"point":"RingAppend"}`, "record 2 is earlier than the one before it"},
+		"half a record":              {header + "\n" + `{"seq":1.5,"t":1,"point":"RingAppend"}`, "line 2 has no sequence number that can be counted with"},
+		"a gap":                      {header + "\n" + good + "\n" + `{"seq":3,"t":2,"point":"RingAppend"}`, "record 2 is missing"},
+		"huge args":                  {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1e300]}`, "record 1 has args that cannot be counted with"},
+		"args of texts":              {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":["<b>"]}`, "record 1 has args that cannot be counted with"},
+		"args of many":               {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1,2,3,4,5]}`, "record 1 has args that cannot be counted with"},
+		"a version of letters":       {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","rv":"abc"}`, "record 1 has no resource version"},
+		"a key that is none":         {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`, "the key of record 1 is no text"},
+		"null":                       {header + "\nnull", "line 2 of the recording is no record: the file is cut off, or not ours"},
+		"picture later":              {keyframe(`{"seq":1000000}`) + "\n" + good, "the recording's picture stands at record 1000000, and its records begin with 1"},
+		"picture of nonsense":        {keyframe(`{"resources":{"pods":{"ring":{"capacity":-5,"cells":[]}}}}`) + "\n" + good, "the picture that the recording begins with is none"},
+		"picture without tokens":     {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":7}}}}}}}`) + "\n" + good, "the picture that the recording begins with is none"},
+		"a token without a key":      {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":[{"rv":"1"}]}}}}}}}`) + "\n" + good, "the picture that the recording begins with is none"},
+		"no recording":               {"{}", "the file is not a recording of this program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run[string](t, e, `(() => {
+				try {
+					return page.recording.parseRecording(`+quote(t, []byte(test.text))+`, new Map([["RingAppend", {}]])).records.length + " records";
+				} catch (problem) {
+					return problem.message;
+				}
+			})()`)
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	for _, take := range takes.All { // and ours fit
+		t.Run(take.Name, func(t *testing.T) {
+			unzipped, err := gzip.NewReader(bytes.NewReader(take.File()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(unzipped)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, point := range probe.Points() {
+				names = append(names, point.String())
+			}
+			if n := run[int](t, e, `page.recording.parseRecording(`+quote(t, text)+`, new Map(`+string(written(t, names))+`.map((name) => [name, {}]))).records.length`); n < 50 {
+				t.Errorf("%d records", n)
+			}
+		})
+	}
+}
+
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about timeline/clock.js: beyond 2^53 a step leads nowhere, and a loop up to
+// the last mark would not end.
+func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
+	e := newEngine(t, map[string]string{"clock": "timeline/clock.js"})
+	for name, test := range map[string]struct {
+		from, to string
+		want     string // "": a bound on how many is all
+	}{
+		"half a minute":    {"0", "30e9", "[0,5000000000,10000000000,15000000000,20000000000,25000000000]"},
+		"from the midst":   {"2.5e9", "5e9", "[3000000000,4000000000,5000000000]"},
+		"nothing":          {"7e9", "7e9", "[]"},
+		"backwards":        {"9e9", "7e9", "[]"},
+		"days":             {"0", "1e15", ""},
+		"beyond 2^53":      {"9e18", "9e18 + 4e12", ""},
+		"far beyond 2^53":  {"0", "9e300", ""},
+		"the largest step": {"9e300", "9.1e300", ""},
+		"infinity":         {"0", "Infinity", ""},
+		"no time at all":   {"Infinity - Infinity", "Infinity", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n := run[int](t, e, `page.clock.marks(`+test.from+`, `+test.to+`).length`); n > 200 {
+				t.Errorf("%d marks", n)
+			}
+			if test.want == "" {
+				return
+			}
+			if got := run[string](t, e, `JSON.stringify(page.clock.marks(`+test.from+`, `+test.to+`))`); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,152 @@
+// The space-time view: the same records with a line for every goroutine, time from left to right, a column for each record, and
+// an arrow for whatever one of them handed to another. It is drawn from the picture before its first record, as everything
+// is; where the stage shows one moment, it shows the eighty that led there.
+
+import { put, say } from "../frame/dom.js";
+import { newDrawing, room } from "./drawing.js";
+import { newHandovers } from "./handovers.js";
+import { levels } from "../stage/level.js";
+
+const ahead = 20; // columns after the cursor, where time stands
+const edge = 6; // columns that the cursor keeps from the ends before the view moves on
+const looked = 4000; // records that are looked through for those of the resource
+const period = 300; // ms between two drawings while time runs
+
+const views = ["loop", "space-time", "tape"];
+
+export const spacetime = {
+  name: "spacetime",
+  needs: ["player", "fold", "follow", "here", "infos", "isFlag", "rates", "scene", "unroll", "zoom"],
+  join: newSpacetime,
+};
+
+function newSpacetime(stage) {
+  const { player, fold, scene } = stage;
+  const root = document.querySelector("#spacetime");
+  const button = document.querySelector("#view");
+  const drawing = newDrawing(stage);
+  const handovers = newHandovers(fold);
+  let open = false;
+  let stale = false; // something happened that is not drawn
+  let busy = false;
+  let drawnAt = 0;
+  let drawn = null; // what trace returned
+
+  // ---- which of the views is shown
+
+  const current = () => (open ? 1 : scene.unrolled ? 2 : 0);
+
+  function turn() {
+    const to = (current() + 1) % views.length;
+    open = views[to] === "space-time";
+    stage.unroll(views[to] === "tape");
+    root.toggleAttribute("hidden", !open);
+    drawn = null;
+    stale = true;
+    showView();
+    if (open) stage.zoom("");
+  }
+
+  function showView() {
+    const name = views[current()];
+    say(button, `View: ${name}`);
+    put(document.body, "data-view", name);
+  }
+
+  // ---- what is drawn
+
+  // range returns the first and the last record to be drawn: so many of the resource on stage around the cursor, as far as no
+  // record is missing.
+  function range() {
+    const after = [];
+    const frozen = player.mode === "frozen";
+    for (let seq = player.cursor + 1; frozen && seq <= player.head && after.length < ahead && seq - player.cursor < looked; seq++) {
+      const r = player.tape.get(seq);
+      if (!r) break;
+      if (stage.here(r)) after.push(seq);
+    }
+    let first = player.cursor + 1;
+    for (let seq = player.cursor, n = after.length; seq > player.oldest && n < room && player.cursor - seq < looked; seq--) {
+      const r = player.tape.get(seq);
+      if (!r) break;
+      first = seq;
+      n += stage.here(r);
+    }
+    return [first, after.at(-1) ?? player.cursor];
+  }
+
+  async function build() {
+    busy = true;
+    stale = false;
+    const { tape, cursor, oldest, head } = player;
+    let before = null;
+    let records = [];
+    try {
+      // What has left the log is not to be had: then there is less to be drawn.
+      if (player.mode === "frozen") await tape.load(Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1).catch(() => {});
+      const [first, last] = range();
+      before = await tape.stateAt(Math.max(oldest, first - 1));
+      records = tape.between(before.seq + 1, last + 1);
+    } catch (problem) {
+      blank(problem.message);
+    }
+    busy = false;
+    if (!before || !open) return;
+    if (tape !== player.tape) return again();
+    drawn = handovers.trace(before, records, stage.here);
+    drawn.columns.splice(room);
+    if (drawn.columns.length > 0) drawing.paint(drawn);
+    else blank("no record of this resource is here");
+  }
+
+  // tooMuch reports whether records come faster than they are sent one by one, and than anybody can read them.
+  const tooMuch = (now) => player.mode === "live" && stage.rates(now).events > levels[1].most;
+
+  function draw(now) {
+    if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;
+    if (tooMuch(now)) return blank("too much happens to be read: freeze (Space)");
+    if (!stale) return;
+    drawnAt = now;
+    build();
+  }
+
+  function blank(why) {
+    drawn = null;
+    stale = player.mode !== "frozen"; // while time runs there may soon be something; else another moment may be had
+    drawing.blank(why);
+  }
+
+  // moved keeps the view where it is as long as the cursor is well within it.
+  function moved() {
+    if (!open) return;
+    const index = drawn?.columns.findIndex((c) => c.r.seq >= player.cursor) ?? -1;
+    const last = (drawn?.columns.length ?? 0) - 1;
+    if (busy || player.mode !== "frozen" || index < edge || index > last - edge) stale = true;
+    else drawing.showCursor();
+  }
+
+  const again = () => {
+    stale = true;
+    drawn = null;
+  };
+
+  button.addEventListener("click", () => turn());
+  root.addEventListener("click", (event) => {
+    const seq = Number(event.target.closest("[data-seq]")?.dataset.seq);
+    if (seq) player.seek(seq);
+  });
+  showView();
+  return {
+    draw,
+    begin: again,
+    resource: again,
+    applied: moved,
+    summed: moved,
+    jumped: moved,
+    landed: moved,
+    shown: showView, // the tape is chosen elsewhere, too
+    switches: handovers.switches,
+    followed: () => (stale = true),
+    keys: [[["v"], "view: the loop, space-time, the loop with its ring as a tape", () => turn()]],
+  };
+}

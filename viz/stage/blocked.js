@@ -1,0 +1,99 @@
+// Who is blocked: the queues that somebody waits at are marked, and a badge stands at the one that all of them wait for.
+// It leads to the chain, in the inspector.
+
+import { mark, put, say } from "../frame/dom.js";
+import { waitsAtQueues, newWhy } from "../log/why.js";
+
+const grace = 250; // ms that somebody waits before it is shown: a hand-over that takes a moment is no stop
+
+const words = {
+  client: "its client does not read",
+  return: "its code has not returned",
+  lock: "a lock is held",
+};
+const places = { stream: "reflector", wire: "wire" }; // of the two ways that are no queues of ours
+
+export const blocked = {
+  name: "blocked",
+  offers: ["lasting"],
+  needs: ["scene", "infos", "inspect", "player", "touch"],
+  join: newBlocked,
+};
+
+function newBlocked(stage) {
+  const { scene, infos, player } = stage;
+  const badge = document.querySelector("#cause");
+  const { why, causes } = newWhy(infos);
+  const firstSeen = new Map(); // by the seq of a wait: when this page saw it first
+  let cause = null;
+  let lasted = new Set(); // the waits that lasting left in, by seq
+  let due = Infinity; // when the next wait will have lasted
+
+  // pipeOf finds the drawing of a queue: in a lane, or the one that there is.
+  function pipeOf({ queue, subject }) {
+    const id = CSS.escape(subject);
+    const lane = scene.root.querySelector(`[data-watcher="${id}"], [data-listener="${id}"], [data-workqueue="${id}"]`);
+    return lane?.querySelector(`[data-queue="${queue}"]`) ?? scene.queues.get(queue) ?? null;
+  }
+
+  const stationOf = (link) => places[link.queue] ?? pipeOf(link)?.closest("[data-station]")?.dataset.station;
+
+  // lasting leaves out the waits that have only begun, except where the picture stands still.
+  function lasting(waits) {
+    const now = performance.now();
+    const known = new Set(waits.map((w) => w.seq));
+    for (const seq of firstSeen.keys()) if (!known.has(seq)) firstSeen.delete(seq);
+    const old = waits.filter((w) => {
+      if (!firstSeen.has(w.seq)) firstSeen.set(w.seq, now);
+      return player.mode === "frozen" || now - firstSeen.get(w.seq) >= grace;
+    });
+    const young = waits.filter((w) => !old.includes(w)).map((w) => firstSeen.get(w.seq) + grace);
+    due = Math.min(...young);
+    lasted = new Set(old.map((w) => w.seq));
+    return old;
+  }
+
+  function shown(res) {
+    const waits = res ? lasting(waitsAtQueues(res)) : [];
+    const held = new Set(waits.map((w) => pipeOf({ queue: w.on, subject: w.subject })));
+    for (const pipe of scene.root.querySelectorAll(".pipe")) mark(pipe, "blocked", held.has(pipe));
+    put(document.body, "data-blocked", waits.length);
+    cause = waits.length > 0 ? why(res, waits[0].on, waits[0].subject).at(-1) : null;
+    badge.hidden = !cause;
+    if (!cause) return;
+    const others = causes(res).length - 1;
+    say(badge.querySelector("span"), tell(cause, waits.length, others));
+    say(badge.querySelector("small"), [...new Set(waits.map(whoOf))].map((who) => `⇥ ${who}`).slice(0, 4).join("  "));
+    put(badge, "aria-label", `Everybody waits here: ${badge.querySelector("span").textContent}. Show the chain.`);
+    put(badge, "data-cause", `${cause.queue} ${cause.subject}`);
+    stand(pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
+  }
+
+  function tell(link, n, others) {
+    const why = words[link.taker?.kind] ?? "its receiver is at work";
+    const more = others > 0 ? `, and ${others} more cause${others > 1 ? "s" : ""}` : "";
+    return `${link.subject}: ${why}; ${n === 1 ? "1 is" : `${n} are`} held up${more}`;
+  }
+
+  // whoOf names the goroutine that waits, and whose it is where there are several.
+  function whoOf(w) {
+    const name = w.lane.split(" ")[0].split(".").at(-1);
+    return w.on === "result" ? `${w.subject} ${name}` : name;
+  }
+
+  // stand puts the badge under an element, inside the stage.
+  function stand(el) {
+    const ground = badge.parentElement.getBoundingClientRect();
+    const box = el?.getBoundingClientRect() ?? ground;
+    const middle = Math.min(Math.max(box.left + box.width / 2 - ground.left, badge.offsetWidth / 2 + 4), ground.width - badge.offsetWidth / 2 - 4);
+    badge.style.left = `${Math.round(middle)}px`;
+    badge.style.top = `${Math.round(box.bottom - ground.top + 6)}px`;
+  }
+
+  badge.addEventListener("click", () => {
+    const queue = places[cause.queue] ? "" : cause.queue;
+    stage.inspect({ station: stationOf(cause), queue, subject: cause.subject }, "blocked", badge);
+  });
+
+  return { get lasting() { return lasted; }, shown, draw: (now) => now >= due && stage.touch() };
+}

@@ -1,0 +1,146 @@
+// Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
+
+import { cut, mark, put, say, squeeze } from "../frame/dom.js";
+import { showPipe } from "./pipe.js";
+
+// lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
+// not fit is kept in the document, but not drawn; the last place then says how many more there are.
+function lanes(scene, kind, template, attribute, list, size) {
+  const container = scene.root.querySelector(`#${kind}`);
+  const known = scene.lanes[kind];
+  if (known.size === 0) for (const el of container.children) known.set(el.getAttribute(attribute), el);
+  const open = new Set(list.map(([id]) => id));
+  for (const [id, el] of known) {
+    if (open.has(id)) continue;
+    el.remove();
+    known.delete(id);
+  }
+  const room = list.length > size.room ? size.room - 1 : size.room;
+  list.forEach(([id, subject, place], n) => {
+    const i = place ?? n;
+    let el = known.get(id);
+    if (!el) {
+      el = document.querySelector(`#${template}`).content.querySelector("g.lane").cloneNode(true);
+      el.setAttribute(attribute, id);
+      container.append(el);
+      known.set(id, el);
+    }
+    put(el, "transform", `translate(0 ${i * size.height})`);
+    mark(el, "over", i >= room);
+    wayIn(el, kind, i, size, scene.geometry);
+    el.lane = { id, index: i, subject, shown: i < room };
+  });
+  return Math.max(0, list.length - room);
+}
+
+// wayIn draws the rail from the fan-out to a lane.
+function wayIn(el, kind, i, size, g) {
+  const path = el.querySelector(".way-in");
+  if (!path) return;
+  const box = kind === "watchers" ? g.boxes.watcher : g.boxes.listener;
+  const [from, to] = kind === "watchers" ? [929 - box.X, 0] : [g.boxes.processor.X - box.X, 302];
+  const y = (kind === "watchers" ? g.serverAxis : g.clientAxis) - box.Y - i * size.height;
+  const middle = (from + to) / 2;
+  put(path, "d", `M${from} ${y}C${middle} ${y} ${middle} 26 ${to} 26`);
+}
+
+function opened(res, kind) {
+  return Object.entries(res.subjects)
+    .filter(([, subject]) => subject.kind === kind)
+    .sort(([, a], [, b]) => a.opened - b.opened);
+}
+
+function more(n) {
+  return n > 0 ? `+${n} more` : "";
+}
+
+// agentOf is who is behind a watcher: the first word of what it called itself.
+export function agentOf(subject) {
+  const said = subject.texts.WireOpened ?? "";
+  return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
+}
+
+export function showWatchers(scene, res) {
+  const list = opened(res, "watcher");
+  const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
+  scene.text("watcher.n", list.length);
+  scene.text("watcher.more", more(hidden));
+  put(scene.root.querySelector("#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
+  scene.text("wire.n", list.length);
+  scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
+  for (const [id, subject] of list) {
+    const el = scene.lanes.watchers.get(id);
+    say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
+    const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
+    put(el, "aria-label", words);
+    say(el.querySelector("title"), words);
+    const end = agentOf(subject).includes("informer") ? scene.geometry.wireX : scene.geometry.width + 6;
+    put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
+    say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
+    const capacity = subject.vars.capacity ?? 0;
+    showPipe(scene, el.querySelector('[data-queue="input"]'), subject.queues.input, capacity);
+    showPipe(scene, el.querySelector('[data-queue="result"]'), subject.queues.result, capacity);
+  }
+}
+
+export function showListeners(scene, res) {
+  const list = opened(res, "listener");
+  const hidden = lanes(scene, "listeners", "listener-lane", "data-listener", list, scene.geometry.listen);
+  lanes(scene, "handlers", "handler-lane", "data-handler-of", list, scene.geometry.listen);
+  scene.text("listener.more", more(hidden));
+  for (const [id, subject] of list) {
+    const el = scene.lanes.listeners.get(id);
+    say(el.querySelector(".name"), squeeze(feeds(id), 10));
+    const words = cut(`listener ${id} of ${subject.texts.ListenerAdded || "an informer"}`, 200);
+    put(el, "aria-label", words);
+    say(el.querySelector("title"), words);
+    mark(el, "elsewhere", !hangsOn(scene, subject));
+    for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0);
+    const pending = subject.queues.pending;
+    say(el.querySelector('[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0");
+    const handler = scene.lanes.handlers.get(id);
+    const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
+    mark(handler, "running", running);
+    const state = running ? "▶ running" : `${subject.counts.HandlerReturned ?? 0} calls`;
+    say(handler.querySelector(".state"), state);
+    put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
+  }
+}
+
+// hangsOn reports whether a listener belongs to the informer that is drawn. One of another informer is drawn where
+// listeners are, and no rail leads to it.
+export function hangsOn(scene, listener) {
+  return (listener?.texts.ListenerAdded ?? scene.informer) === scene.informer;
+}
+
+// feeds is whose workqueue the handler of a listener fills, if it fills one: that of "scheduler" is called
+// "scheduler-handler".
+const feeds = (listener) => listener.replace(/-handler$/, "");
+
+// beside gives each workqueue its place: that of the handler which fills it, or, if its owner watches by itself, one
+// where no handler is, as long as there is one.
+function beside(queues, handlers, room) {
+  const own = new Set(queues.map(([id]) => handlers.indexOf(id)));
+  const free = [];
+  for (let i = handlers.length; i < room; i++) free.push(i);
+  for (let i = 0; i < handlers.length; i++) if (!own.has(i)) free.push(i);
+  for (let i = room; free.length < queues.length; i++) free.push(i);
+  return queues.map(([id, subject]) => [id, subject, handlers.includes(id) ? handlers.indexOf(id) : free.shift()]);
+}
+
+export function showWorkqueues(scene, res) {
+  const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue).sort(([a], [b]) => (a < b ? -1 : 1));
+  const handlers = opened(res, "listener").map(([id]) => feeds(id));
+  const list = beside(queues, handlers, scene.geometry.listen.room);
+  for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[feeds(id)]?.queues.workqueue);
+  const hidden = lanes(scene, "workqueues", "workqueue-lane", "data-workqueue", list, scene.geometry.listen);
+  scene.text("workqueue.more", more(hidden));
+  for (const [id, subject] of list) {
+    const el = scene.lanes.workqueues.get(id);
+    say(el.querySelector(".name"), cut(id, 18));
+    const words = cut(subject.texts.Reconciled ?? id, 200);
+    put(el, "aria-label", words);
+    say(el.querySelector("title"), words);
+    showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0);
+  }
+}

@@ -1,0 +1,147 @@
+// Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
+
+import { mark, pool, put, say, squeeze, svg } from "../frame/dom.js";
+import { objectKey } from "../log/fold.js";
+import { shapeOf } from "./tokens.js";
+
+const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
+
+const remembered = 10e9; // ns of the log that a gauge's line is of
+const unknown = { type: "", key: "", rv: "0" };
+const past = new WeakMap(); // by gauge: [time, length] of what it showed
+
+// twin is the double outline of what is followed.
+export function twin() {
+  const g = svg("g", { class: "twin" });
+  g.append(svg("circle", { r: 9.5 }), svg("circle", { r: 13 }));
+  return g;
+}
+
+// shortKey leaves the namespace out where it goes without saying.
+export function shortKey(key) {
+  const name = objectKey(key);
+  return name.startsWith("default/") ? name.slice("default/".length) : name;
+}
+
+export function showShelf(scene, name, shelf) {
+  const station = scene.stations.get(name);
+  scene.text(`${name}.n`, shelf?.n ?? 0);
+  const rows = station.querySelectorAll(".row");
+  const known = shelf?.rows ?? [];
+  const shown = known.slice(-rows.length);
+  const newest = shown.at(-1)?.key;
+  shown.sort((a, b) => (a.key < b.key ? -1 : 1));
+  if (name === "store") scene.store = known;
+  const width = scene.geometry.boxes[name].W;
+  // Whoever was there at the first list and has not changed since: the picture knows how many, not who.
+  const rest = (shelf?.n ?? 0) - known.length;
+  rows.forEach((row, i) => {
+    const object = shown[i];
+    const stands = i === shown.length && rest > 0;
+    mark(row, "empty", !object && !stands);
+    mark(row, "rest", stands);
+    mark(row, "newest", Boolean(object) && object.key === newest);
+    mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
+    mark(row, "followed", Boolean(object) && scene.followed(object));
+    put(row, "data-key", object ? objectKey(object.key) : "");
+    row.object = object ?? null;
+    const room = Math.max(2, Math.floor((width - 28 - 9 * (object?.rv.length ?? 0)) / 9.6)); // the widest letters fit, too: the version never covers the name
+    say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : stands ? `+${rest} more` : "");
+    say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
+  });
+}
+
+// nameOf says in words what a queue's drawing shows, and whose it is.
+function nameOf(el, len, cap) {
+  const lane = el.closest(".lane")?.dataset ?? {};
+  const whose = lane.watcher ?? lane.listener ?? lane.workqueue ?? "";
+  const name = `${whose} ${el.dataset.queue}`.trim();
+  if (el.classList.contains("handshake")) return `${name}: unbuffered${len > 0 ? ", handing over" : ""}`;
+  if (cap === 0) return `${name}: ${len}`;
+  return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
+}
+
+// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit.
+export function showPipe(scene, el, queue, expected) {
+  if (!el) return;
+  const name = el.dataset.queue;
+  const cap = queue?.cap ?? expected ?? 0;
+  const len = queue?.len ?? 0;
+  put(el, "data-len", len);
+  put(el, "data-cap", cap);
+  put(el, "aria-label", nameOf(el, len, cap));
+  const g = scene.geometry.pipes[name];
+  if (el.classList.contains("handshake")) {
+    el.tokens = (queue?.tokens ?? []).slice(-1);
+    mark(el, "met", len > 0);
+    return;
+  }
+  mark(el, "full", cap > 0 && len >= cap);
+  const number = el.querySelector(".num");
+  if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));
+  const slotted = cap > 0 && cap <= scene.geometry.maxSlots;
+  showSlots(el, g, slotted ? cap : 0);
+  const fit = slotted ? cap : Math.floor(g.W / 15);
+  const step = slotted ? g.W / cap : 15;
+  const known = queue?.tokens ?? [];
+  const tokens = len <= fit ? [...new Array(Math.max(0, len - known.length)).fill(unknown), ...known] : []; // after a gap only their number is known
+  el.tokens = tokens;
+  showHeld(scene, el, g, tokens, step, leftward.has(name));
+  showMost(scene, el, g, queue, cap, leftward.has(name));
+  const fill = el.querySelector(".fill");
+  const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
+  put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
+  put(fill, "x", leftward.has(name) ? g.X + 2 : g.X + g.W - 2 - width);
+}
+
+// showMost marks how full the queue has been at most, and draws how full it was in the last ten seconds.
+function showMost(scene, el, g, queue, cap, left) {
+  const along = cap > 0 && queue ? Math.min(1, queue.high / cap) : 0;
+  const x = left ? g.X + along * g.W : g.X + g.W - along * g.W;
+  put(el.querySelector(".most"), "d", along > 0 && along < 1 ? `M${x.toFixed(1)} ${g.Y + g.H + 1}v-5` : "");
+  if (cap <= scene.geometry.maxSlots) return;
+  let samples = past.get(el) ?? [];
+  if (samples.length > 0 && samples.at(-1)[0] > scene.now) samples = []; // another moment is on stage
+  samples.push([scene.now, queue?.len ?? 0]);
+  samples = samples.filter(([t]) => t > scene.now - remembered);
+  past.set(el, samples);
+  const highest = Math.max(...samples.map(([, n]) => n));
+  const spot = ([t, n]) => `${(g.X + g.W * (1 - (scene.now - t) / remembered)).toFixed(1)} ${(g.Y + g.H - 2 - ((g.H - 4) * n) / highest).toFixed(1)}`;
+  put(el.querySelector(".spark"), "d", highest > 0 ? `M${samples.map(spot).join("L")}` : "");
+}
+
+function showSlots(el, g, n) {
+  const slots = el.querySelector(".slots");
+  if (slots.childElementCount === n) return;
+  slots.replaceChildren();
+  const width = g.W / n;
+  for (let i = 0; i < n; i++) {
+    slots.append(svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H }));
+  }
+}
+
+function showHeld(scene, el, g, tokens, step, left) {
+  const size = Math.min(g.H - 1, Math.max(8, step * 1.25));
+  const held = pool(el.querySelector(".held"), tokens.length, () => svg("use"));
+  tokens.forEach((token, i) => {
+    const middle = (i + 0.5) * step;
+    const x = left ? g.X + middle : g.X + g.W - middle;
+    put(held[i], "href", `#token-${shapeOf(token.type)}`);
+    put(held[i], "x", (x - size / 2).toFixed(1));
+    put(held[i], "y", (g.Y + (g.H - size) / 2).toFixed(1));
+    put(held[i], "width", size.toFixed(1));
+    put(held[i], "height", size.toFixed(1));
+    put(held[i], "data-key", objectKey(token.key));
+    mark(held[i], "followed", scene.followed(token));
+  });
+  const followed = tokens.flatMap((token, i) => (scene.followed(token) ? [i] : []));
+  let rings = el.querySelector(".rings");
+  if (!rings && followed.length === 0) return;
+  if (!rings) el.append((rings = svg("g", { class: "rings" })));
+  const twins = pool(rings, followed.length, twin);
+  followed.forEach((i, n) => {
+    const middle = (i + 0.5) * step;
+    const x = left ? g.X + middle : g.X + g.W - middle;
+    put(twins[n], "transform", `translate(${x.toFixed(1)} ${g.Y + g.H / 2}) scale(${(size / 20).toFixed(2)})`);
+  });
+}

@@ -1,0 +1,136 @@
+// The scene: the folded state as the scenery. It is drawn anew from the state whenever the state has changed, and
+// knows nothing of records; what moves between two states is motion.js.
+
+import { mark, put, say } from "../frame/dom.js";
+import { shelfName } from "../log/fold.js";
+import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
+import { showPipe, showShelf } from "./pipe.js";
+import { ringSpot, showRing } from "./ring.js";
+
+export function newScene(geometry) {
+  const root = document.querySelector(".scenery");
+  const texts = new Map([...root.querySelectorAll("[data-text]")].map((el) => [el.dataset.text, el]));
+  const stations = new Map([...root.querySelectorAll("[data-station]")].map((el) => [el.dataset.station, el]));
+  const queues = new Map();
+  for (const name of ["etcd3-incoming", "etcd3-result", "incoming", "fifo"]) {
+    queues.set(name, root.querySelector(`[data-queue="${name}"]`));
+  }
+  const scene = {
+    geometry, root, texts, stations, queues,
+    inTurn: false, // -dispatch=sequential: there are no passes
+    lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
+    view: { x: 0, y: 0, w: geometry.width, h: geometry.height }, // what of the stage is seen; zoom.js
+    unrolled: localStorage.getItem("ring") === "tape",
+    marked: "",
+    followed: () => false, // of a token, a row, a cell: is it what is followed?
+    slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
+    ring: { capacity: 0 },
+    store: [],
+    show: (state, resource) => show(scene, state, resource),
+    text(name, value) {
+      const el = texts.get(name);
+      if (el) say(el, String(value));
+    },
+  };
+  return scene;
+}
+
+function show(scene, state, resource) {
+  const res = state.resources[resource];
+  put(document.body, "data-seq", state.seq);
+  put(document.body, "data-lost", state.lost);
+  if (!res) return;
+  const general = state.resources[""];
+  scene.now = state.t;
+  showServer(scene, res, general);
+  showRing(scene, res, state.t);
+  showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
+  showWatchers(scene, res);
+  showClient(scene, res);
+  showListeners(scene, res);
+  showWorkqueues(scene, res);
+}
+
+// ---- server half
+
+function showServer(scene, res, general) {
+  const http = latest(res.stations.http, general?.stations.http);
+  const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
+  const words = (http?.last.text ?? "").split(" ");
+  const verb = words.find((w) => /^[A-Z]{3,7}$/.test(w)) ?? "–";
+  scene.text("http.method", verb);
+  scene.text("http.status", http?.last.point === "RequestAnswered" && http.vars.status ? http.vars.status : "…");
+  scene.text("http.count", requests);
+  scene.text("etcd.rev", res.stations.etcd && res.stations.etcd.rv !== "0" ? res.stations.etcd.rv : "–");
+  const kept = general?.stations.etcd?.vars;
+  scene.text("etcd.full", kept?.percent === undefined ? "" : `${kept.percent} % full`);
+  const chan = youngest(res, "watchchan");
+  showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
+  showPipe(scene, scene.queues.get("etcd3-result"), chan?.queues["etcd3-result"], 100);
+  const cacher = res.subjects.cacher ?? res.subjects[""];
+  showPipe(scene, scene.queues.get("incoming"), cacher?.queues.incoming, 100);
+  const up = res.points.CacherReady ?? 0;
+  const last = res.stations.incoming?.last.point;
+  scene.text("incoming.ready", up === 0 || last === "CacherNotReady" ? "not ready" : "ready");
+  const dispatch = res.stations.dispatch;
+  const n = dispatch?.vars.watchers;
+  const blocked = dispatch?.last.point === "DispatchBlocked";
+  mark(scene.stations.get("dispatch"), "blocked", blocked);
+  const full = `${dispatch?.vars.blocked} full`;
+  const [to, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [`pass 1: to ${n}`, `pass 2: ${full}`];
+  scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to nobody" : to);
+  // The budget is spent by waiting: what is left of it is a matter of time.
+  const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
+  scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
+  put(scene.root.querySelector("#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
+  const wire = res.stations.wire;
+  scene.text("wire.bytes", wire?.vars.bytes === undefined ? "" : `${wire.vars.bytes} B`);
+}
+
+function latest(a, b) {
+  if (!a || !b) return a ?? b;
+  return a.last.seq > b.last.seq ? a : b;
+}
+
+function youngest(res, kind) {
+  let found = null;
+  for (const subject of Object.values(res.subjects)) {
+    if (subject.kind === kind && (!found || subject.opened > found.opened)) found = subject;
+  }
+  return found;
+}
+
+// ---- client half
+
+// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one.
+function informerOf(res) {
+  if (res.subjects.informer) return "informer";
+  return Object.keys(res.subjects).filter((id) => res.subjects[id].queues.fifo).sort()[0] ?? "informer";
+}
+
+function showClient(scene, res) {
+  scene.informer = informerOf(res);
+  const reflector = res.subjects[scene.informer];
+  scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
+  scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
+  const fifo = reflector?.queues.fifo;
+  showPipe(scene, scene.queues.get("fifo"), fifo, 0);
+  scene.text("fifo.high", fifo?.high ? `most: ${fifo.high}` : "");
+  showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
+  const n = reflector?.vars.listeners;
+  scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
+}
+
+function stateOf(subject) {
+  switch (subject.last.point) {
+    case "ReflectorBackoff":
+      return "backing off";
+    case "ReflectorWatchEnded":
+    case "StreamEnded":
+      return "watch ended";
+    case "ReflectorListed":
+      return "listed";
+    default:
+      return subject.counts.ReflectorWatching ? "watching" : "starting";
+  }
+}

@@ -1,0 +1,170 @@
+// Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything else.
+// Any button of the page with data-knob (and data-target, data-value) turns one: those on this panel and those on the
+// leaves of the inspector.
+
+import { put, say } from "../frame/dom.js";
+
+const rates = [0, 1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
+const delays = [["0s", "at once"], ["100ms", "100 ms"], ["500ms", "500 ms"], ["2s", "2 s"], ["10s", "10 s"]];
+const period = 1000; // ms between two questions while the panel is open
+
+export const knobs = {
+  name: "knobs",
+  offers: ["below"],
+  needs: ["notice", "tell"],
+  join: newKnobs,
+};
+
+function newKnobs(stage) {
+  const $ = (selector) => document.querySelector(selector);
+  const panel = $("#knobs");
+  const button = $("#open-knobs");
+  // below shows one of the panels below the stage, or none.
+  const below = (wanted) => {
+    for (const each of document.querySelectorAll(".below")) each.hidden = each !== wanted;
+    for (const each of document.querySelectorAll(".sandbox [aria-controls]")) put(each, "aria-expanded", String(each.getAttribute("aria-controls") === wanted?.id));
+  };
+  if (button.hidden) return { below, escape };
+  let asked = -Infinity;
+  let shown = "";
+
+  async function ask(method, url, body) {
+    const options = body ? { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : { method };
+    const response = await fetch(url, { cache: "no-store", ...options });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.message ?? `the server answers ${response.status}`);
+    return answer;
+  }
+
+  async function turn(name, target = "", value = "") {
+    try {
+      show(await ask("POST", "/viz/knobs", { name, target, value }), true);
+      stage.tell([name, target, value].filter(Boolean).join(" "));
+    } catch (problem) {
+      stage.notice(problem.message);
+    }
+  }
+
+  async function reset() {
+    try {
+      const began = performance.now();
+      show(await ask("POST", "/viz/reset"), true);
+      stage.tell(`everything is where it was, after ${Math.round(performance.now() - began)} ms`);
+    } catch (problem) {
+      stage.notice(problem.message);
+    }
+  }
+
+  function show(state, always = false) {
+    const { traffic, rings, handlers, lines } = state;
+    const written = traffic.rate > 0 ? `, ${traffic.written} written` : "";
+    if (document.activeElement !== $("#traffic")) $("#traffic").value = rates.findLastIndex((rate) => rate <= traffic.rate);
+    say($("#traffic-text"), `${traffic.rate}/s${written}`);
+    const ring = rings.find((each) => each.resource === "pods");
+    if (document.activeElement !== $("#ring-fixed")) $("#ring-fixed").value = String(ring?.fixed ?? 0);
+    for (const select of panel.querySelectorAll("[data-switch]")) {
+      if (document.activeElement !== select) select.value = state.switches[select.dataset.switch];
+    }
+    panel.querySelector('[data-knob="etcd.restart"]').disabled = !state.canRestart;
+    const nodes = (state.nodes ?? []).map((node, i) => ({ ...node, leader: state.etcd.members?.[i]?.leader ?? false }));
+    const text = JSON.stringify([handlers, lines, nodes]);
+    if (text === shown || (!always && panel.querySelector("li :focus"))) return;
+    shown = text;
+    $("#knob-handlers").replaceChildren(...handlers.map(handlerItem));
+    $("#knob-lines").replaceChildren(...lines.map(lineItem));
+    $("#knob-nodes").replaceChildren(...nodes.map(nodeItem));
+  }
+
+  function item(name, ...controls) {
+    const li = document.createElement("li");
+    const words = document.createElement("span");
+    words.className = "name";
+    words.textContent = words.title = name;
+    li.append(words, ...controls);
+    return li;
+  }
+
+  function knob(words, label, name, target, value, pressed) {
+    const el = document.createElement("button");
+    el.type = "button";
+    el.textContent = words;
+    Object.assign(el.dataset, { knob: name, target, value });
+    put(el, "aria-label", label);
+    if (pressed !== undefined) put(el, "aria-pressed", String(pressed));
+    return el;
+  }
+
+  function handlerItem(handler) {
+    const select = document.createElement("select");
+    put(select, "aria-label", `How long the handler ${handler.name} takes`);
+    const options = delays.map(([value, words]) => new Option(words, value));
+    const now = delays.findIndex(([value]) => nanoseconds(value) === handler.delay);
+    if (now < 0) options.push(new Option(`${handler.delay / 1e6} ms`, `${handler.delay}ns`));
+    select.append(...options);
+    select.selectedIndex = now < 0 ? options.length - 1 : now;
+    select.addEventListener("change", () => turn("handler.delay", handler.name, select.value));
+    return item(handler.name, select, knob("Remove", `Remove the handler ${handler.name}`, "handler.remove", handler.name, ""));
+  }
+
+  function lineItem(line) {
+    const who = line.userAgent;
+    return item(
+      `${who}${line.streams === 1 ? "" : `, ${line.streams} streams`}`,
+      knob("Drop", `Drop the connection of ${who}`, "line.drop", who, ""),
+      knob("Stall", `Stall the reader of ${who}`, "line.stall", who, String(!line.stalled), Boolean(line.stalled)),
+      knob("Cut", `Cut the line of ${who}`, "line.cut", who, String(!line.cut), Boolean(line.cut)),
+    );
+  }
+
+  function nodeItem({ name, running, leader }) {
+    const words = running ? "Stop" : "Start";
+    return item(`${name}${leader ? " leads" : ""}`, knob(words, `${words} the node ${name} of etcd`, "etcd.node", name, String(!running)));
+  }
+
+  function open() {
+    below(panel.hidden ? panel : null);
+    asked = -Infinity;
+  }
+
+  function escape() {
+    const shown = document.querySelector(".below:not([hidden])");
+    if (shown) below(null);
+    return Boolean(shown);
+  }
+
+  document.addEventListener("click", (event) => {
+    const el = event.target.closest("[data-knob]");
+    if (el) turn(el.dataset.knob, el.dataset.target, el.dataset.value);
+  });
+  button.addEventListener("click", open);
+  $("#knobs-close").addEventListener("click", open);
+  $("#reset").addEventListener("click", reset);
+  $("#traffic").addEventListener("change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)])));
+  $("#traffic").addEventListener("input", (event) => say($("#traffic-text"), `${rates[Number(event.target.value)]}/s`));
+  $("#ring-fixed").addEventListener("change", (event) => turn("ring.capacity", "pods", event.target.value));
+  panel.querySelector(".ages").addEventListener("change", async (event) => {
+    await turn("switch", event.target.dataset.switch, event.target.value);
+    event.target.blur(); // what is shown from now on is how it is
+  });
+  $("#add-handler").addEventListener("click", () => {
+    const names = new Set([...panel.querySelectorAll("#knob-handlers .name")].map((el) => el.textContent));
+    let n = 1;
+    while (names.has(`handler-${n}`)) n++;
+    turn("handler.add", `handler-${n}`);
+  });
+
+  return {
+    below, escape,
+    draw(now) {
+      if (panel.hidden || now - asked < period || document.hidden) return;
+      asked = now;
+      ask("GET", "/viz/knobs").then(show).catch(() => {}); // the banner says already that nobody answers
+    },
+    keys: [[["x"], "knobs: slow it, stall it, cut it, load it", open], [["r"], "reset the sandbox", reset]],
+  };
+}
+
+// nanoseconds reads the few durations above.
+function nanoseconds(text) {
+  return text.endsWith("ms") ? parseFloat(text) * 1e6 : parseFloat(text) * 1e9;
+}

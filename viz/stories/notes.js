@@ -1,0 +1,71 @@
+// The speaker's notes. They are told by the stage that presents, in another window of this browser (presenter.js), and ask the
+// server only for what is to be said of a station: the inspector's first leaf.
+
+import { say } from "../frame/dom.js";
+import { clockText } from "../timeline/clock.js";
+
+const silence = 3000; // ms without a word, after which nobody presents
+
+const $ = (selector) => document.querySelector(selector);
+const channel = new BroadcastChannel("listwatch-notes");
+let heard = -Infinity;
+let began = performance.now();
+let shown = ""; // the station whose leaf is here
+
+channel.addEventListener("message", ({ data }) => {
+  if (!data.presents) return;
+  heard = performance.now();
+  say($("#sentence"), data.sentence);
+  say($("#moment"), `record ${data.cursor}, ${data.mode}`);
+  say($("#next"), data.next ? `then: ${data.next}` : "");
+  showStory(data.story);
+  showStation(data);
+  showWhether();
+});
+
+function showStory(story) {
+  $("#story").hidden = !story;
+  if (!story) return;
+  for (const part of ["title", "symptom", "watch", "saw"]) say($(`#story-${part}`), story[part]);
+}
+
+async function showStation({ station, title, resource }) {
+  $("#station").hidden = !station;
+  const wanted = station && `/viz/part/${station}/what?resource=${encodeURIComponent(resource)}`;
+  if (wanted === shown) return;
+  shown = wanted;
+  if (!station) return;
+  say($("#station-title"), title);
+  try {
+    const response = await fetch(wanted, { cache: "no-store" });
+    const text = await response.text();
+    if (shown !== wanted) return;
+    if (!response.ok) throw new Error(`the server answers ${response.status}`);
+    const leaf = new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
+    for (const button of leaf.querySelectorAll("button")) button.replaceWith(button.textContent); // here they would lead nowhere
+    for (const link of leaf.querySelectorAll("a")) link.target = "_blank"; // the notes stay
+    $("#leaf").replaceChildren(leaf);
+  } catch (problem) {
+    if (shown !== wanted) return;
+    shown = ""; // with the next word it is asked for again
+    say($("#leaf"), problem.message);
+  }
+}
+
+function showWhether() {
+  const presents = performance.now() - heard < silence;
+  $("#silent").hidden = presents;
+  $("#told").hidden = !presents;
+}
+
+$("#again").addEventListener("click", () => {
+  began = performance.now();
+  tick();
+});
+
+function tick() {
+  say($("#elapsed"), clockText((performance.now() - began) * 1e6));
+  showWhether();
+}
+
+setInterval(tick, 500);

@@ -1,0 +1,116 @@
+// Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at a
+// time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations. What the speaker
+// wants to know of it is told to another window of this browser: notes.js.
+
+import { mark, put } from "../frame/dom.js";
+
+// toMiddle scrolls ground until el is in its middle, as far as that can be.
+export function toMiddle(ground, el) {
+  const [spot, place] = [el.getBoundingClientRect(), ground.getBoundingClientRect()];
+  ground.scrollBy({
+    left: spot.left + spot.width / 2 - place.left - place.width / 2,
+    top: spot.top + spot.height / 2 - place.top - place.height / 2,
+    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
+  });
+}
+
+const word = 500; // ms at most between two words to the notes: they are not alone as long as they hear something
+
+export const presenter = {
+  name: "presenter",
+  needs: ["player", "resource", "restyle", "scene", "touch"],
+  join: newPresenter,
+};
+
+function newPresenter(stage) {
+  const root = document.documentElement;
+  const button = document.querySelector("#presenter");
+  const ground = document.querySelector(".ground");
+  const picture = document.querySelector("#stage");
+  const stations = () => [...stage.scene.root.querySelectorAll(".station")];
+  const on = () => root.dataset.presenter === "on";
+  const notes = document.querySelector("#notes");
+  const channel = new BroadcastChannel("listwatch-notes");
+  let lit = null;
+  let told = ""; // to the notes
+  let toldAt = 0;
+
+  function toggle() {
+    if (on()) delete root.dataset.presenter;
+    else root.dataset.presenter = "on";
+    put(button, "aria-pressed", String(on()));
+    notes.hidden = !on();
+    light(on() ? document.activeElement?.closest?.(".station") ?? null : null);
+    stage.touch();
+    stage.restyle();
+  }
+
+  // light puts a station into the light, or none.
+  function light(station) {
+    lit = station;
+    for (const each of stations()) mark(each, "lit", each === lit);
+    mark(picture, "spot", Boolean(lit));
+    if (lit) requestAnimationFrame(center);
+  }
+
+  // center brings the station in the light to the middle, as far as the drawing is larger than its place.
+  function center() {
+    if (!lit) return;
+    toMiddle(ground, lit);
+  }
+
+  function walk(step) {
+    if (!on()) toggle();
+    const all = stations();
+    const next = all[(all.indexOf(lit) + (lit || step > 0 ? step : 0) + all.length) % all.length];
+    light(next);
+    next.focus({ preventScroll: true });
+  }
+
+  // openNotes is called by a hand: a browser opens no window for anybody else.
+  function openNotes() {
+    if (!on()) toggle();
+    window.open("/viz/notes", "listwatch-notes", "popup,width=900,height=1000");
+  }
+
+  const text = (selector) => document.querySelector(selector).textContent;
+  const titleOf = (station) => station?.getAttribute("aria-label") ?? "";
+
+  function draw(now) {
+    if (!on()) return;
+    const all = stations();
+    const message = {
+      presents: true, resource: stage.resource, station: lit?.dataset.station ?? "", title: titleOf(lit), next: titleOf(all[(all.indexOf(lit) + 1) % all.length]),
+      sentence: text("#sentence .words"), cursor: stage.player.cursor, mode: document.body.dataset.mode, story: story(),
+    };
+    const key = JSON.stringify({ ...message, cursor: stage.player.mode === "frozen" ? message.cursor : 0 }); // live it is another one in every frame
+    if (key === told && now - toldAt < word) return;
+    [told, toldAt] = [key, now];
+    channel.postMessage(message);
+  }
+
+  // story is what is being told, null if nothing is.
+  function story() {
+    if (document.querySelector("#story").hidden) return null;
+    return { title: text("#story-title"), symptom: text("#story-symptom"), watch: text("#story-watch"), saw: text("#story-saw span") };
+  }
+
+  button.addEventListener("click", toggle);
+  notes.addEventListener("click", openNotes);
+  stage.scene.root.addEventListener("focusin", (event) => {
+    const station = event.target.closest(".station");
+    if (on() && station && station !== lit) light(station);
+  });
+  new ResizeObserver(center).observe(ground);
+
+  return {
+    draw,
+    escape: () => lit !== null && (light(null), true),
+    keys: [
+      [["a"], "presenter: large type, one station in the light", () => toggle()],
+      [["q"], "notes for the speaker, in a window of their own", openNotes],
+      [["PageDown"], "presenter: the next station; also on a remote clicker", () => walk(1)],
+      [["PageUp"], "presenter: the station before", () => walk(-1)],
+    ],
+  };
+}

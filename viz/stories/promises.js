@@ -1,0 +1,79 @@
+// Promises: how the ten of them stand. The server checks every record; the page asks how it went, and a click on a breach
+// goes to the record that broke a promise.
+
+import { mark, say } from "../frame/dom.js";
+
+const period = 2000; // ms between two questions
+
+export const promises = {
+  name: "promises",
+  needs: ["below", "notice", "player", "source"],
+  join: newPromises,
+};
+
+function newPromises(stage) {
+  const $ = (selector) => document.querySelector(selector);
+  const button = $("#open-promises");
+  const panel = $("#promises");
+  const lab = $("#lab-state"); // only in a lab's working copy, and if the lab is about one of the ten
+  if (button.hidden) return {};
+  let asked = -Infinity;
+  let broken = 0;
+
+  async function ask() {
+    const response = await fetch("/viz/rules", { cache: "no-store" });
+    if (response.ok) show(await response.json());
+  }
+
+  function show(report) {
+    let now = 0;
+    for (const rule of report.rules) {
+      if (rule.count > 0) now++;
+      const item = panel.querySelector(`[data-rule="${rule.number}"]`);
+      mark(item, "broken", rule.count > 0);
+      say(item.querySelector(".seal"), rule.count > 0 ? "▲" : "✓");
+      say(item.querySelector(".word"), rule.count > 0 ? `broken ${rule.count}×` : "kept");
+      const list = item.querySelector(".breaches");
+      const newest = (rule.breaches ?? []).slice(-3);
+      const known = [...list.children].map((each) => each.dataset.seq).join();
+      if (known !== newest.map((each) => each.seq).join()) list.replaceChildren(...newest.map(breachButton));
+    }
+    mark(button, "broken", now > 0);
+    say(button.querySelector(".seal"), now > 0 ? "▲" : "✓");
+    say($("#promises-state"), now > 0 ? `${now} broken` : "10");
+    const missed = report.missed > 0 ? `; ${report.missed} came too fast to be checked` : "";
+    say($("#promises-checked"), `${report.checked} records checked, up to ${report.seq}${missed}`);
+    if (lab) {
+      const count = report.rules.find((rule) => String(rule.number) === lab.dataset.rule).count;
+      mark(lab, "broken", count > 0);
+      say(lab, count > 0 ? `▲ broken ${count}×` : `✓ kept in ${report.checked} records`);
+    }
+    if (now > broken) stage.notice(`A promise is broken: ${report.rules.find((rule) => rule.count > 0).text}`);
+    broken = now;
+  }
+
+  function breachButton(breach) {
+    const each = document.createElement("button");
+    each.type = "button";
+    each.dataset.seq = breach.seq;
+    each.title = `To record ${breach.seq}`;
+    each.textContent = `${breach.seq}: ${breach.text}`;
+    return each;
+  }
+
+  panel.addEventListener("click", (event) => {
+    const seq = event.target.closest("[data-seq]")?.dataset.seq;
+    if (seq) stage.player.seek(Number(seq));
+  });
+  button.addEventListener("click", () => stage.below(panel.hidden ? panel : null));
+  $("#promises-close").addEventListener("click", () => stage.below(null));
+
+  return {
+    draw(now) {
+      if (now - asked < period || document.hidden || !stage.source) return;
+      asked = now;
+      ask().catch(() => {}); // the banner says already that nobody answers
+    },
+    keys: [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
+  };
+}

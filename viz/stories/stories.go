@@ -1,0 +1,65 @@
+// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, the promises, and the
+// speaker's notes.
+package stories
+
+import (
+	"embed"
+	"strings"
+
+	"listwatch/internal/probe"
+)
+
+// Files are the scripts and styles of the room.
+//
+//go:embed *.js *.css
+var Files embed.FS
+
+// Knob is one thing to do. What Target and Value mean depends on Name; GET /viz/knobs lists them.
+type Knob struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+	Value  string `json:"value"`
+}
+
+// Ages are the switches of the program between what the machinery does today and what it did before, and where on the stage
+// the difference is seen. To change one both halves start again, under a new log.
+var Ages = []struct {
+	Name, Today, Before string
+	Use                 string // as the program's -h says it
+	Seen                []probe.Station
+}{
+	{"fifo", "real", "delta", "the queue between reflector and handlers", []probe.Station{probe.FIFO}},
+	{"initial", "watchlist", "list", "how reflectors get their first state", []probe.Station{probe.Reflector}},
+	{"etcd-watcher", "etcd3", "etcd2", "the watcher between etcd and the cache", []probe.Station{probe.Etcd3}},
+	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full", []probe.Station{probe.Dispatch}},
+}
+
+// Scenario is one story that the page offers to play.
+type Scenario struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Symptom string `json:"symptom"` // what people see at work before they know why
+	Watch   string `json:"watch"`   // what to look at while it is played
+	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
+	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
+	Beats   []Beat `json:"beats"`   // how it is told
+}
+
+// Beat is one step in the telling of a story. Where it stands in the records of a run comes with the run.
+type Beat struct {
+	Say      string          `json:"say"`
+	Look     []probe.Station `json:"look"` // all other stations are dimmed
+	Question *Question       `json:"question,omitempty"`
+}
+
+// Question is asked before a beat, and answered by what the beat shows.
+type Question struct {
+	Ask     string   `json:"ask"`
+	Answers []string `json:"answers"`
+	Right   int      `json:"right"` // index of the answer that is true
+}
+
+// ThreadURL is where a thread can be read.
+func ThreadURL(ref string) string {
+	return "https://github.com/" + strings.Replace(ref, "#", "/issues/", 1)
+}

@@ -1,0 +1,25 @@
+// Times and durations as texts.
+
+// clockText writes a time of the log: minutes, seconds, and so many decimals.
+export function clockText(ns, decimals = 0) {
+  const seconds = ns / 1e9;
+  const minutes = Math.floor(seconds / 60);
+  const rest = (seconds - minutes * 60).toFixed(decimals);
+  return `${minutes}:${rest.padStart(decimals ? decimals + 3 : 2, "0")}`;
+}
+
+// milliseconds writes a duration as people say it.
+export function milliseconds(ns) {
+  const ms = ns / 1e6;
+  return ms < 1 ? `${(ms * 1000).toFixed(0)} µs` : ms < 100 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+// marks returns the round times from one time to another, a few for as long as people look at: never more than 200, whatever times a
+// record claims.
+export function marks(from, to) {
+  const steps = [1, 5, 10, 30, 60, 300, 600, 3600];
+  const step = (steps.find((s) => (to - from) / 1e9 / s <= 8) ?? 3600) * 1e9;
+  const first = Math.ceil(from / step);
+  const n = Math.min(200, Math.ceil((to - from) / step));
+  return Array.from({ length: n }, (_, i) => (first + i) * step);
+}

@@ -1,0 +1,297 @@
+// Holding the world: not the view of it but the program itself. The gate is closed and the world's clock stands; from here it
+// is let go hop by hop, station by station, or altogether. What is shown is what the program says, never what was asked for.
+
+import { cut, mark, pool, put, say, squeeze } from "../frame/dom.js";
+import { objectKey } from "../log/fold.js";
+import { shortKey } from "../stage/pipe.js";
+
+const unattended = "15s"; // how long the world stays held when this page is gone without a word
+const hidden = "10m"; // … and when it is only out of sight
+const rows = 40; // shown of those who are held
+const settle = 80; // ms between two settings of the speed
+
+export const hold = {
+  name: "hold",
+  offers: ["held", "waiting"],
+  needs: ["player", "follow", "notice", "resource", "tell"],
+  join: newHold,
+};
+
+function newHold(stage) {
+  const { player, follow } = stage;
+  const $ = (selector) => document.querySelector(selector);
+  if ($("#hold").parentElement.hidden) return { held: false, waiting: [] };
+  const panel = $("#world");
+  const list = $("#held");
+  let status = null; // as the program said last
+  let heard = 0; // when
+  let open = false; // the panel, by somebody who wants it though nothing is held
+  let folded = false; // … or away although something is
+  let turned = 0; // the speed is being set
+  let own = false; // somebody held something from this page
+
+  async function command(url, body) {
+    try {
+      const response = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+      const answer = await response.json();
+      if (!response.ok) throw new Error(answer.message);
+      show(answer);
+      return answer;
+    } catch (problem) {
+      stage.tell(problem.message);
+      return null;
+    }
+  }
+
+  const closed = () => Boolean(status?.held || status?.gates.length > 0);
+  const gate = (body) => command("/viz/hold", body);
+  const clock = (body) => command("/viz/clock", body);
+
+  function close(where = {}) {
+    own = true;
+    return gate({ do: "hold", ...where, unattended });
+  }
+
+  const toggle = () => (closed() ? gate({ do: "release" }) : close());
+
+  async function hop(where = {}) {
+    if (!closed()) return stage.tell("nothing is held: hold the world first");
+    const answer = await gate({ do: "step", ...where });
+    if (!answer) return;
+    if (answer.passed > 0) return stage.tell(`${answer.passed} ${answer.passed === 1 ? "goroutine goes" : "goroutines go"} on by one point`);
+    stage.tell(Object.keys(where).length > 0 ? "nobody who is held has it: it waits in a queue" : "nobody is held: everybody waits for somebody else, or for the clock");
+  }
+
+  const hopFollowed = () => (follow.has() ? hop({ key: follow.key ?? "", rv: Number(follow.rv) || 0 }) : stage.tell("follow an object first: click it, or press F"));
+
+  // ---- what the program says
+
+  function show(answer) {
+    status = answer;
+    heard = performance.now();
+    player.worldPace = status.clock.paused ? 0 : status.clock.speed;
+    if (status.letGo && !closed()) stage.notice(`The watchdog let go: ${status.letGo}.`);
+    put(document.body, "data-gates", status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":")).join(" "));
+    put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
+    if (!closed()) folded = false;
+    showPanel();
+    showBar();
+    showClock();
+    showGates();
+    showHeld();
+  }
+
+  function showPanel() {
+    panel.hidden = folded || !(open || closed());
+    put($("#world-clock"), "aria-expanded", String(!panel.hidden));
+  }
+
+  function showBar() {
+    const word = status.held || !closed() ? (closed() ? "Let go" : "Hold") : "Open gates";
+    say($("#hold"), word);
+    say($("#let-go"), closed() ? word : "Let go");
+    put($("#hold"), "aria-pressed", String(closed()));
+    const { paused, speed } = status.clock;
+    say($("#world-clock"), paused ? "❄ 0×" : times(speed));
+    put($("#world-clock"), "aria-label", paused ? "The world's clock stands" : `The world's clock runs at ${times(speed)}`);
+  }
+
+  function showClock() {
+    const { paused, speed } = status.clock;
+    const words = status.held ? "held" : status.gates.length > 0 ? "gates closed" : paused ? "clock stopped" : "running";
+    say($("#world-state"), words);
+    put($("#clock-run"), "aria-pressed", String(!paused));
+    say($("#clock-run"), paused ? "Run clock" : "Stop clock");
+    if (document.activeElement !== $("#clock-speed")) $("#clock-speed").value = Math.log10(speed);
+    say($("#clock-speed-text"), times(speed));
+  }
+
+  function showGates() {
+    const opened = (station) => status.opened.some((g) => g.station === station && !g.subject && !g.resource);
+    const shut = (station) => status.gates.some((g) => g.station === station && !g.subject && !g.resource);
+    const partly = (station) => status.gates.some((g) => g.station === station);
+    const standing = (station) => status.waiting.filter((w) => w.station === station).length;
+    for (const button of panel.querySelectorAll("[data-gate]")) {
+      const station = button.dataset.gate;
+      put(button, "aria-pressed", String(shut(station) || (status.held && !opened(station))));
+    }
+    for (const glyph of document.querySelectorAll("[data-gate-at]")) {
+      const station = glyph.dataset.gateAt;
+      put(glyph, "data-closed", String(partly(station) || (status.held && !opened(station))));
+      put(glyph.querySelector(".count"), "visibility", standing(station) > 0 ? "visible" : "hidden");
+      say(glyph.querySelector("text"), `${standing(station)}`);
+      showAtGate(glyph, status.waiting.filter((w) => w.station === station));
+    }
+    for (const lane of document.querySelectorAll("[data-watcher]")) {
+      mark(lane, "gated", slow().some((g) => g.subject === lane.dataset.watcher));
+    }
+    showSlow();
+  }
+
+  // showAtGate writes what the goroutines at a gate hold: the name of the first object, and that there are more.
+  function showAtGate(glyph, waiting) {
+    const keys = [...new Set(waiting.map((w) => w.key).filter(Boolean))];
+    const name = keys[0] ? squeeze(shortKey(keys[0]), keys.length > 1 ? 4 : 6) : "";
+    say(glyph.querySelector(".who"), keys.length > 1 ? `${name} +${keys.length - 1}` : name);
+    put(glyph, "aria-label", `${glyph.dataset.gateAt}: ${keys.join(", ")}`);
+    put(glyph, "data-keys", keys.map(objectKey).join(" "));
+    mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
+  }
+
+  // point marks a gate while the pointer or the focus is on the row of one that stands there.
+  function point(row) {
+    for (const glyph of document.querySelectorAll("[data-gate-at]")) mark(glyph, "pointed", glyph.dataset.gateAt === row?.held?.station);
+  }
+
+  const slow = () => status?.gates.filter((g) => g.station === "wire" && g.subject && g.resource === stage.resource) ?? [];
+
+  // showSlow offers the watchers there are.
+  function showSlow() {
+    const select = $("#slow");
+    const ids = [...document.querySelectorAll("#watchers > [data-watcher]")].map((lane) => lane.dataset.watcher);
+    const now = slow()[0]?.subject ?? "";
+    const wanted = ["", ...new Set(now ? [...ids, now] : ids)];
+    if ([...select.options].map((o) => o.value).join() !== wanted.join()) {
+      select.replaceChildren(...wanted.map((id) => new Option(id || "none", id)));
+    }
+    if (document.activeElement !== select) select.value = now;
+  }
+
+  function showHeld() {
+    const shown = status.waiting.slice(0, rows);
+    [...pool(list, shown.length, row)].forEach((tr, i) => {
+      const w = shown[i];
+      tr.held = w;
+      const [who, point, what, since] = tr.cells;
+      say(who, `${w.goroutine}${w.subject ? ` · ${w.subject}` : ""}`);
+      put(who, "title", `${w.function} ${w.line}`);
+      say(point, `${w.station} · ${w.point}`);
+      put(point, "title", w.says);
+      say(what, cut([w.type, w.key, w.rv || ""].filter(Boolean).join(" ") || w.says, 60));
+      say(since, `${w.seconds.toFixed(1)} s`);
+      mark(tr, "followed", follow.key !== "" && follow.key === w.key);
+    });
+    const more = status.waiting.length - shown.length;
+    $("#held-nobody").hidden = shown.length > 0 && more === 0;
+    say($("#held-nobody"), more > 0 ? `and ${more} more` : status.held ? "Nobody stands at a gate: everybody waits for somebody else, or for the clock." : "Nobody is held.");
+  }
+
+  function row() {
+    const tr = document.createElement("tr");
+    for (let i = 0; i < 5; i++) tr.append(document.createElement("td"));
+    tr.cells[3].className = "n";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Hop";
+    button.title = "Let it pass one point";
+    tr.cells[4].append(button);
+    return tr;
+  }
+
+  // begin asks once: the feed says nothing of a world that is as usual. What has been heard meanwhile is newer.
+  async function begin() {
+    const asked = performance.now();
+    const response = await fetch("/viz/hold", { cache: "no-store" }).catch(() => null);
+    const answer = response?.ok ? await response.json() : null;
+    if (answer && heard < asked) show(answer);
+  }
+
+  // draw lets the times go by between two words of the program.
+  function draw(now) {
+    if (!status || panel.hidden) return;
+    const passed = (now - heard) / 1000;
+    const next = status.clock.next[0];
+    const left = next && Math.max(0, next.in - passed * (status.clock.paused ? 0 : status.clock.speed));
+    say($("#world-next"), next ? `next timer: ${next.who} in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set");
+    showSlow();
+    say($("#world-since"), status.held ? `for ${((Date.now() - Date.parse(status.since)) / 1000).toFixed(0)} s` : "");
+  }
+
+  // ---- hands
+
+  const click = (selector, act) => $(selector).addEventListener("click", act);
+  click("#hold", toggle);
+  click("#let-go", () => gate({ do: "release" }));
+  click("#hop", () => hop());
+  click("#hop-followed", hopFollowed);
+  click("#clock-run", () => clock({ paused: !status?.clock.paused }));
+  click("#clock-second", () => clock({ advance: "1s" }));
+  click("#clock-next", async () => {
+    const next = status?.clock.next[0];
+    if ((await clock({ advance: "next" })) && next) stage.tell(`the clock is where ${next.who} waited for it`);
+  });
+  click("#world-clock", () => {
+    open = panel.hidden;
+    folded = !open;
+    showPanel();
+  });
+  panel.querySelector(".gates").addEventListener("click", (event) => {
+    const station = event.target.closest("[data-gate]")?.dataset.gate;
+    if (!station) return;
+    const shut = event.target.closest("[data-gate]").getAttribute("aria-pressed") === "true";
+    if (shut) gate({ do: "release", station });
+    else close({ station });
+  });
+  $("#slow").addEventListener("change", async (event) => {
+    const subject = event.target.value;
+    event.target.blur();
+    for (const g of slow()) await gate({ do: "release", ...g });
+    if (subject) close({ station: "wire", resource: stage.resource, subject });
+  });
+  list.addEventListener("pointerover", (event) => point(event.target.closest("tr")));
+  list.addEventListener("focusin", (event) => point(event.target.closest("tr")));
+  list.addEventListener("pointerleave", () => point(null));
+  list.addEventListener("focusout", () => point(null));
+  document.querySelector("#gate-glyphs").addEventListener("click", (event) => {
+    const station = event.target.closest("[data-gate-at]")?.dataset.gateAt;
+    const row = [...list.rows].find((tr) => tr.held?.station === station);
+    if (!row) return;
+    row.scrollIntoView({ block: "nearest" });
+    row.querySelector("button").focus();
+  });
+  list.addEventListener("click", (event) => {
+    const w = event.target.closest("tr")?.held;
+    if (!w) return;
+    if (event.target.closest("button")) hop({ station: w.station, resource: w.resource ?? "", subject: w.subject ?? "", key: w.key ?? "", rv: w.rv ?? 0 });
+    else if (w.key) follow.set(w.key);
+  });
+  $("#clock-speed").addEventListener("input", (event) => {
+    clearTimeout(turned);
+    say($("#clock-speed-text"), times(10 ** Number(event.target.value)));
+    turned = setTimeout(() => clock({ speed: Math.min(10, Math.max(0.001, 10 ** Number(event.target.value))) }), settle);
+  });
+  for (const id of ["create-pod", "change-pod", "delete-pod"]) {
+    click(`#${id}`, () => status?.held && stage.tell("the world is held: the request stands at its first point until you let it go on"));
+  }
+
+  // Whoever goes says how long to wait for somebody to come.
+  const leave = (time) => {
+    if (own && closed()) navigator.sendBeacon("/viz/hold", new Blob([JSON.stringify({ do: "leave", unattended: time })], { type: "application/json" }));
+  };
+  let going = false;
+  window.addEventListener("pagehide", () => {
+    going = true;
+    leave(unattended);
+  });
+  window.addEventListener("pageshow", () => (going = false));
+  document.addEventListener("visibilitychange", () => !going && document.hidden && leave(hidden));
+
+  return {
+    get held() { return status?.held ?? false; },
+    get waiting() { return closed() ? status.waiting : []; },
+    begin,
+    world: show,
+    draw,
+    followed: () => status && showHeld(),
+    escape: () => !panel.hidden && ((open = false), (folded = true), showPanel(), true),
+    keys: [
+      [["Shift+ "], "hold the world, let it go", toggle],
+      [["h"], "held: one hop; of what is followed, if anything is", () => (follow.has() ? hopFollowed() : hop())],
+    ],
+  };
+}
+
+// times writes a speed as people say it.
+function times(speed) {
+  return speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
+}

@@ -1,0 +1,81 @@
+// The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest row is
+// written again for the newest record. While the pointer or the keyboard is on it, it holds still.
+
+import { cut, mark, say } from "../frame/dom.js";
+import { isAnomaly, objectKey, sentence } from "../log/fold.js";
+
+const rows = 80;
+export function newTable(infos, follow) {
+  const body = document.querySelector("#records");
+  const section = body.closest("section");
+  let newest = [];
+  let dirty = false;
+  let forced = false; // every row is to be written
+  let fresh = 0; // records since the last writing
+
+  function add(list) {
+    fresh += list.length;
+    newest.push(...list.slice(-rows));
+    if (newest.length > rows) newest.splice(0, newest.length - rows);
+    dirty = true;
+  }
+
+  // show replaces everything: another moment is on stage.
+  function show(list) {
+    newest = [];
+    while (body.childElementCount > list.length) body.lastElementChild.remove();
+    add(list);
+    forced = true;
+  }
+
+  // draw writes what is new; player says which row is the cursor's.
+  function draw(now, player) {
+    point(player.mode === "live" ? 0 : player.cursor);
+    const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
+    if (!dirty || (!forced && read)) return;
+    while (body.childElementCount < newest.length) body.prepend(row());
+    const n = forced ? newest.length : Math.min(fresh, newest.length);
+    if (!forced) for (let i = 0; i < n; i++) body.prepend(body.lastElementChild);
+    for (let i = 0; i < n; i++) fill(body.children[i], newest[newest.length - 1 - i]);
+    forced = dirty = false;
+    fresh = 0;
+  }
+
+  let pointed = null;
+  function point(cursor) {
+    const row = cursor > 0 ? body.querySelector(`tr[data-seq="${cursor}"]`) : null;
+    if (row === pointed) return;
+    pointed?.removeAttribute("aria-current");
+    pointed = row;
+    row?.setAttribute("aria-current", "true");
+  }
+
+  function fill(tr, r) {
+    const info = infos.get(r.point);
+    const cells = tr.children;
+    say(cells[0], String(r.seq));
+    say(cells[1], (r.t / 1e6).toFixed(1));
+    say(cells[2], info.station);
+    say(cells[3], cut(r.subject ?? "", 24));
+    say(cells[4], cut(r.type ?? "", 12));
+    say(cells[5], cut(objectKey(r.key ?? ""), 40));
+    say(cells[6], r.rv ?? "");
+    say(cells[7], cut(sentence(info, r), 240));
+    mark(tr, "anomaly", isAnomaly(info, r));
+    mark(tr, "followed", follow.matches(r));
+    tr.dataset.seq = r.seq;
+    tr.dataset.key = objectKey(r.key ?? "");
+  }
+
+  return { add, show, draw, touch: () => (dirty = forced = true) };
+}
+
+function row() {
+  const tr = document.createElement("tr");
+  for (let i = 0; i < 8; i++) {
+    const td = document.createElement("td");
+    if (i === 0 || i === 1 || i === 6) td.className = "n";
+    tr.append(td);
+  }
+  return tr;
+}

@@ -1,0 +1,315 @@
+// The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move it
+// by keys; with Shift a drag chooses a range to be looped.
+
+import { put } from "../frame/dom.js";
+import { limits } from "../frame/limits.js";
+import { clockText, marks } from "./clock.js";
+
+const width = limits.bucketWidth; // ns
+const period = 40; // ms between two drawings, while somebody moves through the log
+const livePeriod = 125; // ms between two drawings of what goes on by itself
+const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
+
+// newTimeline calls on.seek(seq) while somebody drags, on.loop(range) when a range was chosen, on.live() at the end.
+export function newTimeline(player, on) {
+  const slider = document.querySelector("#timeline");
+  const canvas = slider.querySelector("canvas");
+  const ctx = canvas.getContext("2d");
+  const select = document.querySelector("#span");
+  let buckets = []; // [number, first seq, records, events], oldest first
+  let flags = []; // {seq, t, point, resource, says}
+  let counted = 0; // records up to here are in the buckets
+  let events = 0; // ever, up to the record eventsAt
+  let eventsAt = 0;
+  let early = null; // what came while the index was on its way: records, and sums of them
+  let headT = 0;
+  let headAt = 0;
+  let span = spans[select.value];
+  let end = 0; // right edge, ns
+  let colours = {};
+  let chosen = null; // range being chosen, in ns
+  let drawnAt = 0;
+
+  function clear() {
+    buckets = [];
+    flags = [];
+    counted = 0;
+    headT = 0;
+    early = null;
+  }
+
+  // expect keeps what comes after a picture until the server's index is there.
+  function expect(state) {
+    clear();
+    early = [];
+    [events, eventsAt] = [eventsOf(state), state.seq];
+  }
+
+  function index(line) {
+    buckets = line.buckets;
+    flags = line.flags;
+    counted = line.last;
+    if (line.last > eventsAt) [events, eventsAt] = [line.events, line.last];
+    headT = Math.max(headT, line.t);
+    const waited = early ?? [];
+    early = null;
+    for (const each of waited) Array.isArray(each) ? add(each) : skip(each);
+  }
+
+  // reached notes how far time has come.
+  function reached(t) {
+    if (t < headT) return;
+    headT = t;
+    headAt = performance.now();
+  }
+
+  function add(list) {
+    if (list.length === 0) return;
+    reached(list.at(-1).t);
+    if (early) return early.push(list);
+    for (const r of list) {
+      if (r.seq > eventsAt) [events, eventsAt] = [events + (r.point === "RingAppend"), r.seq];
+      if (r.seq <= counted) continue;
+      counted = r.seq;
+      bucketOf(r.t, r.seq)[2]++;
+      if (r.point === "RingAppend") buckets.at(-1)[3]++;
+      const flag = on.flag(r);
+      if (flag) flags.push(flag);
+    }
+    if (buckets.length > limits.buckets) buckets.splice(0, buckets.length - limits.buckets);
+    if (flags.length > limits.flags) flags.splice(0, flags.length - limits.flags);
+  }
+
+  // skip counts what the feed has passed over, as far as it is not counted yet.
+  function skip(message) {
+    reached(message.state.t);
+    if (early) return early.push(message);
+    if (message.seq <= counted) return;
+    const b = bucketOf(message.state.t, counted + 1);
+    b[2] += message.seq - Math.max(message.from, counted);
+    const all = eventsOf(message.state);
+    b[3] += Math.max(0, all - events);
+    flags.push(...message.flags.filter((f) => f.seq > counted));
+    [events, eventsAt] = [all, message.seq];
+    counted = message.seq;
+  }
+
+  const eventsOf = (state) => Object.values(state.resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
+
+  function bucketOf(t, seq) {
+    const number = Math.floor(t / width);
+    const last = buckets.at(-1);
+    if (last && last[0] >= number) return last;
+    const fresh = [number, seq, 0, 0];
+    buckets.push(fresh);
+    return fresh;
+  }
+
+  // edges returns the time at the left and the right edge.
+  function edges(now) {
+    const newest = player.recording ? headT : headT + Math.min(2000, Math.max(0, now - headAt)) * 1e6 * (player.worldPace ?? 1);
+    const first = Math.max(0, (buckets[0]?.[0] ?? 0) * width);
+    const whole = Math.max(1e9, newest - first);
+    const shown = Math.min(span, whole);
+    if (player.mode === "live" || end === 0 || shown === whole) end = newest;
+    else if (!chosen && !dragging) {
+      const t = player.state?.t ?? newest;
+      if (t > end) end = Math.min(newest, t + shown * 0.25);
+      if (t < end - shown) end = Math.max(first + shown, t + shown * 0.75);
+    }
+    return [end - shown, end];
+  }
+
+  function timeOf(seq) {
+    const known = player.tape?.get(seq);
+    if (known) return known.t;
+    let b = null;
+    for (const each of buckets) if (each[1] <= seq) b = each;
+    if (!b) return 0;
+    return (b[0] + Math.min(1, (seq - b[1]) / Math.max(1, b[2]))) * width;
+  }
+
+  function seqAt(t) {
+    const number = Math.floor(t / width);
+    let b = null;
+    for (const each of buckets) if (each[0] <= number) b = each;
+    if (!b) return player.oldest;
+    const part = b[0] === number ? t / width - number : 1;
+    let seq = Math.min(player.head, Math.max(player.oldest, Math.round(b[1] - 1 + part * b[2])));
+    for (let i = 0; i < 4000 && seq > player.oldest && player.tape.get(seq)?.t > t; i++) seq--;
+    for (let i = 0; i < 4000 && seq < player.head && player.tape.get(seq + 1)?.t <= t; i++) seq++;
+    return seq;
+  }
+
+  // ---- drawing
+
+  function restyle() {
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ["moving", "stored", "stored-soft", "anomaly", "ink", "soft", "line", "well", "waiting", "panel", "followed"]) {
+      colours[name] = style.getPropertyValue(`--${name}`).trim();
+    }
+  }
+
+  function resize() {
+    const box = slider.getBoundingClientRect();
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = Math.round(box.width * scale);
+    canvas.height = Math.round(box.height * scale);
+  }
+
+  function draw(now) {
+    if (now - drawnAt < (player.mode === "live" ? livePeriod : period) && !dragging) return;
+    drawnAt = now;
+    const scale = window.devicePixelRatio || 1;
+    const [w, h] = [canvas.width / scale, canvas.height / scale];
+    if (w === 0) return;
+    const [from, to] = edges(now);
+    const x = (t) => ((t - from) / (to - from)) * w;
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    ctx.clearRect(0, 0, w, h);
+    drawRange(x, h);
+    drawBars(x, w, h, from, to);
+    drawTicks(x, h, from, to);
+    for (const f of flags) if (f.t >= from && f.t <= to) drawFlag(x(f.t));
+    drawCursor(Math.min(w - 1.5, Math.max(1.5, x(player.mode === "live" && player.behind() === 0 ? to : (player.state?.t ?? 0)))), h, w);
+    tell();
+  }
+
+  function drawRange(x, h) {
+    const range = chosen ?? (player.loop && { from: timeOf(player.loop.from), to: timeOf(player.loop.to) });
+    if (!range) return;
+    const [a, b] = [Math.min(range.from, range.to), Math.max(range.from, range.to)];
+    ctx.globalAlpha = 0.22;
+    ctx.fillStyle = colours.followed;
+    ctx.fillRect(x(a), 0, Math.max(2, x(b) - x(a)), h);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(x(a) - 1, 0, 2, h);
+    ctx.fillRect(x(b) - 1, 0, 2, h);
+  }
+
+  function drawBars(x, w, h, from, to) {
+    const shown = buckets.filter((b) => (b[0] + 1) * width > from && b[0] * width < to);
+    const most = shown.reduce((m, b) => Math.max(m, b[2]), 20);
+    const height = (n) => (n > 0 ? Math.max(2, ((h - 14) * Math.log1p(n)) / Math.log1p(most)) : 0);
+    const bar = Math.max(1, (width / (to - from)) * w - (width / (to - from) * w > 3 ? 1 : 0));
+    const later = player.mode === "live" && player.behind() === 0 ? Infinity : (player.state?.t ?? Infinity);
+    for (const b of shown) {
+      const left = x(b[0] * width);
+      ctx.globalAlpha = b[0] * width > later ? 0.4 : 1;
+      ctx.fillStyle = colours.stored;
+      ctx.fillRect(left, h - height(b[2]), bar, height(b[2]));
+      if (b[3] === 0) continue;
+      ctx.fillStyle = colours.moving;
+      ctx.fillRect(left, h - height(b[3]), bar, height(b[3]));
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  function drawTicks(x, h, from, to) {
+    ctx.font = "12px system-ui, sans-serif";
+    ctx.textAlign = "left";
+    ctx.textBaseline = "top";
+    for (const t of marks(from, to)) {
+      ctx.fillStyle = colours.line;
+      ctx.fillRect(x(t), 0, 1, h);
+      ctx.fillStyle = colours.soft;
+      ctx.fillText(clockText(t), x(t) + 3, 1);
+    }
+  }
+
+  function drawFlag(x) {
+    ctx.fillStyle = colours.anomaly;
+    ctx.strokeStyle = colours.panel;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    ctx.moveTo(x, 2);
+    ctx.lineTo(x + 6, 13);
+    ctx.lineTo(x - 6, 13);
+    ctx.closePath();
+    ctx.stroke();
+    ctx.fill();
+  }
+
+  function drawCursor(x, h) {
+    ctx.fillStyle = colours.ink;
+    ctx.fillRect(x - 1, 0, 2, h);
+    ctx.beginPath();
+    ctx.moveTo(x - 5, h);
+    ctx.lineTo(x + 5, h);
+    ctx.lineTo(x, h - 8);
+    ctx.fill();
+  }
+
+  function tell() {
+    put(slider, "aria-valuemin", player.oldest);
+    put(slider, "aria-valuemax", player.head);
+    put(slider, "aria-valuenow", player.cursor);
+    const where = player.mode === "live" ? "live" : `${clockText(player.state?.t ?? 0, 3)}, ${player.behind()} records behind`;
+    put(slider, "aria-valuetext", `record ${player.cursor}, ${where}`);
+  }
+
+  // ---- hands
+
+  let dragging = false;
+  const timeAt = (event) => {
+    const box = slider.getBoundingClientRect();
+    const [from, to] = edges(performance.now());
+    return from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * (to - from);
+  };
+  // flagAt is the anomaly under the pointer: whoever points at a flag means it.
+  const flagAt = (event) => {
+    const box = slider.getBoundingClientRect();
+    if (event.clientY - box.top > 16) return null;
+    const [from, to] = edges(performance.now());
+    const near = (7 / box.width) * (to - from);
+    const t = timeAt(event);
+    return flags.filter((f) => Math.abs(f.t - t) <= near).at(-1) ?? null;
+  };
+
+  slider.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    slider.setPointerCapture(event.pointerId);
+    slider.focus({ preventScroll: true });
+    const t = timeAt(event);
+    edges(performance.now());
+    dragging = true;
+    if (event.shiftKey) chosen = { from: t, to: t };
+    else on.seek(flagAt(event)?.seq ?? seqAt(t));
+  });
+  slider.addEventListener("pointermove", (event) => {
+    const flag = flagAt(event);
+    put(slider, "title", flag ? flag.says : "");
+    if (!dragging) return;
+    if (chosen) chosen.to = timeAt(event);
+    else on.seek(seqAt(timeAt(event)));
+  });
+  const drop = () => {
+    dragging = false;
+    if (!chosen) return;
+    const [a, b] = [chosen.from, chosen.to].sort((m, n) => m - n);
+    chosen = null;
+    on.loop(b - a < 1e6 ? null : { from: seqAt(a), to: seqAt(b) });
+  };
+  slider.addEventListener("pointerup", drop);
+  slider.addEventListener("pointercancel", drop);
+  slider.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const whole = headT - (buckets[0]?.[0] ?? 0) * width;
+    span = Math.min(Math.max(2e9, Math.min(span, whole) * (event.deltaY > 0 ? 1.25 : 0.8)), Math.max(2e9, whole));
+  }, { passive: false });
+  slider.addEventListener("keydown", (event) => {
+    const [from, to] = edges(performance.now());
+    const part = { ArrowLeft: -0.005, ArrowDown: -0.005, ArrowRight: 0.005, ArrowUp: 0.005, PageDown: -0.1, PageUp: 0.1 }[event.key];
+    if (!part || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const t = (player.state?.t ?? to) + part * (to - from);
+    const seq = seqAt(Math.max(0, t));
+    on.seek(seq === player.target() ? seq + Math.sign(part) : seq); // never stuck between two records
+  });
+  select.addEventListener("change", () => (span = spans[select.value]));
+
+  new ResizeObserver(resize).observe(slider);
+  resize();
+  restyle();
+  return { clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; }, get buckets() { return buckets; } };
+}
