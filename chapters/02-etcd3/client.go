@@ -7,14 +7,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"google.golang.org/grpc/metadata"
+
+	"listwatch/internal/leases"
 )
 
-// Client is all that a [Store] and a [Compactor] need of etcd: the few calls that etcd's own client package names for
-// Kubernetes, and the watch. Two things fulfil it: [NewClient], and an in-memory one for tests.
+// Client is all that a server needs of etcd: the few calls that etcd's own client package names for Kubernetes, the watch,
+// leases and compaction. Two things fulfil it: [NewClient], and an in-memory one for tests.
 //
 // Every call is given a context and lasts as long as that context lets it: this package sets no deadline of its own.
 type Client interface {
 	kubernetes.Interface
+	leases.Client
 
 	// Watch returns the changes of key from a revision on. The channel is closed when ctx is done, or after a
 	// response with an error. Nothing is lost in between, even if the server is away for a while.
@@ -26,10 +29,6 @@ type Client interface {
 
 	// CompactHistory forgets every revision before rev.
 	CompactHistory(ctx context.Context, rev int64) error
-
-	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
-	// written under it are deleted, each with a revision of its own.
-	GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 }
 
 // NewClient makes an etcd client a Client. Closing it remains the caller's business.

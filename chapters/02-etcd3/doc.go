@@ -8,15 +8,14 @@
 //   - A watch delivers changes in revision order, each once, until it ends. An initial state comes before them, all of
 //     one revision, in key order. A watch ends when its context does, or after one
 //     ERROR event. Its channel is closed exactly once, after every goroutine of the watch has ended.
-//   - Calls last as long as their context. This package sets no deadline. It reads a clock for two things: the [Compactor]'s
-//     turns, and how long objects with a time to live share a lease. When those end is etcd's business, by its own clock.
+//   - Calls last as long as their context. This package sets no deadline. It reads a clock for one thing: how long objects
+//     with a time to live share a lease. When the lease ends is etcd's business, by its own clock.
 //
 // # Goroutines
 //
 // A [Store] has none of its own. Each watch has four, named watchChan.run, .startWatching, .scheduleEventProcessing and
 // .collectEventProcessing, and one for each event that is being decoded, ten at most, named
-// watchChan.processEvent. The reconstruction ([WatcherEtcd2]) has three: etcdWatcher.run, .etcdWatch and
-// .translate. A [Compactor] runs in its caller's.
+// watchChan.processEvent. The reconstruction ([WatcherEtcd2]) has three: etcdWatcher.run, .etcdWatch and .translate.
 //
 // # Channels
 //
@@ -27,8 +26,8 @@
 //
 // # Locks
 //
-// Store.mu guards the set of watches, Compactor.mu one number. Both are innermost and held for a few instructions. No
-// lock is held while etcd is called, but for leaseManager.mu while a lease is granted: there is to be one.
+// Store.mu guards the set of watches. It is innermost and held for a few instructions. No lock is held while etcd is
+// called, but for that of the leases while one is granted: there is to be one.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3
 package etcd3

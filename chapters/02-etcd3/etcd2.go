@@ -20,7 +20,8 @@ import (
 // it comes by a channel of its own.
 //
 // Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after the last answer. Its Stop
-// closed a userStop channel; here a context is cancelled. It had no bookmarks, and today's cacher does not work without.
+// closed a userStop channel; here a context is cancelled. Its sendAdd, sendModify and sendDelete are one function here, over
+// [stream.transform]. It had no bookmarks, and today's cacher does not work without.
 type etcdWatcher struct {
 	*stream // its incomingEventChan is etcdIncoming, its resultChan outgoing
 
@@ -58,7 +59,7 @@ func (w *etcdWatcher) translate(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case err := <-w.etcdError:
-			w.finish(ctx, err)
+			w.sendError(ctx, err)
 			return
 		case e := <-w.incomingEventChan:
 			w.received(e)
@@ -67,25 +68,16 @@ func (w *etcdWatcher) translate(ctx context.Context) {
 	}
 }
 
-// finish ends the watch with an ERROR event, or without one if etcd just closed it.
-func (w *etcdWatcher) finish(ctx context.Context, err error) {
-	if err == nil {
-		w.cancel()
+// sendResult sends what a watcher is told about an event. A value that does not decode is as if it had never been: the
+// event is skipped, or, if it is only the state before a put that does not decode, the object counts as created.
+func (w *etcdWatcher) sendResult(ctx context.Context, e *event) {
+	seen := *e
+	if _, err := w.decodeObj(e.key, e.prevValue, e.rev); err != nil && !e.isDeleted {
+		seen.prevValue, seen.isCreated = nil, true
+	}
+	result, err := w.transform(&seen)
+	if err != nil || result == nil {
 		return
 	}
-	w.sendError(ctx, err)
-}
-
-// sendResult chooses by what was done to the key.
-func (w *etcdWatcher) sendResult(ctx context.Context, e *event) {
-	switch {
-	case e.isProgressNotify:
-		w.sendBookmark(ctx, e)
-	case e.isCreated:
-		w.sendAdd(ctx, e)
-	case e.isDeleted:
-		w.sendDelete(ctx, e)
-	default:
-		w.sendModify(ctx, e)
-	}
+	w.send(ctx, result, e.key, e.rev)
 }

@@ -89,12 +89,7 @@ func (l *lister) list(ctx context.Context) error {
 }
 
 // nextLimit doubles a limit up to maxLimit, and leaves a larger one alone.
-func nextLimit(limit int64) int64 {
-	if limit >= maxLimit {
-		return limit
-	}
-	return min(2*limit, maxLimit)
-}
+func nextLimit(limit int64) int64 { return max(limit, min(2*limit, maxLimit)) }
 
 // full reports whether the list has as many items as were asked for.
 func (l *lister) full() bool {
@@ -106,7 +101,11 @@ func (l *lister) full() bool {
 func (l *lister) read(ctx context.Context) ([]*mvccpb.KeyValue, error) {
 	page, err := l.store.readRange(ctx, l.keyPrefix, l.opts.Recursive, kubernetes.ListOptions{Revision: l.withRev, Limit: l.limit, Continue: l.continueKey})
 	if errors.Is(err, rpctypes.ErrFutureRev) {
-		return nil, l.store.tooLarge(ctx, l.withRev)
+		current, err := l.store.GetCurrentResourceVersion(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, storage.NewTooLargeResourceVersionError(uint64(l.withRev), current, 0)
 	}
 	if err != nil {
 		return nil, interpretListError(err, l.continueKey, l.keyPrefix)
@@ -197,13 +196,4 @@ func (s *Store) readOne(ctx context.Context, key string, rev int64) (kubernetes.
 		one.Kvs, one.Count = []*mvccpb.KeyValue{response.KV}, 1
 	}
 	return one, nil
-}
-
-// tooLarge returns the error for a revision that has not happened yet.
-func (s *Store) tooLarge(ctx context.Context, rev int64) error {
-	current, err := s.GetCurrentResourceVersion(ctx)
-	if err != nil {
-		return err
-	}
-	return storage.NewTooLargeResourceVersionError(uint64(rev), current, 0)
 }

@@ -300,3 +300,17 @@ func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 		t.Error("into a pod: got no error")
 	}
 }
+
+func TestCompactionOfARealEtcdExpiresReadsOfThePast(t *testing.T) {
+	client := newEtcd(t)
+	s := newStore(t, client, nil)
+	create(t, s, pod("a", ""))
+	relabel(t, s, "a", "x")
+	if err := client.CompactHistory(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	opts := everything()
+	opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
+	_, err := list(t, s, opts)
+	wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
+}

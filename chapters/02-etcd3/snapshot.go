@@ -1,10 +1,6 @@
 package etcd3
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-)
+import "slices"
 
 // Snapshot is the state of a [Store] at one moment.
 type Snapshot struct {
@@ -26,8 +22,7 @@ func (s *Store) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot := Snapshot{Watches: make([]WatchSnapshot, 0, len(s.watches))}
-	inOrder := slices.SortedFunc(maps.Keys(s.watches), func(a, b *stream) int { return cmp.Compare(a.number, b.number) })
-	for _, w := range inOrder {
+	for _, w := range s.watches {
 		snapshot.Watches = append(snapshot.Watches, WatchSnapshot{
 			ID: w.id, Text: w.text,
 			IncomingLen: len(w.incomingEventChan), IncomingCap: cap(w.incomingEventChan),
@@ -40,11 +35,11 @@ func (s *Store) Snapshot() Snapshot {
 func (s *Store) register(w *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watches[w] = struct{}{}
+	s.watches = append(s.watches, w)
 }
 
 func (s *Store) unregister(w *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.watches, w)
+	s.watches = slices.DeleteFunc(s.watches, func(each *stream) bool { return each == w })
 }

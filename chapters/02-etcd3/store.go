@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/leases"
 	"listwatch/internal/probe"
 )
 
@@ -57,12 +58,12 @@ type Store struct {
 	versioner      storage.APIObjectVersioner
 	probe          *probe.Probe
 	watcher        string
-	leases         *leaseManager
+	leases         *leases.Manager
 
 	nWatches atomic.Int64 // so far: each watch gets the next number as its name
 
-	mu      sync.Mutex           // guards the field below; innermost
-	watches map[*stream]struct{} // that have begun and not ended, for Snapshot
+	mu      sync.Mutex // guards the field below; innermost
+	watches []*stream  // that have begun and not ended, for Snapshot
 }
 
 var _ storage.Interface = (*Store)(nil)
@@ -85,8 +86,7 @@ func New(cfg Config) (*Store, error) {
 	return &Store{
 		client: cfg.Client, codec: cfg.Codec, newFunc: cfg.NewFunc, resourcePrefix: cfg.ResourcePrefix,
 		resource: cfg.Resource, probe: cfg.Probe, watcher: cfg.Watcher,
-		leases:  newLeaseManager(cfg.Client, cfg.Clock, cfg.TTL),
-		watches: map[*stream]struct{}{},
+		leases: leases.New(cfg.Client, cfg.Clock, cfg.TTL),
 	}, nil
 }
 

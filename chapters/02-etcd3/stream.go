@@ -37,7 +37,6 @@ type stream struct {
 	watchRequest
 	store  *Store
 	probe  *probe.Probe
-	number int64              // of the store's watches so far
 	id     string             // "etcd3-1"
 	text   string             // what is watched, in words
 	cancel context.CancelFunc // ends every goroutine of the watch; may be called by any of them, and more than once
@@ -74,10 +73,9 @@ func (s *Store) startWatch(ctx context.Context, key string, rev int64, opts stor
 }
 
 func newStream(s *Store, request watchRequest, cancel context.CancelFunc) *stream {
-	number := s.nWatches.Add(1)
-	id := fmt.Sprintf("etcd3-%d", number)
+	id := fmt.Sprintf("etcd3-%d", s.nWatches.Add(1))
 	return &stream{
-		watchRequest: request, store: s, probe: s.probe.Subject(id), number: number, id: id, text: request.describe(), cancel: cancel,
+		watchRequest: request, store: s, probe: s.probe.Subject(id), id: id, text: request.describe(), cancel: cancel,
 		incomingEventChan: make(chan *event, incomingBufSize),
 		resultChan:        make(chan watch.Event, outgoingBufSize),
 	}
@@ -107,23 +105,15 @@ func (s *stream) queueEvent(ctx context.Context, e *event) bool {
 	select {
 	case s.incomingEventChan <- e:
 	default:
-		if !s.waitToQueue(ctx, e) {
+		s.probe.At(probe.Etcd3IncomingBlocked, e.key, uint64(e.rev))
+		select { // meanwhile nothing is read from etcd's stream
+		case <-ctx.Done():
 			return false
+		case s.incomingEventChan <- e:
 		}
 	}
 	s.probe.At(probe.Etcd3IncomingSent, e.key, uint64(e.rev), len(s.incomingEventChan), cap(s.incomingEventChan))
 	return true
-}
-
-// waitToQueue queues an event when there is room again. Meanwhile nothing is read from etcd's stream.
-func (s *stream) waitToQueue(ctx context.Context, e *event) bool {
-	s.probe.At(probe.Etcd3IncomingBlocked, e.key, uint64(e.rev))
-	select {
-	case <-ctx.Done():
-		return false
-	case s.incomingEventChan <- e:
-		return true
-	}
 }
 
 // received reports that an event has left incomingEventChan.
@@ -137,31 +127,24 @@ func (s *stream) send(ctx context.Context, result *watch.Event, key string, rev 
 	select {
 	case s.resultChan <- *result:
 	default:
-		if !s.waitToSend(ctx, result, key, rev) {
+		s.probe.Event(probe.Etcd3ResultBlocked, string(result.Type), key, uint64(rev))
+		select { // until the reader has made room
+		case <-ctx.Done():
 			return false
+		case s.resultChan <- *result:
 		}
 	}
 	s.probe.Event(probe.Etcd3ResultSent, string(result.Type), key, uint64(rev), len(s.resultChan), cap(s.resultChan))
 	return true
 }
 
-// waitToSend sends a result when the reader has made room.
-func (s *stream) waitToSend(ctx context.Context, result *watch.Event, key string, rev int64) bool {
-	s.probe.Event(probe.Etcd3ResultBlocked, string(result.Type), key, uint64(rev))
-	select {
-	case <-ctx.Done():
-		return false
-	case s.resultChan <- *result:
-		return true
-	}
-}
-
-// sendError ends the watch: one ERROR event, unless the error is that the context was cancelled, and then nothing more.
+// sendError ends the watch: one ERROR event, if there is an error and it is not that the context was cancelled, and then
+// nothing more.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).sendError
 func (s *stream) sendError(ctx context.Context, err error) {
 	defer s.cancel()
-	if isCancelError(err) {
+	if err == nil || isCancelError(err) {
 		return
 	}
 	s.probe.Text(probe.WatchChanError, err.Error(), s.key, 0)

@@ -76,9 +76,6 @@ func (wc *watchChan) startWatching(ctx context.Context) {
 // watchFromStart queues everything in its order until ctx is done or etcd ends the watch.
 func (s *stream) watchFromStart(ctx context.Context) error {
 	if s.initialEvents {
-		if err := s.checkInitialRev(ctx); err != nil {
-			return err
-		}
 		if err := s.sync(ctx); err != nil {
 			return err
 		}
@@ -92,24 +89,9 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 	return s.watchChanges(ctx)
 }
 
-// checkInitialRev refuses a request for a state that is at least as new as initialRev if etcd has not got so far.
-func (s *stream) checkInitialRev(ctx context.Context) error {
-	if s.initialRev == 0 {
-		return nil
-	}
-	current, err := s.store.GetCurrentResourceVersion(ctx)
-	if err != nil {
-		return err
-	}
-	if uint64(s.initialRev) > current {
-		retrySeconds := 1 + rand.IntN(3) // so that not all who wait come back at once
-		return storage.NewTooLargeResourceVersionError(uint64(s.initialRev), current, retrySeconds)
-	}
-	return nil
-}
-
 // sync queues the current state, in key order, as if each object had just been created, and sets initialRev to the
-// revision at which all of it was read. It reads in pages: a large state is never in memory as a whole.
+// revision at which all of it was read, which must not be older than it was. It reads in pages: a large state is never in
+// memory as a whole.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).syncPaginated
 // Differs: upstream streams the state from etcd 3.7 on.
@@ -120,6 +102,10 @@ func (s *stream) sync(ctx context.Context) error {
 		if err != nil {
 			// This includes compaction between two pages: unlike a list, a watch has no continue token.
 			return interpretListError(err, "", s.key)
+		}
+		if response.Revision < s.initialRev {
+			retrySeconds := 1 + rand.IntN(3) // so that not all who wait come back at once
+			return storage.NewTooLargeResourceVersionError(uint64(s.initialRev), uint64(response.Revision), retrySeconds)
 		}
 		for _, kv := range response.Kvs {
 			if !s.queueEvent(ctx, parseKV(kv)) {

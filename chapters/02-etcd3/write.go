@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,17 +52,17 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 	if err != nil {
 		return err
 	}
-	rev, _, ok, err := s.commit(ctx, txn{typ: watch.Added, key: key, value: data})
+	response, err := s.commit(ctx, txn{typ: watch.Added, key: key, value: data})
 	if err != nil {
 		return err
 	}
-	if !ok {
+	if !response.Succeeded {
 		return storage.NewKeyExistsError(key, 0)
 	}
 	if out == nil {
 		return nil
 	}
-	return s.decode(key, data, rev, out)
+	return s.decode(key, data, response.Revision, out)
 }
 
 // GuaranteedUpdate implements [storage.Interface]. An update that changes nothing writes nothing: no revision, no event,
@@ -98,24 +97,21 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Ob
 			}
 			return s.decode(key, data, state.rev, out)
 		}
-		rev, kv, ok, err := s.commit(ctx, txn{typ: updateType(state), key: key, value: data, rev: state.rev})
+		typ := watch.Modified
+		if state.rev == 0 {
+			typ = watch.Added
+		}
+		response, err := s.commit(ctx, txn{typ: typ, key: key, value: data, rev: state.rev})
 		if err != nil {
 			return err
 		}
-		if ok {
-			return s.decode(key, data, rev, out)
+		if response.Succeeded {
+			return s.decode(key, data, response.Revision, out)
 		}
-		if state, err = s.stateAfterConflict(key, kv, ignoreNotFound); err != nil {
+		if state, err = s.stateAfterConflict(key, response.KV, ignoreNotFound); err != nil {
 			return err
 		}
 	}
-}
-
-func updateType(state *objState) watch.EventType {
-	if state.rev == 0 {
-		return watch.Added
-	}
-	return watch.Modified
 }
 
 // Delete implements [storage.Interface].
@@ -142,14 +138,14 @@ func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, prec
 			state = fresh
 			continue
 		}
-		rev, kv, ok, err := s.commit(ctx, txn{typ: watch.Deleted, key: key, rev: state.rev})
+		response, err := s.commit(ctx, txn{typ: watch.Deleted, key: key, rev: state.rev})
 		if err != nil {
 			return err
 		}
-		if ok {
-			return s.decode(key, state.data, rev, out) // the last state, but the deletion's revision
+		if response.Succeeded {
+			return s.decode(key, state.data, response.Revision, out) // the last state, but the deletion's revision
 		}
-		if state, err = s.stateAfterConflict(key, kv, false); err != nil {
+		if state, err = s.stateAfterConflict(key, response.KV, false); err != nil {
 			return err
 		}
 	}
@@ -165,37 +161,33 @@ func validateDeletion(ctx context.Context, key string, state *objState, precondi
 	return validate(ctx, state.obj)
 }
 
-// commit runs the transaction. ok is false if the key's revision was not the expected one: then kv is its state now,
-// nil if there is none.
-func (s *Store) commit(ctx context.Context, t txn) (rev int64, kv *mvccpb.KeyValue, ok bool, err error) {
-	if t.typ == watch.Deleted {
-		var response kubernetes.DeleteResponse
-		response, err = s.client.OptimisticDelete(ctx, t.key, t.rev, kubernetes.DeleteOptions{GetOnFailure: true})
-		rev, kv, ok = response.Revision, response.KV, response.Succeeded
-	} else {
-		var response kubernetes.PutResponse
-		response, err = s.put(ctx, t)
-		rev, kv, ok = response.Revision, response.KV, response.Succeeded
-	}
+// commit runs the transaction. It has not succeeded if the key's revision was not the expected one: then the response's KV
+// is its state now, nil if there is none.
+func (s *Store) commit(ctx context.Context, t txn) (kubernetes.PutResponse, error) {
+	response, err := s.write(ctx, t)
 	if err != nil {
-		return 0, nil, false, interpretWriteError(err, t.key)
+		return response, interpretWriteError(err, t.key)
 	}
-	if ok {
-		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(rev))
+	if response.Succeeded {
+		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(response.Revision))
 	}
-	return rev, kv, ok, nil
+	return response, nil
 }
 
-// put writes under a lease, if the store's objects have a time to live.
-func (s *Store) put(ctx context.Context, t txn) (kubernetes.PutResponse, error) {
+// write deletes, or puts: under a lease, if the store's objects have a time to live.
+func (s *Store) write(ctx context.Context, t txn) (kubernetes.PutResponse, error) {
+	if t.typ == watch.Deleted {
+		response, err := s.client.OptimisticDelete(ctx, t.key, t.rev, kubernetes.DeleteOptions{GetOnFailure: true})
+		return kubernetes.PutResponse(response), err // the same fields
+	}
 	for {
-		lease, err := s.leases.lease(ctx)
+		lease, err := s.leases.Lease(ctx)
 		if err != nil {
 			return kubernetes.PutResponse{}, err
 		}
 		opts := kubernetes.PutOptions{GetOnFailure: true, LeaseID: lease}
 		response, err := s.client.OptimisticPut(ctx, t.key, t.value, t.rev, opts)
-		if s.leases.isGone(lease, err) {
+		if s.leases.IsGone(lease, err) {
 			continue // with another; etcd has written nothing
 		}
 		return response, err

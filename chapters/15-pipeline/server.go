@@ -17,6 +17,7 @@ import (
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/apiserver"
+	"listwatch/internal/compactor"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
@@ -44,7 +45,7 @@ type Server struct {
 	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
 	pods      *registry.Store
 	cachers   []*cacher.Cacher
-	compactor *etcd3.Compactor
+	compactor *compactor.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
 	system    *systemNamespaces
 	handler   http.Handler
@@ -61,7 +62,7 @@ var uncached = map[string]bool{"events": true}
 func NewServer(config ServerConfig) (*Server, error) {
 	s := &Server{
 		storages:  map[string]storage.Interface{},
-		compactor: etcd3.NewCompactor(etcd3.CompactorConfig{Client: config.Client, Clock: config.Clock}),
+		compactor: compactor.New(config.Client, config.Clock, compactor.DefaultCompactInterval),
 		registry:  prometheus.NewRegistry(),
 		shutdown:  make(chan struct{}),
 	}

@@ -76,7 +76,7 @@ func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
 				t.Errorf("write %d: got %d leases, want %d", i, client.n, c.grants)
 			}
 		}
-		for i := range leaseMaxAttachedCount {
+		for i := range 1000 {
 			relabel(t, s, "f", string(rune('a'+i%2)))
 		}
 		if client.n != 4 {

@@ -1,21 +1,22 @@
-package etcd3
+package compactor
 
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/mvcc"
 	"listwatch/internal/routine"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // oldest returns the oldest revision that can be read.
 func oldest(t *testing.T, client *mvcc.Store) int64 {
@@ -33,19 +34,19 @@ func oldest(t *testing.T, client *mvcc.Store) int64 {
 
 func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, client := newMVCC(t)
+		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
-		c := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}})
+		c := New(client, clock.RealClock{}, DefaultCompactInterval)
 		group.Go(ctx, "test.compactor", c.Run)
-		create(t, s, pod("a", "")) // 2
+		client.Put("/registry/a", nil) // 2
 		time.Sleep(time.Second)
 
 		time.Sleep(DefaultCompactInterval) // writes 3
 		if got := oldest(t, client); got != 1 || c.CompactRevision() != 0 {
 			t.Errorf("after one interval: oldest %d, compacted %d, want nothing compacted", got, c.CompactRevision())
 		}
-		create(t, s, pod("b", ""))         // 4
+		client.Put("/registry/b", nil)     // 4
 		time.Sleep(DefaultCompactInterval) // writes 5
 		if got := oldest(t, client); got != 3 || c.CompactRevision() != 3 {
 			t.Errorf("after two: oldest %d, compacted %d, want 3", got, c.CompactRevision())
@@ -64,10 +65,10 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
-		first := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute})
+		first := New(client, clock.RealClock{}, time.Minute)
 		group.Go(ctx, "test.first", first.Run)
 		time.Sleep(time.Second)
-		second := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute})
+		second := New(client, clock.RealClock{}, time.Minute)
 		secondCtx, stopSecond := context.WithCancel(ctx)
 		group.Go(secondCtx, "test.second", second.Run)
 
@@ -94,10 +95,10 @@ func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
 		dying, die := context.WithCancel(ctx)
-		group.Go(dying, "test.first", NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute}).Run)
+		group.Go(dying, "test.first", New(client, clock.RealClock{}, time.Minute).Run)
 		time.Sleep(90 * time.Second)
 		die()
-		heir := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}, Interval: time.Minute})
+		heir := New(client, clock.RealClock{}, time.Minute)
 		group.Go(ctx, "test.heir", heir.Run)
 		rev := client.Put("/registry/x", nil)
 		time.Sleep(2*time.Minute + time.Second)
@@ -112,7 +113,7 @@ func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
 func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	client := mvcc.New(clock.RealClock{})
 	client.Put(compactRevKey, []byte("what?"))
-	c := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}})
+	c := New(client, clock.RealClock{}, DefaultCompactInterval)
 	for range 3 {
 		if err := c.compact(t.Context()); err != nil {
 			t.Fatal(err)
@@ -125,21 +126,4 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	if err := c.compact(t.Context()); err != nil || c.expected != 0 {
 		t.Errorf("got %v, expects %d, want a fresh beginning", err, c.expected)
 	}
-}
-
-func TestCompactionOfARealEtcdExpiresWatches(t *testing.T) {
-	client := newEtcd(t)
-	s := newStore(t, client, nil)
-	create(t, s, pod("a", ""))
-	relabel(t, s, "a", "x")
-	c := NewCompactor(CompactorConfig{Client: client, Clock: clock.RealClock{}})
-	for range 3 {
-		if err := c.compact(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	opts := everything()
-	opts.ResourceVersion, opts.ResourceVersionMatch = "2", metav1.ResourceVersionMatchExact
-	_, err := list(t, s, opts)
-	wantStatus(t, err, http.StatusGone, metav1.StatusReasonExpired)
 }

@@ -1,4 +1,5 @@
-package etcd3
+// Package compactor makes etcd forget, as one of any number of servers on it.
+package compactor
 
 import (
 	"context"
@@ -20,6 +21,13 @@ const (
 	DefaultCompactInterval = 5 * time.Minute
 )
 
+// Client is what a [Compactor] needs of etcd.
+type Client interface {
+	Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error)
+	OptimisticPut(ctx context.Context, key string, value []byte, expectedRevision int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error)
+	CompactHistory(ctx context.Context, rev int64) error // forgets every revision before rev
+}
+
 // Compactor makes etcd forget: each interval it compacts to the revision it saw one interval before. Several may run,
 // one in each server; the one that writes compactRevKey first has the turn, and the others learn from it.
 //
@@ -32,7 +40,7 @@ const (
 // same moments. Another server's compaction is learnt at the next turn; upstream also watches the key. A failed turn is
 // simply tried again an interval later.
 type Compactor struct {
-	// Set by NewCompactor, never changed.
+	// Set by New, never changed.
 	client   Client
 	clock    clock.WithTicker
 	interval time.Duration
@@ -45,19 +53,9 @@ type Compactor struct {
 	rev      int64 // the newest revision as we last saw it: where the next turn compacts to
 }
 
-// CompactorConfig says what to compact, and how often.
-type CompactorConfig struct {
-	Client   Client
-	Clock    clock.WithTicker
-	Interval time.Duration // 0 means [DefaultCompactInterval]
-}
-
-// NewCompactor returns a compactor that does nothing until it is run.
-func NewCompactor(cfg CompactorConfig) *Compactor {
-	if cfg.Interval == 0 {
-		cfg.Interval = DefaultCompactInterval
-	}
-	return &Compactor{client: cfg.Client, clock: cfg.Clock, interval: cfg.Interval}
+// New returns a compactor that does nothing until it is run.
+func New(client Client, clk clock.WithTicker, interval time.Duration) *Compactor {
+	return &Compactor{client: client, clock: clk, interval: interval}
 }
 
 // CompactRevision returns the newest compaction this compactor knows of, its own or another's; 0 if none. A cache may drop
