@@ -33,7 +33,7 @@ type Range struct {
 }
 
 // moment is where a beat rests: at the n-th record of the story that matches, or, if n is 0, at the first one after the beat
-// before it. A moment with parts is the last of theirs.
+// before it. A moment with parts is the last of theirs; n is 0 then.
 type moment struct {
 	n     int
 	match condition
@@ -106,13 +106,16 @@ func (s *Scenario) Locate(records []probe.Record) ([]Range, error) {
 // in returns the record at which a beat rests that begins after record from; nil if there is none.
 func (m moment) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
 	for _, part := range m.parts {
-		r := part.in(f, records, from)
+		r := part.in(f, records, 0) // some of them may have been before
 		if r == nil {
 			return nil
 		}
 		if last == nil || r.Seq > last.Seq {
 			last = r
 		}
+	}
+	if last != nil && last.Seq <= from {
+		return nil
 	}
 	n := 0
 	for i := range records {

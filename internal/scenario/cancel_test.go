@@ -15,7 +15,8 @@ import (
 // full is set for the heavy form of tests: `make full`.
 var full = os.Getenv("FULL") != ""
 
-// TestAStoryThatIsCancelledLeavesNothing cancels each story at chance records, and in the heavy form at each of its steps, too.
+// TestAStoryThatIsCancelledLeavesNothing cancels each story at each of its beats and at chance records, in the heavy form at each
+// of its steps, too.
 // The world goes hop by hop until then, so that the story is met in the middle of what it does.
 func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
@@ -36,6 +37,9 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 
 // moments returns after how many records to cancel a story that was seen as a whole.
 func moments(whole Seen) (after []uint64) {
+	for _, beat := range whole.Beats {
+		after = append(after, beat.To-whole.From)
+	}
 	n := 2
 	if full {
 		n = 20

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
@@ -39,7 +40,7 @@ func playResync(s *stagehand) (string, error) {
 		}
 		last = rv
 	}
-	if err := s.informWithResync(); err != nil {
+	if err := s.inform(resyncing, again, resyncPeriod, s.own); err != nil {
 		return "", err
 	}
 	synced, err := s.await("its first state", func(r *probe.Record) bool {
@@ -77,14 +78,14 @@ func isResync(r *probe.Record) bool {
 	return r.Point == probe.FIFOAdded && r.Subject == resyncing && r.Type == string(deltafifo.SyncAll)
 }
 
-// informWithResync runs one more informer for the length of the story.
-func (s *stagehand) informWithResync() error {
-	p := s.Probe.Resource("pods").Subject(resyncing)
+// inform runs one more informer with one handler for the length of the story.
+func (s *stagehand) inform(name, handler string, resync time.Duration, which func(*metav1.ListOptions)) error {
+	p := s.Probe.Resource("pods").Subject(name)
 	i := informer.NewSharedIndexInformer(informer.Config{
-		Name: resyncing, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resyncPeriod,
-		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+resyncing, p, nil), "pods", namespace, s.own),
+		Name: name, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
+		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+name, p, nil), "pods", namespace, which),
 	})
-	if _, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: again}); err != nil {
+	if _, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: handler}); err != nil {
 		return err
 	}
 	s.group.Go(s.ctx, "informer", i.Run)

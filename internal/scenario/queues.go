@@ -86,25 +86,27 @@ const (
 
 // fill runs a reflector into a queue of each kind, for the length of the story. Nobody takes anything out of them.
 func (s *stagehand) fill() map[string]deltafifo.Queue {
-	pods := s.Probe.Resource("pods")
 	queues := map[string]deltafifo.Queue{
-		realQueue: deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
-			Name: realQueue, Probe: pods.Subject(realQueue), AtomicEvents: true, UnlockWhileProcessing: true,
-		}),
+		realQueue: realFIFO(s, realQueue),
 		deltaQueue: deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
-			Name: deltaQueue, Probe: pods.Subject(deltaQueue), EmitDeltaTypeReplaced: true,
+			Name: deltaQueue, Probe: s.Probe.Resource("pods").Subject(deltaQueue), EmitDeltaTypeReplaced: true,
 		}),
 	}
 	for name, queue := range queues {
-		p := pods.Subject(name)
-		r := reflector.New(reflector.Config{
-			Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p, UseWatchList: true,
-			ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+name, p, nil), "pods", namespace, s.own),
-		})
-		s.group.Go(s.ctx, "reflector.Run", r.Run)
-		s.undo = append(s.undo, queue.Close)
+		s.reflect(name, "listwatch-"+name, queue, true)
 	}
 	return queues
+}
+
+// reflect runs one more reflector of the story's pods into a queue, for the length of the story.
+func (s *stagehand) reflect(name, userAgent string, queue deltafifo.Queue, useWatchList bool) {
+	p := s.Probe.Resource("pods").Subject(name)
+	r := reflector.New(reflector.Config{
+		Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p, UseWatchList: useWatchList,
+		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient(userAgent, p, nil), "pods", namespace, s.own),
+	})
+	s.group.Go(s.ctx, "reflector.Run", r.Run)
+	s.undo = append(s.undo, queue.Close)
 }
 
 func (s *stagehand) own(options *metav1.ListOptions) { options.LabelSelector = label + "=" + s.id }

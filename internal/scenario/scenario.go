@@ -29,8 +29,8 @@ type Scenario struct {
 
 // All are the stories, in the order in which they are best told.
 var All = []Scenario{
-	losesNothing, threeVersions, ringWrap, slowWatcher, triggerIndex, selectorTransition, bookmarks, compaction,
-	missedDeletion, resync, slowHandler, twoQueues,
+	losesNothing, watchList, threeVersions, ringWrap, slowWatcher, triggerIndex, selectorTransition, leftSelector, bookmarks, compaction,
+	missedDeletion, resync, slowHandler, twoQueues, staleWrite, finalizers,
 }
 
 // World is what stories are played on. All fields are required.

@@ -93,6 +93,10 @@ var signatures = map[string]struct {
 	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
 	"resync":          {[]probe.Point{probe.ListenerAdded, probe.ReflectorSynced, probe.HandlerReturned, probe.FIFOAdded, probe.HandlerReturned}, `told 6 updates.*SyncAll.*3 times.*asked the server for nothing`},
 	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `1\d were waiting`},
+	"stale-write":     {[]probe.Point{probe.IndexerUpdated, probe.ReflectorWatchEnded, probe.TxnCommitted, probe.RequestAnswered, probe.ReflectorReceived, probe.TxnCommitted}, `answered 409.*Read again, the write succeeded`},
+	"finalizers":      {[]probe.Point{probe.WatcherAdded, probe.ResultSent, probe.RequestAnswered, probe.TxnCommitted, probe.ResultSent}, `MODIFIED at (\d+).*DELETED at`},
+	"left-selector":   {[]probe.Point{probe.ListenerAdded, probe.HandlerReturned, probe.RingAppend, probe.ResultSent, probe.HandlerReturned, probe.RequestAnswered}, `shows it as tier=green.*refused with 409`},
+	"watch-list":      {[]probe.Point{probe.StoreUpdate, probe.ListServed, probe.ReflectorListed, probe.WatcherAdded, probe.FrameDecoded, probe.ReflectorSynced}, `one answer of \d{4,} bytes.*in 13 frames`},
 	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
 }
 

@@ -91,15 +91,23 @@ func (s *stagehand) pause(d time.Duration) error {
 func (s *stagehand) name(n int) string { return s.id + "-" + string(rune('a'+n)) }
 
 // create makes a pod on a node, with labels besides the story's own, and returns its version.
-func (s *stagehand) create(name, node string, labels map[string]string) (uint64, error) {
+func (s *stagehand) create(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) (uint64, error) {
 	s.pods[name] = true
 	_ = s.delete(name) // of a story that did not end well
+	return s.post(name, node, labels, edit...)
+}
+
+// post is create for a pod of which there may be one already.
+func (s *stagehand) post(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) (uint64, error) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{label: s.id}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
 	}
 	for key, value := range labels {
 		pod.Labels[key] = value
+	}
+	for _, change := range edit {
+		change(pod)
 	}
 	return version(s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing).Get())
 }

@@ -44,17 +44,21 @@ var All = []Take{
 // Stories are the takes of the stories in internal/scenario, each up to where its last beat rests.
 var Stories = []Take{
 	{StoryPrefix + "loses-nothing", "List, then watch: nothing is lost", "default/loses-nothing-a"},
+	{StoryPrefix + "watch-list", "Watch-list beside list: memory, and the first event", "default/watch-list-a"},
 	{StoryPrefix + "three-versions", "No version, 0, and exactly N", "default/three-versions-a"},
 	{StoryPrefix + "ring-wrap", "The ring wraps: 410, and the whole state again", "default/ring-wrap-a"},
 	{StoryPrefix + "slow-watcher", "A watcher that does not read is closed", "default/traffic-000"},
 	{StoryPrefix + "trigger-index", "A thousand nodes, two deliveries", "default/trigger-index-a"},
 	{StoryPrefix + "selector", "In and out of a selector", "default/selector-a"},
+	{StoryPrefix + "left-selector", "Told DELETED of a pod that lives", "default/left-selector-a"},
 	{StoryPrefix + "bookmarks", "Bookmarks keep a quiet watch alive", "default/bookmarks-a"},
 	{StoryPrefix + "compaction", "etcd forgets", "default/compaction-a"},
 	{StoryPrefix + "missed-deletion", "The deletion that nobody saw", "default/missed-deletion-a"},
 	{StoryPrefix + "resync", "A resync asks nobody", "default/resync-a"},
 	{StoryPrefix + "slow-handler", "A slow handler, and who pays for it", "default/slow-handler-a"},
 	{StoryPrefix + "two-queues", "RealFIFO beside DeltaFIFO", "default/two-queues-a"},
+	{StoryPrefix + "stale-write", "A stale read, then a 409", "default/stale-write-a"},
+	{StoryPrefix + "finalizers", "Finalizers, or why Delete answers MODIFIED", "default/finalizers-a"},
 }
 
 // Find returns the take of that name; ok is false if there is none.

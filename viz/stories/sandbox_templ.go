@@ -46,7 +46,7 @@ func Buttons(sandbox, rules bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " title=\"Twelve stories, each played on the running pipeline (Y)\">Stories</button> <button type=\"button\" id=\"open-knobs\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " title=\"What happens at work, played on the running pipeline (Y)\">Stories</button> <button type=\"button\" id=\"open-knobs\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -10,24 +10,21 @@ import (
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
+	"listwatch/internal/scenario"
 )
 
-// stories are played one after the other by clicks in the gallery; each must come to its end and say what was seen.
-var stories = []string{
-	"loses-nothing", "three-versions", "ring-wrap", "slow-watcher", "trigger-index", "selector", "bookmarks", "compaction",
-	"missed-deletion", "slow-handler", "two-queues", "resync",
-}
-
+// TestEveryStoryAndKnobOfThePage plays the stories one after the other by clicks in the gallery; each must come to its end and
+// say what was seen.
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	if n := evaluate[int](t, p, `document.querySelectorAll("[data-play]").length`); n != len(stories) {
-		t.Errorf("the gallery offers %d stories, want %d", n, len(stories))
+	if n := evaluate[int](t, p, `document.querySelectorAll("[data-play]").length`); n != len(scenario.All) {
+		t.Errorf("the gallery offers %d stories, want %d", n, len(scenario.All))
 	}
-	for _, id := range stories {
-		p.play(t, id)
+	for _, story := range scenario.All {
+		p.play(t, story.ID)
 	}
 	p.addSocket(t)
 	p.knobs(t, v)

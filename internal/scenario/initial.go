@@ -1,0 +1,103 @@
+package scenario
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/probe"
+)
+
+const (
+	nInitial  = 12
+	listing   = "informer-list"
+	streaming = "informer-stream"
+)
+
+var watchList = Scenario{
+	ID:      "watch-list",
+	Title:   "Watch-list beside list: memory, and the first event",
+	Symptom: "“When a controller starts, the memory of the API server jumps, and the controller sees its first object only when it has all of them.”",
+	Watch:   "Two more reflectors get the same twelve pods: one by a list, one as a stream. Compare what crosses the wire.",
+	Chapter: "03-reflector",
+	Thread:  "kubernetes/enhancements#3157",
+	Beats: []Beat{
+		{Say: "There are twelve pods. etcd has them, and the cache has them.",
+			Look: look(probe.Etcd, probe.Store), rest: nth(nInitial, probe.StoreUpdate, own)},
+		{Say: "The first reflector lists. The server puts all twelve into one answer. The client reads that to its end before it hands on the first pod.",
+			Look: look(probe.HTTP, probe.Store, probe.Reflector), rest: at(probe.ReflectorListed, by(listing))},
+		{Say: "The second reflector asks for a stream: a watch with sendInitialEvents=true. The server writes each pod as a frame of its own.",
+			Question: ask("How much has the client read when it has its first pod?", 1, "All twelve frames", "One frame", "All twelve frames and a bookmark"),
+			Look:     look(probe.Store, probe.Watcher, probe.Wire), rest: at(probe.FrameDecoded, by(streaming), typed("ADDED"))},
+		{Say: "More frames follow. Changes could come between them, and the stream has no length.",
+			Question: ask("How does the reflector know that it has the whole state?", 2, "It counts the pods", "The server ends the stream", "A bookmark with an annotation says so"),
+			Look:     look(probe.Watcher, probe.Wire, probe.Reflector), rest: at(probe.ReflectorSynced, by(streaming))},
+		{Say: "The list needs a watch now, from its version on. The stream goes on as it is. A change of a pod reaches both.",
+			Look: look(probe.Ring, probe.Watcher, probe.Wire, probe.Reflector),
+			rest: all(at(probe.ReflectorReceived, by(listing), newest), at(probe.ReflectorReceived, by(streaming), newest))},
+	},
+	play: playWatchList,
+}
+
+func playWatchList(s *stagehand) (string, error) {
+	for n := range nInitial {
+		if _, err := s.create(s.name(n), nowhere, nil); err != nil {
+			return "", err
+		}
+	}
+	whole, err := s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: label + "=" + s.id}).Do(s.ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	s.step("created %d pods; a list of them has %d bytes", nInitial, len(whole))
+	s.reflect(listing, "listwatch-"+listing, realFIFO(s, listing), false)
+	if _, err := s.await("its list", of(probe.ReflectorListed, listing)); err != nil {
+		return "", err
+	}
+	if _, err := s.await("its watch", of(probe.ReflectorWatching, listing)); err != nil {
+		return "", err
+	}
+	s.step("the first reflector has listed, and watches")
+	s.reflect(streaming, "story-"+s.id, realFIFO(s, streaming), true)
+	synced, err := s.await("the whole state by the stream", of(probe.ReflectorSynced, streaming))
+	if err != nil {
+		return "", err
+	}
+	lane, err := s.lane(s.from, "story-"+s.id)
+	if err != nil {
+		return "", err
+	}
+	s.key = synced.Seq
+	frames, largest := 0, 0
+	for i := range s.seen {
+		if r := &s.seen[i]; r.Point == probe.FrameWritten && r.Subject == lane && r.Seq <= synced.Seq {
+			frames, largest = frames+1, max(largest, r.Args[0])
+		}
+	}
+	s.step("the second reflector has the whole state, in %d frames", frames)
+	last, err := s.relabel(s.name(0), "turn", "last")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{listing, streaming} {
+		if _, err := s.await("the change at "+name, func(r *probe.Record) bool {
+			return r.Point == probe.ReflectorReceived && r.Subject == name && r.RV == last
+		}); err != nil {
+			return "", err
+		}
+	}
+	s.step("both are told of the next change, %d", last)
+	if frames != nInitial+1 || synced.Args[0] != nInitial {
+		return "", fmt.Errorf("%d frames brought %d pods, want %d pods and a bookmark", frames, synced.Args[0], nInitial)
+	}
+	return fmt.Sprintf("The list of %d pods is one answer of %d bytes: the client holds all of it, as bytes and as objects, before it has a single pod. The stream brought the same in %d frames of at most %d bytes, the last one a bookmark; the client had its first pod after the first frame. What a client must hold at once grows with the list, and does not with the stream.",
+		nInitial, len(whole), frames, largest), nil
+}
+
+// realFIFO returns a queue from which nothing is taken.
+func realFIFO(s *stagehand, name string) deltafifo.Queue {
+	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+		Name: name, Probe: s.Probe.Resource("pods").Subject(name), AtomicEvents: true, UnlockWhileProcessing: true,
+	})
+}

@@ -1,0 +1,251 @@
+package scenario
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe"
+)
+
+var staleWrite = Scenario{
+	ID:      "stale-write",
+	Title:   "A stale read, then a 409",
+	Symptom: "“Operation cannot be fulfilled on pods: the object has been modified; please apply your changes to the latest version and try again”",
+	Watch:   "The indexer, whose connection is cut, beside the ring. Then the answer to the write.",
+	Chapter: "07-registry",
+	Beats: []Beat{
+		{Say: "A pod is created. The informer of a controller receives it and keeps it in its local store.",
+			Look: look(probe.Ring, probe.Reflector, probe.Indexer), rest: at(probe.IndexerUpdated, by("informer"), pod("a"))},
+		{Say: "The connection of the informer breaks.",
+			Look: look(probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatchEnded, by("informer"))},
+		{Say: "Another client changes the pod. The server has the second version, the informer's local store still has the first.",
+			Look: look(probe.Etcd, probe.Ring, probe.Indexer), rest: nth(1, probe.RingAppend, pod("a"), typed("MODIFIED"))},
+		{Say: "The controller reads the pod from the informer's local store, adds a label, and sends the whole pod back. In it stands the version that it has read.",
+			Question: ask("What does the server do?", 2, "It stores what it was sent: the last write wins", "It merges both changes", "It refuses the write"),
+			Look:     look(probe.HTTP, probe.Etcd), rest: at(probe.RequestAnswered, says("PUT "), pod409)},
+		{Say: "The connection is mended. The informer resumes after the version that it knows, and receives the change.",
+			Look: look(probe.Ring, probe.Wire, probe.Reflector, probe.Indexer), rest: at(probe.IndexerUpdated, by("informer"), pod("a"), typed("MODIFIED"))},
+		{Say: "The controller reads again, and sends its label on top of the second version. Nothing of the other client's change is lost.",
+			Look: look(probe.HTTP, probe.Etcd, probe.Ring), rest: nth(2, probe.RingAppend, pod("a"), typed("MODIFIED"))},
+	},
+	play: playStaleWrite,
+}
+
+func pod409(_ *facts, r *probe.Record) bool { return r.Args[0] == 409 }
+
+func playStaleWrite(s *stagehand) (string, error) {
+	name := s.name(0)
+	first, err := s.create(name, nowhere, nil)
+	if err != nil {
+		return "", err
+	}
+	knows := func(rv uint64) error {
+		_, err := s.await("the informer's store", func(r *probe.Record) bool {
+			return r.Point == probe.IndexerUpdated && r.Subject == "informer" && r.RV == rv
+		})
+		return err
+	}
+	if err := knows(first); err != nil {
+		return "", err
+	}
+	s.step("created %s, at version %d; the informer knows it", name, first)
+	if err := s.turn("line.cut", informerAgent, "true"); err != nil {
+		return "", err
+	}
+	if _, err := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer")); err != nil {
+		return "", err
+	}
+	s.step("cut the line of the informer")
+	second, err := s.relabel(name, "turn", "other")
+	if err != nil {
+		return "", err
+	}
+	s.step("another client changed the pod: version %d", second)
+	refusal := s.writeBack(name)
+	if !apierrors.IsConflict(refusal) {
+		return "", fmt.Errorf("the write of version %d was answered %v, want a conflict", first, refusal)
+	}
+	refused, err := s.await("the refusal", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 409 })
+	if err != nil {
+		return "", err
+	}
+	s.key = refused.Seq
+	s.step("wrote the pod as the informer knows it: 409")
+	if err := s.turn("line.cut", informerAgent, "false"); err != nil {
+		return "", err
+	}
+	if err := knows(second); err != nil {
+		return "", err
+	}
+	s.step("mended the line; the informer has version %d", second)
+	if err := s.writeBack(name); err != nil {
+		return "", err
+	}
+	written, err := s.await("the write", func(r *probe.Record) bool {
+		return r.Point == probe.RingAppend && about(r, name) && r.RV > second
+	})
+	s.step("read again and wrote: version %d", written.RV)
+	return fmt.Sprintf("The controller wrote on top of version %d, which its informer still held, when the pod was at %d already. The server compared the two and answered 409. Nothing was written, so nothing was lost. Read again, the write succeeded as version %d. An informer is always a little behind: a 409 is its normal price.",
+		first, second, written.RV), err
+}
+
+// writeBack reads a pod from the informer's local store, as a controller does, and writes it with one label more.
+func (s *stagehand) writeBack(name string) error {
+	known, err := s.Pipeline.Client.Pods().Lister().Namespace(namespace).Get(name)
+	if err != nil {
+		return err
+	}
+	changed := known.DeepCopy() // what comes out of a cache is shared
+	changed.Labels["owner"] = "controller"
+	return s.client.Put().Namespace(namespace).Resource("pods").Name(name).Body(changed).Do(s.Writing).Error()
+}
+
+const finalizer = "example.com/clean-up"
+
+var finalizers = Scenario{
+	ID:      "finalizers",
+	Title:   "Finalizers, or why Delete answers MODIFIED",
+	Symptom: "“kubectl delete does not return, and the watch says MODIFIED. Is the pod deleted or not?”",
+	Watch:   "The ring and the new lane: one deletion is two events. And the answers to the requests.",
+	Chapter: "07-registry",
+	Beats: []Beat{
+		{Say: "A pod is created with a finalizer: the name of a controller that has work to do before the pod may go. A client watches the pod.",
+			Look: look(probe.Ring, probe.Watcher), rest: at(probe.WatcherAdded, stream(0))},
+		{Say: "A client deletes the pod. The server answers 200.",
+			Question: ask("What is the watch told?", 1, "DELETED", "MODIFIED", "Nothing, as long as the finalizer is there"),
+			Look:     look(probe.HTTP, probe.Etcd, probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(0), typed("MODIFIED"))},
+		{Say: "The change is a mark: metadata.deletionTimestamp. The client deletes the pod once more. The server finds the mark, answers 200, and writes nothing.",
+			Look: look(probe.HTTP, probe.Etcd), rest: at(probe.RequestAnswered, says("DELETE "))},
+		{Say: "The controller has done its work. It removes its finalizer with a patch.",
+			Question: ask("What does this patch write to etcd?", 2, "The pod without the finalizer", "The pod without the finalizer, and then its deletion", "The deletion only"),
+			Look:     look(probe.HTTP, probe.Etcd), rest: at(probe.TxnCommitted, pod("a"))},
+		{Say: "Now the watch is told DELETED. The object in the event carries the version of the deletion.",
+			Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, stream(0), typed("DELETED"))},
+	},
+	play: playFinalizers,
+}
+
+func playFinalizers(s *stagehand) (string, error) {
+	name := s.name(0)
+	rv, err := s.create(name, nowhere, nil, func(pod *corev1.Pod) { pod.Finalizers = []string{finalizer} })
+	if err != nil {
+		return "", err
+	}
+	stream, err := s.open(fmt.Sprint(rv))
+	if err != nil {
+		return "", err
+	}
+	defer stream.Stop()
+	if _, err := s.lane(s.from, "story-"+s.id); err != nil {
+		return "", err
+	}
+	s.step("created %s with the finalizer %s, and watched it from %d", name, finalizer, rv)
+	marked, err := s.after(stream, func() error { return s.delete(name) })
+	if err != nil {
+		return "", err
+	}
+	mark, _ := version(marked.Object, nil)
+	if seen, ok := marked.Object.(*corev1.Pod); !ok || marked.Type != watch.Modified || seen.DeletionTimestamp == nil {
+		return "", fmt.Errorf("after the request to delete the watch was sent %s %v", marked.Type, marked.Object)
+	}
+	s.step("deleted it: %s at %d, with a deletionTimestamp", marked.Type, mark)
+	if err := s.delete(name); err != nil {
+		return "", err
+	}
+	s.step("deleted it again: 200, and nothing changed")
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	gone, err := s.after(stream, func() error {
+		return s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Error()
+	})
+	if err != nil {
+		return "", err
+	}
+	end, _ := version(gone.Object, nil)
+	if gone.Type != watch.Deleted || end <= mark {
+		return "", fmt.Errorf("after the finalizer was removed the watch was sent %s at %d, want DELETED after %d", gone.Type, end, mark)
+	}
+	s.step("removed the finalizer: %s at %d", gone.Type, end)
+	sent, err := s.await("the frame", func(r *probe.Record) bool { return r.Point == probe.FrameWritten && r.RV == end && r.Type == "DELETED" })
+	s.key = sent.Seq
+	return fmt.Sprintf("The first request to delete only marked the pod: MODIFIED at %d. The second found the mark and wrote nothing. The patch that removed the last finalizer erased the pod: DELETED at %d, and no event says that the finalizer was removed. A deletion that does not end waits for a finalizer: look into metadata.finalizers for its owner.",
+		mark, end), err
+}
+
+var leftSelector = Scenario{
+	ID:      "left-selector",
+	Title:   "Told DELETED of a pod that lives",
+	Symptom: "“My controller was told that the pod is deleted and creates it again: pods already exists. And kubectl still shows the pod.”",
+	Watch:   "Two informers for one change: the one of all pods, and one more that selects tier=blue.",
+	Chapter: "05-cachewatcher",
+	Beats: []Beat{
+		{Say: "A controller has an informer for the pods with tier=blue. A pod with this label is created, and the controller's handler is told.",
+			Look: look(probe.Watcher, probe.Reflector, probe.Indexer, probe.Handler), rest: at(probe.HandlerReturned, by(blue), pod("a"))},
+		{Say: "A client changes the label to tier=green. The ring stores a MODIFIED. The pod goes on running.",
+			Look: look(probe.Etcd, probe.Ring), rest: at(probe.RingAppend, pod("a"), typed("MODIFIED"))},
+		{Say: "The watcher of the blue informer compares: the old pod matched the selector, the new one does not.",
+			Question: ask("What does this watcher send?", 2, "MODIFIED, with tier=green", "Nothing: the pod does not match", "DELETED, with the pod as it was when it matched"),
+			Look:     look(probe.Dispatch, probe.Watcher), rest: at(probe.ResultSent, pod("a"), typed("DELETED"))},
+		{Say: "The blue informer drops the pod from its local store and calls OnDelete. The informer of all pods calls OnUpdate for the same change.",
+			Look: look(probe.Reflector, probe.Indexer, probe.Handler),
+			rest: all(at(probe.HandlerReturned, by(blue), pod("a"), typed("DELETED")), at(probe.HandlerReturned, by("observer"), pod("a"), typed("MODIFIED")))},
+		{Say: "The controller believes that the pod is dead, and creates it again under its name.",
+			Question: ask("What does the server answer?", 1, "201: a new pod", "409: it already exists"),
+			Look:     look(probe.HTTP, probe.Etcd), rest: at(probe.RequestAnswered, says("POST "), pod409)},
+	},
+	play: playLeftSelector,
+}
+
+const blue = "blue" // a handler, and what its informer selects
+
+func playLeftSelector(s *stagehand) (string, error) {
+	name := s.name(0)
+	err := s.inform("informer-"+blue, blue, 0, func(options *metav1.ListOptions) { options.LabelSelector = "tier=" + blue })
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.create(name, nowhere, map[string]string{"tier": blue}); err != nil {
+		return "", err
+	}
+	told := func(handler, typ string) (probe.Record, error) {
+		return s.await(typ+" for "+handler, func(r *probe.Record) bool {
+			return r.Point == probe.HandlerReturned && r.Subject == handler && r.Type == typ && about(r, name)
+		})
+	}
+	if _, err := told(blue, "ADDED"); err != nil {
+		return "", err
+	}
+	s.step("created %s with tier=blue; the handler of tier=blue is told ADDED", name)
+	rv, err := s.relabel(name, "tier", "green")
+	if err != nil {
+		return "", err
+	}
+	s.step("changed the label to tier=green, at %d", rv)
+	deleted, err := told(blue, "DELETED")
+	if err != nil {
+		return "", err
+	}
+	s.key = deleted.Seq
+	if _, err := told("observer", "MODIFIED"); err != nil {
+		return "", err
+	}
+	s.step("the handler of tier=blue is told DELETED, that of all pods MODIFIED")
+	alive, err := s.list(metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	_, err = s.post(name, nowhere, nil)
+	if len(alive.Items) != 1 || !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("there are %d pods, and to create it again was answered %v", len(alive.Items), err)
+	}
+	if _, err := s.await("409", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 409 }); err != nil {
+		return "", err
+	}
+	s.step("created it again: 409")
+	return fmt.Sprintf("One change of a label, at %d, was OnDelete for the informer of tier=blue and OnUpdate for that of all pods. The pod lives: a list shows it as tier=%s, and its creation was refused with 409. To a selector, DELETED says that the object is no longer among those that match. A controller that must know more asks the server.",
+		rv, alive.Items[0].Labels["tier"]), nil
+}
