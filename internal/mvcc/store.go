@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/google/btree"
@@ -147,6 +148,23 @@ func (s *Store) Delete(key string) int64 {
 		s.commitLocked(key, nil, true)
 	}
 	return s.revision
+}
+
+// Until returns another store with the same history up to rev: what a backup that was taken then is restored to. It has no
+// leases. The store must not have been compacted.
+func (s *Store) Until(rev int64) *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.compacted > 0 {
+		panic(fmt.Sprintf("mvcc: history before %d is gone", s.compacted))
+	}
+	restored := New(s.clock)
+	for _, c := range s.log {
+		if c.current.mod <= rev {
+			restored.commitLocked(c.current.key, c.current.value, c.current.deleted)
+		}
+	}
+	return restored
 }
 
 // readableLocked returns the revision to read at, s.revision for 0. It expects s.mu.

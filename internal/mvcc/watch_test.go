@@ -7,6 +7,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/mvcc"
@@ -56,4 +57,20 @@ func TestWatchFromTheFutureWaitsForIt(t *testing.T) {
 		for range responses {
 		}
 	})
+}
+
+func TestARestoredStoreCountsOnFromItsBackup(t *testing.T) {
+	store := mvcc.New(clock.RealClock{})
+	store.Put("/p/a", []byte("first")) // 2
+	store.Put("/p/a", []byte("second"))
+	store.Put("/p/b", nil)
+	restored := store.Until(2)
+	kept, err := restored.Get(t.Context(), "/p/a", kubernetes.GetOptions{})
+	lost, errLost := restored.Get(t.Context(), "/p/b", kubernetes.GetOptions{})
+	if err != nil || errLost != nil || string(kept.KV.Value) != "first" || kept.KV.ModRevision != 2 || lost.KV != nil {
+		t.Errorf("got %v and %v (%v, %v), want the first value at 2, and nothing", kept.KV, lost.KV, err, errLost)
+	}
+	if rev := restored.Put("/p/c", nil); rev != 3 || store.Revision() != 4 {
+		t.Errorf("the next write is revision %d, and the other store is at %d, want 3 and 4", rev, store.Revision())
+	}
 }
