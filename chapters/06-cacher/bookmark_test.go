@@ -9,6 +9,7 @@ import (
 	"time"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/probe"
 )
 
 func withBookmarks(opts storage.ListOptions) storage.ListOptions {
@@ -169,19 +170,21 @@ func TestABookmarkThatSaysNothingNewIsNotSent(t *testing.T) {
 	})
 }
 
-func TestBookmarkBucketsForgetStoppedWatchers(t *testing.T) {
+func TestStoppedWatchersAreDueNoBookmark(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		for range 50 {
 			w := f.watch("", withBookmarks(everything("0")))
 			w.Stop()
 			seen(w)
 		}
-		time.Sleep(2 * time.Minute)
+		before := f.log.Last()
+		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		f.mu.RLock()
-		defer f.mu.RUnlock()
-		if n := len(f.bookmarkWatchers.buckets); n != 0 {
-			t.Errorf("%d buckets are left", n)
+		records, _ := f.log.Since(nil, before, probe.DefaultLogSize)
+		for _, r := range records {
+			if r.Point == probe.DispatchStarted {
+				t.Errorf("a bookmark is dispatched to %d watchers", r.Args[0])
+			}
 		}
 	})
 }

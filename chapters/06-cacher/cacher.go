@@ -14,6 +14,7 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
+	"listwatch/internal/cachemetrics"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -41,7 +42,7 @@ type Cacher struct {
 	trigger    *trigger // nil if the resource has none
 	ready      *ready
 	budget     *timeBudget
-	metrics    *metrics
+	metrics    *cachemetrics.Metrics
 
 	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it is full: that is how a
 	// slow dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
@@ -56,7 +57,7 @@ type Cacher struct {
 	mu               sync.RWMutex // guards the fields below; taken after the watchCache's lock, before ready.mu
 	watcherIdx       int
 	watchers         indexedWatchers
-	bookmarkWatchers *watcherBookmarkTimeBuckets
+	bookmarkWatchers *cachewatcher.BookmarkTimeBuckets
 	dispatching      bool                         // an event is being handed out: no watcher's input may be closed
 	watchersToStop   []*cachewatcher.CacheWatcher // stopped when the dispatch is finished
 
@@ -85,8 +86,8 @@ func New(config Config) (*Cacher, error) {
 		budget:           newTimeBudget(config.Clock),
 		incoming:         make(chan *watchcache.Event, incomingSize),
 		watchers:         newIndexedWatchers(),
-		bookmarkWatchers: newWatcherBookmarkTimeBuckets(config.Clock),
-		metrics:          newMetrics(config.Resource),
+		bookmarkWatchers: cachewatcher.NewBookmarkTimeBuckets(config.Clock),
+		metrics:          cachemetrics.New(config.Resource),
 	}
 	c.watchCache = watchcache.New(watchcache.Config{
 		KeyFunc:                   config.KeyFunc,
@@ -96,7 +97,7 @@ func New(config Config) (*Cacher, error) {
 		OnReplace:                 c.onReplaceLocked,
 		RequestWatchProgress:      config.Storage.RequestWatchProgress,
 		GetCurrentResourceVersion: config.Storage.GetCurrentResourceVersion,
-		ReadWait:                  c.metrics.readWait,
+		ReadWait:                  c.metrics.ReadWait,
 		Clock:                     config.Clock,
 		Patience:                  config.Patience,
 		Probe:                     c.probe,
@@ -104,7 +105,7 @@ func New(config Config) (*Cacher, error) {
 	})
 	c.reflector = reflector.New(reflector.Config{
 		Name:                          "storage/cacher: " + config.ResourcePrefix,
-		ListerWatcher:                 newListerWatcher(config),
+		ListerWatcher:                 listerWatcher{&c.config},
 		Store:                         c.watchCache,
 		Clock:                         config.Clock,
 		Probe:                         c.probe,
@@ -113,7 +114,7 @@ func New(config Config) (*Cacher, error) {
 		MaxInternalErrorRetryDuration: maxInternalErrorRetryDuration,
 		KeyOf:                         c.keyOf,
 	})
-	if err := c.metrics.register(config.Registry, c); err != nil {
+	if err := c.metrics.Register(config.Registry, c.counts); err != nil {
 		return nil, fmt.Errorf("cacher for %s: %w", config.Resource, err)
 	}
 	return c, nil
@@ -159,7 +160,7 @@ func (c *Cacher) startCaching(ctx context.Context) {
 	reason := "the watch on the storage has ended"
 	if err != nil {
 		reason = err.Error()
-		c.metrics.initializationErrors.Inc()
+		c.metrics.InitializationErrors.Inc()
 	}
 	c.probe.Text(probe.CacherNotReady, reason, "", 0, generation)
 }
@@ -167,17 +168,13 @@ func (c *Cacher) startCaching(ctx context.Context) {
 // onReplaceLocked is called by the watchCache, under that one's lock, when the first state of a generation is in it.
 func (c *Cacher) onReplaceLocked(rv uint64) {
 	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
-	c.metrics.initialized(c.clock.Since(c.caching))
+	c.metrics.Initialized(c.clock.Since(c.caching))
 	c.probe.At(probe.CacherReady, "", rv, generation)
 }
 
 // keyOf is [Config.KeyFunc] as the reflector wants it.
 func (c *Cacher) keyOf(obj any) (string, error) {
-	object, ok := obj.(runtime.Object)
-	if !ok {
-		return "", fmt.Errorf("key of %T: not an object", obj)
-	}
-	return c.config.KeyFunc(object)
+	return c.config.KeyFunc(obj.(runtime.Object)) // the watchCache would have refused anything else
 }
 
 // Ready reports whether reads and watches are served.

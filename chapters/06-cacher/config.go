@@ -2,6 +2,7 @@ package cacher
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -97,13 +98,8 @@ func (t *trigger) listIndexers() map[string]watchcache.IndexFunc {
 
 // pinnedBy returns the value to which pred pins the trigger's field, if it does.
 func (t *trigger) pinnedBy(pred storage.SelectionPredicate) (value string, ok bool) {
-	if t == nil || pred.Field == nil {
+	if t == nil || pred.Field == nil || !slices.Contains(pred.IndexFields, t.field) {
 		return "", false
 	}
-	for _, field := range pred.IndexFields {
-		if field == t.field {
-			return pred.Field.RequiresExactMatch(field)
-		}
-	}
-	return "", false
+	return pred.Field.RequiresExactMatch(t.field)
 }

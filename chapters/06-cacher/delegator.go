@@ -20,32 +20,26 @@ import (
 // Differs: no consistency checker. A consistent read whose version the cache does not reach in time goes to the storage,
 // which is upstream's default.
 type CacheDelegator struct {
-	// Set by NewCacheDelegator, never changed.
-	cacher  *Cacher
-	storage storage.Interface
+	storage.Interface // answers whatever has no method here: Create, of which the cache learns as of everything, by its watch
+	cacher            *Cacher
 }
 
 var _ storage.Interface = (*CacheDelegator)(nil)
 
 // NewCacheDelegator returns store with cacher in front of it.
 func NewCacheDelegator(cacher *Cacher, store storage.Interface) *CacheDelegator {
-	return &CacheDelegator{cacher: cacher, storage: store}
-}
-
-// Create goes to the storage. The cache learns of it as of everything: by its watch.
-func (d *CacheDelegator) Create(ctx context.Context, key string, obj, out runtime.Object) error {
-	return d.storage.Create(ctx, key, obj, out)
+	return &CacheDelegator{store, cacher}
 }
 
 // Delete goes to the storage, with the cached object as a guess at the stored one. The caller's guess is ignored: the
 // cache knows better.
 func (d *CacheDelegator) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateFunc, _ runtime.Object) error {
-	return d.storage.Delete(ctx, key, out, preconditions, validate, d.cacher.suggestion(ctx, key))
+	return d.Interface.Delete(ctx, key, out, preconditions, validate, d.cacher.suggestion(ctx, key))
 }
 
 // GuaranteedUpdate goes to the storage, with the cached object as a guess at the stored one.
 func (d *CacheDelegator) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, _ runtime.Object) error {
-	return d.storage.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, d.cacher.suggestion(ctx, key))
+	return d.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, d.cacher.suggestion(ctx, key))
 }
 
 // Watch is always served by the cache, or refused.
@@ -58,7 +52,7 @@ func (d *CacheDelegator) Watch(ctx context.Context, key string, opts storage.Lis
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).Get
 func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
 	if opts.ResourceVersion == "" || !d.cacher.Ready() {
-		return d.storage.Get(ctx, key, opts, out)
+		return d.Interface.Get(ctx, key, opts, out)
 	}
 	return d.cacher.Get(ctx, key, opts, out)
 }
@@ -87,11 +81,11 @@ func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.L
 	}
 	decision := d.shouldDelegateList(prepared, opts)
 	if decision == askStorage || (!d.cacher.Ready() && shouldDelegateListOnNotReadyCache(opts)) {
-		return d.storage.GetList(ctx, key, opts, listOut)
+		return d.Interface.GetList(ctx, key, opts, listOut)
 	}
 	err = d.cacher.GetList(ctx, key, opts, listOut)
 	if apierrors.IsResourceExpired(err) {
-		return d.storage.GetList(ctx, key, opts, listOut)
+		return d.Interface.GetList(ctx, key, opts, listOut)
 	}
 	if decision == askCacheConsistently {
 		return d.endConsistentRead(ctx, key, opts, listOut, err)
@@ -101,17 +95,12 @@ func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.L
 
 // endConsistentRead asks the storage for what the cache has not reached in time, and counts.
 func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object, err error) error {
-	fallback := isTooLargeResourceVersion(err)
+	fallback := apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 	if fallback {
-		err = d.storage.GetList(ctx, key, opts, listOut)
+		err = d.Interface.GetList(ctx, key, opts, listOut)
 	}
-	d.cacher.metrics.consistentRead(err == nil, fallback)
+	d.cacher.metrics.ConsistentRead(err == nil, fallback)
 	return err
-}
-
-// isTooLargeResourceVersion reports whether err says that a version has not been reached.
-func isTooLargeResourceVersion(err error) bool {
-	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // shouldDelegateListOnNotReadyCache reports whether a list is cheap enough for the storage: one page, no selector.
@@ -166,16 +155,6 @@ func (d *CacheDelegator) shouldDelegateExact(rv uint64, recursive bool) decision
 		return askCache
 	}
 	return askStorage
-}
-
-// RequestWatchProgress goes to the storage.
-func (d *CacheDelegator) RequestWatchProgress(ctx context.Context) error {
-	return d.storage.RequestWatchProgress(ctx)
-}
-
-// GetCurrentResourceVersion goes to the storage: the cache cannot know.
-func (d *CacheDelegator) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	return d.storage.GetCurrentResourceVersion(ctx)
 }
 
 // ReadinessCheck returns nil once the cache is ready.

@@ -198,7 +198,7 @@ func TestAListOfTheFutureIsTooLarge(t *testing.T) {
 		atLeast.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		for name, opts := range map[string]storage.ListOptions{"at least": everything("100"), "said so": atLeast, "exact": exactly("100")} {
 			err := f.store.GetList(f.ctx, prefix, opts, newPodList())
-			if !apierrors.IsTimeout(err) || !isTooLargeResourceVersion(err) {
+			if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package cacher
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -13,7 +14,7 @@ import (
 // dispatchEvent hands one event to every watcher it concerns. Watchers that are to be stopped in the meantime are
 // stopped at the end: stopping closes input, and a send on a closed channel panics.
 //
-// An event carries its encodings with it from here on: see [cachingObject].
+// An event carries its encodings with it from here on: see [cachewatcher.ShareEncodings].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvent
 // Differs: a bookmark that concerns no watcher is not dispatched at all.
@@ -22,7 +23,7 @@ func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 		return
 	}
 	if event.Type != watch.Bookmark {
-		event = shareEncodings(event)
+		event = cachewatcher.ShareEncodings(event)
 	}
 	switch {
 	case event.Type == watch.Bookmark:
@@ -119,25 +120,22 @@ func (c *Cacher) waitForLock() {
 // field has, or had. Both maps are looked up, never scanned: a thousand watchers of single nodes cost nothing for an
 // event that concerns one of them.
 func (c *Cacher) pickWatchersLocked(event *watchcache.Event) {
-	// Each of the four scopes once: a watcher that was found twice would be sent the event twice.
 	object := scopeOf(&c.config, event.Key)
-	if object.namespace != "" && object.name != "" {
-		c.pickScopeLocked(object) // watchers of this one object
+	scopes := []namespacedName{
+		object,                        // watchers of this one object
+		{namespace: object.namespace}, // of all in its namespace
+		{name: object.name},           // of its name, in whatever namespace
+		{},                            // of the whole resource
 	}
-	if object.namespace != "" {
-		c.pickScopeLocked(namespacedName{namespace: object.namespace}) // of all in its namespace
+	for i, scope := range scopes {
+		if slices.Contains(scopes[:i], scope) {
+			continue // an object without a namespace: its watchers would be sent the event twice
+		}
+		c.watchersBuffer = append(c.watchersBuffer, c.watchers.allWatchers[scope]...)
 	}
-	if object.name != "" {
-		c.pickScopeLocked(namespacedName{name: object.name}) // of its name, in whatever namespace
-	}
-	c.pickScopeLocked(namespacedName{}) // of the whole resource
 	if c.trigger != nil {
 		c.pickTriggerLocked(event)
 	}
-}
-
-func (c *Cacher) pickScopeLocked(scope namespacedName) {
-	c.watchersBuffer = append(c.watchersBuffer, c.watchers.allWatchers[scope]...)
 }
 
 // pickTriggerLocked looks up two values: a pod that leaves a node concerns the watcher of the old node, too.
@@ -154,7 +152,7 @@ func (c *Cacher) pickTriggerLocked(event *watchcache.Event) {
 
 // pickBookmarkWatchersLocked collects the watchers whose time has come. Stopped ones are only now found to be gone.
 func (c *Cacher) pickBookmarkWatchersLocked() {
-	for _, watcher := range c.bookmarkWatchers.popExpiredLocked() {
+	for _, watcher := range c.bookmarkWatchers.PopExpiredLocked() {
 		if watcher.StoppedLocked() {
 			continue
 		}
@@ -175,7 +173,7 @@ func (c *Cacher) finishDispatching(event *watchcache.Event) {
 	}
 	for _, watcher := range c.expiredBookmarkWatchers {
 		if !watcher.StoppedLocked() {
-			c.bookmarkWatchers.addLocked(watcher)
+			c.bookmarkWatchers.AddLocked(watcher)
 		}
 	}
 	c.watchersToStop = emptied(c.watchersToStop)

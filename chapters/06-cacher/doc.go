@@ -30,11 +30,4 @@
 // registered. Run returns when all of them have ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/compactor.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/ready.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/time_budget.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/lister_watcher.go
-// Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go
 package cacher

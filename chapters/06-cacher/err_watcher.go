@@ -9,13 +9,13 @@ import (
 	"listwatch/internal/probe"
 )
 
-// endedWatcher is a watch that is over before it has begun.
-type endedWatcher struct {
-	result chan watch.Event // filled and closed by who makes it; holds one event at most
+// errWatcher is a watch that is over before it has begun.
+type errWatcher struct {
+	result chan watch.Event // filled and closed by newErrWatcher; 1: the error
 	probe  *probe.Probe     // without a subject: it was never registered
 }
 
-var _ probe.Probed = (*endedWatcher)(nil)
+var _ probe.Probed = (*errWatcher)(nil)
 
 // newErrWatcher returns a watch that consists of err, with the status that belongs to it, 500 if none does.
 //
@@ -26,7 +26,7 @@ func newErrWatcher(err error, p *probe.Probe) watch.Interface {
 		withStatus = apierrors.NewInternalError(err)
 	}
 	status := withStatus.Status()
-	w := &endedWatcher{result: make(chan watch.Event, 1), probe: p.Subject("")}
+	w := &errWatcher{result: make(chan watch.Event, 1), probe: p.Subject("")}
 	w.result <- watch.Event{Type: watch.Error, Object: &status}
 	close(w.result)
 	return w
@@ -35,17 +35,13 @@ func newErrWatcher(err error, p *probe.Probe) watch.Interface {
 // newImmediateCloseWatcher returns a watch that ends at once, without a word: the client tries again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newImmediateCloseWatcher
-func newImmediateCloseWatcher() watch.Interface {
-	w := &endedWatcher{result: make(chan watch.Event)}
-	close(w.result)
-	return w
-}
+func newImmediateCloseWatcher() watch.Interface { return watch.NewEmptyWatch() }
 
 // ResultChan returns a channel that is closed already.
-func (w *endedWatcher) ResultChan() <-chan watch.Event { return w.result }
+func (w *errWatcher) ResultChan() <-chan watch.Event { return w.result }
 
 // Probe lets the WatchServer say that the error was written.
-func (w *endedWatcher) Probe() *probe.Probe { return w.probe }
+func (w *errWatcher) Probe() *probe.Probe { return w.probe }
 
 // Stop does nothing.
-func (w *endedWatcher) Stop() {}
+func (w *errWatcher) Stop() {}

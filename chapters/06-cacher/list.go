@@ -57,34 +57,21 @@ type page struct {
 	more     bool   // elements after it were not looked at
 }
 
-// selectPage filters until the page is full. Without selectors it takes everything.
+// selectPage takes what matches until the page is full.
 func selectPage(elements []*watchcache.Element, opts storage.ListOptions) page {
-	limit := listLimit(opts)
+	limit, everything := listLimit(opts), opts.Predicate.Empty()
 	var p page
-	if opts.Predicate.Empty() {
-		p.selected = elements
-		if limit > 0 && len(elements) > limit {
-			p.selected, p.more = elements[:limit], true
+	for i, e := range elements {
+		if everything || opts.Predicate.MatchesObjectAttributes(e.Labels, e.Fields) {
+			p.selected = append(p.selected, e)
+			p.lastKey = e.Key
 		}
-	} else {
-		p.selected, p.more = selectMatching(elements, opts.Predicate, limit)
-	}
-	if n := len(p.selected); n > 0 {
-		p.lastKey = p.selected[n-1].Key
+		if limit > 0 && len(p.selected) == limit {
+			p.more = i < len(elements)-1
+			break
+		}
 	}
 	return p
-}
-
-func selectMatching(elements []*watchcache.Element, pred storage.SelectionPredicate, limit int) (selected []*watchcache.Element, more bool) {
-	for i, e := range elements {
-		if pred.MatchesObjectAttributes(e.Labels, e.Fields) {
-			selected = append(selected, e)
-		}
-		if limit > 0 && len(selected) == limit {
-			return selected, i < len(elements)-1
-		}
-	}
-	return selected, false
 }
 
 // listLimit returns the page size, 0 for no limit. A list at resource version "0" is never paged: the pages would have

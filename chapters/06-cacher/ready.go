@@ -87,47 +87,36 @@ func (r *ready) done() <-chan struct{} {
 }
 
 // setReady returns the generation that has begun, or goes on.
-func (r *ready) setReady() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.state == pending {
-		r.generation++
-		r.lastErr = nil
-		r.changeLocked(readyState)
-		close(r.waitCh)
-	}
-	return r.generation
-}
+func (r *ready) setReady() int { return r.set(readyState, nil) }
 
 // setError takes note that the source is lost and returns the generation that has ended. err may be nil.
-func (r *ready) setError(err error) int {
+func (r *ready) setError(err error) int { return r.set(pending, err) }
+
+// stop is the last change there is.
+func (r *ready) stop() { r.set(stopped, nil) }
+
+// set changes the state and returns the newest generation.
+func (r *ready) set(to status, err error) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == stopped {
 		return r.generation
 	}
 	r.lastErr = err
-	if r.state == readyState {
-		r.changeLocked(pending)
-		r.waitCh = make(chan struct{})
+	if r.state == to {
+		return r.generation
 	}
-	return r.generation
-}
-
-func (r *ready) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.state == pending {
+	switch {
+	case to == pending:
+		r.waitCh = make(chan struct{})
+	case r.state == pending:
 		close(r.waitCh)
 	}
-	if r.state != stopped {
-		r.changeLocked(stopped)
+	if to == readyState {
+		r.generation++
 	}
-}
-
-func (r *ready) changeLocked(to status) {
-	r.state = to
-	r.lastStateChange = r.clock.Now()
+	r.state, r.lastStateChange = to, r.clock.Now()
+	return r.generation
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
+	"listwatch/internal/cachemetrics"
 )
 
 // Snapshot is the state of a [Cacher], for the page.
@@ -62,6 +63,16 @@ func (c *Cacher) Snapshot() Snapshot {
 	}
 	slices.SortFunc(s.Watchers, byRegistration)
 	return s
+}
+
+// counts returns what the cache has counted, for its metrics.
+func (c *Cacher) counts() cachemetrics.Counts {
+	cache := c.watchCache.Snapshot()
+	return cachemetrics.Counts{
+		Received: cache.EventsReceived, Dispatched: c.nDispatched.Load(), Terminated: c.nTerminated.Load(), Init: c.nInit.Load(),
+		Capacity: cache.Capacity, CapacityIncreases: cache.CapacityIncreases, CapacityDecreases: cache.CapacityDecreases,
+		ResourceVersion: cache.ResourceVersion,
+	}
 }
 
 // registered returns the watchers in the books. Those that are being drained are no longer among them.

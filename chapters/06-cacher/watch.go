@@ -13,8 +13,9 @@ import (
 	"listwatch/internal/probe"
 )
 
-// watchRequest is a watch that is being prepared.
+// watchRequest is a watch that is being prepared, and afterwards its entry in the Cacher's books.
 type watchRequest struct {
+	cacher      *Cacher
 	key         string
 	opts        storage.ListOptions
 	requestedRV uint64 // what the client named, 0 for "" and "0"
@@ -65,7 +66,7 @@ func (c *Cacher) newWatchRequest(key string, opts storage.ListOptions) (*watchRe
 	if err != nil {
 		return nil, apierrors.NewTooManyRequests(err.Error(), retryAfter(downtime))
 	}
-	req := &watchRequest{key: key, opts: opts, requestedRV: rv, generation: generation}
+	req := &watchRequest{cacher: c, key: key, opts: opts, requestedRV: rv, generation: generation}
 	req.scope = scopeOf(&c.config, key).narrowed(opts.Predicate)
 	req.triggerValue, req.triggerUsed = c.trigger.pinnedBy(opts.Predicate)
 	return req, nil
@@ -169,16 +170,6 @@ func bookmarkAfter(req *watchRequest, current uint64) uint64 {
 	return req.requestedRV
 }
 
-// registration is a watcher's entry in the Cacher's books.
-type registration struct {
-	// Set by Cacher.register, never changed.
-	cacher       *Cacher
-	watcher      *cachewatcher.CacheWatcher
-	scope        namespacedName
-	triggerValue string
-	triggerUsed  bool
-}
-
 // register adds the watcher and starts its goroutine, unless the cache has begun another generation since the request
 // came: then all watchers have been ended, and one that slipped in after that would wait for events that its generation
 // will never have. The caller holds the watchCache's lock for reading; register takes and releases c.mu.
@@ -191,15 +182,14 @@ func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watc
 	}
 	c.watcherIdx++
 	id := "w" + strconv.Itoa(c.watcherIdx)
-	r := &registration{c, req.watcher, req.scope, req.triggerValue, req.triggerUsed}
 	req.watcher.RegisterLocked(cachewatcher.Registration{
-		ID: id, Probe: c.config.Probe.Subject(id), Forgetter: r,
+		ID: id, Probe: c.config.Probe.Subject(id), Forgetter: req,
 		Interval: interval, ResourceVersion: req.requiredRV, BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
-	c.watchers.addLocked(r)
+	c.watchers.addLocked(req)
 	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion, cap(req.watcher.ResultChan()))
 	if req.opts.Predicate.AllowWatchBookmarks {
-		c.bookmarkWatchers.addLocked(req.watcher)
+		c.bookmarkWatchers.AddLocked(req.watcher)
 	}
 	// Started under the lock, and only while ready: see Cacher.Run, which counts on it.
 	c.watcherRoutines.Go(ctx, "cacheWatcher.processInterval", req.watcher.ProcessInterval)
@@ -210,13 +200,13 @@ func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watc
 // watcher's client and the end of everything may get here, in any order and more than once.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: forgetWatcher
-func (r *registration) Forget(drain bool) {
-	c := r.cacher
+func (req *watchRequest) Forget(drain bool) {
+	c := req.cacher
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.watcher.SetDrainLocked(drain)
-	c.watchers.deleteLocked(r)
-	c.stopWatcherLocked(r.watcher)
+	req.watcher.SetDrainLocked(drain)
+	c.watchers.deleteLocked(req)
+	c.stopWatcherLocked(req.watcher)
 }
 
-var _ cachewatcher.Forgetter = (*registration)(nil)
+var _ cachewatcher.Forgetter = (*watchRequest)(nil)

@@ -61,21 +61,21 @@ func newIndexedWatchers() indexedWatchers {
 	}
 }
 
-func (i *indexedWatchers) addLocked(r *registration) {
-	if r.triggerUsed {
-		i.valueWatchers[r.triggerValue] = append(i.valueWatchers[r.triggerValue], r.watcher)
+func (i *indexedWatchers) addLocked(req *watchRequest) {
+	if req.triggerUsed {
+		i.valueWatchers[req.triggerValue] = append(i.valueWatchers[req.triggerValue], req.watcher)
 		return
 	}
-	i.allWatchers[r.scope] = append(i.allWatchers[r.scope], r.watcher)
+	i.allWatchers[req.scope] = append(i.allWatchers[req.scope], req.watcher)
 }
 
 // deleteLocked does nothing if the watcher has been taken out already.
-func (i *indexedWatchers) deleteLocked(r *registration) {
-	if r.triggerUsed {
-		deleteFrom(i.valueWatchers, r.triggerValue, r.watcher)
+func (i *indexedWatchers) deleteLocked(req *watchRequest) {
+	if req.triggerUsed {
+		deleteFrom(i.valueWatchers, req.triggerValue, req.watcher)
 		return
 	}
-	deleteFrom(i.allWatchers, r.scope, r.watcher)
+	deleteFrom(i.allWatchers, req.scope, req.watcher)
 }
 
 func deleteFrom[K comparable](watchers map[K][]*cachewatcher.CacheWatcher, key K, watcher *cachewatcher.CacheWatcher) {

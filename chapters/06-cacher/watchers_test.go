@@ -26,7 +26,7 @@ func TestAnEventFindsTheWatchersOfEachScopeOnce(t *testing.T) {
 			for _, scope := range scopes {
 				w := cachewatcher.New(cachewatcher.Config{})
 				scopeOfWatcher[w] = scope
-				c.watchers.addLocked(&registration{watcher: w, scope: scope})
+				c.watchers.addLocked(&watchRequest{watcher: w, scope: scope})
 			}
 			c.pickWatchersLocked(&watchcache.Event{Key: test.key})
 			var got []namespacedName

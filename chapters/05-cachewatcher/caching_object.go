@@ -1,4 +1,4 @@
-package cacher
+package cachewatcher
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // form have it encoded once. Nothing is encoded before a server asks, and nothing is kept for longer than the object is
 // on its way: the ring holds the plain object.
 //
-//	event ─► shareEncodings ─┬─► w1.input ─► w1 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
+//	event ─► ShareEncodings ─┬─► w1.input ─► w1 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
 //	      one cachingObject  ├─► w2.input ─► w2 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── copies the bytes
 //	                         └─► w3.input ─► w3 ─► WatchServer ─► CacheEncode("Table, ADDED") ─ encodes
 //
@@ -103,12 +103,12 @@ func (o *cachingObject) getEncoding(id runtime.Identifier) *encoding {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: (*cachingObject).GetObject
 func (o *cachingObject) GetObject() runtime.Object { return o.DeepCopyObject() }
 
-// shareEncodings returns event with the object in it that its watchers will be sent wrapped in a [cachingObject]. It
+// ShareEncodings returns event with the object in it that its watchers will be sent wrapped in a [cachingObject]. It
 // leaves event itself alone, which stays in the ring. When an object merely stops matching, its watcher sends a
 // copy of the previous object that it has made for itself; that is rare, and not shared.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: setCachingObjects
-func shareEncodings(event *watchcache.Event) *watchcache.Event {
+func ShareEncodings(event *watchcache.Event) *watchcache.Event {
 	shared := *event
 	object := &shared.Object
 	if event.Type == watch.Deleted {

@@ -1,0 +1,28 @@
+package cachewatcher
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+func TestBucketsAreEmptiedWhenTheirTimeHasCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		buckets := NewBookmarkTimeBuckets(clock.RealClock{})
+		for range 50 {
+			w := New(Config{})
+			w.setBookmarkAfter(0)
+			buckets.AddLocked(w)
+		}
+		time.Sleep(59 * time.Second)
+		if n := len(buckets.PopExpiredLocked()); n != 0 {
+			t.Errorf("%d watchers are due early", n)
+		}
+		time.Sleep(time.Second)
+		if n := len(buckets.PopExpiredLocked()); n != 50 || len(buckets.buckets) != 0 {
+			t.Errorf("%d watchers are due, and %d buckets are left", n, len(buckets.buckets))
+		}
+	})
+}
