@@ -45,6 +45,9 @@ type Config struct {
 	Scenarios []Scenario
 	// API answers every path that is not the page's, as a kube-apiserver would; nil: 404.
 	API http.Handler
+	// Lens returns what was seen of the requests that API forwards, as something that marshals to JSON; nil: API is ours, and
+	// /viz/lens is 404.
+	Lens func() any
 	// Book answers /book/ and below; nil: 404.
 	Book http.Handler
 	// Hosts are the names and addresses by which the server may be called besides loopback, as in [Guard].
@@ -131,6 +134,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/rules", u.serveRules)
 	router.Get("/viz/wire", u.serveWire)
+	router.Get("/viz/lens", u.serveLens)
 	router.Get("/viz/watchers", u.listWatchers)
 	router.Post("/viz/watchers", u.addWatcher)
 	router.Delete("/viz/watchers/{id}", u.removeWatcher)
@@ -149,9 +153,9 @@ func (u *UI) routes() http.Handler {
 	return router
 }
 
-// serveElse leaves every other path to the API.
+// serveElse leaves every other path to the API. What is below our own paths stays here also if the API is another program's.
 func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
-	if u.config.API == nil {
+	if u.config.API == nil || strings.HasPrefix(r.URL.Path, "/viz/") || strings.HasPrefix(r.URL.Path, "/book/") {
 		writeStatus(w, http.StatusNotFound, "there is nothing at this path")
 		return
 	}
@@ -187,6 +191,15 @@ func (u *UI) serveRules(w http.ResponseWriter, _ *http.Request) {
 	}
 	u.config.Rules.Look()
 	writeJSON(w, http.StatusOK, u.config.Rules.Report())
+}
+
+// serveLens says what was seen of the requests that are forwarded to a server that is not ours.
+func (u *UI) serveLens(w http.ResponseWriter, _ *http.Request) {
+	if u.config.Lens == nil {
+		writeStatus(w, http.StatusNotFound, "there is no lens: this server is our own")
+		return
+	}
+	writeJSON(w, http.StatusOK, u.config.Lens())
 }
 
 // pointInfo is one row of the table of points, as the page's fold reads it.

@@ -40,6 +40,8 @@ type options struct {
 	clock         string
 	open          bool
 	ready         bool
+	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
+	serverWrites  bool
 
 	recorded map[string]string // the switches of the recording that is replayed; nil: nothing is
 }
@@ -106,6 +108,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client's history is gone or a promise is broken, save the last half minute in `folder`; off: do not")
 	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize, "keep the newest `N` records: how far back the page can go")
 	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real", clockManual}})
+	server := flags.String("server", "", "watch the API server at `URL`, that of kubectl proxy, instead of running one, and forward our port to it; A,B: one server's addresses")
+	flags.BoolVar(&o.serverWrites, "server-writes", false, "let requests that are forwarded to -server write")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs and the debugger need")
 	if err := flags.Parse(args); err != nil {
@@ -119,7 +123,39 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	if err := o.checkServer(*server, flags); err != nil {
+		return nil, err
+	}
 	return o, o.check()
+}
+
+// ofServerHalf are the flags that mean nothing when the server half is not ours.
+var ofServerHalf = []string{
+	"data-dir", "etcd-endpoints", "etcd-cacert", "etcd-cert", "etcd-key", "etcd-nodes", "etcd-quota", "demo", "controllers",
+	"etcd-watcher", "dispatch", "storage-media-type", "ring-capacity", "replay",
+}
+
+// checkServer reads -server, and refuses the flags that go with a server half of our own.
+func (o *options) checkServer(servers string, flags *flag.FlagSet) (err error) {
+	if servers == "" {
+		if o.serverWrites {
+			return errors.New("-server-writes is for -server")
+		}
+		return nil
+	}
+	for each := range strings.SplitSeq(servers, ",") {
+		server, err := url.Parse(each)
+		if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" || server.RawQuery != "" || server.User != nil {
+			return errors.New("-server: want http://HOST:PORT, such as the http://127.0.0.1:8001 of kubectl proxy")
+		}
+		o.server = append(o.server, server)
+	}
+	flags.Visit(func(set *flag.Flag) {
+		if slices.Contains(ofServerHalf, set.Name) && set.Value.String() != "false" && err == nil {
+			err = fmt.Errorf("-server and -%s exclude each other: the server half is not ours", set.Name)
+		}
+	})
+	return err
 }
 
 // check refuses combinations and values that no flag type can refuse.

@@ -31,6 +31,7 @@ type front struct {
 	listener net.Listener
 	handler  http.Handler
 	fail     context.CancelCauseFunc // told if serving breaks
+	h2c      bool                    // also speak HTTP/2 without TLS
 
 	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
 
@@ -50,6 +51,11 @@ func (f *front) run(ctx context.Context) {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withConn,
 		ConnState:         f.track,
+	}
+	if f.h2c {
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetUnencryptedHTTP2(true)
 	}
 	var group routine.Group
 	group.Go(ctx, "front.serve", func(context.Context) { f.serve(server) })

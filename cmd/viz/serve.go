@@ -30,6 +30,9 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if o.replay != "" {
 		return replay(ctx, o, listener, stdout, stderr)
 	}
+	if o.server != nil {
+		return guest(ctx, o, listener, stdout, stderr)
+	}
 	return live(ctx, o, listener, stdout, stderr)
 }
 

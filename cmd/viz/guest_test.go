@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// upstreamOf starts a server that is not ours, which says its name, and keeps watches open.
+func upstreamOf(t *testing.T, name string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, name+" "+r.Proto+" "+r.URL.Path)
+		if r.URL.Query().Has("watch") {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestTheServerHalfIsElsewhere(t *testing.T) {
+	p := start(t, "-server", upstreamOf(t, "theirs").URL)
+	host := strings.TrimPrefix(p.url, "http://")
+	for _, c := range []struct {
+		path, host, origin, want string
+		status                   int
+	}{
+		{"/version", host, "", "theirs HTTP/1.1 /version", 200},
+		{"/version", "evil.example", "", "not called that", 421},
+		{"/viz/nothing", host, "", "nothing at this path", 404},
+		{"/viz/lens", host, "", `"server":"http://127.0.0.1:`, 200},
+		{"/", host, "", "<!doctype html>", 200},
+	} {
+		request, err := http.NewRequest(http.MethodGet, p.url+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = c.host
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != c.status || !strings.Contains(string(body), c.want) {
+			t.Errorf("%s at %s: got %s %.200s", c.path, c.host, response.Status, body)
+		}
+	}
+	cross, err := http.NewRequest(http.MethodPost, p.url+"/api/v1/pods", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cross.Header.Set("Origin", "http://evil.example")
+	response, err := http.DefaultClient.Do(cross)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("a write from elsewhere: got %s", response.Status)
+	}
+	if status := p.end(t); status != exitOK {
+		t.Errorf("got status %d, %s", status, p.stderr)
+	}
+}
+
+// TestHTTP2WithoutTLSPassesTheLens also ends the program while such a connection has a watch open.
+func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
+	p := start(t, "-server", upstreamOf(t, "theirs").URL)
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	response, err := client.Get(p.url + "/api/v1/pods?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	want := "theirs HTTP/1.1 /api/v1/pods"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want || response.ProtoMajor != 2 {
+		t.Errorf("got %s %q, %v", response.Proto, got, err)
+	}
+	if status := p.end(t); status != exitOK {
+		t.Errorf("got status %d, %s", status, p.stderr)
+	}
+}
+
+func TestWhatDoesNotGoWithAServerElsewhereIsRefusedInOneLine(t *testing.T) {
+	const server = "-server=http://127.0.0.1:8001"
+	for _, args := range [][]string{
+		{server, "-replay=x"}, {server, "-data-dir=x"}, {server, "-etcd-endpoints=http://x:1"}, {server, "-etcd-nodes=3"}, {server, "-ring-capacity=9"},
+		{server, "-demo"}, {server, "-dispatch=sequential"}, {"-server-writes"}, {"-server=127.0.0.1:8001"}, {"-server=ftp://x"}, {"-server=http://me:pw@x"},
+	} {
+		var stderr strings.Builder
+		status := run(context.Background(), args, io.Discard, &stderr)
+		if got := stderr.String(); status != exitUsage || strings.Count(got, "\n") != 1 || !strings.Contains(got, "-server") || strings.Contains(got, "me:pw") {
+			t.Errorf("%v: got status %d and %q", args, status, got)
+		}
+	}
+}
+
+func TestAServerThatIsGoneIsToldInAStatus(t *testing.T) {
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	p := start(t, "-server", "http://"+gone.Addr().String())
+	response, err := http.Get(p.url + "/api/v1/pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(response.Body)
+	response.Body.Close()
+	if response.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "is kubectl proxy still running?") {
+		t.Errorf("got %s %s", response.Status, body)
+	}
+	if status := p.end(t); status != exitOK {
+		t.Errorf("got status %d, %s", status, p.stderr)
+	}
+}
