@@ -44,7 +44,7 @@ type Config struct {
 	// from outside must get an answer all the same.
 	Patience clock.WithTicker
 	Probe    *probe.Probe
-	// RingCapacity fixes the capacity of the ring; 0 lets it move between 100 and 102400.
+	// RingCapacity fixes the capacity of the ring; 0 lets it move between its bounds.
 	RingCapacity int
 }
 

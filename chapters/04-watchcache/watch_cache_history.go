@@ -23,6 +23,9 @@ const (
 	// InitialCapacity is that of a ring whose capacity is not fixed.
 	InitialCapacity = lowerBoundCapacity
 
+	// MaxRingCapacity is the largest there is.
+	MaxRingCapacity = upperBoundCapacity
+
 	lowerBoundCapacity = 100        // upstream's default: about 100 pointers, whatever the resource
 	upperBoundCapacity = 100 * 1024 // upstream's default: lowerBoundCapacity doubled ten times
 )

@@ -56,7 +56,7 @@ type Config struct {
 	Probe        *probe.Probe         // bound to the resource
 	Registry     *prometheus.Registry // where metrics are shown; nil: nowhere
 	Compaction   Compaction           // nil: the storage forgets nothing
-	RingCapacity int                  // 0: between 100 and 102400, as the rate of events demands
+	RingCapacity int                  // 0: as the rate of events demands
 	Dispatch     Mode
 	UseWatchList bool // get the first state as a stream instead of a list
 }

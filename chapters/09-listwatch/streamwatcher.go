@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -112,7 +110,7 @@ func (sw *StreamWatcher) receive(ctx context.Context) {
 			sw.end(ctx, err)
 			return
 		}
-		key, rv := identify(sw.probe, obj)
+		key, rv := reflector.Identify(sw.probe, reflector.MetaNamespaceKeyFunc, obj)
 		sw.probe.Event(probe.FrameDecoded, string(typ), key, rv)
 		if !sw.handOver(ctx, watch.Event{Type: typ, Object: obj}, key, rv) {
 			sw.end(ctx, errStopped)
@@ -186,18 +184,4 @@ func (sw *StreamWatcher) send(ctx context.Context, event watch.Event) bool {
 	case sw.result <- event:
 		return true
 	}
-}
-
-// identify returns what probes call an object. It costs nothing when probes are off.
-func identify(p *probe.Probe, obj runtime.Object) (key string, rv uint64) {
-	if p == nil {
-		return "", 0
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return "", 0
-	}
-	key, _ = reflector.MetaNamespaceKeyFunc(obj)
-	rv, _ = strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
-	return key, rv
 }

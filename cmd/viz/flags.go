@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	watchcache "listwatch/chapters/04-watchcache"
 	"listwatch/internal/etcdnode"
 	"listwatch/internal/probe"
 	"listwatch/viz/stories"
@@ -67,9 +68,6 @@ const clockManual = "manual"
 // flightOff as -flight saves nothing by itself.
 const flightOff = "off"
 
-// maxRingCapacity is the largest ring the program will hold on to: upstream's upper bound.
-const maxRingCapacity = 102400
-
 // The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
 // clusterSize is the smallest number of nodes of which one may die.
 const clusterSize = 3
@@ -98,11 +96,11 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its database has this many `bytes`")
 	flags.BoolVar(&o.demo, "demo", true, "gentle built-in traffic, so that the first page moves")
 	flags.BoolVar(&o.controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
-	for name, age := range o.ages() {
-		choice(flags, name, age)
+	for name, mode := range o.modes() {
+		choice(flags, name, mode)
 	}
 	choice(flags, "storage-media-type", &choiceValue{&o.mediaType, "how objects are stored in etcd", []string{"application/vnd.kubernetes.protobuf", "application/json"}})
-	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, "fix the history ring at `N` events; 0: dynamic, 100 to 102400")
+	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, fmt.Sprintf("fix the history ring at `N` events; 0: dynamic, up to %d", watchcache.MaxRingCapacity))
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client's history is gone or a promise is broken, save the last half minute in `folder`; off: do not")
@@ -163,8 +161,8 @@ func (o *options) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("-listen %q: %w", o.listen, err)
 	}
-	if o.ringCapacity < 0 || o.ringCapacity > maxRingCapacity {
-		return fmt.Errorf("-ring-capacity %d: want 0 to %d", o.ringCapacity, maxRingCapacity)
+	if o.ringCapacity < 0 || o.ringCapacity > watchcache.MaxRingCapacity {
+		return fmt.Errorf("-ring-capacity %d: want 0 to %d", o.ringCapacity, watchcache.MaxRingCapacity)
 	}
 	if o.logSize < minLogSize || o.logSize > maxLogSize {
 		return fmt.Errorf("-log-size %d: want %d to %d", o.logSize, minLogSize, maxLogSize)
@@ -215,14 +213,14 @@ func (o *options) checkEndpoints() error {
 	return nil
 }
 
-// ages are the switches between what the machinery does today, the first value, and what it did before.
-func (o *options) ages() map[string]*choiceValue {
+// modes are the switches between what the machinery does today, the first value, and what it did before.
+func (o *options) modes() map[string]*choiceValue {
 	targets := map[string]*string{"fifo": &o.fifo, "initial": &o.initial, "etcd-watcher": &o.etcdWatcher, "dispatch": &o.dispatch}
-	ages := map[string]*choiceValue{}
-	for _, age := range stories.Ages {
-		ages[age.Name] = &choiceValue{targets[age.Name], age.Use, []string{age.Today, age.Before}}
+	modes := map[string]*choiceValue{}
+	for _, mode := range stories.Modes {
+		modes[mode.Name] = &choiceValue{targets[mode.Name], mode.Use, []string{mode.Today, mode.Before}}
 	}
-	return ages
+	return modes
 }
 
 // choice declares a flag that takes one of some values; the first is the default.

@@ -106,7 +106,7 @@ var _ sandbox.Modes = (*session)(nil)
 // Switch implements [sandbox.Modes].
 func (s *session) Switch(name, value string) (again func() error, err error) {
 	other := *s.options
-	chosen, ok := other.ages()[name]
+	chosen, ok := other.modes()[name]
 	if !ok {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "switches"}, name)
 	}

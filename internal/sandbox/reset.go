@@ -120,7 +120,7 @@ func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool)
 	}
 	for i := range list.Items {
 		if wanted(&list.Items[i]) {
-			keys <- podKey(&list.Items[i])
+			keys <- storageKey(&list.Items[i])
 		}
 	}
 	close(keys)
@@ -154,6 +154,7 @@ func (s *Sandbox) deleteOne(ctx context.Context, key string) error {
 	return err
 }
 
-func podKey(pod metav1.Object) string {
+// storageKey is where a pod is kept in etcd.
+func storageKey(pod metav1.Object) string {
 	return "/registry/pods/" + pod.GetNamespace() + "/" + pod.GetName()
 }

@@ -32,7 +32,7 @@ type Story struct {
 	// Owned by the sandbox's goroutine.
 	before   []Knob   // what puts back each knob that it has turned, in the order of the first turns
 	watchers []string // that it has opened
-	struck   bool     // knobs and watchers are put back; none is turned any more
+	undone   bool     // knobs and watchers are put back; none is turned any more
 }
 
 // Telling is what a story is told with.
@@ -76,15 +76,15 @@ func (s *Sandbox) tell(ctx context.Context, telling Telling, tell func(Telling) 
 	stopWriting()
 	endWriting()
 	telling.cancel()
-	strike := &command{what: "the undo of the story " + telling.id, undo: true, long: true, begin: func(context.Context) (func(context.Context) error, error) {
-		return s.strike(telling.Story), nil
+	undo := &command{what: "the undo of the story " + telling.id, undo: true, long: true, begin: func(context.Context) (func(context.Context) error, error) {
+		return s.undo(telling.Story), nil
 	}}
-	return errors.Join(err, s.do(context.WithoutCancel(ctx), strike))
+	return errors.Join(err, s.do(context.WithoutCancel(ctx), undo))
 }
 
-// strike puts back what a story has changed, and returns what of that takes time. It is called by the sandbox's
+// undo puts back what a story has changed, and returns what of that takes time. It is called by the sandbox's
 // goroutine.
-func (s *Sandbox) strike(story *Story) func(context.Context) error {
+func (s *Sandbox) undo(story *Story) func(context.Context) error {
 	rests := s.putBack(story)
 	return func(ctx context.Context) error {
 		var errs []error
@@ -97,10 +97,10 @@ func (s *Sandbox) strike(story *Story) func(context.Context) error {
 
 // putBack turns the knobs of a story back and closes its watchers, once. What takes time is returned.
 func (s *Sandbox) putBack(story *Story) (rests []func(context.Context) error) {
-	if story.struck {
+	if story.undone {
 		return nil
 	}
-	story.struck = true
+	story.undone = true
 	for _, id := range story.watchers {
 		_ = s.watchers.remove(id) // another command may have removed it meanwhile
 	}
@@ -138,7 +138,7 @@ func (s *Sandbox) endStory() (rests []func(context.Context) error) {
 func (t Telling) Turn(knob Knob) error {
 	s := t.sandbox
 	return s.do(t.Ctx, s.turningOf(knob, func() error {
-		if t.struck || t.Ctx.Err() != nil {
+		if t.undone || t.Ctx.Err() != nil {
 			return errCancelled
 		}
 		t.remember(knob)
@@ -163,7 +163,7 @@ func (t Telling) AddWatcher(options WatcherOptions) (userAgent string, err error
 	c := t.sandbox.opening(options, &added)
 	begin := c.begin
 	c.begin = func(ctx context.Context) (func(context.Context) error, error) {
-		if t.struck || t.Ctx.Err() != nil {
+		if t.undone || t.Ctx.Err() != nil {
 			return nil, errCancelled
 		}
 		rest, err := begin(ctx)

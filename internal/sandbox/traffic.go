@@ -216,7 +216,7 @@ func (t *Traffic) change(ctx context.Context, n int) error {
 		pod.Annotations["now"] = stamp
 		return pod, nil
 	}
-	return t.storage.GuaranteedUpdate(ctx, podKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
+	return t.storage.GuaranteedUpdate(ctx, storageKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
 }
 
 func trafficName(n int) string { return fmt.Sprintf("traffic-%03d", n) }

@@ -74,7 +74,7 @@ func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 		ctx, cancel := context.WithCancel(t.Ctx)
 		s.ctx = ctx
 		saw, err := All[i].play(s)
-		s.strike()
+		s.putBack()
 		cancel()
 		s.group.Wait()
 		if err != nil {

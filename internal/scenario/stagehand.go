@@ -56,8 +56,8 @@ func newStagehand(t sandbox.Telling, w *World, id string) *stagehand {
 	}
 }
 
-// strike puts back what only the story knows of.
-func (s *stagehand) strike() {
+// putBack puts back what only the story knows of.
+func (s *stagehand) putBack() {
 	for i := len(s.undo) - 1; i >= 0; i-- {
 		s.undo[i]()
 	}

@@ -23,7 +23,7 @@
 // A module finds its own elements in the page and makes none that it could let templ write.
 
 import { join } from "./join.js";
-import { ages } from "../stage/ages.js";
+import { modes } from "../stage/modes.js";
 import { banner } from "./banner.js";
 import { cast } from "../stage/cast.js";
 import { blocked } from "../stage/blocked.js";
@@ -66,7 +66,7 @@ import { visit } from "./visit.js";
 import { zoom } from "../stage/zoom.js";
 
 const modules = [
-  ages,
+  modes,
   banner,
   status,
   pace,

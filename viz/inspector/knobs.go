@@ -75,10 +75,10 @@ func (p *part) knobs() []knob {
 
 // ageKnobs are the switches whose difference is seen at a station.
 func ageKnobs(station probe.Station) (knobs []knob) {
-	for _, age := range stories.Ages {
-		if slices.Contains(age.Seen, station) {
-			for _, value := range []string{age.Before, age.Today} {
-				knobs = append(knobs, turn("Start again with -"+age.Name+"="+value, "switch", age.Name, value))
+	for _, mode := range stories.Modes {
+		if slices.Contains(mode.Seen, station) {
+			for _, value := range []string{mode.Before, mode.Today} {
+				knobs = append(knobs, turn("Start again with -"+mode.Name+"="+value, "switch", mode.Name, value))
 			}
 		}
 	}

@@ -128,8 +128,8 @@ function doersOf(infos) {
   return doers;
 }
 
-// laneOf is the last part of a goroutine's name; of several forms that of the age that runs, else the first.
-function laneOf(lane, age) {
+// laneOf is the last part of a goroutine's name; of several forms that of the mode that runs, else the first.
+function laneOf(lane, mode) {
   const forms = lane.split(" ");
-  return (forms.find((form) => form.startsWith(age)) ?? forms[0]).split(".").at(-1);
+  return (forms.find((form) => form.startsWith(mode)) ?? forms[0]).split(".").at(-1);
 }

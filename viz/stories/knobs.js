@@ -142,7 +142,7 @@ function newKnobs(stage) {
   $("#traffic").addEventListener("change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)])));
   $("#traffic").addEventListener("input", (event) => say($("#traffic-text"), `${rates[Number(event.target.value)]}/s`));
   $("#ring-fixed").addEventListener("change", (event) => turn("ring.capacity", "pods", event.target.value));
-  panel.querySelector(".ages").addEventListener("change", async (event) => {
+  panel.querySelector(".modes").addEventListener("change", async (event) => {
     await turn("switch", event.target.dataset.switch, event.target.value);
     event.target.blur(); // what is shown from now on is how it is
   });

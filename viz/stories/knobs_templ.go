@@ -68,19 +68,19 @@ func KnobsPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</select></fieldset><fieldset><legend>etcd</legend><div class=\"buttons\"><button type=\"button\" data-knob=\"etcd.compact\" title=\"Forget all history up to now\">Compact</button> <button type=\"button\" data-knob=\"etcd.restart\" title=\"Stop it and start it again on its data\">Restart</button></div><ul id=\"knob-nodes\"></ul></fieldset><div class=\"buttons end\"><button type=\"button\" id=\"reset\" title=\"No pods, no extra watchers and handlers, every knob as it was (R)\">Reset everything</button> <button type=\"button\" id=\"knobs-close\" class=\"quiet\" aria-label=\"Close the knobs\">✕</button></div><fieldset class=\"row\"><legend>Handlers</legend><div class=\"list\"><ul id=\"knob-handlers\"></ul><button type=\"button\" id=\"add-handler\">Add a handler</button></div></fieldset><fieldset class=\"row lines\"><legend>Clients</legend><ul id=\"knob-lines\"></ul></fieldset><fieldset class=\"row ages\" title=\"What the machinery does today, or what it did before. Both halves start again for it, on the same etcd.\"><legend>Ages</legend> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</select></fieldset><fieldset><legend>etcd</legend><div class=\"buttons\"><button type=\"button\" data-knob=\"etcd.compact\" title=\"Forget all history up to now\">Compact</button> <button type=\"button\" data-knob=\"etcd.restart\" title=\"Stop it and start it again on its data\">Restart</button></div><ul id=\"knob-nodes\"></ul></fieldset><div class=\"buttons end\"><button type=\"button\" id=\"reset\" title=\"No pods, no extra watchers and handlers, every knob as it was (R)\">Reset everything</button> <button type=\"button\" id=\"knobs-close\" class=\"quiet\" aria-label=\"Close the knobs\">✕</button></div><fieldset class=\"row\"><legend>Handlers</legend><div class=\"list\"><ul id=\"knob-handlers\"></ul><button type=\"button\" id=\"add-handler\">Add a handler</button></div></fieldset><fieldset class=\"row lines\"><legend>Clients</legend><ul id=\"knob-lines\"></ul></fieldset><fieldset class=\"row modes\" title=\"What the machinery does today, or what it did before. Both halves start again for it, on the same etcd.\"><legend>Modes</legend> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, age := range Ages {
+		for _, mode := range Modes {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<label>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(age.Name)
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 49, Col: 15}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 49, Col: 16}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -91,9 +91,9 @@ func KnobsPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var5 string
-			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(age.Name)
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 50, Col: 35}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 50, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -104,9 +104,9 @@ func KnobsPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
-			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(age.Today)
+			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Today)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 51, Col: 31}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 51, Col: 32}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -117,9 +117,9 @@ func KnobsPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var7 string
-			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(age.Today)
+			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Today)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 51, Col: 45}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 51, Col: 47}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -130,9 +130,9 @@ func KnobsPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(age.Before)
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Before)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 52, Col: 32}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 52, Col: 33}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -143,9 +143,9 @@ func KnobsPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var9 string
-			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(age.Before)
+			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(mode.Before)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 52, Col: 47}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/knobs.templ`, Line: 52, Col: 49}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {

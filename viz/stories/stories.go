@@ -21,9 +21,9 @@ type Knob struct {
 	Value  string `json:"value"`
 }
 
-// Ages are the switches of the program between what the machinery does today and what it did before, and where on the stage
+// Modes are the switches of the program between what the machinery does today and what it did before, and where on the stage
 // the difference is seen. To change one both halves start again, under a new log.
-var Ages = []struct {
+var Modes = []struct {
 	Name, Today, Before string
 	Use                 string // as the program's -h says it
 	Seen                []probe.Station

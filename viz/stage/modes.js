@@ -1,4 +1,4 @@
-// Ages: the stations as they are called in the age that runs. A recording brings the switches that it was made with.
+// Modes: the stations as they are called in the mode that runs. A recording brings the switches that it was made with.
 
 import { put, say } from "../frame/dom.js";
 
@@ -10,19 +10,19 @@ const words = {
   fifo: { real: { fifo: "deltas, in order" }, delta: { fifo: "deltas, by object" } },
 };
 
-export const ages = {
-  name: "ages",
+export const modes = {
+  name: "modes",
   needs: ["scene", "touch"],
-  join: newAges,
+  join: newModes,
 };
 
-function newAges(stage) {
+function newModes(stage) {
   const { root } = stage.scene;
 
   function switches(now) {
-    for (const [name, ages] of Object.entries(words)) {
-      for (const [what, word] of Object.entries(ages[now?.[name]] ?? Object.values(ages)[0])) {
-        say(root.querySelector(what === "watcher" ? '[data-station="etcd3"] .title' : `[data-age="${what}"]`), word);
+    for (const [name, modes] of Object.entries(words)) {
+      for (const [what, word] of Object.entries(modes[now?.[name]] ?? Object.values(modes)[0])) {
+        say(root.querySelector(what === "watcher" ? '[data-station="etcd3"] .title' : `[data-named="${what}"]`), word);
       }
     }
     put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
