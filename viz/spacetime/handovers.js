@@ -73,6 +73,8 @@ function queuesOf(res, r) {
   return all;
 }
 
+const most = 1024; // objects that one record can bring into a queue, or take out of it
+
 // newTransfers joins those who brought something into a queue to those who took it out.
 function newTransfers() {
   const list = [];
@@ -87,9 +89,14 @@ function newTransfers() {
         byContent(queue, was, now, column);
         continue;
       }
-      for (let k = was.sent + 1; k <= now.sent; k++) end(queue, k, "sent", column);
-      for (let k = was.taken + 1; k <= now.taken; k++) end(queue, k, "taken", column);
+      grown(queue, was.sent, now.sent, "sent", column);
+      grown(queue, was.taken, now.taken, "taken", column);
     }
+  }
+
+  // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything.
+  function grown(queue, was, now, side, column) {
+    for (let n = Math.min(now - was, most) - 1; n >= 0; n--) end(queue, now - n, side, column);
   }
 
   function end(queue, k, side, column) {

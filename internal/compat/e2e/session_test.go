@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -203,12 +202,7 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 		other := startViz(t, "-demo=false", "-controllers=false")
 		p := openPage(t, other.URL)
 		p.live(t, other)
-		evaluate[bool](t, p, fmt.Sprintf(`(() => {
-			const files = new DataTransfer();
-			files.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], "run.lw.gz"));
-			document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
-			return true;
-		})()`, base64.StdEncoding.EncodeToString(written)))
+		p.drop(t, "run.lw.gz", written)
 		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			return m.Mode == "replay" && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
