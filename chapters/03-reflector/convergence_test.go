@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/routine"
 )
 
 // A server with a history that fails in every way it can, and a store that accepts only what fits: an ADDED for what
@@ -149,7 +150,7 @@ func (w *world) Watch(ctx context.Context, options metav1.ListOptions) (watch.In
 		return played(time.Hour, errorEvent(expired))(options)
 	}
 	s := newStream()
-	go w.pump(ctx, s, initial, from)
+	new(routine.Group).Go(ctx, "test.watch", func(ctx context.Context) { w.pump(ctx, s, initial, from) })
 	return s, nil
 }
 

@@ -337,7 +337,7 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 			for rv := uint64(6); b.NonblockingAdd(added("default/c", rv)); rv++ {
 				synctest.Wait() // until result, the watcher's hand and input are full
 			}
-			go b.Stop()
+			new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { b.Stop() })
 			next := uint64(6)
 			for event := range b.ResultChan() {
 				if got := event.Object.(*corev1.Pod).ResourceVersion; got != strconv.FormatUint(next, 10) {

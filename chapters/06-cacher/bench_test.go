@@ -11,6 +11,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 // idleStorage has nothing and says nothing: the benchmark feeds the cache itself.
@@ -47,10 +48,10 @@ func benchmarkFanOut(b *testing.B, n int, p *probe.Probe) {
 		b.Fatal(err)
 	}
 	dispatched := make(chan struct{})
-	go func() {
+	new(routine.Group).Go(context.Background(), "cacher.dispatchEvents", func(context.Context) {
 		defer close(dispatched)
 		c.dispatchEvents(ctx)
-	}()
+	})
 	const batch = 80 // what input has room for: no watcher is ever too slow
 	var received sync.WaitGroup
 	for range n {
@@ -58,7 +59,7 @@ func benchmarkFanOut(b *testing.B, n int, p *probe.Probe) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		go drain(w, batch, &received)
+		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { drain(w, batch, &received) })
 	}
 	original := pod("default/a")
 	b.ReportAllocs()

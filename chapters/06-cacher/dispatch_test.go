@@ -1,6 +1,7 @@
 package cacher
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 // stuck begins a watch that nobody reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in input.
@@ -27,7 +29,7 @@ func (f *fixture) stuck(rv string) watch.Interface {
 // reading keeps reading w and says when each event came, until the watch ends.
 func reading(w watch.Interface) *arrivals {
 	a := &arrivals{ended: make(chan struct{})}
-	go a.read(w)
+	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { a.read(w) })
 	return a
 }
 
@@ -324,7 +326,7 @@ func (f *fixture) comeAndGo(random *rand.Rand, rv string) {
 			case <-time.After(time.Duration(random.IntN(50)) * time.Millisecond):
 			}
 		}
-		go w.Stop()
+		new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { w.Stop() })
 		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
 	"listwatch/internal/worldclock"
 )
@@ -109,10 +110,10 @@ func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 	e.store = NewCacheDelegator(e.Cacher, store)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() {
+	new(routine.Group).Go(context.Background(), "cacher.Run", func(context.Context) {
 		defer close(ended)
 		e.Run(ctx)
-	}()
+	})
 	t.Cleanup(func() {
 		cancel()
 		<-ended
@@ -359,10 +360,10 @@ func TestAnUndecodableValueStopsTheCacheUntilItIsGone(t *testing.T) {
 	clk := worldclock.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() {
+	new(routine.Group).Go(context.Background(), "worldclock.run", func(context.Context) {
 		defer close(ended)
 		clk.Run(ctx)
-	}()
+	})
 	t.Cleanup(func() {
 		cancel()
 		<-ended

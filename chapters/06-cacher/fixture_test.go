@@ -24,6 +24,7 @@ import (
 	"listwatch/internal/mvcc"
 	"listwatch/internal/probe"
 	"listwatch/internal/probe/probetest"
+	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
 )
 
@@ -56,10 +57,10 @@ func run(t *testing.T, change func(*Config), f func(*fixture)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		fix.ctx = ctx
 		ended := make(chan struct{})
-		go func() {
+		new(routine.Group).Go(context.Background(), "cacher.Run", func(context.Context) {
 			defer close(ended)
 			fix.Run(ctx)
-		}()
+		})
 		if err := fix.Wait(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/routine"
 )
 
 func TestRetryAfterGrowsWithTheDowntime(t *testing.T) {
@@ -67,7 +69,7 @@ func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				got := make(chan error, 1)
-				go func() { got <- r.wait(ctx) }()
+				new(routine.Group).Go(ctx, "test.reader", func(ctx context.Context) { got <- r.wait(ctx) })
 				synctest.Wait()
 				if len(got) > 0 {
 					t.Fatal("did not wait")

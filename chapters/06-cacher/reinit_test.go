@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/routine"
 )
 
 // expire ends the cacher's watch on the storage in the way that calls for a new list.
@@ -112,19 +113,19 @@ func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
 		f := newFixture(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() {
+		new(routine.Group).Go(context.Background(), "cacher.Run", func(context.Context) {
 			defer close(ended)
 			f.Run(ctx)
-		}()
+		})
 		f.ctx = t.Context()
 		if err := f.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		blocked := f.stuck(f.create("default/a"))
 		waiting := make(chan error, 1)
-		go func() {
+		new(routine.Group).Go(context.Background(), "test.reader", func(context.Context) {
 			waiting <- f.store.GetList(t.Context(), prefix, everything("999"), newPodList())
-		}()
+		})
 		synctest.Wait()
 		start := time.Now()
 		cancel()

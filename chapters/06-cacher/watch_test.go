@@ -10,6 +10,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 func TestAWatcherSeesEveryEventAfterItsVersion(t *testing.T) {
@@ -164,13 +165,13 @@ func TestNothingIsLostBetweenListAndWatch(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		f.create("default/a")
 		done := make(chan struct{})
-		go func() {
+		new(routine.Group).Go(context.Background(), "test.writer", func(context.Context) {
 			defer close(done)
 			for range 300 {
 				f.update("default/a")
 				time.Sleep(time.Millisecond)
 			}
-		}()
+		})
 		for range 10 {
 			time.Sleep(7 * time.Millisecond)
 			f.checkContinuity()

@@ -19,6 +19,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 func registryPods() *registry.Resource { return registry.Pods() }
@@ -124,7 +125,7 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := stuckAPI(t, stuck{}, nil).serve()
 		body, half := io.Pipe()
-		go func() { _, _ = half.Write([]byte(`{"kind":"Pod",`)) }()
+		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { _, _ = half.Write([]byte(`{"kind":"Pod",`)) })
 		started := time.Now()
 		response, err := client.Post("http://api"+podsPath, "application/json", body)
 		half.Close()

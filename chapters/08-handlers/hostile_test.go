@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/routine"
 )
 
 func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
@@ -89,7 +92,8 @@ func raw(t *testing.T, client *http.Client, text string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	go func() { _, _ = io.WriteString(conn, text) }() // a server that has heard enough does not read to the end
+	// A server that has heard enough does not read to the end.
+	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { _, _ = io.WriteString(conn, text) })
 	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	answer, err := io.ReadAll(conn)
 	if timeout, ok := err.(net.Error); err != nil && !(ok && timeout.Timeout()) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
+	"listwatch/internal/routine"
 )
 
 // fakeServer is a ListerWatcher over a map and its whole history. Its watches deliver as fast as they are read.
@@ -182,7 +183,7 @@ func (s *fakeServer) Watch(ctx context.Context, opts metav1.ListOptions) (watch.
 	w := &fakeWatch{server: s, ctx: ctx, cancel: cancel, result: make(chan watch.Event), epoch: s.epoch, from: from}
 	w.position = s.positionLocked(from)
 	w.stopWaking = context.AfterFunc(ctx, s.wake)
-	go w.run(initial)
+	new(routine.Group).Go(context.Background(), "test.watch", func(context.Context) { w.run(initial) })
 	return w, nil
 }
 

@@ -22,6 +22,7 @@ import (
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/probe/probetest"
+	"listwatch/internal/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -99,10 +100,10 @@ type bench struct {
 func (b *bench) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.cancel = cancel
-	go func() {
+	new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
 		b.Run(ctx)
 		close(b.ended)
-	}()
+	})
 	synctest.Wait()
 }
 
@@ -278,6 +279,34 @@ func TestLateHandlerIsToldTheStoreAndThenEverythingElse(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+// The handler is called by the goroutine that changes the store, and looks at once: no race decides what it finds.
+func TestTheStoreComesFirst(t *testing.T) {
+	store := indexer.NewIndexer(indexer.Config{})
+	processed := &deltaProcessor{clientState: store, handler: processor.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if _, exists, _ := store.Get(obj); !exists {
+				t.Errorf("told of %s@%d, the store does not hold it yet", name(obj), rvOf(obj))
+			}
+		},
+		UpdateFunc: func(_, obj any) {
+			if stored, _, _ := store.Get(obj); stored != obj {
+				t.Errorf("told of %s@%d, the store holds an older state", name(obj), rvOf(obj))
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if _, exists, _ := store.Get(obj); exists {
+				t.Errorf("told that %s@%d is gone, the store still holds it", name(obj), rvOf(obj))
+			}
+		},
+	}}
+	for rv, typ := range []deltafifo.DeltaType{deltafifo.Added, deltafifo.Updated, deltafifo.Deleted} {
+		delta := deltafifo.Delta{Type: typ, Key: "default/a", Object: pod("a", fmt.Sprint(rv+1))}
+		if err := processed.processDeltas(deltafifo.Deltas{delta}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestStoreIsNeverBehindTheHandler(t *testing.T) {
@@ -497,6 +526,33 @@ func TestHandlersMayComeAndGoWhileEventsFlow(t *testing.T) {
 }
 
 // A handler that joins at any moment knows, after the dust has settled, exactly what the store holds.
+// A handler is added from within the first call of another one: 500 pods are in the store then, and most have yet to be told.
+func TestAHandlerThatComesWhileAListIsToldHearsEverythingOnce(t *testing.T) {
+	var names []string
+	for i := range 500 {
+		names = append(names, fmt.Sprintf("p%03d", i))
+	}
+	variant(t, FIFOReal, true, func() *fakeServer { return newFakeServer(names...) }, func(t *testing.T, b *bench) {
+		late := map[string]int{} // how often each pod was told
+		var once sync.Once
+		b.add(processor.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			once.Do(func() {
+				b.add(processor.ResourceEventHandlerFuncs{AddFunc: func(obj any) { late[name(obj)]++ }}, HandlerOptions{})
+			})
+		}}, HandlerOptions{})
+		b.run()
+		b.end()
+		for _, name := range names {
+			switch late[name] {
+			case 0:
+				t.Fatalf("the late handler never heard of %s", name)
+			case 2:
+				t.Fatalf("the late handler was told OnAdd twice for %s", name)
+			}
+		}
+	})
+}
+
 func TestLateHandlersKnowWhatTheStoreHolds(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		b.run()
@@ -610,10 +666,10 @@ func TestWaiting(t *testing.T) {
 		r := &recorder{delay: time.Second}
 		registration := b.add(r, HandlerOptions{Name: "slow"})
 		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
+		new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
 			b.Run(ctx)
 			close(b.ended)
-		}()
+		})
 		began := time.Now()
 		if !WaitFor(ctx, b.HasSyncedChecker()) || time.Since(began) != 0 {
 			t.Errorf("the store after %v", time.Since(began))

@@ -323,7 +323,7 @@ func TestDrainWaitsForEveryDone(t *testing.T) {
 		mustGet(t, q, "a")
 		mustGet(t, q, "b")
 		drained := make(chan struct{}) // closed when ShutDownWithDrain has returned
-		go func() { q.ShutDownWithDrain(); close(drained) }()
+		new(routine.Group).Go(context.Background(), "test.shutDown", func(context.Context) { q.ShutDownWithDrain(); close(drained) })
 		for _, key := range []string{"a", "b"} {
 			synctest.Wait()
 			select {
@@ -342,7 +342,7 @@ func TestShutDownEndsADrain(t *testing.T) {
 		q.Add("a")
 		mustGet(t, q, "a")
 		drained := make(chan struct{}) // closed when ShutDownWithDrain has returned
-		go func() { q.ShutDownWithDrain(); close(drained) }()
+		new(routine.Group).Go(context.Background(), "test.shutDown", func(context.Context) { q.ShutDownWithDrain(); close(drained) })
 		synctest.Wait()
 		q.ShutDown()
 		<-drained

@@ -29,6 +29,7 @@ import (
 	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
+	"listwatch/internal/routine"
 )
 
 // site is a server half that can be restarted, and an informer of the pods with app=x that sees it through a wire that
@@ -61,10 +62,10 @@ func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{}) // closed when the informer has ended
-		go func() {
+		new(routine.Group).Go(context.Background(), "informer.Run", func(context.Context) {
 			defer close(ended)
 			s.informer.Run(ctx)
-		}()
+		})
 		defer func() {
 			cancel()
 			<-ended

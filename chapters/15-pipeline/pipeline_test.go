@@ -25,6 +25,7 @@ import (
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,10 +77,10 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1, UserAgent: "test"})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}) // closed when Run has returned
-	go func() {
+	new(routine.Group).Go(context.Background(), "pipeline.Run", func(context.Context) {
 		defer close(ended)
 		w.Run(ctx, serveOn(listener, server.Handler()))
-	}()
+	})
 	w.stop = func() {
 		httpClient.CloseIdleConnections()
 		cancel()
@@ -92,7 +93,7 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 func serveOn(listener net.Listener, handler http.Handler) func(context.Context) {
 	return func(ctx context.Context) {
 		server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }}
-		go server.Serve(listener)
+		new(routine.Group).Go(ctx, "test.server", func(context.Context) { server.Serve(listener) })
 		<-ctx.Done()
 		server.Shutdown(context.Background())
 	}

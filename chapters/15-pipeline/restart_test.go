@@ -17,6 +17,7 @@ import (
 
 	"listwatch/internal/mvcc"
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 // inTown runs body in a bubble with a server half that can be restarted, and the whole client half in front of it.
@@ -38,10 +39,10 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{}) // closed when the client half has ended
-		go func() {
+		new(routine.Group).Go(context.Background(), "pipeline.Run", func(context.Context) {
 			defer close(ended)
 			client.Run(ctx)
-		}()
+		})
 		defer func() {
 			cancel()
 			<-ended

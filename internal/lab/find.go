@@ -197,8 +197,8 @@ var finds = []Lab{
 		},
 		Promise: "A deletion that was missed is made up for at the next list.",
 		Edits:   []Edit{{Dir: "chapters/10-deltafifo", Symbol: "DeltaFIFO.Replace", Old: "	deletions := f.deletionsLocked(listed)\n", New: "	deletions := f.deletionsLocked(listed)[:0]\n"}},
-		Tests:   []Test{{"./chapters/10-deltafifo", "Replace|Tombstone|List"}},
-		Reason:  "",
+		Tests:   []Test{{"./chapters/10-deltafifo", "TestWhatIsSeenOfWhatHappenedWhileBusy"}},
+		Reason:  "Deleted a@1?",
 	},
 	{
 		ID: "two-workers", Title: "Two workers, one key", Chapter: "14-controllers", Section: "A key goes in, a key comes out",
@@ -338,15 +338,15 @@ var finds = []Lab{
 	}
 	p.clientState.Transaction(p.txns)
 `}},
-		Tests:  []Test{{"./chapters/13-informer", "TestStoreIsNeverBehindTheHandler"}},
-		Reason: "shared_informer_test.go:",
+		Tests:  []Test{{"./chapters/13-informer", "TestTheStoreComesFirst|TestStoreIsNeverBehindTheHandler"}},
+		Reason: "told of a@1, the store does not hold it yet",
 	},
 	{
 		ID: "told-twice", Title: "Told twice, or not at all", Chapter: "13-informer", Section: "A handler comes",
 		Kind: Find, Stars: 3, Minutes: 20,
 		Symptom: "A handler that is added while pods come and go is sometimes told OnAdd twice for one pod, and sometimes never hears of another.",
 		Goal:    "A late handler is told what the store holds and every change after that: each thing once.",
-		Look:    "Nothing on the stage: it is a race, and a human is too slow for it. Read, and let the check run it a few hundred times.",
+		Look:    "Nothing on the stage: the moment is too short for a human. The check makes it long: it adds a handler while a list of 500 pods is being told.",
 		Hints: []string{
 			"A late handler gets a copy of the store, and from then on every change. Is there a moment between the two?",
 			"Who may change the store while the copy is made? Look at what handleDeltas holds while it works.",
@@ -355,8 +355,8 @@ var finds = []Lab{
 		Edits: []Edit{{Dir: "chapters/13-informer", Symbol: "SharedIndexInformer.AddEventHandlerWithOptions", Old: `	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.processor.AddListener(`, New: `	return s.processor.AddListener(`}},
-		Tests:  []Test{{"./chapters/13-informer", "TestLateHandlersKnowWhatTheStoreHolds"}},
-		Reason: "",
+		Tests:  []Test{{"./chapters/13-informer", "TestAHandlerThatComesWhileAListIsToldHearsEverythingOnce|TestLateHandlersKnowWhatTheStoreHolds"}},
+		Reason: "was told OnAdd twice",
 	},
 	{
 		ID: "places-of-the-dead", Title: "The places of the dead", Chapter: "14-controllers", Section: "The scheduler",

@@ -92,6 +92,25 @@ func checkLeaks(repo *Repo) []Fault {
 	return faults
 }
 
+// checkNamed wants no go statement in a chapter: a debugger shows the name that routine.Group gives. Examples are free, because they
+// show what a user of the package writes.
+func checkNamed(repo *Repo) []Fault {
+	var faults []Fault
+	for _, pkg := range repo.Tree.Packages {
+		if chapterNumber(pkg.Dir) == 0 {
+			continue
+		}
+		for _, file := range pkg.Files {
+			for node := range ast.Preorder(file.AST) {
+				if _, ok := node.(*ast.GoStmt); ok && !strings.HasSuffix(file.Path, "example_test.go") {
+					faults = append(faults, fault(file.Path, repo.Tree.Line(node.Pos()), "a goroutine without a name: start it with routine.Group"))
+				}
+			}
+		}
+	}
+	return faults
+}
+
 // goroutineLine returns a line on which the file starts a goroutine: a go statement, or a method Go of a group. 0: none.
 func goroutineLine(repo *Repo, file *source.File) int {
 	for node := range ast.Preorder(file.AST) {

@@ -84,6 +84,7 @@ var Rules = []Rule{
 	{"no test is skipped", checkSkips},
 	{"chapters have no open ends", checkOpenEnds},
 	{"who starts goroutines looks for leaks", checkLeaks},
+	{"goroutines of chapters have names", checkNamed},
 	{"templates and tool have one version", checkTemplVersion},
 }
 

@@ -197,6 +197,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"open end", "chapters have no open ends", code("// TO" + "DO: more\n"), file + ":3: TO" + "DO in a chapter"},
 		{"open end in prose", "chapters have no open ends", prose("Words.", "FIX"+"ME"), "chapters/01-storage/README.md:5: FIX" + "ME in a chapter"},
 		{"go statement", "who starts goroutines looks for leaks", map[string]string{"viz/x.go": "package viz\n\nfunc f() {\n\tgo f()\n}\n"}, "viz/x.go:4: starts a goroutine, and no test of the package calls goleak.VerifyTestMain"},
+		{"nameless", "goroutines of chapters have names", map[string]string{"chapters/01-storage/x_test.go": "package storage\n\nfunc f() {\n\tgo f()\n}\n"}, "chapters/01-storage/x_test.go:4: a goroutine without a name: start it with routine.Group"},
 		{"group", "who starts goroutines looks for leaks", map[string]string{"chapters/01-storage/store_test.go": ""}, "chapters/01-storage/routine.go:4: starts a goroutine, and no test of the package calls goleak.VerifyTestMain"},
 		{"silent sender", "who may have to wait says so", code("func send(c chan int) {\n\tc <- 1\n}\n"), file + ":3: send may have to wait at a channel and reports no wait"},
 		{"silent choice", "who may have to wait says so", code("func send(a, b chan int) {\n\tselect {\n\tcase a <- 1:\n\tdefault:\n\t}\n\tselect {\n\tcase a <- 1:\n\tcase b <- 1:\n\t}\n}\n"), file + ":3: send may have to wait at a channel and reports no wait"},
