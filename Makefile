@@ -8,10 +8,12 @@ STORM    ?= 10m
 SEED     ?= 0
 RACE     ?=
 RECIPE   ?=
-ARGS     ?= -clock=manual -demo=false
+ARGS     ?=
 INIT     ?= $(if $(RECIPE),docs/recipes/$(RECIPE).dlv)
-DLV      ?= $(or $(shell command -v dlv),$(GO) tool $(TOOLS) dlv)
-DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) $(RUN))
+# A dlv on the PATH, if it knows this Go: delve 1.26 knows Go up to 1.26. Otherwise the pinned one.
+DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.\([0-9]*\).*/\1/p')" -ge \
+              "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
+DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
@@ -40,6 +42,8 @@ storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher
 full: test storm ## what CI runs, and what is too long for it: a storm of ten minutes, as a race build, too
 	$(MAKE) storm RACE=1
 	FULL=1 $(GO) test -timeout 30m ./internal/scenario
+	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run TestAPodIsFollowed -stay 61s
+	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 
 lint: ## gofmt, vet and fresh generated files
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
@@ -67,9 +71,9 @@ bench: ## benchmarks, side by side with the real thing where there is one
 	cd internal/compat && $(GO) test -run '^$$' -bench . -benchmem ./...
 
 debug: ## a recipe of docs/recipes or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
-	$(GO) test -c -gcflags='listwatch/...=-N -l' -o bin/debug.test $(firstword $(DEBUGGED))
-	$(DLV) exec bin/debug.test --wd $(firstword $(DEBUGGED)) $(if $(INIT),--init $(INIT)) -- -test.run '$(lastword $(DEBUGGED))'
+	$(GO) $(if $(findstring chapters,$(DEBUGGED)),test -c,build) -gcflags='listwatch/...=-N -l' -o bin/debugged $(firstword $(DEBUGGED))
+	$(DLV) exec bin/debugged --allow-non-terminal-interactive=true --wd $(firstword $(DEBUGGED)) $(if $(INIT),--init $(INIT)) \
+	  -- $(wordlist 2,99,$(DEBUGGED)) $(ARGS)
 
-debug-viz: ## the whole program in the debugger, time moved by hand: make debug-viz ARGS='-clock=manual -demo=false' INIT=file
-	$(GO) build -gcflags='listwatch/...=-N -l' -o bin/viz ./cmd/viz
-	$(DLV) exec bin/viz $(if $(INIT),--init $(INIT)) -- $(ARGS)
+debug-viz: DEBUGGED = ./cmd/viz -clock=manual -demo=false
+debug-viz: debug ## the whole program in the debugger, time moved by hand: make debug-viz ARGS=-demo=true INIT=file

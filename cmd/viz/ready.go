@@ -201,20 +201,28 @@ func (m machine) modules(ctx context.Context, checkout string) finding {
 	return fine("all modules are in the cache")
 }
 
+// debugger looks for what `make debug` uses: a dlv on the PATH, if it knows this Go, or else the pinned one.
 func (m machine) debugger(ctx context.Context, checkout string) finding {
 	if path, err := m.lookPath("dlv"); err == nil {
-		return fine("debugger %s", path)
-	}
-	out, err := m.run(ctx, checkout, "go", "tool", "-modfile="+filepath.Join(checkout, "internal", "tools", "go.mod"), "dlv", "version")
-	if err != nil {
-		return missing("no debugger: run %s while there is a network (%v)", debuggerCommand, err)
-	}
-	for line := range strings.Lines(out) {
-		if found, ok := strings.CutPrefix(strings.TrimSpace(line), "Version: "); ok {
-			return fine("debugger dlv %s, the pinned one", found)
+		ours, _ := m.run(ctx, checkout, "go", "env", "GOVERSION") // "": said elsewhere
+		found := m.delve(ctx, checkout, "dlv")
+		if version.Compare(version.Lang("go"+found), version.Lang(strings.TrimSpace(ours))) >= 0 {
+			return fine("debugger dlv %s, %s", found, path)
 		}
 	}
-	return fine("debugger dlv, the pinned one")
+	pinned := m.delve(ctx, checkout, "go", "tool", "-modfile="+filepath.Join(checkout, "internal", "tools", "go.mod"), "dlv")
+	if pinned == "" {
+		return missing("no debugger: run %s while there is a network", debuggerCommand)
+	}
+	return fine("debugger dlv %s, the pinned one", pinned)
+}
+
+// delve returns the version that a delve says it has, "" if it says none.
+func (m machine) delve(ctx context.Context, checkout string, command ...string) string {
+	out, _ := m.run(ctx, checkout, command[0], append(command[1:], "version")...)
+	_, found, _ := strings.Cut(out, "Version: ")
+	found, _, _ = strings.Cut(found, "\n")
+	return found
 }
 
 // thisMachine asks the real computer.

@@ -123,7 +123,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		}, "read-only; set TMP to another\n"},
 		"no space":    {func(f *fakeMachine) { f.free = 5 << 20 }, "!!  5 MB are free in /tmp: make it 1024\n"},
 		"no modules":  {failing("go list -deps", "exit status 1: GOPROXY=off"), "!!  modules are missing: run go mod download while there is a network (exit status 1: GOPROXY=off)\n"},
-		"no debugger": {failing("go tool", "exit status 1"), "!!  no debugger: run go tool -modfile=internal/tools/go.mod dlv version while there is a network (exit status 1)\n"},
+		"no debugger": {failing("go tool", "exit status 1"), "!!  no debugger: run go tool -modfile=internal/tools/go.mod dlv version while there is a network\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
@@ -145,8 +145,13 @@ func TestWhatIsNotNeededKeepsNoMachineFromBeingReady(t *testing.T) {
 		"a release elsewhere":               {func(f *fakeMachine) { f.says["go list -m "] = "example.com/other /other\n" }, "ok  go1.26.8\n"},
 		"Windows":                           {func(f *fakeMachine) { f.goos, f.on, f.unknown = "windows", []string{"go", "kubectl", "rundll32"}, true }, "--  free space: not known on windows; 1024 MB are enough\n"},
 		"darwin":                            {func(f *fakeMachine) { f.goos, f.on = "darwin", []string{"go", "kubectl", "open"} }, "ok  browser /bin/open\n"},
-		"a dlv on the PATH":                 {func(f *fakeMachine) { f.on = append(f.on, "dlv"); f.fails["go tool"] = errors.New("not asked") }, "ok  debugger /bin/dlv\n"},
-		"a go between releases":             {func(f *fakeMachine) { f.says["go env GOVERSION"] = "devel go1.28-abc\n" }, "ok  devel go1.28-abc\n"},
+		"a dlv on the PATH": {func(f *fakeMachine) {
+			f.on, f.says["dlv version"], f.fails["go tool"] = append(f.on, "dlv"), "Version: 1.26.0\n", errors.New("not asked")
+		}, "ok  debugger dlv 1.26.0, /bin/dlv\n"},
+		"a dlv on the PATH that does not know this Go": {func(f *fakeMachine) {
+			f.on, f.says["dlv version"] = append(f.on, "dlv"), "Version: 1.20.2\n"
+		}, "ok  debugger dlv 1.27.2, the pinned one\n"},
+		"a go between releases": {func(f *fakeMachine) { f.says["go env GOVERSION"] = "devel go1.28-abc\n" }, "ok  devel go1.28-abc\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()

@@ -103,8 +103,18 @@ func (p *part) lastPoint() string {
 	return cmp.Or(name, points[0].Name)
 }
 
-// breakCommand is what delve is told to stop at a line.
-func breakCommand(file string, line int) string { return fmt.Sprintf("break %s:%d", file, line) }
+// breakAt is how one debugger is told to stop at a line.
+type breakAt struct{ In, Text, Where string }
+
+// breaksAt returns the ways to stop at a line, which docs/DEBUGGING.md explains. The line stands behind the first colon.
+func breaksAt(file string, line int) []breakAt {
+	at := fmt.Sprintf("%s:%d", file, line)
+	return []breakAt{
+		{"dlv", "break " + at, ", at delve's prompt"},
+		{"VS Code", at, ", as a function breakpoint"},
+		{"GoLand", at, ", in Go to File (Ctrl+Shift+N), then Ctrl+F8"},
+	}
+}
 
 // sourceRoot is the folder the program was built from, if it is still there: then an editor can open its files.
 var sourceRoot = findSourceRoot()

@@ -170,9 +170,9 @@ function newInspector(stage) {
   function relink(figure, n) {
     const where = figure.querySelector("a.where");
     put(where, "href", where.getAttribute("href").replace(/#L\d+$/, `#L${n}`));
-    const copy = leaf.querySelector("[data-copy]");
-    put(copy, "data-copy", `break ${figure.dataset.file}:${n}`);
-    put(copy, "title", `${copy.dataset.copy}, for delve`);
+    for (const copy of leaf.querySelectorAll("[data-copy]")) {
+      for (const name of ["data-copy", "title"]) put(copy, name, copy.getAttribute(name).replace(/:\d+/, `:${n}`));
+    }
     const editor = leaf.querySelector("a.button");
     if (editor) put(editor, "href", editor.getAttribute("href").replace(/:\d+$/, `:${n}`));
   }

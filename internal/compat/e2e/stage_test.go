@@ -17,8 +17,8 @@ import (
 type inspected struct {
 	Open                   bool
 	Title, Tab, Words      string
-	Point, File, Line, Lit string // of the code leaf; Lit is the number of the lit line
-	Command                string
+	Point, File, Line, Lit string   // of the code leaf; Lit is the number of the lit line
+	Breaks                 []string // what its three ways to break copy
 }
 
 const readInspector = `(() => {
@@ -27,7 +27,7 @@ const readInspector = `(() => {
 	return {
 		Open: !panel.hidden, Title: panel.querySelector("h2").textContent, Tab: panel.querySelector("[aria-selected=true]").dataset.tab,
 		Words: panel.querySelector("#leaf").textContent, Point: figure?.dataset.point ?? "", File: figure?.dataset.file ?? "",
-		Line: figure?.dataset.line ?? "", Lit: panel.querySelector(".l.lit")?.dataset.n ?? "", Command: panel.querySelector("[data-copy]")?.dataset.copy ?? "",
+		Line: figure?.dataset.line ?? "", Lit: panel.querySelector(".l.lit")?.dataset.n ?? "", Breaks: [...panel.querySelectorAll("[data-copy]")].map((copy) => copy.dataset.copy),
 	};
 })()`
 
@@ -110,8 +110,8 @@ func codeMoves(t *testing.T, p *page) {
 			Seq   int
 		}](t, p, `({ Point: window.listwatch.player.tape.get(window.listwatch.player.cursor).point, Seq: window.listwatch.player.cursor })`)
 		got := p.inspect(t, r.Point, func(i inspected) bool { return i.Point == r.Point && i.Lit == i.Line && i.Lit != "" })
-		if got.Command != "break "+got.File+":"+got.Line {
-			t.Errorf("%s: the command for the debugger is %q, the line %s:%s", r.Point, got.Command, got.File, got.Line)
+		if at := got.File + ":" + got.Line; !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
+			t.Errorf("%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
 		}
 		if text := evaluate[string](t, p, `document.querySelector(".l.lit").textContent`); !strings.Contains(text, "probe."+r.Point) {
 			t.Errorf("%s: the lit line is %q", r.Point, text)

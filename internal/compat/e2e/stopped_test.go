@@ -50,7 +50,7 @@ func stopAndGoOn(t *testing.T, clock string) {
 		}
 		return n >= writers*each/4, fmt.Sprint(n, " created")
 	})
-	before := countPoints(t, v)
+	before := v.Points(t)
 	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func stopAndGoOn(t *testing.T, clock string) {
 		n := strings.Count(watching.Stdout.String(), "configmap/c-")
 		return n == writers*each, fmt.Sprintf("the watcher saw %d; it says %q", n, watching.Stderr.String())
 	})
-	after := countPoints(t, v)
+	after := v.Points(t)
 	for _, point := range []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded", "WatchChanError", "CacherNotReady"} {
 		if after[point] != before[point] {
 			t.Errorf("%s: %d before the stop, %d after", point, before[point], after[point])
@@ -76,22 +76,4 @@ func stopAndGoOn(t *testing.T, clock string) {
 	if after["ProgramStopped"] != 1 {
 		t.Errorf("the log tells of %d stops, want 1", after["ProgramStopped"])
 	}
-}
-
-// countPoints returns how often each point was reported, over all resources.
-func countPoints(t *testing.T, v *program.Viz) map[string]int {
-	t.Helper()
-	var snapshot struct {
-		State struct {
-			Resources map[string]struct{ Points map[string]int }
-		}
-	}
-	v.Get(t, "/viz/snapshot", &snapshot)
-	sum := map[string]int{}
-	for _, resource := range snapshot.State.Resources {
-		for point, n := range resource.Points {
-			sum[point] += n
-		}
-	}
-	return sum
 }

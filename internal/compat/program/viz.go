@@ -77,3 +77,21 @@ func (v *Viz) Get(tb testing.TB, path string, into any) {
 		tb.Fatalf("GET %s: %v", path, err)
 	}
 }
+
+// Points returns how often each point was reported, over all resources.
+func (v *Viz) Points(tb testing.TB) map[string]int {
+	tb.Helper()
+	var snapshot struct {
+		State struct {
+			Resources map[string]struct{ Points map[string]int }
+		}
+	}
+	v.Get(tb, "/viz/snapshot", &snapshot)
+	sum := map[string]int{}
+	for _, resource := range snapshot.State.Resources {
+		for point, n := range resource.Points {
+			sum[point] += n
+		}
+	}
+	return sum
+}

@@ -1,112 +1,173 @@
-// Package recipes runs the debugger's recipes of docs/recipes with a real delve.
+//go:build unix
+
 package recipes
 
 import (
-	"bytes"
-	"context"
+	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"listwatch/internal/compat/program"
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
 )
 
 // recipe is one file of docs/recipes.
 type recipe struct {
-	file string
-	pkg  string   // "./chapters/06-cacher"
-	test string   // what -test.run is told
-	want []string // what delve prints, in this order
+	name   string
+	pkg    string   // "./chapters/06-cacher"
+	args   []string // what is debugged is told
+	script []string // "=> what delve shows" and "(dlv) what is typed", in this order
+	breaks []breakpoint
 }
 
-var colour = regexp.MustCompile("\x1b\\[[0-9]*m")
+// breakpoint is one that a recipe sets.
+type breakpoint struct{ name, function, condition, hits string }
 
-// parse reads the comments of a recipe that begin with "debug" and "=>".
-func parse(t *testing.T, file string) recipe {
+const running = "./cmd/viz" // of the recipes that debug the whole program
+
+// recipes reads all of docs/recipes.
+func recipes(t *testing.T) []recipe {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := recipe{file: file}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if command, ok := strings.CutPrefix(line, "# debug "); ok {
-			r.pkg, r.test, _ = strings.Cut(command, " ")
-		}
-		if want, ok := strings.CutPrefix(line, "# => "); ok {
-			r.want = append(r.want, want)
-		}
-	}
-	if r.pkg == "" || r.test == "" || len(r.want) == 0 {
-		t.Fatalf("%s does not say what to debug and what is seen", file)
-	}
-	return r
-}
-
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// output runs a Go command in the repository's root.
-func output(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = root(t)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// TestEveryRecipeStopsWhereItSays runs the commands of every recipe and looks for what its comments promise.
-func TestEveryRecipeStopsWhereItSays(t *testing.T) {
-	dlv := output(t, "tool", "-modfile=internal/tools/go.mod", "-n", "dlv")
 	files, err := filepath.Glob(filepath.Join(root(t), "docs", "recipes", "*.dlv"))
-	if err != nil || len(files) < 8 {
+	if err != nil || len(files) < 9 {
 		t.Fatalf("%d recipes, %v", len(files), err)
 	}
-	binaries := map[string]string{}
-	folder := t.TempDir()
+	var all []recipe
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".dlv"), func(t *testing.T) {
-			r := parse(t, file)
-			if binaries[r.pkg] == "" {
-				binary := filepath.Join(folder, filepath.Base(r.pkg)+".exe")
-				output(t, "test", "-c", "-gcflags=listwatch/...=-N -l", "-o", binary, r.pkg)
-				binaries[r.pkg] = binary
-			}
-			r.try(t, dlv, binaries[r.pkg])
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := recipe{name: strings.TrimSuffix(filepath.Base(file), ".dlv")}
+		for line := range strings.Lines(string(text)) {
+			r.read(strings.TrimSpace(line))
+		}
+		if r.pkg == "" || len(r.breaks) == 0 || !slices.ContainsFunc(r.script, func(line string) bool { return strings.HasPrefix(line, "=> ") }) {
+			t.Fatalf("%s does not say what to debug, where it stops and what is seen", file)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func (r *recipe) read(line string) {
+	if command, ok := strings.CutPrefix(line, "# debug "); ok {
+		r.args = strings.Fields(command)
+		r.pkg, r.args = r.args[0], r.args[1:]
+	}
+	if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "=> ") || strings.HasPrefix(said, "(dlv) ")) {
+		r.script = append(r.script, said)
+	}
+	words := strings.SplitN(line, " ", 3)
+	switch words[0] {
+	case "break":
+		r.breaks = append(r.breaks, breakpoint{name: words[1], function: words[2]})
+	case "condition":
+		last := &r.breaks[len(r.breaks)-1]
+		if hits, ok := strings.CutPrefix(words[2], last.name+" "); ok && words[1] == "-hitcount" {
+			last.hits = hits
+		} else {
+			last.condition = words[2]
+		}
+	}
+}
+
+// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and looks for what its comments
+// promise.
+func TestEveryRecipeStopsWhereItSays(t *testing.T) {
+	for _, r := range recipes(t) {
+		if r.pkg == running {
+			continue // the next test has it
+		}
+		t.Run(r.name, func(t *testing.T) {
+			s := debug(t, "make debug RECIPE="+r.name)
+			s.follow(r.script)
+			s.understood()
 		})
 	}
 }
 
-// try runs the recipe with delve, which ends, and with it what it debugs, when its standard input does.
-func (r recipe) try(t *testing.T, dlv, binary string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-	defer cancel()
-	args := []string{"exec", binary, "--allow-non-terminal-interactive=true", "--init", r.file,
-		"--wd", filepath.Join(root(t), r.pkg), "--", "-test.run", r.test}
-	cmd := exec.CommandContext(ctx, dlv, args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-	out, err := cmd.CombinedOutput()
-	rest := colour.ReplaceAllString(string(out), "")
-	for _, want := range r.want {
-		_, after, found := strings.Cut(rest, want)
-		if !found {
-			t.Fatalf("delve (%v) does not show %q after what came before it; all it showed:\n%s", err, want, out)
+// unharmed are points that a program reports when it has not got over a stop.
+var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded", "WatchChanError", "CacherNotReady"}
+
+// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod. While it
+// waits for its answer the program stands at a breakpoint, in etcd, for longer than etcd itself would wait; kubectl must not notice,
+// and no watcher, stream or reflector either.
+func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
+	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
+	r := recipes(t)[i]
+	s := debug(t, "make debug RECIPE="+r.name+" ARGS='-listen 127.0.0.1:0 -flight=off'")
+	s.wants("listening on ")
+	s.wants("\n")
+	line, _, _ := strings.Cut(s.shown()[strings.LastIndex(s.shown()[:s.at], "listening on "):], "\n")
+	v := &program.Viz{Process: s.Process, URL: strings.TrimPrefix(line, "listening on ")}
+	before := v.Points(t)
+	kubectl := program.Start(t, program.KubectlFor(t, v).Command("run", "a", "--image=nginx"))
+
+	s.follow(r.script[:1])
+	s.follow([]string{
+		"(dlv) break apply go.etcd.io/etcd/server/v3/etcdserver.(*EtcdServer).applyEntryNormal",
+		"(dlv) continue",
+		"=> > [apply] ",
+	})
+	stops := 1
+	time.Sleep(*stay) // the subject of the test
+	s.follow([]string{"(dlv) clear apply"})
+	for _, line := range r.script[1:] {
+		s.follow([]string{line})
+		if everywhere && strings.HasPrefix(line, "=> > [") {
+			stops++
+			time.Sleep(*stay)
 		}
-		rest = after
 	}
+	s.types("clearall")
+	s.types("continue")
+	if code := kubectl.ExitCode(t, patience); code != 0 || kubectl.Stderr.String() != "" || kubectl.Stdout.String() != "pod/a created\n" {
+		t.Errorf("kubectl run: status %d, stdout %q, stderr %q", code, kubectl.Stdout.String(), kubectl.Stderr.String())
+	}
+	var after map[string]int
+	program.Eventually(t, patience, func() (bool, string) {
+		after = v.Points(t)
+		return after["ProgramStopped"] >= stops, "the log tells of too few stops"
+	})
+	for _, point := range unharmed {
+		if after[point] != before[point] {
+			t.Errorf("%s: %d before, %d after %d stops of %v", point, before[point], after[point], stops, *stay)
+		}
+	}
+	told := longestStop(t, v)
+	if least := stay.Round(time.Second); told < least || told > least+5*time.Second {
+		t.Errorf("the stage tells of a stop of %v, want %v", told, least)
+	}
+	s.interrupt()
+	s.wants("received SIGINT")
+	s.understood()
+}
+
+// longestStop returns for how long the stage says that the program was stopped.
+func longestStop(t *testing.T, v *program.Viz) time.Duration {
+	t.Helper()
+	var log struct{ Records []json.RawMessage }
+	v.Get(t, "/viz/records?from=1", &log)
+	var longest time.Duration
+	for _, written := range log.Records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Point != probe.ProgramStopped {
+			continue
+		}
+		d, err := time.ParseDuration(strings.ReplaceAll(r.Text, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, d)
+	}
+	return longest
 }
