@@ -20,12 +20,13 @@ import (
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
+	"listwatch/viz/tour"
 )
 
 // rooms are the folders whose scripts and styles are served, each below its own name.
 var rooms = map[string]fs.FS{
 	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "log": log.Files, "spacetime": spacetime.Files,
-	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files,
+	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files, "tour": tour.Files,
 }
 
 // mediaTypes by file extension. Not the mime package's: on some systems that asks the desktop, which may not know

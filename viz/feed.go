@@ -38,6 +38,7 @@ type feed struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	follows wanted // what its page follows: told one by one, whatever is summed up
+	tour    bool   // its page gives a tour
 
 	// Owned by the request's goroutine.
 	seq      uint64 // of the last record that was written
@@ -55,8 +56,8 @@ type feed struct {
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
 // of a client that comes back, and without either those from now on; while there are more than anybody can look at, their sum
-// and the records of what is followed (resource, key, rv). It ends when the client goes, when the server ends, or with `gone` when the log no
-// longer holds the next record.
+// and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour. It ends when the client
+// goes, when the server ends, or with `gone` when the log no longer holds the next record.
 func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	seq, err := u.startOf(r)
 	if err != nil {
@@ -70,7 +71,7 @@ func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	f := &feed{
 		log: u.config.Log, folder: u.folder, clock: u.config.Clock, w: w, rc: http.NewResponseController(w),
-		follows: follows, seq: seq, usual: true, sinceSum: flowPeriod,
+		follows: follows, tour: r.URL.Query().Has("tour"), seq: seq, usual: true, sinceSum: flowPeriod,
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -114,6 +115,9 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 	}
 	if u.config.Hold != nil {
 		defer u.config.Hold.Attend()()
+	}
+	if f.tour && u.config.Sandbox != nil {
+		defer u.config.Sandbox.Tour(ctx)()
 	}
 	for f.advance() && f.world(u.config.Hold) == nil {
 		select {

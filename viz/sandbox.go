@@ -21,6 +21,8 @@ type Sandbox interface {
 	// Play plays a scenario to its end and returns what was seen, as something that marshals to JSON. One at a time: the
 	// error is 409 while another is played. An unknown one is 404.
 	Play(ctx context.Context, id string) (any, error)
+	// Tour notes that a page gives its tour, until end is called: the demo rests meanwhile.
+	Tour(ctx context.Context) (end func())
 }
 
 // Knob is one thing to do.

@@ -40,6 +40,7 @@ type WatcherOptions struct {
 	WatchList       bool   `json:"watchList"`      // the first state comes as a stream that ends in a bookmark
 	TimeoutSeconds  int64  `json:"timeoutSeconds"` // after which the server ends each of its streams; 0: as it likes
 	WebSocket       bool   `json:"webSocket"`      // as the messages of a websocket
+	Tour            bool   `json:"tour"`           // it is closed when no page gives a tour any more
 }
 
 // WatcherInfo is one watcher made from the page.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ type Demo struct {
 	client *listwatch.RESTClient
 	clock  clock.WithTicker
 
+	rests atomic.Bool // set by the sandbox's goroutine: a tour is open
+
 	// Owned by Run.
 	step int
 }
@@ -37,7 +40,7 @@ func newDemo(client *listwatch.RESTClient, clk clock.WithTicker) *Demo {
 	return &Demo{client: client, clock: clk}
 }
 
-// Run does one thing every two seconds until ctx is done.
+// Run does one thing every two seconds until ctx is done, unless it rests.
 func (d *Demo) Run(ctx context.Context) {
 	ticker := d.clock.NewTicker(demoPeriod)
 	defer ticker.Stop()
@@ -46,7 +49,9 @@ func (d *Demo) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			d.act(ctx)
+			if !d.rests.Load() {
+				d.act(ctx)
+			}
 		}
 	}
 }

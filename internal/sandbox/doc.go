@@ -9,6 +9,7 @@
 //   - handlers.go: [Handlers], named handlers on the shared informer, each as slow as it is told to be.
 //   - watchers.go, socket.go: [Watchers], watches that are opened only to look, some of them over a websocket.
 //   - traffic.go, demo.go: [Traffic], as many changes a second as asked for; [Demo], a gentle one.
+//   - tour.go: the demo's rest while a page gives its tour.
 //
 // # Who owns a command
 //

@@ -74,6 +74,7 @@ type Sandbox struct {
 	running int           // how many of those there are
 	ending  bool          // the session ends: only what was begun goes on
 	story   *Story        // that is told; nil: none
+	tours   int           // pages that give their tour
 
 	mu    sync.Mutex          // guards the fields below, which Run alone changes; innermost
 	alone map[string]*command // that run and want no other of their kind beside them, by kind

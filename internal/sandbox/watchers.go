@@ -41,6 +41,7 @@ type WatcherOptions struct {
 	WatchList       bool  // the first state comes as a stream that ends in a bookmark
 	TimeoutSeconds  int64 // after which the server ends each of its streams; 0: as the server likes
 	WebSocket       bool  // not as the chunks of one answer, but as the messages of a websocket
+	Tour            bool  // it is closed when no page gives a tour any more
 }
 
 // WatcherInfo describes one watcher.

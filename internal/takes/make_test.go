@@ -25,6 +25,7 @@ import (
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
+	"listwatch/internal/sandbox"
 )
 
 var update = flag.Bool("update", false, "make the recordings anew")
@@ -52,6 +53,7 @@ var scripts = map[string]script{
 	"busy":  {controllers: true, play: playBusy},
 	"ring":  {capacity: 10, play: playRing},
 	"slow":  {capacity: 10, play: playSlow},
+	"tour":  {controllers: true, play: playTour},
 }
 
 func playLife(t *testing.T, s *set) {
@@ -121,6 +123,52 @@ func playSlow(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
+// playTour does what viz/tour/play.js does to the program.
+func playTour(t *testing.T, s *set) {
+	for _, name := range []string{"a", "b"} {
+		s.create(t, name)
+		time.Sleep(4 * time.Second)
+	}
+	s.roll()
+	const agent = sandbox.WatcherAgent + "1"
+	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true", t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	time.Sleep(time.Second)
+	reading := make(chan struct{}) // closed by reader when it stops
+	reader := stopping{body: response.Body, stop: make(chan struct{})}
+	go func() {
+		defer close(reading)
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	s.create(t, "my-pod")
+	time.Sleep(10 * time.Second)
+	probe.New(s.log).Text(probe.KnobTurned, "line.stall of "+agent+" to true", "", 0)
+	close(reader.stop)
+	for i := range 16 {
+		s.label(t, "my-pod", string(rune('a'+i)))
+		time.Sleep(100 * time.Millisecond)
+	}
+	<-reading
+}
+
+// stopping reads until it is told to stop: then it returns with what comes next.
+type stopping struct {
+	body io.Reader
+	stop chan struct{}
+}
+
+func (s stopping) Read(p []byte) (int, error) {
+	select {
+	case <-s.stop:
+		return 0, io.EOF
+	default:
+		return s.body.Read(p)
+	}
+}
+
 // roll begins to keep what happens.
 func (s *set) roll() {
 	synctest.Wait()
@@ -133,17 +181,22 @@ func (s *set) roll() {
 func (s *set) get(t *testing.T, path string, ctx ...context.Context) (*http.Response, error) {
 	t.Helper()
 	ctx = append(ctx, t.Context())
-	request, err := http.NewRequestWithContext(ctx[0], http.MethodGet, "http://pipe"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("User-Agent", "curl")
-	response, err := s.http.Do(request)
+	response, err := s.getAs(t, "curl", path, ctx[0])
 	if err == nil && len(ctx) == 1 {
 		_, _ = io.Copy(io.Discard, response.Body) // who leaves before the end may never have been told
 		response.Body.Close()
 	}
 	return response, err
+}
+
+func (s *set) getAs(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", agent)
+	return s.http.Do(request)
 }
 
 func (s *set) create(t *testing.T, name string) {

@@ -39,6 +39,7 @@ var All = []Take{
 	{"busy", "Pods come and go while a client that watches them all has stopped reading", "default/a"},
 	{"ring", "The history of ten events is overrun, and a watch asks for what it no longer holds", "default/a"},
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
+	{"tour", "What the tour tells: a pod is created, and changed while a client has stopped reading", "default/my-pod"},
 }
 
 // Stories are the takes of the stories in internal/scenario, each up to where its last beat rests.

@@ -20,6 +20,7 @@ var signatures = map[string][]probe.Point{
 	"busy":  {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone, probe.HandlerReturned},
 	"ring":  {probe.RingAppend, probe.TxnCommitted},
 	"slow":  {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
+	"tour":  {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded, probe.HandlerCalled},
 }
 
 // check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.

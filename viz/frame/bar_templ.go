@@ -12,6 +12,7 @@ import (
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
+	"listwatch/viz/tour"
 )
 
 func bar(v View) templ.Component {
@@ -47,7 +48,7 @@ func bar(v View) templ.Component {
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/bar.templ`, Line: 16, Col: 25}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/bar.templ`, Line: 17, Col: 25}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -70,7 +71,7 @@ func bar(v View) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/bar.templ`, Line: 16, Col: 73}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/bar.templ`, Line: 17, Col: 73}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -103,7 +104,15 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"notice\" id=\"notice\" role=\"status\"></p><span class=\"room\"></span><p class=\"rate\"><span id=\"rate\">0/s</span> <button type=\"button\" id=\"level\" class=\"quiet\" title=\"How much of the traffic is drawn: by the rate, or as you say (L)\">L0 every event</button></p><p class=\"mode\" id=\"mode\" data-state=\"connecting\"><span class=\"dot\"></span><span id=\"mode-text\">connecting</span></p><a class=\"book\" href=\"/book/\">Book</a> <button type=\"button\" id=\"presenter\" class=\"quiet\" aria-label=\"Presenter mode\" aria-pressed=\"false\" title=\"Presenter mode (A)\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"notice\" id=\"notice\" role=\"status\"></p><span class=\"room\"></span><p class=\"rate\"><span id=\"rate\">0/s</span> <button type=\"button\" id=\"level\" class=\"quiet\" title=\"How much of the traffic is drawn: by the rate, or as you say (L)\">L0 every event</button></p><p class=\"mode\" id=\"mode\" data-state=\"connecting\"><span class=\"dot\"></span><span id=\"mode-text\">connecting</span></p>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = tour.Button(v.Sandbox || v.Take == tour.Take).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<a class=\"book\" href=\"/book/\">Book</a> <button type=\"button\" id=\"presenter\" class=\"quiet\" aria-label=\"Presenter mode\" aria-pressed=\"false\" title=\"Presenter mode (A)\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -111,7 +120,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</button> <button type=\"button\" id=\"notes\" class=\"quiet\" title=\"Notes for the speaker, in a window of their own (Q)\" hidden>Notes</button> <button type=\"button\" id=\"keys\" class=\"quiet\" aria-label=\"Keyboard\" title=\"Keyboard (?)\">?</button> <button type=\"button\" id=\"theme\" class=\"quiet\" aria-label=\"Theme: as the system\" title=\"Theme\">◐</button></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</button> <button type=\"button\" id=\"notes\" class=\"quiet\" title=\"Notes for the speaker, in a window of their own (Q)\" hidden>Notes</button> <button type=\"button\" id=\"keys\" class=\"quiet\" aria-label=\"Keyboard\" title=\"Keyboard (?)\">?</button> <button type=\"button\" id=\"theme\" class=\"quiet\" aria-label=\"Theme: as the system\" title=\"Theme\">◐</button></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -141,7 +150,7 @@ func banner() templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div><div id=\"drop\" aria-hidden=\"true\" hidden><p>Drop the recording to replay it here</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div><div id=\"drop\" aria-hidden=\"true\" hidden><p>Drop the recording to replay it here</p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -62,6 +62,7 @@ import { newTape, serverSource } from "../log/tape.js";
 import { newTelling } from "../stage/telling.js";
 import { clockText } from "../timeline/clock.js";
 import { newTimeline } from "../timeline/timeline.js";
+import { tour } from "../tour/tour.js";
 import { visit } from "./visit.js";
 import { zoom } from "../stage/zoom.js";
 
@@ -92,6 +93,7 @@ const modules = [
   journey,
   detail,
   picture,
+  tour,
 ];
 
 const settle = 900; // ms that trails go on fading after a step
@@ -126,6 +128,7 @@ let source = null; // the server's log; null: a recording that was dropped here
 let logShown = { log: "", recording: "" }; // what is on stage, as links name it
 let resource = document.body.dataset.resource;
 let connection = ["connecting", ""];
+let touring = false; // this page gives its tour
 let parts = []; // what the modules returned
 let stage; // what is offered, by the modules and by core
 const all = (name, ...args) => parts.forEach((part) => part[name]?.(...args));
@@ -174,7 +177,7 @@ const core = {
   reset: (tape, state, recorded) => player.reset(tape, state, recorded),
   switched: (now) => all("switches", now),
   escape: () => parts.findLast((part) => part.escape?.()),
-  setResource, restyle, leave,
+  setResource, restyle, leave, attend,
 };
 ({ stage, parts } = join(core, modules));
 const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), [["?"], "this list", () => keys.show()]]);
@@ -190,7 +193,7 @@ const feed = newFeed({
     follow.add(message.kept);
     player.replaced(message.state, message.kept);
   },
-  follows: () => follow.query(),
+  follows: () => follow.query() + (touring ? "&tour" : ""),
   world: (status) => all("world", status),
   state(word, title) {
     connection = [word, title];
@@ -335,6 +338,13 @@ function followChanged() {
   scene.stale = true;
   table.touch();
   all("followed");
+}
+
+// attend tells the program whether this page gives its tour.
+function attend(on) {
+  if (on === touring) return;
+  touring = on;
+  feed.rejoin();
 }
 
 // leave lets go of the running program: from now on a recording is shown, by this name.

@@ -17,6 +17,7 @@ import (
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"
 	"listwatch/viz/timeline"
+	"listwatch/viz/tour"
 )
 
 // Page is the whole page: the stage, the sentence below it, and everything in words below that.
@@ -41,7 +42,7 @@ func Page(v View) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>listwatch · the live stage</title><link rel=\"icon\" href=\"/viz/assets/frame/icon.svg\" type=\"image/svg+xml\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/page.css\"><link rel=\"stylesheet\" href=\"/viz/assets/timeline/hold.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/scenery.css\"><link rel=\"stylesheet\" href=\"/viz/assets/spacetime/spacetime.css\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/access.css\"><link rel=\"stylesheet\" href=\"/viz/assets/inspector/inspector.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/blocked.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stories/sandbox.css\"><script src=\"/viz/assets/frame/theme.js\"></script><script type=\"module\" src=\"/viz/assets/frame/page.js\"></script></head>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>listwatch · the live stage</title><link rel=\"icon\" href=\"/viz/assets/frame/icon.svg\" type=\"image/svg+xml\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/page.css\"><link rel=\"stylesheet\" href=\"/viz/assets/timeline/hold.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/scenery.css\"><link rel=\"stylesheet\" href=\"/viz/assets/spacetime/spacetime.css\"><link rel=\"stylesheet\" href=\"/viz/assets/frame/access.css\"><link rel=\"stylesheet\" href=\"/viz/assets/inspector/inspector.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stage/blocked.css\"><link rel=\"stylesheet\" href=\"/viz/assets/stories/sandbox.css\"><link rel=\"stylesheet\" href=\"/viz/assets/tour/tour.css\"><script src=\"/viz/assets/frame/theme.js\"></script><script type=\"module\" src=\"/viz/assets/frame/page.js\"></script></head>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -57,7 +58,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.Stage.Seq))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 42}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 42}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -70,7 +71,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(v.Mode)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 63}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 63}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -83,7 +84,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(v.Mode == "replay"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 110}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 110}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -96,7 +97,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(recording.PointsHash())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 149}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 149}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -109,7 +110,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.Stage.Resource)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 184}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 184}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
@@ -122,7 +123,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var8 string
 		templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(limitsText(v.Limits))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 221}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 221}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 		if templ_7745c5c3_Err != nil {
@@ -135,7 +136,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var9 string
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(stage.Geometry())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 256}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 256}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -148,7 +149,7 @@ func Page(v View) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(v.Take)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 35, Col: 277}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/page.templ`, Line: 37, Col: 277}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -246,6 +247,10 @@ func Page(v View) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = stories.PromisesPanel(v.Promises).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = tour.Panel().Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

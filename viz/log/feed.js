@@ -7,13 +7,16 @@ const silence = 3000; // the server sends a bookmark every second; after so long
 
 // newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that the
 // page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its clock moved,
-// and on.state(word, title). on.follows() is, as part of a query, what it is not to sum up.
+// and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up, and whether the page gives its tour;
+// rejoin watches on with what it says now.
 export function newFeed(on) {
   let source = null;
   let heard = 0;
   let retry = 0;
   let listing = false;
   let closed = false;
+  let last = 0; // the sequence number of the newest message
+  let watched = ""; // the log
 
   async function begin() {
     end();
@@ -37,20 +40,21 @@ export function newFeed(on) {
   function watch(seq, log) {
     source?.close();
     const follows = on.follows();
+    [last, watched] = [seq, log];
     source = new EventSource(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
     heard = performance.now();
     source.addEventListener("frame", (message) => {
-      alive();
+      alive(message);
       on.records(JSON.parse(message.data));
     });
     source.addEventListener("coalesced", (message) => {
-      alive();
+      alive(message);
       const answer = JSON.parse(message.data);
       on.coalesced(answer);
       if (on.follows() !== follows) watch(answer.seq, log);
     });
     source.addEventListener("world", (message) => {
-      alive();
+      alive(message);
       on.world(JSON.parse(message.data));
     });
     source.addEventListener("bookmark", alive);
@@ -62,7 +66,8 @@ export function newFeed(on) {
     });
   }
 
-  function alive() {
+  function alive(message) {
+    last = Math.max(last, Number(message.lastEventId));
     heard = performance.now();
     on.state("live", "Every record as it is written.");
   }
@@ -90,5 +95,6 @@ export function newFeed(on) {
     closed = true;
     end();
   };
-  return { begin, close };
+  const rejoin = () => source && watch(last, watched);
+  return { begin, close, rejoin };
 }

@@ -60,8 +60,16 @@ export function agentOf(subject) {
   return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
 }
 
+// forward moves the lane that has to be seen (scene.front) to the last place that is drawn, if it has none.
+function forward(list, scene) {
+  const { room } = scene.geometry.lane;
+  const i = list.findIndex(([id]) => id === scene.front);
+  if (list.length > room && i > room - 2) list.splice(room - 2, 0, ...list.splice(i, 1));
+  return list;
+}
+
 export function showWatchers(scene, res) {
-  const list = opened(res, "watcher");
+  const list = forward(opened(res, "watcher"), scene);
   const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
   scene.text("watcher.n", list.length);
   scene.text("watcher.more", more(hidden));

@@ -22,6 +22,7 @@ export function newScene(geometry) {
     view: { x: 0, y: 0, w: geometry.width, h: geometry.height }, // what of the stage is seen; zoom.js
     unrolled: localStorage.getItem("ring") === "tape",
     marked: "",
+    front: "", // the watcher whose lane is drawn, however many there are
     followed: () => false, // of a token, a row, a cell: is it what is followed?
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
     ring: { capacity: 0 },

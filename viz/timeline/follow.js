@@ -39,10 +39,10 @@ export function newFollow(infos, on) {
     return (f.key !== "" && objectKey(t.key ?? "") === f.key) || (f.rv !== "" && t.rv === f.rv);
   }
 
-  // wrote follows what this page, or kubectl, has written, unless something is followed that somebody chose. The panel stays
+  // wrote follows what this page, or kubectl, has written, unless something is followed that was chosen. The panel stays
   // where it is.
   function wrote(key) {
-    if (f.by === "hand") return;
+    if (f.by !== "" && f.by !== "write") return;
     set(key, "", "write");
   }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ type page struct {
 	complaints []string   // errors, warnings and exceptions on the console
 }
 
-// openPage starts a browser and shows url in it.
+// openPage starts a browser and shows url in it, without the tour that a first visit opens.
 func openPage(t testing.TB, url string) *page {
 	t.Helper()
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
@@ -50,8 +51,22 @@ func openPage(t testing.TB, url string) *page {
 	if err := chromedp.Listen(ctx, p.listen); err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
-	p.do(t, chromedp.Navigate(url))
+	p.do(t, chromedp.Navigate(untoured(t, url)))
 	return p
+}
+
+// untoured returns the address of the stage with the wish for no tour in it, unless it has one; every other address as it is.
+func untoured(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if query := u.Query(); u.Host != "" && strings.Trim(u.Path, "/") == "" && !query.Has("tour") {
+		query.Set("tour", "0")
+		u.Path, u.RawQuery = "/", query.Encode()
+	}
+	return u.String()
 }
 
 // browserOptions are what a headless Chromium needs in a container, as root, on a machine without GPU. No name but
@@ -167,8 +182,8 @@ func prefers(what, value string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// navigate leaves for another address.
+// navigate leaves for another address, as openPage does.
 func (p *page) navigate(t *testing.T, url string) {
 	t.Helper()
-	p.do(t, chromedp.Navigate(url))
+	p.do(t, chromedp.Navigate(untoured(t, url)))
 }

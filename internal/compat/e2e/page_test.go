@@ -363,7 +363,8 @@ func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
 	p := openPage(t, "about:blank")
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
-			p.do(t, colorScheme(scheme), chromedp.Navigate(v.URL+path))
+			p.do(t, colorScheme(scheme))
+			p.navigate(t, v.URL+path)
 			background := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
 			var r, g, b int
 			if _, err := fmt.Sscanf(background, "rgb(%d, %d, %d)", &r, &g, &b); err != nil {

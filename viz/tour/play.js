@@ -1,0 +1,90 @@
+// What the tour does to the program: one pod, and one client that is opened for it. In a recording it was done already.
+
+import { objectKey } from "../log/fold.js";
+
+const pods = "/api/v1/namespaces/default/pods";
+const most = 60; // changes of the pod, at most
+const overflow = 2; // of them after the client's result is full
+const patience = 8000; // ms for the effect of a request
+
+async function ask(method, url, body, type = "application/json") {
+  const response = await fetch(url, { method, headers: body ? { "Content-Type": type } : {}, body: body && JSON.stringify(body) });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw Object.assign(new Error(answer.message ?? `the server answers ${response.status}`), { status: response.status });
+  return answer;
+}
+
+// until waits for a fact about what has arrived.
+export async function until(fact) {
+  for (const began = performance.now(); performance.now() - began < patience; ) {
+    const found = fact();
+    if (found) return found;
+    await new Promise((done) => setTimeout(done, 30));
+  }
+  throw new Error("The program does not go on. Is it held, or stopped by a debugger?");
+}
+
+// openClient opens the client that may be stopped, and returns its id and what it calls itself.
+async function openClient() {
+  const { id } = await ask("POST", "/viz/watchers", { resource: "pods", tour: true });
+  return { id, agent: (await ask("GET", "/viz/watchers")).find((each) => each.id === id).userAgent };
+}
+
+async function createPod() {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? "my-pod" : `my-pod-${n}`;
+    const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
+    try {
+      await ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { app: "my-app" } }, spec });
+      return `default/${name}`;
+    } catch (problem) {
+      if (problem.status !== 409) throw problem;
+    }
+  }
+}
+
+// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what arrived.
+export const running = {
+  async begin(seen) {
+    const { id, agent } = await openClient();
+    await seen((list) => list.some((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `)));
+    return { key: await createPod(), id, agent };
+  },
+
+  // stop stops the client from reading, and changes the pod until the client can take no more, and once again.
+  async stop({ key, id, agent }, seen) {
+    const open = (await ask("GET", "/viz/watchers")).some((each) => each.id === id);
+    if (!open) ({ id, agent } = await openClient()); // this page was away, and its client went with it
+    const opened = (list) => list.findLast((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `));
+    const client = (await seen(opened)).subject;
+    await ask("POST", "/viz/knobs", { name: "line.stall", target: agent, value: "true" });
+    let last = "";
+    const change = async (n) => {
+      const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(2000)}` } } };
+      last = (await ask("PATCH", `/api/v1/namespaces/${key.replace("/", "/pods/")}`, patch, "application/merge-patch+json")).metadata.resourceVersion;
+      await seen((list) => list.some((r) => r.rv === last && r.point === "HandlerCalled"));
+    };
+    for (let n = 1, left = Infinity; n <= most && left > 0; n++) {
+      await change(n);
+      const full = await seen((list) => [list.some((r) => r.point === "ResultBlocked" && r.subject === client)]);
+      left = left < Infinity ? left - 1 : full[0] ? overflow : left;
+    }
+    await change("last");
+    return { key, id, agent };
+  },
+
+  // leave closes the client.
+  leave: ({ id }) => fetch(`/viz/watchers/${id}`, { method: "DELETE" }).catch(() => {}),
+};
+
+// recorded finds in a recording what was done when it was made.
+export const recorded = {
+  async begin(seen) {
+    const [list] = await seen((list) => [list]);
+    const opened = list.find((r) => r.point === "WireOpened" && r.text.includes("-page-"));
+    const created = list.find((r) => r.point === "TxnCommitted" && r.type === "ADDED");
+    return { key: objectKey(created?.key ?? ""), agent: opened?.text.split(" ")[0] ?? "" };
+  },
+  stop: async (run) => run,
+  leave: async () => {},
+};

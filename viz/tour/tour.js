@@ -1,0 +1,309 @@
+// The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed and has no name.
+// The tour moves this page's cursor and nobody else's; the program is told that it is open, and lets the demo's traffic rest.
+//
+// It opens by itself on the first visit, when the address asks for nothing else; ?tour=1 asks for it, ?tour=0 for none. It is resumed
+// where it was left, as long as the program has not forgotten.
+
+import { mark, put, say } from "../frame/dom.js";
+import { readLink } from "../log/recording.js";
+import { agentOf } from "../stage/lanes.js";
+import { toMiddle } from "../stories/presenter.js";
+import { recorded, running, until } from "./play.js";
+import { half, plotOf, restsOf, steps } from "./steps.js";
+
+const storage = "tour";
+const slowly = 0.6; // times the reading pace: a step is a few hops
+const overview = 6000; // ms that the many changes of the act take
+const usual = 22; // ms of reading that a record takes
+const onward = new Set(["ArrowRight", "PageDown"]);
+const backward = new Set(["ArrowLeft", "PageUp"]);
+const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
+
+export const tour = {
+  name: "tour",
+  needs: ["attend", "follow", "held", "here", "notice", "player", "resource", "scene", "setResource", "shown", "source"],
+  join: newTour,
+};
+
+function newTour(stage) {
+  const { player, follow, scene } = stage;
+  const $ = (selector) => document.querySelector(selector);
+  const panel = $("#tour");
+  const frame = $("#stage");
+  const next = $("#tour-next");
+  if (document.body.classList.contains("figure") || $("#open-tour").hidden) return {};
+  let at = ""; // "": closed; "opening", "end", or the number of a step, from 1
+  let run = null; // {key, agent, log, from, to}
+  let plot = null;
+  let rests = [];
+  let ticket = 0;
+  let busy = false; // the program is being asked
+  let saved = JSON.parse(localStorage.getItem(storage) ?? "null"); // {run, step, open}: of the newest tour
+
+  const doer = () => (stage.source ? running : recorded);
+  const resting = () => document.body.dataset.tourRest === "true";
+
+  function save(open) {
+    saved = { run, step: typeof at === "number" ? at : 0, open };
+    localStorage.setItem(storage, JSON.stringify(saved));
+  }
+
+  // ---- what is shown
+
+  function show(part) {
+    at = part;
+    const step = typeof part === "number" ? steps[part - 1] : null;
+    panel.hidden = part === "";
+    for (const each of panel.children) each.hidden = each.dataset.part !== (step ? "step" : part);
+    if (part === "") document.body.removeAttribute("data-tour");
+    else put(document.body, "data-tour", part);
+    rest(part !== "" && !step);
+    const reached = new Set(steps.slice(0, step ? part : 0).flatMap((each) => each.look));
+    for (const [name, el] of scene.stations) {
+      mark(el, "reached", reached.has(name));
+      mark(el, "visited", Boolean(step?.look.includes(name)));
+    }
+    mark(frame, "tour-client", reached.has("reflector"));
+    put(frame, "data-tour-queue", step?.queue ?? "");
+    requestAnimationFrame(center);
+  }
+
+  // center brings the step's stations into sight where the stage is larger than its place.
+  function center() {
+    if (typeof at === "number") toMiddle($(".ground"), scene.stations.get(steps[at - 1].look.at(-1)));
+  }
+
+  function rest(on) {
+    put(document.body, "data-tour-rest", String(on));
+  }
+
+  // speak fills the panel of a step; what happened is told when the cursor has come there.
+  function speak(happened = "") {
+    const step = steps[at - 1];
+    const acts = step.act && !happened;
+    say($("#tour-n"), `${at} of ${steps.length}`);
+    say($("#tour-title"), step.title);
+    say($("#tour-purpose"), step.purpose(plot, Boolean(happened)));
+    say($("#tour-happened"), happened);
+    say(next, acts ? `Stop ${plot.client} from reading` : at === steps.length ? "Finish" : "Next");
+    mark(next, "acts", acts);
+    next.disabled = busy;
+    $("#tour-back").disabled = busy || at === 1;
+  }
+
+  const trouble = (problem) => {
+    if (at === "") return;
+    rest(true);
+    busy = false;
+    next.disabled = false;
+    stage.notice(problem.message);
+  };
+
+  // ---- the records
+
+  const records = () => player.tape.between(run.from + 1, (run.to || player.head) + 1).filter(stage.here);
+  const seen = (fact) => until(() => fact(records()));
+
+  function replot() {
+    const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && agentOf(el.lane.subject).includes("informer"))?.[0] ?? "";
+    plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
+    run.reader ??= reader || undefined;
+    scene.front = plot.client;
+    rests = restsOf(plot).map((seq, i) => (i < half || run.acted ? seq : 0));
+  }
+
+  // enter comes to a step, at reading pace or at once.
+  async function enter(n, at1 = false) {
+    const mine = ++ticket;
+    show(n);
+    const step = steps[n - 1];
+    if (step.act && !rests[n - 1]) {
+      speak();
+      rest(true); // it waits for the visitor
+      save(true);
+      next.focus({ preventScroll: true });
+      return;
+    }
+    speak();
+    const to = rests[n - 1];
+    const pace = step.act ? Math.max(1, ((to - player.cursor) * usual) / overview) : slowly;
+    const forward = !at1 && to > player.cursor;
+    const there = forward ? await player.playTo(to, { pace }) : await player.seek(to);
+    if (mine !== ticket) return;
+    if (!there) await player.seek(to);
+    if (mine === ticket) told();
+  }
+
+  // told says what happened, now that it is in the picture.
+  function told() {
+    const step = steps[at - 1];
+    const r = step.act ? null : step.rest(plot);
+    speak(step.happened(plot, player.state.resources[stage.resource], r));
+    rest(true);
+    save(true);
+    next.focus({ preventScroll: true });
+  }
+
+  // ---- what the visitor does
+
+  function open() {
+    if (stage.resource !== "pods") stage.setResource("pods");
+    show("opening");
+    $("#tour-start").focus({ preventScroll: true });
+  }
+
+  async function start() {
+    if (busy) return;
+    if (stage.held) return stage.notice("The program is held. Resume it, then start the tour.");
+    busy = true;
+    stage.attend(true);
+    run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "" };
+    plot = null;
+    player.freeze();
+    if (player.recording) await player.seek(player.oldest);
+    try {
+      Object.assign(run, await doer().begin(seen));
+      follow.set(run.key, "", "tour");
+      await until(() => (replot(), rests.slice(0, half).every(Boolean)));
+      busy = false;
+      await player.seek(plot.asked - 1);
+      await enter(1);
+    } catch (problem) {
+      trouble(problem);
+    }
+  }
+
+  async function act() {
+    busy = true;
+    speak();
+    rest(false);
+    try {
+      Object.assign(run, await doer().stop(run, seen), { acted: true });
+      await until(() => (replot(), rests.every(Boolean)));
+      run.to = Math.max(...rests);
+      busy = false;
+      await enter(at);
+    } catch (problem) {
+      trouble(problem);
+    }
+  }
+
+  function go() {
+    if (at === "opening") return start();
+    if (at === "end" || busy) return;
+    const step = steps[at - 1];
+    if (!resting()) return enter(at, true); // the rest of the way at once
+    if (step.act && !rests[at - 1]) return act();
+    if (at === steps.length) return finish();
+    enter(at + 1);
+  }
+
+  function back() {
+    if (typeof at === "number" && at > 1 && !busy) enter(at - 1, true);
+  }
+
+  // close ends the tour for the program; the page stays at what is shown.
+  function close() {
+    ticket++;
+    busy = false;
+    if (run) doer().leave(run);
+    stage.attend(false);
+    if (player.mode !== "live" && stage.source) player.live();
+  }
+
+  // save and forget the wish for a tour in the address: it is fulfilled.
+  function done() {
+    save(false);
+    const url = new URL(location.href);
+    url.searchParams.delete("tour");
+    window.history.replaceState(null, "", url);
+  }
+
+  function finish() {
+    show("end");
+    done();
+    say($("#tour-kubectl"), `kubectl -s ${location.origin} run a --image=example.com/a`);
+    close();
+    follow.clear(); // what kubectl writes now is followed
+    panel.querySelector("[data-part=end] .main").focus({ preventScroll: true });
+  }
+
+  function leave() {
+    const step = typeof at === "number";
+    if (step || !saved) done();
+    show("");
+    if (!step) return;
+    close();
+    if (follow.by === "tour") follow.clear();
+  }
+
+  // resume goes on where the tour was left, if the records of it are still there.
+  async function resume() {
+    ({ run } = saved);
+    stage.attend(true);
+    const mine = ++ticket;
+    try {
+      await player.tape.load(run.from + 1, (run.to || player.head) + 1);
+      if (!(await player.seek(run.from))) return;
+      follow.set(run.key, "", "tour");
+      replot();
+      if (mine !== ticket) return;
+      if (!rests[Math.max(1, saved.step) - 1] && saved.step !== half + 1) throw new Error("gone");
+      await enter(Math.max(1, saved.step), true);
+    } catch {
+      stage.attend(false);
+      run = null;
+      open();
+    }
+  }
+
+  const resumable = () => Boolean(saved?.run?.key && saved.step > 0 && stage.source && saved.run.log === stage.shown.log && saved.run.from >= player.oldest);
+
+  // begin opens the tour, when the page's list was taken, if nothing else was asked for.
+  let asked = false;
+  function begin() {
+    if (asked) {
+      if (typeof at !== "number" || run?.log === stage.shown.log) return;
+      stage.attend(false); // another program, or the same one in another mode
+      show("");
+      return;
+    }
+    asked = true;
+    const query = new URLSearchParams(location.search);
+    const wish = query.get("tour");
+    if (wish === "0") return;
+    if (wish === "1") return resumable() && saved.open ? resume() : open();
+    const elsewhere = ["story", "take", "detail", "lab"].some((name) => query.has(name)) || readLink(location.hash) || $("#lab");
+    if (elsewhere || document.body.dataset.mode !== "live" || document.documentElement.dataset.presenter === "on") return;
+    if (!saved) open();
+    else if (saved.open && resumable()) resume();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (at === "" || at === "end" || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
+    const act = onward.has(event.key) ? go : backward.has(event.key) ? back : event.key === "Escape" ? leave : null;
+    if (act) {
+      event.preventDefault();
+      act();
+    } else if (allowed.has(event.key.toLowerCase()) || event.key.length > 1 || event.key === " ") return;
+    event.stopPropagation(); // one path: the page's other keys come after the tour
+  }, true);
+  $("#tour-start").addEventListener("click", start);
+  next.addEventListener("click", go);
+  $("#tour-back").addEventListener("click", back);
+  $("#open-tour").addEventListener("click", () => (at !== "" && at !== "end" ? leave() : resumable() && !saved.open ? resume() : open()));
+  for (const button of panel.querySelectorAll("[data-tour-leave]")) button.addEventListener("click", leave);
+  for (const button of panel.querySelectorAll("[data-tour-try]")) {
+    button.addEventListener("click", () => {
+      leave();
+      $(button.dataset.tourTry).click();
+    });
+  }
+
+  return {
+    begin,
+    jumped: () => player.recording && begin(),
+    shown: () => typeof at === "number" && scene.lanes.watchers.forEach((el, id) => mark(el, "yours", id === plot?.client)),
+    escape: () => at === "end" && (leave(), true),
+  };
+}

@@ -1,0 +1,118 @@
+package viz
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"listwatch/internal/fold/foldtest"
+	"listwatch/internal/probe"
+	"listwatch/internal/takes"
+	"listwatch/viz/tour"
+)
+
+// toldTour is the tour as the page tells it from the take.
+type toldTour struct {
+	Rests []uint64
+	Steps []struct {
+		Title, Purpose, Happened string
+		Look                     []string
+	}
+}
+
+// tellTour lets the page tell the tour from records: each step at the picture in which it rests.
+func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
+	t.Helper()
+	take, _ := takes.Find(tour.Take)
+	start, _, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "tour": "tour/steps.js"})
+	log, _ := newLog()
+	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
+	text := run[string](t, e, `
+		const fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
+		const state = page.fold.complete(JSON.parse(`+quote(t, start.Canonical())+`));
+		const records = JSON.parse(`+quote(t, foldtest.Feed(records))+`);
+		const reader = Object.entries(state.resources.pods.subjects).find(([, s]) => s.kind === "watcher" && s.texts.WireOpened.includes("informer"))[0];
+		const plot = page.tour.plotOf(records, { key: "default/my-pod", agent: "listwatch-page-1", reader });
+		const rests = page.tour.restsOf(plot);
+		const steps = page.tour.steps.map((step, i) => {
+			if (!rests[i]) return { title: step.title, look: step.look };
+			fold.apply(state, records.filter((r) => r.seq > state.seq && r.seq <= rests[i]));
+			return { title: step.title, look: step.look, purpose: step.purpose(plot, true), happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
+		});
+		JSON.stringify({ rests, steps })`)
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// TestTheTourIsToldFromARecording holds the tour to what the records of its take say.
+func TestTheTourIsToldFromARecording(t *testing.T) {
+	t.Parallel()
+	take, ok := takes.Find(tour.Take)
+	if !ok {
+		t.Fatalf("there is no take %s", tour.Take)
+	}
+	_, records, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(seq uint64) probe.Record { return records[seq-records[0].Seq] }
+	all := tellTour(t, records)
+	if n := len(all.Steps); n < 8 || n > 10 {
+		t.Errorf("%d steps, want eight to ten", n)
+	}
+	if !slices.IsSorted(all.Rests) || all.Rests[0] == 0 {
+		t.Fatalf("the steps rest at %v", all.Rests)
+	}
+	for i, step := range all.Steps {
+		t.Logf("%d %s: %s %s", all.Rests[i], step.Title, step.Purpose, step.Happened)
+		if strings.ContainsAny(step.Happened, "{}") || strings.Contains(step.Happened, "undefined") || strings.Contains(step.Happened, "NaN") || step.Happened == "" {
+			t.Errorf("%s: %q", step.Title, step.Happened)
+		}
+		if r := at(all.Rests[i]); step.Title != "your turn" && !slices.Contains(step.Look, string(r.Point.Info().Station)) {
+			t.Errorf("%s rests at %s, which happens at none of %v", step.Title, r.Point, step.Look)
+		}
+	}
+	changes, handled := 0, 0
+	stalled := uint64(0)
+	for _, r := range records {
+		switch {
+		case r.Point == probe.KnobTurned:
+			stalled = r.Seq
+		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.TxnCommitted:
+			changes++
+		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.IndexerUpdated && r.Subject == "informer":
+			handled++
+		}
+	}
+	act := all.Steps[6].Happened
+	if want := fmt.Sprintf("my-pod was changed %d times", changes); changes != handled || changes == 0 || !strings.Contains(act, want) || !strings.Contains(act, fmt.Sprintf("The informer has all %d: nothing held it up.", handled)) {
+		t.Errorf("%d changes and %d in the indexer, and the page says: %s", changes, handled, act)
+	}
+	if !strings.Contains(act, "Its result holds 10 of 10") {
+		t.Errorf("the result is not full: %s", act)
+	}
+}
+
+// What is not in the records yet is not told.
+func TestATourIsToldAsFarAsItsRecordsGo(t *testing.T) {
+	t.Parallel()
+	take, _ := takes.Find(tour.Take)
+	_, records, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dispatched := slices.IndexFunc(records, func(r probe.Record) bool { return r.Point == probe.DispatchStarted })
+	for i, seq := range tellTour(t, records[:dispatched+1]).Rests {
+		if there := i < 4; there != (seq > 0) {
+			t.Errorf("step %d rests at %d", i+1, seq)
+		}
+	}
+}
