@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/resources"
 )
 
 // BindingREST is the binding subresource of pods, through which a scheduler says where a pod is to run. It is a write
@@ -35,7 +35,7 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 	if binding.Name != name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in Binding object: %s != %s", name, binding.Name))
 	}
-	if problems := validateBinding(binding); len(problems) > 0 {
+	if problems := resources.ValidateBinding(binding); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), name, problems)
 	}
 	key, err := r.store.resource.Key(namespace, name)
@@ -57,18 +57,6 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 	return &metav1.Status{Status: metav1.StatusSuccess, Code: 201}, nil
 }
 
-func validateBinding(binding *corev1.Binding) field.ErrorList {
-	var problems field.ErrorList
-	path := field.NewPath("target")
-	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
-		problems = append(problems, field.NotSupported(path.Child("kind"), kind, []string{"Node", "<empty>"}))
-	}
-	if binding.Target.Name == "" {
-		problems = append(problems, field.Required(path.Child("name"), ""))
-	}
-	return problems
-}
-
 // assign is the update of a binding.
 func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.Object, error) {
 	resource := r.store.resource.GroupResource()
@@ -82,21 +70,10 @@ func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.
 	for key, value := range binding.Annotations {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
 	}
-	setPodCondition(&pod.Status, corev1.PodCondition{
+	resources.SetPodCondition(&pod.Status, corev1.PodCondition{
 		Type:               corev1.PodScheduled,
 		Status:             corev1.ConditionTrue,
 		LastTransitionTime: metav1.NewTime(r.store.clock.Now()).Rfc3339Copy(),
 	})
 	return pod, nil
-}
-
-// setPodCondition replaces the condition of the same type or adds it.
-func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
-	for i := range status.Conditions {
-		if status.Conditions[i].Type == condition.Type {
-			status.Conditions[i] = condition
-			return
-		}
-	}
-	status.Conditions = append(status.Conditions, condition)
 }

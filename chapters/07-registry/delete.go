@@ -75,13 +75,8 @@ func (s *Store) deleted(obj runtime.Object, name string) (runtime.Object, bool, 
 	if s.resource.ReturnDeletedObject {
 		return obj, true, nil
 	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, false, apierrors.NewInternalError(err)
-	}
-	status := &metav1.Status{Status: metav1.StatusSuccess}
-	status.Details = &metav1.StatusDetails{Name: name, Kind: s.resource.Name, UID: accessor.GetUID()}
-	return status, true, nil
+	details := &metav1.StatusDetails{Name: name, Kind: s.resource.Name, UID: metadata(obj).GetUID()}
+	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}, true, nil
 }
 
 // deletion is one call of [Store.Delete]. Its results are overwritten by every attempt.
@@ -109,10 +104,7 @@ func (d *deletion) normalise() {
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).updateForGracefulDeletionAndFinalizers
 func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	d.existing, d.marked, d.heldBack = existing.DeepCopyObject(), false, false
-	accessor, err := meta.Accessor(existing)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
+	accessor := metadata(existing)
 	if err := d.checkPreconditions(accessor); err != nil {
 		return nil, err
 	}
@@ -235,11 +227,7 @@ func (s *Store) DeleteCollection(ctx context.Context, namespace string, options 
 		return nil, apierrors.NewInternalError(err)
 	}
 	for _, item := range items {
-		accessor, err := meta.Accessor(item)
-		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		_, _, err = s.Delete(ctx, accessor.GetNamespace(), accessor.GetName(), options)
+		_, _, err := s.Delete(ctx, metadata(item).GetNamespace(), metadata(item).GetName(), options)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}

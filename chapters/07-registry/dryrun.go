@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
 )
@@ -18,7 +17,7 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go: DryRunnableStorage
 type DryRunnableStorage struct {
-	Storage storage.Interface
+	storage.Interface // reads have nothing to stop
 }
 
 // isDryRun reports whether a dryRun option, validated before, asks for a dry run of all stages. There is no other.
@@ -27,9 +26,9 @@ func isDryRun(dryRun []string) bool { return slices.Contains(dryRun, metav1.DryR
 // Create is [storage.Interface.Create], perhaps dry.
 func (s DryRunnableStorage) Create(ctx context.Context, key string, obj, out runtime.Object, dryRun bool) error {
 	if !dryRun {
-		return s.Storage.Create(ctx, key, obj, out)
+		return s.Interface.Create(ctx, key, obj, out)
 	}
-	err := s.Storage.Get(ctx, key, storage.GetOptions{}, out)
+	err := s.Get(ctx, key, storage.GetOptions{}, out)
 	if err == nil {
 		return storage.NewKeyExistsError(key, 0)
 	}
@@ -43,9 +42,9 @@ func (s DryRunnableStorage) Create(ctx context.Context, key string, obj, out run
 // Delete is [storage.Interface.Delete], perhaps dry.
 func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, dryRun bool, cached runtime.Object) error {
 	if !dryRun {
-		return s.Storage.Delete(ctx, key, out, preconditions, nil, cached)
+		return s.Interface.Delete(ctx, key, out, preconditions, nil, cached)
 	}
-	if err := s.Storage.Get(ctx, key, storage.GetOptions{}, out); err != nil {
+	if err := s.Get(ctx, key, storage.GetOptions{}, out); err != nil {
 		return err
 	}
 	return preconditions.Check(key, out)
@@ -54,9 +53,9 @@ func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.
 // GuaranteedUpdate is [storage.Interface.GuaranteedUpdate], perhaps dry.
 func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, dryRun bool) error {
 	if !dryRun {
-		return s.Storage.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, nil)
+		return s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, nil)
 	}
-	if err := s.Storage.Get(ctx, key, storage.GetOptions{IgnoreNotFound: ignoreNotFound}, out); err != nil {
+	if err := s.Get(ctx, key, storage.GetOptions{IgnoreNotFound: ignoreNotFound}, out); err != nil {
 		return err
 	}
 	if err := preconditions.Check(key, out); err != nil {
@@ -68,21 +67,6 @@ func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string, ou
 	}
 	copyInto(out, updated)
 	return nil
-}
-
-// Get is [storage.Interface.Get].
-func (s DryRunnableStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	return s.Storage.Get(ctx, key, opts, out)
-}
-
-// GetList is [storage.Interface.GetList].
-func (s DryRunnableStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
-	return s.Storage.GetList(ctx, key, opts, listOut)
-}
-
-// Watch is [storage.Interface.Watch].
-func (s DryRunnableStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	return s.Storage.Watch(ctx, key, opts)
 }
 
 // copyInto makes out a deep copy of in, which is of the same type.

@@ -70,27 +70,3 @@ func (s *Store) holdsContent(obj runtime.Object) bool {
 	keeper, ok := s.updateStrategy.(ContentKeeper)
 	return ok && keeper.HoldsContent(obj)
 }
-
-// FinalizeREST is the finalize subresource of namespaces: the controller that has removed the content of a namespace says so here,
-// by taking its name off the list. When the list is empty, a namespace that is being deleted is erased.
-type FinalizeREST struct {
-	store *Store // a copy of the resource's, with the strategy for finalizers
-}
-
-// NewFinalizeREST returns the finalize subresource of a store of namespaces.
-func NewFinalizeREST(store *Store) *FinalizeREST {
-	finalize := *store
-	finalize.updateStrategy = namespaceFinalizeStrategy{}
-	return &FinalizeREST{store: &finalize}
-}
-
-// Describe returns what is known about namespaces.
-func (r *FinalizeREST) Describe() *Resource { return r.store.Describe() }
-
-// New returns an empty namespace.
-func (r *FinalizeREST) New() runtime.Object { return r.store.New() }
-
-// Update is [Store.Update], for the finalizers.
-func (r *FinalizeREST) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, namespace, name, info, options)
-}

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,14 +22,11 @@ import (
 func Pods() *Resource {
 	return &Resource{
 		Name: "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
-		Prefix:      "/registry/pods",
-		NewFunc:     func() runtime.Object { return &corev1.Pod{} },
-		NewListFunc: func() runtime.Object { return &corev1.PodList{} },
-		GetAttrs:    podAttrs,
-		Fields: []string{
-			"metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-			"spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
-		},
+		Prefix:              "/registry/pods",
+		NewFunc:             func() runtime.Object { return &corev1.Pod{} },
+		NewListFunc:         func() runtime.Object { return &corev1.PodList{} },
+		GetAttrs:            podAttrs,
+		Fields:              slices.Collect(maps.Keys(podField)),
 		IndexFields:         []string{"spec.nodeName"},
 		Indexers:            map[string]func(runtime.Object) string{"spec.nodeName": NodeNameTriggerFunc},
 		Default:             func(obj runtime.Object) { resources.DefaultPod(obj.(*corev1.Pod)) },
@@ -60,45 +59,32 @@ type podFields corev1.Pod
 
 var _ fields.Fields = (*podFields)(nil)
 
-// Has implements [fields.Fields].
-func (p *podFields) Has(field string) bool {
-	_, ok := p.value(field)
-	return ok
+// podField says how a field is read off a pod.
+//
+// Differs: k8s.io/kubernetes/pkg/registry/core/pod fills a map with all of them for every pod that is cached.
+var podField = map[string]func(*podFields) string{
+	"metadata.name":            func(p *podFields) string { return p.Name },
+	"metadata.namespace":       func(p *podFields) string { return p.Namespace },
+	"spec.nodeName":            func(p *podFields) string { return p.Spec.NodeName },
+	"spec.restartPolicy":       func(p *podFields) string { return string(p.Spec.RestartPolicy) },
+	"spec.schedulerName":       func(p *podFields) string { return p.Spec.SchedulerName },
+	"spec.serviceAccountName":  func(p *podFields) string { return p.Spec.ServiceAccountName },
+	"spec.hostNetwork":         func(p *podFields) string { return strconv.FormatBool(p.Spec.HostNetwork) },
+	"status.phase":             func(p *podFields) string { return string(p.Status.Phase) },
+	"status.podIP":             (*podFields).podIP,
+	"status.podIPs":            (*podFields).podIP,
+	"status.nominatedNodeName": func(p *podFields) string { return p.Status.NominatedNodeName },
 }
+
+// Has implements [fields.Fields].
+func (p *podFields) Has(field string) bool { return podField[field] != nil }
 
 // Get implements [fields.Fields].
 func (p *podFields) Get(field string) string {
-	value, _ := p.value(field)
-	return value
-}
-
-// value returns a selectable field, one of those that [Pods] lists.
-//
-// Differs: k8s.io/kubernetes/pkg/registry/core/pod fills a map with all of them for every pod that is cached.
-func (p *podFields) value(field string) (value string, ok bool) {
-	switch field {
-	case "metadata.name":
-		return p.Name, true
-	case "metadata.namespace":
-		return p.Namespace, true
-	case "spec.nodeName":
-		return p.Spec.NodeName, true
-	case "spec.restartPolicy":
-		return string(p.Spec.RestartPolicy), true
-	case "spec.schedulerName":
-		return p.Spec.SchedulerName, true
-	case "spec.serviceAccountName":
-		return p.Spec.ServiceAccountName, true
-	case "spec.hostNetwork":
-		return strconv.FormatBool(p.Spec.HostNetwork), true
-	case "status.phase":
-		return string(p.Status.Phase), true
-	case "status.podIP", "status.podIPs":
-		return p.podIP(), true
-	case "status.nominatedNodeName":
-		return p.Status.NominatedNodeName, true
+	if read := podField[field]; read != nil {
+		return read(p)
 	}
-	return "", false
+	return ""
 }
 
 func (p *podFields) podIP() string {

@@ -69,11 +69,6 @@ type Resource struct {
 	ReturnDeletedObject bool
 }
 
-// Resources returns every resource of the program, by name.
-func Resources() []*Resource {
-	return []*Resource{ConfigMaps(), Events(), Namespaces(), Nodes(), Pods()}
-}
-
 // GroupResource returns the resource's name without its version, as errors want it.
 func (r *Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Resource: r.Name}

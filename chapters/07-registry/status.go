@@ -5,38 +5,51 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/resources"
 )
 
-// StatusREST is the status subresource of a kind: the same object under the same key, changed by another strategy.
-// Users and controllers can so write to one object without undoing each other's part.
-type StatusREST struct {
-	store *Store // a copy of the resource's, with the strategy for statuses
+// A subresource is the same object under the same key, changed by another strategy: users and controllers write to one object without
+// undoing each other's part.
+type subresource struct {
+	store *Store // a copy of the resource's, with the strategy of the subresource
 }
 
-// NewStatusREST returns the status subresource of store, whose resource must have a StatusStrategy.
-func NewStatusREST(store *Store) *StatusREST {
-	status := *store
-	status.updateStrategy = store.resource.StatusStrategy
-	return &StatusREST{store: &status}
+func subresourceOf(store *Store, strategy UpdateStrategy) subresource {
+	other := *store
+	other.updateStrategy = strategy
+	return subresource{&other}
 }
 
 // Describe returns what is known about the resource.
-func (r *StatusREST) Describe() *Resource { return r.store.Describe() }
+func (r subresource) Describe() *Resource { return r.store.Describe() }
 
 // New returns an empty object of the resource's kind.
-func (r *StatusREST) New() runtime.Object { return r.store.New() }
+func (r subresource) New() runtime.Object { return r.store.New() }
+
+// Update is [Store.Update], for the part.
+func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, namespace, name, info, options)
+}
+
+// StatusREST is the status subresource of a kind.
+type StatusREST struct{ subresource }
+
+// NewStatusREST returns the status subresource of store, whose resource must have a StatusStrategy.
+func NewStatusREST(store *Store) *StatusREST {
+	return &StatusREST{subresourceOf(store, store.resource.StatusStrategy)}
+}
 
 // Get is [Store.Get].
 func (r *StatusREST) Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	return r.store.Get(ctx, namespace, name, options)
 }
 
-// Update is [Store.Update], for the status.
-func (r *StatusREST) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, namespace, name, info, options)
-}
+// FinalizeREST is the finalize subresource of namespaces: the controller that has removed the content of a namespace says so here,
+// by taking its name off the list. When the list is empty, a namespace that is being deleted is erased.
+type FinalizeREST struct{ subresource }
 
-// ConvertToTable is [Store.ConvertToTable].
-func (r *StatusREST) ConvertToTable(ctx context.Context, obj runtime.Object, options *metav1.TableOptions) (*metav1.Table, error) {
-	return r.store.ConvertToTable(ctx, obj, options)
+// NewFinalizeREST returns the finalize subresource of a store of namespaces.
+func NewFinalizeREST(store *Store) *FinalizeREST {
+	return &FinalizeREST{subresourceOf(store, resources.NamespaceFinalizeStrategy{})}
 }

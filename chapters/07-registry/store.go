@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -71,7 +70,7 @@ func (s *Store) Describe() *Resource { return s.resource }
 func (s *Store) New() runtime.Object { return s.resource.NewFunc() }
 
 // ReadinessCheck returns nil once the storage can answer reads.
-func (s *Store) ReadinessCheck() error { return s.storage.Storage.ReadinessCheck() }
+func (s *Store) ReadinessCheck() error { return s.storage.ReadinessCheck() }
 
 // Names are generated, and the last letters of a long base cut off, so that the whole fits a DNS label.
 const (
@@ -102,31 +101,26 @@ const maxNameGenerationAttempts = 8
 // Differs: a resource version is refused before anything else, and with 400; upstream leaves that to the storage, whose
 // refusal is a 500.
 func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
 	if rv, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(obj); err == nil && rv != 0 {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
-	if accessor.GetName() != "" || accessor.GetGenerateName() == "" {
+	base := metadata(obj).GetGenerateName()
+	if metadata(obj).GetName() != "" || base == "" {
 		return s.create(ctx, namespace, obj, isDryRun(options.DryRun))
 	}
 	for range maxNameGenerationAttempts {
 		attempt := obj.DeepCopyObject()
-		named, _ := meta.Accessor(attempt)
-		named.SetName(s.generateName(accessor.GetGenerateName()))
-		var out runtime.Object
-		out, err = s.create(ctx, namespace, attempt, isDryRun(options.DryRun))
+		metadata(attempt).SetName(s.generateName(base))
+		out, err := s.create(ctx, namespace, attempt, isDryRun(options.DryRun))
 		if !apierrors.IsAlreadyExists(err) {
 			return out, err
 		}
 	}
-	return nil, apierrors.NewGenerateNameConflict(s.resource.GroupResource(), accessor.GetGenerateName(), 1)
+	return nil, apierrors.NewGenerateNameConflict(s.resource.GroupResource(), base, 1)
 }
 
 func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
-	if err := s.admitCreate(ctx, namespace, nameOf(obj)); err != nil {
+	if err := s.admitCreate(ctx, namespace, metadata(obj).GetName()); err != nil {
 		return nil, err
 	}
 	if err := s.beforeCreate(namespace, obj); err != nil {
@@ -139,21 +133,14 @@ func (s *Store) create(ctx context.Context, namespace string, obj runtime.Object
 	out := s.resource.NewFunc()
 	err = s.storage.Create(ctx, key, obj, out, dryRun)
 	if err != nil {
-		accessor, _ := meta.Accessor(obj)
-		err = storage.InterpretError(err, "create", s.resource.GroupResource(), accessor.GetName())
+		err = storage.InterpretError(err, "create", s.resource.GroupResource(), metadata(obj).GetName())
 		return nil, s.explainAlreadyExists(ctx, key, err)
 	}
 	return out, nil
 }
 
-// nameOf returns an object's name, "" if it has none.
-func nameOf(obj runtime.Object) string {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return ""
-	}
-	return accessor.GetName()
-}
+// metadata returns the metadata of an object, which every kind that is stored has.
+func metadata(obj runtime.Object) metav1.Object { return obj.(metav1.Object) }
 
 // explainAlreadyExists says so if what is in the way is about to go away: the client may simply try again.
 func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error) error {
@@ -161,14 +148,10 @@ func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error)
 		return err
 	}
 	existing := s.resource.NewFunc()
-	if s.storage.Get(ctx, key, storage.GetOptions{}, existing) != nil {
+	if s.storage.Get(ctx, key, storage.GetOptions{}, existing) != nil || metadata(existing).GetDeletionTimestamp() == nil {
 		return err
 	}
-	accessor, accessorErr := meta.Accessor(existing)
-	if accessorErr != nil || accessor.GetDeletionTimestamp() == nil {
-		return err
-	}
-	deleting := apierrors.NewAlreadyExists(s.resource.GroupResource(), accessor.GetName())
+	deleting := apierrors.NewAlreadyExists(s.resource.GroupResource(), metadata(existing).GetName())
 	deleting.ErrStatus.Message = fmt.Sprintf("object is being deleted: %s", deleting.ErrStatus.Message)
 	return deleting
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,10 +82,7 @@ func (s *Store) ensureNamespace(namespace string, accessor metav1.Object) error 
 // Upstream: k8s.io/apiserver/pkg/registry/rest/create.go: BeforeCreate
 // Differs: upstream applies defaults while decoding the request.
 func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
+	accessor := metadata(obj)
 	if err := s.ensureNamespace(namespace, accessor); err != nil {
 		return err
 	}
@@ -119,14 +115,7 @@ func (s *Store) validateMetadata(accessor metav1.Object) field.ErrorList {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: BeforeUpdate
 func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	oldAccessor, err := meta.Accessor(old)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
+	accessor, oldAccessor := metadata(obj), metadata(old)
 	if err := s.ensureNamespace(namespace, accessor); err != nil {
 		return err
 	}

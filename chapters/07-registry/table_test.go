@@ -62,9 +62,8 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 }
 
 func TestATableOfAListCarriesTheListsVersion(t *testing.T) {
-	w := newWorld(t)
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"}, Items: []corev1.Pod{*pod("a"), *pod("b")}}
-	table, err := w.pods.Pod.ConvertToTable(t.Context(), list, &metav1.TableOptions{NoHeaders: true})
+	table, err := resources.Table(list, nil, resources.PodCells, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}

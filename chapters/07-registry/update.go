@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -76,10 +75,7 @@ type update struct {
 
 // apply is the [storage.UpdateFunc] of an update.
 func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
-	old, err := meta.Accessor(existing)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
+	old := metadata(existing)
 	u.created = old.GetResourceVersion() == ""
 	if u.created && !u.info.AllowsCreate() && !u.store.allowsCreateOnUpdate() {
 		return nil, apierrors.NewNotFound(u.store.resource.GroupResource(), u.name)
@@ -88,10 +84,7 @@ func (u *update) apply(ctx context.Context, existing runtime.Object) (runtime.Ob
 	if err != nil {
 		return nil, err
 	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
+	accessor := metadata(obj)
 	if u.created {
 		return u.create(ctx, obj, accessor)
 	}
@@ -164,13 +157,9 @@ func shouldDeleteDuringUpdate(accessor, old metav1.Object) bool {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).deleteWithoutFinalizers
 func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object, dryRun bool) (runtime.Object, bool, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, false, apierrors.NewInternalError(err)
-	}
-	uid := accessor.GetUID()
+	uid := metadata(obj).GetUID()
 	out := s.resource.NewFunc()
-	err = s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun, nil)
+	err := s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun, nil)
 	if storage.IsNotFound(err) {
 		return obj, false, nil
 	}

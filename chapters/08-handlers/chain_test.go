@@ -26,12 +26,6 @@ func registryPods() *registry.Resource { return registry.Pods() }
 
 func chiContext() *chi.Context { return chi.NewRouteContext() }
 
-// tables returns a storage of pods that can make tables.
-func tables(t *testing.T) Storage {
-	t.Helper()
-	return registry.New(registry.Config{Resource: registry.Pods(), Clock: clock.RealClock{}})
-}
-
 // newColdAPI returns an API whose caches are never filled.
 func newColdAPI(t *testing.T) *api {
 	return buildAPI(t, func(r *registry.Resource, raw storage.Interface, p *probe.Probe) storage.Interface {
@@ -65,10 +59,6 @@ func (s stuck) Delete(context.Context, string, string, *metav1.DeleteOptions) (r
 
 func (s stuck) List(context.Context, string, *metainternalversion.ListOptions) (runtime.Object, error) {
 	return s.resource.NewListFunc(), nil
-}
-
-func (s stuck) ConvertToTable(context.Context, runtime.Object, *metav1.TableOptions) (*metav1.Table, error) {
-	return nil, io.ErrUnexpectedEOF
 }
 
 func (s stuck) Watch(context.Context, string, *metainternalversion.ListOptions) (watch.Interface, error) {

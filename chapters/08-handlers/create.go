@@ -13,42 +13,23 @@ import (
 // CreateResource answers POST to a collection, or to a subresource in which something is created.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: CreateResource
-func (s *Scope) CreateResource(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiation.Output(r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	obj, err := s.create(w, r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	if status, ok := obj.(*metav1.Status); ok && status.Code == 0 {
-		status.Code = http.StatusCreated
-	}
-	transformResponseObject(w, r, s, http.StatusCreated, output, obj)
-}
+func (s *Scope) CreateResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.create) }
 
-func (s *Scope) create(w http.ResponseWriter, r *http.Request) (runtime.Object, error) {
-	info, err := negotiation.Input(r)
+func (s *Scope) create(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+	body, err := negotiation.ReadObject(w, r)
 	if err != nil {
-		return nil, err
-	}
-	body, err := ReadBody(w, r)
-	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	options := &metav1.CreateOptions{}
 	if err := DecodeOptions(r, options); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if problems := metav1validation.ValidateCreateOptions(options); len(problems) > 0 {
-		return nil, NewInvalidOptions("CreateOptions", problems)
+		return nil, 0, NewInvalidOptions("CreateOptions", problems)
 	}
-	obj, err := decodeObject(w, info, body, s.Kind, s.Storage.New(), ValidationDirective(options.FieldValidation))
+	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if s.Managed != nil {
 		s.Resource.Default(obj) // before it is noted who decided what: a client that creates decides by saying nothing, too
@@ -56,7 +37,9 @@ func (s *Scope) create(w http.ResponseWriter, r *http.Request) (runtime.Object, 
 	}
 	namespace, name := s.NamespaceAndName(r)
 	if creater, ok := s.Storage.(NamedCreater); ok {
-		return creater.Create(r.Context(), namespace, name, obj, options)
+		obj, err = creater.Create(r.Context(), namespace, name, obj, options)
+	} else {
+		obj, err = s.Storage.(Creater).Create(r.Context(), namespace, obj, options)
 	}
-	return s.Storage.(Creater).Create(r.Context(), namespace, obj, options)
+	return obj, http.StatusCreated, err
 }

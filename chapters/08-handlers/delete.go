@@ -7,6 +7,7 @@ import (
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"listwatch/internal/negotiation"
 )
@@ -15,35 +16,26 @@ import (
 // in it carries a deletionTimestamp then.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteResource
-func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiation.Output(r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
+func (s *Scope) DeleteResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.delete) }
+
+func (s *Scope) delete(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	options, err := s.deleteOptions(w, r)
 	if err != nil {
-		WriteError(w, r, err)
-		return
+		return nil, 0, err
 	}
 	namespace, name := s.NamespaceAndName(r)
 	obj, immediate, err := s.Storage.(GracefulDeleter).Delete(r.Context(), namespace, name, options)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	code := http.StatusOK
 	//lint:ignore SA1019 clients of before 1.7 still say it so
 	if orphan := options.OrphanDependents; !immediate && orphan != nil && !*orphan {
-		code = http.StatusAccepted
+		return obj, http.StatusAccepted, err
 	}
-	transformResponseObject(w, r, s, code, output, obj)
+	return obj, http.StatusOK, err
 }
 
 // deleteOptions reads the options of a delete from its body, or from the query if there is none. Errors: 400, 413,
 // 415, 422.
 func (s *Scope) deleteOptions(w http.ResponseWriter, r *http.Request) (*metav1.DeleteOptions, error) {
-	body, err := ReadBody(w, r)
+	body, err := negotiation.ReadBody(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,26 +81,19 @@ func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOpt
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteCollection
 func (s *Scope) DeleteCollection(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiation.Output(r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
+	s.Answer(w, r, s.deleteCollection)
+}
+
+func (s *Scope) deleteCollection(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	listOptions, err := s.listOpts(r)
 	if err != nil {
-		WriteError(w, r, err)
-		return
+		return nil, 0, err
 	}
 	options, err := s.deleteOptions(w, r)
 	if err != nil {
-		WriteError(w, r, err)
-		return
+		return nil, 0, err
 	}
 	namespace, _ := s.NamespaceAndName(r)
-	list, err := s.Storage.(CollectionDeleter).DeleteCollection(r.Context(), namespace, options, &listOptions)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	transformResponseObject(w, r, s, http.StatusOK, output, list)
+	obj, err = s.Storage.(CollectionDeleter).DeleteCollection(r.Context(), namespace, options, &listOptions)
+	return obj, http.StatusOK, err
 }

@@ -4,11 +4,12 @@
 //   - installer.go: a table of all routes, found by asking each storage what it can do; rest.go: what can be asked.
 //   - handlers.go: [New], all routes in one handler; chain.go: what happens to every request on its way in and out.
 //   - get.go: one object, a list, or a watch, which are told apart late; watch.go: [WatchServer], the loop behind every
-//     open stream; watch_writer.go, watch_websocket.go: where it goes; watch_encoder.go: one event, one frame.
-//   - create.go, update.go, delete.go: the writing verbs; decode.go: bodies.
-//   - response.go: tables, metadata and plain objects; errors.go: everything that goes wrong is a Status.
+//     open stream; watch_writer.go: where it goes; watch_encoder.go: one event, one frame.
+//   - create.go, update.go, delete.go: the writing verbs; decode.go: their options.
+//   - response.go: how an answer is written; errors.go: everything that goes wrong is a Status.
 //
-// Media types and compression are in internal/negotiation. What kubectl needs besides, from patches to discovery, is in
+// Media types, bodies, tables' objects and compression are in internal/negotiation, deadlines in internal/deadline, websockets in
+// internal/wsstream. What kubectl needs besides, from patches to discovery, is in
 // internal/apiserver, which plugs into [Config].
 //
 // # Goroutines

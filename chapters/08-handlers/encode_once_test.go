@@ -77,7 +77,7 @@ func newClient(t *testing.T, pods storage.Interface, s *Scope, accept string, n 
 		t.Fatal(err)
 	}
 	media.Encoder = countingEncoder{media.Encoder, n}
-	options, err := optionsForTransform(r, media)
+	options, err := negotiation.TableOptions(r, media)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func newClient(t *testing.T, pods storage.Interface, s *Scope, accept string, n 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &client{watch: w, encoder: newWatchEncoder(t.Context(), s, media, options)}
+	return &client{watch: w, encoder: newWatchEncoder(s, media, options)}
 }
 
 // writeAll has everything written that there is to write.
@@ -121,7 +121,6 @@ func TestAnEventIsEncodedOnceForAllWatchersWithTheSameAccept(t *testing.T) {
 func countEncodings(t *testing.T, accepts []string, want int) {
 	a, pods := cachedPods(t)
 	s := podScope(t)
-	s.Storage = tables(t)
 	n := 0
 	byAccept := map[string][]*client{}
 	var clients []*client

@@ -12,22 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"listwatch/internal/deadline"
 	"listwatch/internal/negotiation"
 )
-
-func newStatusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
-	}}
-}
 
 // NewInvalidOptions: the options could be read, and make no sense. 422, with a cause for each problem. kind is theirs.
 func NewInvalidOptions(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }
-
-// errRequestTimeout is the cause with which a request's context ends when its time is over.
-var errRequestTimeout = errors.New("request timeout")
 
 // toStatus returns what a client is told about err, code and all. An unforeseen error is a 500 with the
 // reason left empty.
@@ -39,7 +31,7 @@ func toStatus(ctx context.Context, err error) *metav1.Status {
 	switch {
 	case errors.As(err, &known):
 		status = known.Status()
-	case errors.Is(context.Cause(ctx), errRequestTimeout):
+	case errors.Is(context.Cause(ctx), deadline.ErrExceeded):
 		status = apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0).ErrStatus
 	default:
 		status = metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
@@ -66,8 +58,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
-	if errors.Is(context.Cause(r.Context()), errRequestTimeout) {
-		w.Header().Set("Connection", "close") // see [Server.withDeadline]
+	if errors.Is(context.Cause(r.Context()), deadline.ErrExceeded) {
+		w.Header().Set("Connection", "close") // see [deadline.Limit]
 	}
 	output, negotiateErr := negotiation.Output(r)
 	if negotiateErr != nil {
@@ -87,12 +79,12 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 			message += ": " + missing
 		}
 	}
-	err := newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
+	err := negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 	err.ErrStatus.Details = &metav1.StatusDetails{} // clients look into it to learn that it is no object that is missing
 	WriteError(w, r, err)
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	message := fmt.Sprintf("the server does not allow this method on the requested resource: %s", r.Method)
-	WriteError(w, r, newStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, message))
+	WriteError(w, r, negotiation.NewStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, message))
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -11,32 +12,27 @@ import (
 	metainternalversionvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"listwatch/internal/deadline"
 	"listwatch/internal/negotiation"
+	"listwatch/internal/wsstream"
 )
 
 // GetResource answers GET of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: GetResource
-func (s *Scope) GetResource(w http.ResponseWriter, r *http.Request) {
-	output, err := negotiation.Output(r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
+func (s *Scope) GetResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.get) }
+
+func (s *Scope) get(_ http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	options := metav1.GetOptions{}
 	if err := DecodeOptions(r, &options); err != nil {
-		WriteError(w, r, err)
-		return
+		return nil, 0, err
 	}
 	namespace, name := s.NamespaceAndName(r)
-	obj, err := s.Storage.(Getter).Get(r.Context(), namespace, name, &options)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	transformResponseObject(w, r, s, http.StatusOK, output, obj)
+	obj, err = s.Storage.(Getter).Get(r.Context(), namespace, name, &options)
+	return obj, http.StatusOK, err
 }
 
 // ListResource answers GET of a collection: with a list, or with a stream if the client asked to watch. It is one
@@ -144,7 +140,22 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	if err != nil {
 		return err
 	}
-	return server.handle(w, r)
+	if wsstream.Requested(r) {
+		server.HandleWS(w, r)
+		return nil
+	}
+	return server.HandleHTTP(w, r)
+}
+
+// withWatchDeadline is [deadline.Limit] for a watch, which has a timer of its own: what is left to bound is a write to a
+// client that does not read. The context says when the watch will end, so that the cacher can send a last bookmark
+// shortly before.
+//
+// Differs: upstream puts no deadline on the writes of a watch; there a stuck one lasts until the transport gives up.
+func (s *Server) withWatchDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, done func()) {
+	end := s.clock.Now().Add(timeout)
+	ctx, done = deadline.Limit(w, r, s.clock, timeout+deadline.WriteGrace)
+	return deadline.Announced{Context: ctx, End: end}, done
 }
 
 // isWatchList reports whether the client waits for the bookmark that ends the initial events.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 )
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
@@ -237,7 +238,7 @@ func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 func podScope(t *testing.T) *Scope {
 	t.Helper()
 	r := registryPods()
-	return &Scope{server: &Server{}, Resource: r, Storage: stuck{resource: r}}
+	return &Scope{server: &Server{clock: clock.RealClock{}}, Resource: r, Storage: stuck{resource: r}}
 }
 
 func request(t *testing.T, target string) *http.Request {

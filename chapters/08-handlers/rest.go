@@ -29,12 +29,11 @@ type Getter interface {
 	Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error)
 }
 
-// Lister reads a collection. What can be listed can be shown as a table.
+// Lister reads a collection.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Lister
 type Lister interface {
 	List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object, error)
-	TableConvertor
 }
 
 // Watcher begins streams of events. The caller stops them.
@@ -42,13 +41,6 @@ type Lister interface {
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Watcher
 type Watcher interface {
 	Watch(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (watch.Interface, error)
-}
-
-// TableConvertor turns objects into rows for people.
-//
-// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
-type TableConvertor interface {
-	ConvertToTable(ctx context.Context, obj runtime.Object, options *metav1.TableOptions) (*metav1.Table, error)
 }
 
 // Creater creates objects in a collection.
@@ -97,8 +89,7 @@ var (
 	_ GracefulDeleter   = (*registry.Store)(nil)
 	_ CollectionDeleter = (*registry.Store)(nil)
 
-	_ Getter         = (*registry.StatusREST)(nil)
-	_ Updater        = (*registry.StatusREST)(nil)
-	_ TableConvertor = (*registry.StatusREST)(nil)
-	_ NamedCreater   = (*registry.BindingREST)(nil)
+	_ Getter       = (*registry.StatusREST)(nil)
+	_ Updater      = (*registry.StatusREST)(nil)
+	_ NamedCreater = (*registry.BindingREST)(nil)
 )

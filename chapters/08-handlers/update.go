@@ -8,61 +8,47 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/negotiation"
 )
 
 // UpdateResource answers PUT of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/update.go: UpdateResource
-func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) {
-	s.Answer(w, r, s.update)
-}
+func (s *Scope) UpdateResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.update) }
 
-// Answer answers a request that changes one object with that object, or with the error. The form of the answer is settled
-// first: a client that could not read it changes nothing.
-func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, change func(http.ResponseWriter, *http.Request) (obj runtime.Object, created bool, err error)) {
-	output, err := negotiation.Output(r)
+func (s *Scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+	body, err := negotiation.ReadObject(w, r)
 	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	obj, created, err := change(w, r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	code := http.StatusOK
-	if created {
-		code = http.StatusCreated
-	}
-	transformResponseObject(w, r, s, code, output, obj)
-}
-
-func (s *Scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Object, created bool, err error) {
-	info, err := negotiation.Input(r)
-	if err != nil {
-		return nil, false, err
-	}
-	body, err := ReadBody(w, r)
-	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	options := &metav1.UpdateOptions{}
 	if err := DecodeOptions(r, options); err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	if problems := metav1validation.ValidateUpdateOptions(options); len(problems) > 0 {
-		return nil, false, NewInvalidOptions("UpdateOptions", problems)
+		return nil, 0, NewInvalidOptions("UpdateOptions", problems)
 	}
-	obj, err = decodeObject(w, info, body, s.Kind, s.Storage.New(), ValidationDirective(options.FieldValidation))
+	obj, err = body.Decode(w, s.Kind, s.Storage.New(), options.FieldValidation)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	namespace, name := s.NamespaceAndName(r)
 	if err := CheckName(obj, name, namespace); err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	return s.Storage.(Updater).Update(r.Context(), namespace, name, newObject{scope: s, obj: obj, option: options.FieldManager, userAgent: r.UserAgent()}, options)
+	change := newObject{scope: s, obj: obj, option: options.FieldManager, userAgent: r.UserAgent()}
+	return s.Update(r, change, options)
+}
+
+// Update makes a change, and returns the code of the answer: whether the object came into being by it.
+func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo, options *metav1.UpdateOptions) (obj runtime.Object, code int, err error) {
+	namespace, name := s.NamespaceAndName(r)
+	obj, created, err := s.Storage.(Updater).Update(r.Context(), namespace, name, change, options)
+	if created {
+		return obj, http.StatusCreated, err
+	}
+	return obj, http.StatusOK, err
 }
 
 // newObject is the UpdatedObjectInfo of a PUT: what is stored matters only for the question who has changed what.

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gorilla/websocket"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
 	"listwatch/internal/negotiation"
 	"listwatch/internal/probe"
+	"listwatch/internal/wsstream"
 )
 
 // WatchServer drains one watch into one response. It is used once, by one goroutine.
@@ -47,7 +48,7 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 	if err != nil {
 		return nil, err
 	}
-	options, err := optionsForTransform(r, media)
+	options, err := negotiation.TableOptions(r, media)
 	if err != nil {
 		return nil, err
 	}
@@ -61,41 +62,26 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 		probe:     probe.Of(watching),
 		meter:     s.server.meter.Watch(r, s),
 		keyOf:     s.keyOf,
-		encoder:   newWatchEncoder(r.Context(), s, media, options),
+		encoder:   newWatchEncoder(s, media, options),
 		started:   s.server.clock.Now(),
 	}, nil
-}
-
-// handle serves the watch in the way the client asked for. Its error is one that came before the first byte.
-func (s *WatchServer) handle(w http.ResponseWriter, r *http.Request) error {
-	if websocket.IsWebSocketUpgrade(r) {
-		s.HandleWS(w, r)
-		return nil
-	}
-	return s.HandleHTTP(w, r)
 }
 
 // stream is where a [WatchServer] writes to. Each frame is one Write.
 type stream interface {
 	io.Writer
-	// flush sends what was written on its way.
-	flush() error
-	// close ends the stream, and says why where the protocol has a place for it.
-	close(why ending)
+	// Flush sends what was written on its way.
+	Flush() error
+	// Close ends the stream, and says why where the protocol has a place for it. goingAway: the whole server ends.
+	Close(reason string, goingAway bool)
 }
 
-// ending is why a stream ends.
-type ending struct {
-	reason    string
-	goingAway bool // the whole server ends, and not just this stream
-}
-
-// Endings that have no error of their own.
-var (
-	clientGone      = ending{reason: "the client is gone"}
-	serverShutsDown = ending{reason: "the server shuts down", goingAway: true}
-	timeIsOver      = ending{reason: "timeoutSeconds is over"}
-	watchHasEnded   = ending{reason: "the watch has ended"}
+// Why a stream ends, if not by an error.
+const (
+	clientGone      = "the client is gone"
+	serverShutsDown = "the server shuts down"
+	timeIsOver      = "timeoutSeconds is over"
+	watchHasEnded   = "the watch has ended"
 )
 
 // HandleHTTP streams events until the watch ends, the time is over, the client goes away, or the server shuts down. An
@@ -103,14 +89,32 @@ var (
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleHTTP
 func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
-	flusher, ok := flusherOf(w)
+	flusher, ok := w.(http.Flusher)
 	if !ok {
 		return errors.New("unable to start watch - can't get http.Flusher: " + r.Proto)
 	}
-	writer := newWatchWriter(w, flusher, s.watchList && negotiation.AcceptsGzip(r))
-	writer.beginStream(s.media.Name)
+	writer := newWatchWriter(w, flusher, s.media.Name, s.watchList && negotiation.AcceptsGzip(r))
 	s.run(r.Context(), r, writer)
 	return nil
+}
+
+// HandleWS is HandleHTTP with the messages of a websocket, one for each event.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
+// Differs: ends with the server, too, counts its events, and says goodbye with a close message.
+func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
+	ctx, socket := wsstream.Upgrade(w, r, s.scope.server.clock, refuseWebsocket)
+	if socket != nil {
+		s.run(ctx, r, socket)
+	}
+}
+
+func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason error) {
+	why := metav1.StatusReasonBadRequest
+	if code == http.StatusForbidden {
+		why = metav1.StatusReasonForbidden
+	}
+	WriteError(w, r, negotiation.NewStatusError(int32(code), why, reason.Error()))
 }
 
 // run serves an open stream to its end. ctx ends when the client is gone.
@@ -119,12 +123,12 @@ func (s *WatchServer) run(ctx context.Context, r *http.Request, to stream) {
 	defer timer.Stop()
 	s.probe.Text(probe.WireOpened, r.UserAgent()+" "+strings.TrimPrefix(requestLine(r), r.Method+" "), "", 0)
 	why := s.serve(ctx, to, timer.C())
-	to.close(why)
-	s.probe.Text(probe.WireClosed, why.reason, "", 0)
+	to.Close(why, why == serverShutsDown)
+	s.probe.Text(probe.WireClosed, why, "", 0)
 }
 
 // serve is the loop. It returns why it ended.
-func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.Time) ending {
+func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.Time) string {
 	events := s.watching.ResultChan()
 	for {
 		select {
@@ -139,7 +143,7 @@ func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.
 				return s.unlessShutDown(watchHasEnded)
 			}
 			if err := s.send(to, event, events); err != nil {
-				return s.unlessShutDown(ending{reason: err.Error()})
+				return s.unlessShutDown(err.Error())
 			}
 		}
 	}
@@ -147,7 +151,7 @@ func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.
 
 // unlessShutDown returns other, or the true reason: a server that shuts down ends the contexts of its requests and cuts
 // connections, which looks from here as if the client had done it. Shutdown is closed before, so it decides.
-func (s *WatchServer) unlessShutDown(other ending) ending {
+func (s *WatchServer) unlessShutDown(other string) string {
 	select {
 	case <-s.scope.server.shutdown:
 		return serverShutsDown
@@ -173,7 +177,7 @@ func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Eve
 	if len(events) > 0 {
 		return nil
 	}
-	if err := to.flush(); err != nil {
+	if err := to.Flush(); err != nil {
 		return err
 	}
 	s.probe.At(probe.WireFlushed, key, rv)
@@ -183,23 +187,9 @@ func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Eve
 // observeWatchList measures, once, how long the initial state took.
 func (s *WatchServer) observeWatchList(obj runtime.Object) {
 	accessor, err := meta.Accessor(obj)
-	if err != nil || !endsInitialEvents(accessor) {
+	if err != nil || !negotiation.EndsInitialEvents(accessor) {
 		return
 	}
 	s.awaited = false
 	s.meter.Listed(s.scope.server.clock.Since(s.started))
-}
-
-// flusherOf returns the Flusher of w, or of what w wraps.
-func flusherOf(w http.ResponseWriter) (http.Flusher, bool) {
-	for {
-		if flusher, ok := w.(http.Flusher); ok {
-			return flusher, true
-		}
-		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return nil, false
-		}
-		w = wrapper.Unwrap()
-	}
 }

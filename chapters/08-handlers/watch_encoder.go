@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"listwatch/internal/negotiation"
+	"listwatch/internal/scheme"
 )
 
 // watchEncoder writes events as frames. A frame is one line of JSON:
@@ -28,7 +28,6 @@ import (
 // Differs: upstream has an encoder for the object and one for the event around it; the latter is two constants here.
 type watchEncoder struct {
 	// Set by newWatchEncoder, never changed.
-	ctx   context.Context // of the request, for the table convertor
 	scope *Scope
 	media negotiation.MediaType
 
@@ -41,8 +40,8 @@ type watchEncoder struct {
 	identifier map[watch.EventType]runtime.Identifier // emptied when options change
 }
 
-func newWatchEncoder(ctx context.Context, s *Scope, media negotiation.MediaType, options *metav1.TableOptions) *watchEncoder {
-	e := &watchEncoder{ctx: ctx, scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
+func newWatchEncoder(s *Scope, media negotiation.MediaType, options *metav1.TableOptions) *watchEncoder {
+	e := &watchEncoder{scope: s, media: media, options: options, identifier: map[watch.EventType]runtime.Identifier{}}
 	e.encode = e.doEncode
 	return e
 }
@@ -63,9 +62,9 @@ func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
 }
 
 func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
-	out, err := doTransformObject(e.ctx, obj, e.options, e.media.Convert, e.scope)
+	out, err := negotiation.Transform(obj, e.options, e.media.Convert, e.scope.rows)
 	if err == nil {
-		out, err = WithKind(out)
+		out, err = scheme.WithKind(out)
 	}
 	if err != nil {
 		return fmt.Errorf("unable to encode watch object %T: %w", obj, err)

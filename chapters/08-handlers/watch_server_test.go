@@ -80,7 +80,6 @@ func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
 	watching.Stop()
 	w := httptest.NewRecorder()
 	s := watchScope(t)
-	s.Storage = tables(t)
 	serveWatch(t, s, tableV1, watching, w)
 	lines := bufio.NewScanner(w.Body)
 	if status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object))); status.Kind != "Status" || status.Code != 410 {
@@ -145,7 +144,6 @@ func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
 	object := &cached{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, frames: map[runtime.Identifier]string{}}
 	bodies := map[string]bool{}
 	s := watchScope(t)
-	s.Storage = tables(t)
 	for range 5 {
 		watching := watch.NewFakeWithChanSize(1, false)
 		watching.Add(object)

@@ -19,7 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/deadline"
 	"listwatch/internal/probe"
+	"listwatch/internal/wsstream"
 )
 
 // dial opens a websocket to the API, over a pipe.
@@ -80,18 +82,18 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 		"the client goes": func(h *hangingSocket) { h.conn.Close() },
 		"the client says so": func(h *hangingSocket) {
 			_ = h.conn.WriteMessage(websocket.CloseMessage, nil)
-			time.Sleep(3 * goodbyeTime)
+			time.Sleep(3 * wsstream.GoodbyeTime)
 		},
-		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(goodbyeTime) },
-		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + goodbyeTime) },
-		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(goodbyeTime) },
+		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(wsstream.GoodbyeTime) },
+		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + wsstream.GoodbyeTime) },
+		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(wsstream.GoodbyeTime) },
 		"nobody reads": func(h *hangingSocket) {
 			h.watching.Add(&corev1.Pod{})
-			time.Sleep(time.Hour + 2*writeGrace + goodbyeTime)
+			time.Sleep(time.Hour + 2*deadline.WriteGrace + wsstream.GoodbyeTime)
 		},
 		"nobody reads, and the server shuts down": func(h *hangingSocket) {
 			close(h.shutdown)
-			time.Sleep(goodbyeTime)
+			time.Sleep(wsstream.GoodbyeTime)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

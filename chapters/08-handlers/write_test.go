@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"listwatch/internal/negotiation"
 	"listwatch/internal/scheme"
 )
 
@@ -50,7 +51,7 @@ func TestBodiesThatAreNoPodsAreRefused(t *testing.T) {
 		"another version": {strings.Replace(podA, `"v1"`, `"v2"`, 1), 400},
 		"wrong type":      {strings.Replace(podA, `"a"`, `{}`, 1), 400},
 		"invalid":         {strings.Replace(podA, `"i:1"`, `""`, 1), 422},
-		"too large":       {strings.Replace(podA, `"web"`, `"`+strings.Repeat("x", MaxRequestBodyBytes)+`"`, 1), 413},
+		"too large":       {strings.Replace(podA, `"web"`, `"`+strings.Repeat("x", negotiation.MaxRequestBodyBytes)+`"`, 1), 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason := map[int]metav1.StatusReason{400: metav1.StatusReasonBadRequest, 413: metav1.StatusReasonRequestEntityTooLarge, 422: metav1.StatusReasonInvalid}[c.code]

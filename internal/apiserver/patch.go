@@ -41,7 +41,7 @@ const (
 	// in the stored list from the beginning.
 	maxPatchElements = 2000
 	// maxPatchedBytes is how large an object may become in between: what is stored, what the patch brings, and copies.
-	maxPatchedBytes = 3 * handlers.MaxRequestBodyBytes
+	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
 	// patchSlice is how many operations of a JSON patch are applied before we look whether the request has ended.
 	patchSlice = 500
 )
@@ -49,7 +49,7 @@ const (
 // A JSON patch can copy a part of an object into itself, which doubles it; thirty times would be too often for any memory.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: NewConfig
-func init() { jsonpatch.AccumulatedCopySizeLimit = handlers.MaxRequestBodyBytes }
+func init() { jsonpatch.AccumulatedCopySizeLimit = negotiation.MaxRequestBodyBytes }
 
 // patchTypes are the Content-Types of a PATCH. The last is server-side apply.
 // Differs: no application/apply-patch+cbor.
@@ -62,35 +62,35 @@ var patchTypes = []string{
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: PatchResource
 func patching(s *handlers.Scope) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, bool, error) { return patch(s, w, r) })
+		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) { return patch(s, w, r) })
 	}
 }
 
-func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, created bool, err error) {
+func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
 	patchType, err := patchTypeOf(r)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	body, err := handlers.ReadBody(w, r)
+	body, err := negotiation.ReadBody(w, r)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	options := &metav1.PatchOptions{}
 	if err := handlers.DecodeOptions(r, options); err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	if problems := metav1validation.ValidatePatchOptions(options, patchType); len(problems) > 0 {
-		return nil, false, handlers.NewInvalidOptions("PatchOptions", problems)
+		return nil, 0, handlers.NewInvalidOptions("PatchOptions", problems)
 	}
 	p := &patcher{
-		scope: s, patchType: patchType, patch: body, directive: handlers.ValidationDirective(options.FieldValidation),
+		scope: s, patchType: patchType, patch: body, directive: options.FieldValidation,
 		option: options.FieldManager, userAgent: r.UserAgent(), force: options.Force != nil && *options.Force,
 	}
 	p.namespace, p.name = s.NamespaceAndName(r)
 	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation}
-	obj, created, err = s.Storage.(handlers.Updater).Update(r.Context(), p.namespace, p.name, p, update)
-	handlers.AddWarnings(w, p.warnings)
-	return obj, created, err
+	obj, code, err = s.Update(r, p, update)
+	negotiation.AddWarnings(w, p.warnings)
+	return obj, code, err
 }
 
 // patchTypeOf returns how the patch is written. The error is 415.
@@ -140,7 +140,7 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	if accessor.GetResourceVersion() == "" {
 		return nil, apierrors.NewNotFound(p.scope.Resource.GroupResource(), p.name)
 	}
-	withType, err := handlers.WithKind(old)
+	withType, err := scheme.WithKind(old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}

@@ -83,7 +83,7 @@ var numbers = []struct {
 	{ourDir: ourCacher, our: "retryAfterFactor", realPkg: realCacher, file: "util.go", realPiece: "factor := 0.06", want: "0.06"},
 	{ourDir: ourHandlers, our: "DefaultMinRequestTimeout", realPkg: realServer, file: "config.go", realPiece: "MinRequestTimeout:              1800,", want: "30m0s"},
 	{ourDir: ourHandlers, our: "RequestTimeout", realPkg: realServer, file: "config.go", realPiece: "RequestTimeout:                 time.Duration(60) * time.Second", want: "1m0s"},
-	{ourDir: ourHandlers, our: "MaxRequestBodyBytes", realPkg: realServer, file: "config.go", realPiece: "MaxRequestBodyBytes: int64(3 * 1024 * 1024)", want: "3145728"},
+	{ourDir: "../negotiation", our: "MaxRequestBodyBytes", realPkg: realServer, file: "config.go", realPiece: "MaxRequestBodyBytes: int64(3 * 1024 * 1024)", want: "3145728"},
 	{ourDir: "../../internal/negotiation", our: "gzipThreshold", realPkg: "k8s.io/apiserver/pkg/endpoints/handlers/responsewriters", real: "defaultGzipThresholdBytes", want: "131072"},
 
 	{ourDir: ourListWatch, our: "defaultQPS", realPkg: "k8s.io/client-go/rest", file: "config.go", realPiece: "DefaultQPS   float32 = 5.0", want: "5"},

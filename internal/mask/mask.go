@@ -7,6 +7,7 @@ package mask
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -32,6 +33,32 @@ func Text(text string) string {
 		return text
 	}
 	return Secret(text)
+}
+
+// Query masks a URL's query, before it is parsed: the values of parameters that are likely to be secret, judged by their names.
+func Query(raw string) string {
+	parameters := strings.Split(raw, "&")
+	for i, parameter := range parameters {
+		name, _, _ := strings.Cut(parameter, "=")
+		if isCredential(name) {
+			parameters[i] = name + "=(masked)"
+		}
+	}
+	return strings.Join(parameters, "&")
+}
+
+func isCredential(name string) bool {
+	plain, err := url.QueryUnescape(name)
+	if err != nil {
+		return true // it cannot be told
+	}
+	plain = strings.ToLower(plain)
+	for _, word := range []string{"token", "secret", "password", "authorization", "apikey", "api_key", "signature"} {
+		if strings.Contains(plain, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // Secret masks what is known to be a Secret, several, or a piece of one: every value of data and stringData, also where kubectl has

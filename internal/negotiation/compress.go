@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,9 +13,9 @@ import (
 // gzipThreshold is the size from which compressing costs less than sending, as upstream's defaultGzipThresholdBytes.
 const gzipThreshold = 128 * 1024
 
-// GzipPool keeps compressors for the next answer: one is a quarter of a megabyte of tables. They favour speed, because
+// gzipPool keeps compressors for the next answer: one is a quarter of a megabyte of tables. They favour speed, because
 // a server on the same network is rather limited by its processors.
-var GzipPool = sync.Pool{New: func() any {
+var gzipPool = sync.Pool{New: func() any {
 	compressor, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
 		panic(err) // the only error is a level that does not exist
@@ -78,7 +79,7 @@ func (w *Writer) start() {
 	if w.compressed {
 		w.response.Header().Set("Content-Encoding", "gzip")
 		w.response.Header().Add("Vary", "Accept-Encoding")
-		w.gzip = GzipPool.Get().(*gzip.Writer)
+		w.gzip = gzipPool.Get().(*gzip.Writer)
 		w.gzip.Reset(w.response)
 	}
 	w.response.WriteHeader(w.code)
@@ -106,8 +107,51 @@ func (w *Writer) Close() error {
 	}
 	if w.gzip != nil {
 		err = errors.Join(err, w.gzip.Close())
-		GzipPool.Put(w.gzip)
+		gzipPool.Put(w.gzip)
 	}
+	return err
+}
+
+// Members compresses a stream that is written now and then: each Flush ends one gzip member, and the next write begins another; a
+// reader takes them for one stream. So a stream on which nothing happens holds no compressor, which would be a quarter of a
+// megabyte for each. It belongs to one goroutine.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: perFlushGzipWriter
+type Members struct {
+	To io.Writer
+
+	member *gzip.Writer // the open member; nil: nothing was written since the last flush
+}
+
+// Write adds to the open member.
+func (m *Members) Write(p []byte) (int, error) {
+	if m.member == nil {
+		m.member = gzipPool.Get().(*gzip.Writer)
+		m.member.Reset(m.To)
+	}
+	return m.member.Write(p)
+}
+
+// Flush passes on what was written, and ends the open member. These are two steps: a reader that waits for the next member must have
+// got the whole of this one before.
+func (m *Members) Flush() error {
+	if m.member == nil {
+		return nil
+	}
+	if err := m.member.Flush(); err != nil {
+		return err
+	}
+	return m.Close()
+}
+
+// Close ends the open member, if there is one.
+func (m *Members) Close() error {
+	if m.member == nil {
+		return nil
+	}
+	err := m.member.Close()
+	gzipPool.Put(m.member)
+	m.member = nil
 	return err
 }
 

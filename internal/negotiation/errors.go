@@ -12,7 +12,7 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewNotAcceptableError
 func NewNotAcceptable(have []string) error {
-	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+strings.Join(have, ", "))
 }
 
@@ -20,11 +20,12 @@ func NewNotAcceptable(have []string) error {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewUnsupportedMediaTypeError
 func NewUnsupportedMediaType(have []string) error {
-	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+	return NewStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(have, ", "))
 }
 
-func newStatusError(code int32, reason metav1.StatusReason, message string) error {
+// NewStatusError returns a failure with a code, a reason and a message.
+func NewStatusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
 	}}

@@ -172,13 +172,18 @@ func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) 
 	return problems
 }
 
-// valid reports what check says about a value that may be empty.
-func valid(value string, check func(string) []string, path *field.Path) field.ErrorList {
+// valid reports what a rule says about a value that may be empty.
+func valid(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	if value == "" {
 		return nil
 	}
+	return check(value, rule, path)
+}
+
+// check reports what a rule says about a value.
+func check(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	for _, text := range check(value) {
+	for _, text := range rule(value) {
 		problems = append(problems, field.Invalid(path, value, text))
 	}
 	return problems

@@ -6,10 +6,39 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
+
+// Table turns an object or a list into rows for people. Each row carries its object; what of that is sent is the caller's business.
+// columns may be left out; cells makes a row's.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
+// Differs: a method of every storage there.
+func Table(obj runtime.Object, columns []metav1.TableColumnDefinition, cells func(runtime.Object, time.Time) []any, now time.Time) (*metav1.Table, error) {
+	table := &metav1.Table{ColumnDefinitions: columns}
+	add := func(item runtime.Object) error {
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells(item, now), Object: runtime.RawExtension{Object: item}})
+		return nil
+	}
+	if !meta.IsListType(obj) {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, err
+		}
+		table.ResourceVersion = accessor.GetResourceVersion()
+		return table, add(obj)
+	}
+	list, err := meta.ListAccessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
+	table.Rows = make([]metav1.TableRow, 0, meta.LenList(obj))
+	return table, meta.EachListItem(obj, add)
+}
 
 // Each kind has columns, and cells: one row, with a value for each column.
 

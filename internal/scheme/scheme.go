@@ -2,6 +2,9 @@
 package scheme
 
 import (
+	"fmt"
+	"reflect"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,4 +25,21 @@ var (
 func init() {
 	utilruntime.Must(corev1.AddToScheme(Scheme))
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
+}
+
+// WithKind returns obj with kind and apiVersion filled in, without changing obj, which may be shared with every other
+// watcher: if they are missing it is a shallow copy that gets them.
+func WithKind(obj runtime.Object) (runtime.Object, error) {
+	if !obj.GetObjectKind().GroupVersionKind().Empty() {
+		return obj, nil
+	}
+	kinds, _, err := Scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", obj, err)
+	}
+	shallow := reflect.New(reflect.TypeOf(obj).Elem())
+	shallow.Elem().Set(reflect.ValueOf(obj).Elem())
+	out := shallow.Interface().(runtime.Object)
+	out.GetObjectKind().SetGroupVersionKind(kinds[0])
+	return out, nil
 }

@@ -92,11 +92,6 @@ func (s ourShelf) Watch(context.Context, string, *internalversion.ListOptions) (
 	return s.watch(), nil
 }
 
-// ConvertToTable is not asked for here, but without it nothing can be listed.
-func (s ourShelf) ConvertToTable(context.Context, runtime.Object, *metav1.TableOptions) (*metav1.Table, error) {
-	return &metav1.Table{}, nil
-}
-
 func ourHandler(s *shelf) http.Handler {
 	return handlers.New(handlers.Config{Storage: map[string]handlers.Storage{"pods": ourShelf{s}}, Clock: clock.RealClock{}})
 }

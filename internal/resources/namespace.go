@@ -1,42 +1,19 @@
-package registry
+package resources
 
 import (
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"listwatch/internal/resources"
 )
 
-// Namespaces describes namespaces. One that is deleted is only marked: it is erased when each that is on the list in its
-// spec has removed what is in it. That is a controller, as upstream.
-func Namespaces() *Resource {
-	return &Resource{
-		Name: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
-		Prefix:              "/registry/namespaces",
-		NewFunc:             func() runtime.Object { return &corev1.Namespace{} },
-		NewListFunc:         func() runtime.Object { return &corev1.NamespaceList{} },
-		GetAttrs:            namespaceAttrs,
-		Fields:              []string{"metadata.name", "status.phase"},
-		Default:             defaultNamespace,
-		ValidateName:        validation.NameIsDNSLabel,
-		Columns:             resources.NamespaceColumns(),
-		Cells:               resources.NamespaceCells,
-		Strategy:            namespaceStrategy{},
-		StatusStrategy:      namespaceStatusStrategy{},
-		Immortal:            SystemNamespaces,
-		ReturnDeletedObject: true,
-	}
-}
-
-func namespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+// NamespaceAttrs returns what selectors see of a namespace.
+func NamespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	namespace, ok := obj.(*corev1.Namespace)
 	if !ok {
 		return nil, nil, fmt.Errorf("not a namespace: %T", obj)
@@ -44,23 +21,19 @@ func namespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	return namespace.Labels, fields.Set{"metadata.name": namespace.Name, "status.phase": string(namespace.Status.Phase)}, nil
 }
 
-// defaultNamespace labels a namespace with its own name, so that label selectors can pick it.
-func defaultNamespace(obj runtime.Object) {
+// DefaultNamespace labels a namespace with its own name, so that label selectors can pick it.
+func DefaultNamespace(obj runtime.Object) {
 	namespace := obj.(*corev1.Namespace)
 	if namespace.Name != "" {
 		metav1.SetMetaDataLabel(&namespace.ObjectMeta, corev1.LabelMetadataName, namespace.Name)
 	}
 }
 
-type namespaceStrategy struct{}
-
-var (
-	_ Strategy      = namespaceStrategy{}
-	_ ContentKeeper = namespaceStrategy{}
-)
+// NamespaceStrategy is for what users write of a namespace, and for its deletion.
+type NamespaceStrategy struct{ freely }
 
 // PrepareForCreate makes the namespace active, and sees to it that its content will be removed before it is.
-func (namespaceStrategy) PrepareForCreate(obj runtime.Object) {
+func (NamespaceStrategy) PrepareForCreate(obj runtime.Object) {
 	namespace := obj.(*corev1.Namespace)
 	namespace.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
 	if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
@@ -69,34 +42,31 @@ func (namespaceStrategy) PrepareForCreate(obj runtime.Object) {
 }
 
 // HoldsContent reports whether something has yet to be removed.
-func (namespaceStrategy) HoldsContent(obj runtime.Object) bool {
+func (NamespaceStrategy) HoldsContent(obj runtime.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
 }
 
 // MarkAsDeleting makes the namespace refuse new content.
-func (namespaceStrategy) MarkAsDeleting(obj runtime.Object) {
+func (NamespaceStrategy) MarkAsDeleting(obj runtime.Object) {
 	obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating
 }
 
-func (namespaceStrategy) Validate(runtime.Object) field.ErrorList { return nil }
-
 // PrepareForUpdate keeps the status and the finalizers, which have paths of their own.
-func (namespaceStrategy) PrepareForUpdate(obj, old runtime.Object) {
+func (NamespaceStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
 	namespace.Status, namespace.Spec = oldNamespace.Status, oldNamespace.Spec
 }
 
-func (namespaceStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
-
-type namespaceStatusStrategy struct{ namespaceStrategy }
+// NamespaceStatusStrategy is for the status of namespaces.
+type NamespaceStatusStrategy struct{ NamespaceStrategy }
 
 // PrepareForUpdate keeps everything but the status and the metadata.
-func (namespaceStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
+func (NamespaceStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	obj.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
 }
 
 // ValidateUpdate keeps the phase in step with the deletion.
-func (namespaceStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
+func (NamespaceStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList {
 	namespace := obj.(*corev1.Namespace)
 	want := corev1.NamespaceActive
 	if namespace.DeletionTimestamp != nil {
@@ -109,11 +79,11 @@ func (namespaceStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.Error
 	return field.ErrorList{field.Invalid(field.NewPath("status", "phase"), namespace.Status.Phase, detail)}
 }
 
-// namespaceFinalizeStrategy is for those who remove content.
-type namespaceFinalizeStrategy struct{ namespaceStrategy }
+// NamespaceFinalizeStrategy is for the controllers that remove content.
+type NamespaceFinalizeStrategy struct{ NamespaceStrategy }
 
 // PrepareForUpdate keeps everything but the finalizers.
-func (namespaceFinalizeStrategy) PrepareForUpdate(obj, old runtime.Object) {
+func (NamespaceFinalizeStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
 	finalizers := namespace.Spec.Finalizers
 	oldNamespace.DeepCopyInto(namespace)

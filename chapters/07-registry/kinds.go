@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/resources"
+)
+
+// Resources returns every resource of the program, by name.
+func Resources() []*Resource {
+	return []*Resource{ConfigMaps(), Events(), Namespaces(), Nodes(), Pods()}
+}
+
+// ConfigMaps describes configmaps.
+func ConfigMaps() *Resource {
+	return &Resource{
+		Name: "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"}, Namespaced: true,
+		Prefix:       "/registry/configmaps",
+		NewFunc:      func() runtime.Object { return &corev1.ConfigMap{} },
+		NewListFunc:  func() runtime.Object { return &corev1.ConfigMapList{} },
+		GetAttrs:     storage.DefaultNamespaceScopedAttr,
+		Fields:       []string{"metadata.name", "metadata.namespace"},
+		Default:      func(runtime.Object) {},
+		ValidateName: validation.NameIsDNSSubdomain,
+		Columns:      resources.ConfigMapColumns(),
+		Cells:        resources.ConfigMapCells,
+		Strategy:     resources.ConfigMapStrategy{},
+	}
+}
+
+// eventTTL is how long an event is kept after it was last reported. Upstream's default.
+const eventTTL = time.Hour
+
+// Events describes events: what the people who run a cluster are told, not to be taken for watch events.
+func Events() *Resource {
+	return &Resource{
+		Name: "events", Singular: "event", Kind: "Event", ShortNames: []string{"ev"}, Namespaced: true,
+		Prefix:      "/registry/events",
+		NewFunc:     func() runtime.Object { return &corev1.Event{} },
+		NewListFunc: func() runtime.Object { return &corev1.EventList{} },
+		GetAttrs:    resources.EventAttrs,
+		Fields: []string{
+			"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type",
+		},
+		Default:      func(runtime.Object) {},
+		ValidateName: validation.NameIsDNSSubdomain,
+		Columns:      resources.EventColumns(),
+		Cells:        resources.EventCells,
+		Strategy:     resources.EventStrategy{},
+		TTL:          eventTTL,
+	}
+}
+
+// Namespaces describes namespaces. One that is deleted is only marked: it is erased when each that is on the list in its
+// spec has removed what is in it. That is a controller, as upstream.
+func Namespaces() *Resource {
+	return &Resource{
+		Name: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
+		Prefix:              "/registry/namespaces",
+		NewFunc:             func() runtime.Object { return &corev1.Namespace{} },
+		NewListFunc:         func() runtime.Object { return &corev1.NamespaceList{} },
+		GetAttrs:            resources.NamespaceAttrs,
+		Fields:              []string{"metadata.name", "status.phase"},
+		Default:             resources.DefaultNamespace,
+		ValidateName:        validation.NameIsDNSLabel,
+		Columns:             resources.NamespaceColumns(),
+		Cells:               resources.NamespaceCells,
+		Strategy:            resources.NamespaceStrategy{},
+		StatusStrategy:      resources.NamespaceStatusStrategy{},
+		Immortal:            SystemNamespaces,
+		ReturnDeletedObject: true,
+	}
+}
+
+// Nodes describes nodes.
+func Nodes() *Resource {
+	return &Resource{
+		Name: "nodes", Singular: "node", Kind: "Node", ShortNames: []string{"no"},
+		Prefix:         "/registry/minions",
+		NewFunc:        func() runtime.Object { return &corev1.Node{} },
+		NewListFunc:    func() runtime.Object { return &corev1.NodeList{} },
+		GetAttrs:       resources.NodeAttrs,
+		Fields:         []string{"metadata.name", "spec.unschedulable"},
+		Default:        func(runtime.Object) {},
+		ValidateName:   validation.NameIsDNSSubdomain,
+		Columns:        resources.NodeColumns(),
+		Cells:          resources.NodeCells,
+		Strategy:       resources.NodeStrategy{},
+		StatusStrategy: resources.NodeStatusStrategy{},
+	}
+}

@@ -1,0 +1,54 @@
+package resources
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// EventAttrs returns what selectors see of an event.
+func EventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+	event, ok := obj.(*corev1.Event)
+	if !ok {
+		return nil, nil, fmt.Errorf("not an event: %T", obj)
+	}
+	return event.Labels, fields.Set{
+		"metadata.name":                  event.Name,
+		"metadata.namespace":             event.Namespace,
+		"involvedObject.kind":            event.InvolvedObject.Kind,
+		"involvedObject.namespace":       event.InvolvedObject.Namespace,
+		"involvedObject.name":            event.InvolvedObject.Name,
+		"involvedObject.uid":             string(event.InvolvedObject.UID),
+		"involvedObject.apiVersion":      event.InvolvedObject.APIVersion,
+		"involvedObject.resourceVersion": event.InvolvedObject.ResourceVersion,
+		"involvedObject.fieldPath":       event.InvolvedObject.FieldPath,
+		"reason":                         event.Reason,
+		"reportingComponent":             event.ReportingController,
+		"source":                         cmp.Or(event.Source.Component, event.ReportingController),
+		"type":                           event.Type,
+	}, nil
+}
+
+// EventStrategy is for events.
+type EventStrategy struct{ freely }
+
+// AllowCreateOnUpdate: a reporter that counts up an event need not know whether it is still there.
+func (EventStrategy) AllowCreateOnUpdate() bool { return true }
+
+// Validate checks that the event stands in the namespace of what it is about.
+func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
+	event := obj.(*corev1.Event)
+	if event.Namespace != cmp.Or(event.InvolvedObject.Namespace, metav1.NamespaceDefault) {
+		return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), event.InvolvedObject.Namespace, "does not match event.namespace")}
+	}
+	return nil
+}
+
+// ValidateUpdate is Validate.
+func (s EventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }

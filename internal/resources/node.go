@@ -1,0 +1,68 @@
+package resources
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+
+// NodeAttrs returns what selectors see of a node.
+func NodeAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return nil, nil, fmt.Errorf("not a node: %T", obj)
+	}
+	return node.Labels, fields.Set{"metadata.name": node.Name, "spec.unschedulable": fmt.Sprint(node.Spec.Unschedulable)}, nil
+}
+
+// NodeStrategy is for the spec of nodes. A new node keeps the status it brings: a kubelet registers its node with what it knows of
+// itself.
+type NodeStrategy struct{ freely }
+
+// Validate checks taints.
+func (NodeStrategy) Validate(obj runtime.Object) field.ErrorList {
+	var problems field.ErrorList
+	for i, taint := range obj.(*corev1.Node).Spec.Taints {
+		path := field.NewPath("spec", "taints").Index(i)
+		if taint.Key == "" {
+			problems = append(problems, field.Required(path.Child("key"), ""))
+		}
+		if !slices.Contains(taintEffects, taint.Effect) {
+			problems = append(problems, field.NotSupported(path.Child("effect"), taint.Effect, taintEffects))
+		}
+	}
+	return problems
+}
+
+// PrepareForUpdate keeps the status.
+func (NodeStrategy) PrepareForUpdate(obj, old runtime.Object) {
+	obj.(*corev1.Node).Status = old.(*corev1.Node).Status
+}
+
+// ValidateUpdate also keeps what a node is given once.
+func (s NodeStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
+	spec, oldSpec := &obj.(*corev1.Node).Spec, &old.(*corev1.Node).Spec
+	problems := s.Validate(obj)
+	if oldSpec.ProviderID != "" && spec.ProviderID != oldSpec.ProviderID {
+		problems = append(problems, field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change providerID except from \"\" to valid"))
+	}
+	if oldSpec.PodCIDR != "" && spec.PodCIDR != oldSpec.PodCIDR {
+		problems = append(problems, field.Forbidden(field.NewPath("spec", "podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+	}
+	return problems
+}
+
+// NodeStatusStrategy is for the status of nodes.
+type NodeStatusStrategy struct{ NodeStrategy }
+
+// PrepareForUpdate keeps everything but the status and the metadata.
+func (NodeStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
+	obj.(*corev1.Node).Spec = *old.(*corev1.Node).Spec.DeepCopy()
+}

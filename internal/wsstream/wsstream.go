@@ -1,0 +1,90 @@
+// Package wsstream sends frames as the messages of a websocket, one each.
+package wsstream
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/routine"
+)
+
+// Stream is the server's end of a websocket. One goroutine writes to it.
+type Stream struct {
+	conn  *websocket.Conn
+	clock clock.WithTicker
+	gone  context.CancelFunc // called when the client is
+	group routine.Group
+}
+
+// Requested reports whether the client asks for a websocket.
+func Requested(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
+
+// Upgrade turns a request into a websocket, or lets refuse answer it and returns nil. A page from elsewhere that makes a browser
+// connect here is refused. The context ends when the client is gone; the stream must be closed.
+//
+// What the client sends is read and ignored: to read it is the only way to learn that it has gone, because net/http no longer looks
+// after a connection that has become a websocket.
+func Upgrade(w http.ResponseWriter, r *http.Request, clock clock.WithTicker, refuse func(w http.ResponseWriter, r *http.Request, code int, reason error)) (context.Context, *Stream) {
+	upgrader := websocket.Upgrader{Error: refuse}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return nil, nil
+	}
+	ctx, gone := context.WithCancel(r.Context())
+	s := &Stream{conn: conn, clock: clock, gone: gone}
+	s.group.Go(ctx, "watchServer.ignoreReceives", s.ignoreReceives)
+	return ctx, s
+}
+
+// Write sends one message: the encoder writes each frame at once.
+func (s *Stream) Write(p []byte) (int, error) {
+	if err := s.conn.WriteMessage(websocket.TextMessage, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush has nothing to do: a message is sent when it is written.
+func (s *Stream) Flush() error { return nil }
+
+// ignoreReceives runs until the connection is closed, by whichever side.
+//
+// Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go: IgnoreReceivesWithLogger
+func (s *Stream) ignoreReceives(context.Context) {
+	defer s.gone()
+	for {
+		if _, _, err := s.conn.NextReader(); err != nil {
+			return
+		}
+	}
+}
+
+// GoodbyeTime is how long a client may take to read why the stream ends.
+const GoodbyeTime = time.Second
+
+// Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It returns when nothing
+// of the stream is left.
+func (s *Stream) Close(reason string, goingAway bool) {
+	code := websocket.CloseNormalClosure
+	if goingAway {
+		code = websocket.CloseGoingAway
+	}
+	said := make(chan struct{}) // closed by the goroutine when the message is written, or cannot be
+	s.group.Go(context.Background(), "watchServer.sayGoodbye", func(context.Context) {
+		message := websocket.FormatCloseMessage(code, reason)
+		_ = s.conn.WriteControl(websocket.CloseMessage, message, time.Time{})
+		close(said)
+	})
+	timer := s.clock.NewTimer(GoodbyeTime)
+	defer timer.Stop()
+	select {
+	case <-said:
+	case <-timer.C():
+	}
+	_ = s.conn.Close() // ends both goroutines
+	s.group.Wait()
+}

@@ -1,0 +1,81 @@
+package wsstream
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/pipenet"
+	"listwatch/internal/routine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open returns a client's websocket to a server that serves it with serve.
+func open(t *testing.T, serve func(context.Context, *Stream)) *websocket.Conn {
+	listener := pipenet.Listen()
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, stream := Upgrade(w, r, clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request, code int, _ error) { w.WriteHeader(code) })
+		if stream != nil {
+			serve(ctx, stream)
+		}
+	})}
+	var group routine.Group
+	group.Go(t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
+	t.Cleanup(func() { _ = server.Close(); group.Wait(); synctest.Wait() })
+	dialer := websocket.Dialer{NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return listener.Client().Transport.(*http.Transport).DialContext(ctx, network, address)
+	}}
+	conn, _, err := dialer.DialContext(t.Context(), "ws://pipe/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
+	for goingAway, code := range map[bool]int{true: websocket.CloseGoingAway, false: websocket.CloseNormalClosure} {
+		synctest.Test(t, func(t *testing.T) {
+			conn := open(t, func(_ context.Context, s *Stream) {
+				for _, text := range []string{"a", "b"} {
+					if n, err := s.Write([]byte(text)); n != 1 || err != nil {
+						t.Errorf("got %d, %v", n, err)
+					}
+				}
+				s.Close("enough", goingAway)
+			})
+			for _, want := range []string{"a", "b"} {
+				if _, got, err := conn.ReadMessage(); string(got) != want {
+					t.Errorf("got %q, %v, want %q", got, err, want)
+				}
+			}
+			if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, code) || !strings.Contains(err.Error(), "enough") {
+				t.Errorf("the end: got %v", err)
+			}
+		})
+	}
+}
+
+func TestTheContextEndsWithTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		conn := open(t, func(ctx context.Context, s *Stream) {
+			<-ctx.Done()
+			ended = true
+			s.Close("", false)
+		})
+		conn.Close()
+		synctest.Wait()
+		if !ended {
+			t.Error("the stream goes on")
+		}
+	})
+}
