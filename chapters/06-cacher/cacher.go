@@ -92,6 +92,7 @@ func New(config Config) (*Cacher, error) {
 	c.watchCache = watchcache.New(watchcache.Config{
 		KeyFunc:                   config.KeyFunc,
 		GetAttrs:                  config.GetAttrs,
+		Share:                     config.Share,
 		Indexers:                  c.trigger.listIndexers(),
 		EventHandler:              c.processEvent,
 		OnReplace:                 c.onReplaceLocked,

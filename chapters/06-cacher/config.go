@@ -47,6 +47,7 @@ type Config struct {
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
 	GetAttrs    storage.AttrFunc
+	Share       func(obj any) // as in [watchcache.Config]
 	// Indexers has at most one entry: a field, and how to read it. Watchers that pin the field are found by its value,
 	// and so are objects when a list pins it.
 	Indexers map[string]func(obj runtime.Object) string

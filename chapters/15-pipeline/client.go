@@ -9,10 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
+	"listwatch/internal/parts"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -72,9 +74,22 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 	config.Probe = c.config.Probe.Subject(subject)
 	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
 	config.Clock = c.config.Clock
+	config.Transform = sharing(config.Transform)
 	config.FIFO = c.config.FIFO
 	config.UseWatchList = c.config.UseWatchList
 	return informer.NewSharedInformerFactory(config)
+}
+
+// sharing returns a transform function that does what first does, if that is not nil, and keeps once what objects have in common.
+func sharing(first reflector.TransformFunc) reflector.TransformFunc {
+	kept := &parts.Kept{}
+	return func(obj any) (_ any, err error) {
+		if first != nil {
+			obj, err = first(obj)
+		}
+		kept.Share(obj)
+		return obj, err
+	}
 }
 
 // Pods returns the informer of all pods.

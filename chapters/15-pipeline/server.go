@@ -18,6 +18,7 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/apiserver"
 	"listwatch/internal/compactor"
+	"listwatch/internal/parts"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
@@ -130,6 +131,7 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
 	cacherConfig.Probe = config.Probe.Resource(resource.Name)
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
+	cacherConfig.Share = (&parts.Kept{}).Share
 	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
 	if err != nil {

@@ -41,6 +41,11 @@ const (
 	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds and
 	// two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: it stands a stop of two minutes.
 	lonePatience = 6000
+
+	// How many writes a lone member keeps in memory, of which no other will ever ask for one: up to these two together. Etcd's own
+	// defaults keep up to 15,000.
+	loneSnapshotCount = 1000
+	loneCatchUp       = 100
 )
 
 func init() {
@@ -140,6 +145,7 @@ func loneConfig(options Options, logger *zap.Logger) config.ServerConfig {
 	c.ClientURLs, c.PeerURLs = types.URLs{nowhere}, types.URLs{nowhere}
 	c.InitialPeerURLsMap = types.URLsMap{c.Name: c.PeerURLs}
 	c.TickMs, c.ElectionTicks = uint(loneTick.Milliseconds()), loneElection
+	c.SnapshotCount, c.SnapshotCatchUpEntries = loneSnapshotCount, loneCatchUp
 	return c
 }
 

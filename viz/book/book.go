@@ -31,8 +31,11 @@ var Files embed.FS
 // file at /book/06-cacher/dispatch.go, of the chapters embedded in the program. The first request renders all pages, which
 // takes longer than the rest of the program's start; they need no script. Places where the prose asks for what is not there
 // are shown as gaps; the tests of the book fail on them.
-func New() http.Handler {
-	pages := sync.OnceValues(func() (http.Handler, error) { return newBook(chapters.FS()) })
+func New() http.Handler { return onFirstRequest(chapters.FS()) }
+
+// onFirstRequest is the book of fsys, of which nothing is read before a request comes.
+func onFirstRequest(fsys fs.FS) http.Handler {
+	pages := sync.OnceValues(func() (http.Handler, error) { return newBook(fsys) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		book, err := pages()
 		if err != nil {

@@ -1,6 +1,7 @@
 package book
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -22,6 +23,33 @@ func bookGet(handler http.Handler, method, path string) *httptest.ResponseRecord
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	return w
+}
+
+// countingFS counts how often a file or folder was opened.
+type countingFS struct {
+	fs.FS
+	opened int
+}
+
+func (c *countingFS) Open(name string) (fs.File, error) {
+	c.opened++
+	return c.FS.Open(name)
+}
+
+// TestNothingIsRenderedBeforeTheFirstRequest holds most of what the start of the program once took.
+func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
+	course := &countingFS{FS: bookCourse()}
+	handler := onFirstRequest(course)
+	if course.opened != 0 {
+		t.Errorf("before the first request: %d files opened, want 0", course.opened)
+	}
+	if w := bookGet(handler, "GET", "/book/04-ring"); w.Code != http.StatusOK || course.opened == 0 {
+		t.Fatalf("the first request: got %d and %d files opened", w.Code, course.opened)
+	}
+	once := course.opened
+	if bookGet(handler, "GET", "/book/06-cacher"); course.opened != once {
+		t.Errorf("the second request opened %d more files, want 0", course.opened-once)
+	}
 }
 
 // themeScript is the one script: it repeats the theme that was chosen on the stage, and nothing is missing without it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,6 +59,42 @@ func nodes(b *testing.B, f *feed, cache side) {
 	})
 	c.perEvent = 1
 	c.measure(f)
+}
+
+// BenchmarkLatency is how long one event takes to each of 1000 watchers that have nothing else to do: the median of all
+// deliveries, and the 99th percentile.
+func BenchmarkLatency(b *testing.B) {
+	compareSides(b, 1000, 1000, latency)
+}
+
+func latency(b *testing.B, f *feed, cache side) {
+	const n = 1000
+	fill(b, f, cache)
+	var took [n][]time.Duration // each appended to by one reader
+	var start time.Time         // written while all readers wait
+	var arrived, readers sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	for i := range took {
+		w := must(cache.watch(ctx, query{rv: fmt.Sprint(f.rv.Load())}))
+		readers.Go(func() {
+			for range w.ResultChan() {
+				took[i] = append(took[i], time.Since(start))
+				arrived.Done()
+			}
+		})
+	}
+	for b.Loop() {
+		f.make(1)
+		arrived.Add(n)
+		start = time.Now()
+		f.send(f.made)
+		arrived.Wait()
+	}
+	cancel()
+	readers.Wait()
+	all := slices.Sorted(slices.Values(slices.Concat(took[:]...)))
+	b.ReportMetric(float64(all[len(all)/2]), "p50-ns")
+	b.ReportMetric(float64(all[len(all)*99/100]), "p99-ns")
 }
 
 // BenchmarkReplay begins a watch 10000 events ago and reads them all.
