@@ -86,7 +86,7 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 		switch {
 		case r.Point == probe.KnobTurned:
 			stalled = r.Seq
-		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.TxnCommitted:
+		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.RingAppend:
 			changes++
 		case stalled > 0 && r.Seq <= all.Rests[6] && r.Point == probe.IndexerUpdated && r.Subject == "informer":
 			handled++

@@ -30,9 +30,10 @@ async function openClient() {
   return { id, agent: (await ask("GET", "/viz/watchers")).find((each) => each.id === id).userAgent };
 }
 
-async function createPod() {
+async function createPod(taken) {
   for (let n = 1; ; n++) {
     const name = n === 1 ? "my-pod" : `my-pod-${n}`;
+    if (taken(`default/${name}`)) continue;
     const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
     try {
       await ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { app: "my-app" } }, spec });
@@ -43,12 +44,13 @@ async function createPod() {
   }
 }
 
-// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what arrived.
+// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what arrived; taken(key) says
+// whether there is such a pod.
 export const running = {
-  async begin(seen) {
+  async begin(seen, taken) {
     const { id, agent } = await openClient();
     await seen((list) => list.some((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `)));
-    return { key: await createPod(), id, agent };
+    return { key: await createPod(taken), id, agent };
   },
 
   // stop stops the client from reading, and changes the pod until the client can take no more, and once again.

@@ -7,12 +7,14 @@ import { milliseconds } from "../timeline/clock.js";
 // plotOf finds the tour in records, oldest first: what happened to the pod, to its first revision and to its last one, and to the
 // client that was opened for the tour, which calls itself agent. reader is the watcher of the informer on stage.
 export function plotOf(records, { key, agent, reader, informer = "informer" }) {
-  const commits = records.filter((r) => r.point === "TxnCommitted" && objectKey(r.key ?? "") === key);
-  const [first, last] = [commits[0]?.rv, commits.at(-1)?.rv];
+  // By number: a writer may tell of its commit after the next writer has.
+  const revisions = records.filter((r) => r.point === "TxnCommitted" && objectKey(r.key ?? "") === key).map((r) => r.rv).sort((a, b) => a - b);
+  const [first, last] = [revisions[0], revisions.at(-1)];
+  const begun = records.find((r) => r.rv === first && first);
   const client = records.findLast((r) => r.point === "WireOpened" && (r.text ?? "").startsWith(`${agent} `))?.subject ?? "";
   const of = (rv) => (point, subject) => records.find((r) => r.rv === rv && r.point === point && (subject === undefined || r.subject === subject));
-  const asked = records.findLast((r) => r.point === "RequestReceived" && r.seq < (commits[0]?.seq ?? 0) && (r.text ?? "").startsWith("POST "))?.seq ?? 1;
-  return { records, key, asked, name: key.split("/").at(-1), commits, first, last, client, reader, informer, one: of(first), two: of(last) };
+  const asked = records.findLast((r) => r.point === "RequestReceived" && r.seq < (begun?.seq ?? 0) && (r.text ?? "").startsWith("POST "))?.seq ?? 1;
+  return { records, key, asked, name: key.split("/").at(-1), begun, first, last, client, reader, informer, one: of(first), two: of(last) };
 }
 
 // since says how long after its commit a revision came to a record. The writer tells of its commit when etcd has answered it; etcd's
@@ -27,7 +29,7 @@ export function stopped(plot) {
   const start = plot.records.find((r) => r.point === "KnobTurned" && (r.text ?? "").startsWith("line.stall"))?.seq ?? plot.one("HandlerCalled")?.seq ?? 0;
   const end = plot.records.find((r) => r.rv === plot.last)?.seq ?? 0;
   const during = plot.records.filter((r) => r.seq > start && r.seq < end);
-  const changes = new Set(during.filter((r) => r.point === "TxnCommitted" && objectKey(r.key ?? "") === plot.key).map((r) => r.rv));
+  const changes = new Set(during.filter((r) => r.point === "RingAppend" && objectKey(r.key ?? "") === plot.key).map((r) => r.rv));
   const count = (point, subject) => during.filter((r) => r.point === point && r.subject === subject && changes.has(r.rv)).length;
   return {
     to: end - 1, changes: changes.size, sent: count("ResultReceived", plot.client), stored: count("IndexerUpdated", plot.informer),
@@ -43,7 +45,7 @@ export const steps = [
   {
     title: "etcd", look: ["http", "etcd"],
     purpose: () => "etcd stores every object. It gives each change the next number, its revision; Kubernetes calls that the resource version.",
-    rest: (plot) => plot.one("TxnCommitted"),
+    rest: (plot) => plot.begun,
     happened: (plot) => `This page asked for the pod ${plot.name}, as kubectl does. etcd committed it as revision ${plot.first}.`,
   },
   {

@@ -5,6 +5,7 @@
 // where it was left, as long as the program has not forgotten.
 
 import { mark, put, say } from "../frame/dom.js";
+import { objectKey } from "../log/fold.js";
 import { readLink } from "../log/recording.js";
 import { agentOf } from "../stage/lanes.js";
 import { toMiddle } from "../stories/presenter.js";
@@ -162,7 +163,7 @@ function newTour(stage) {
     player.freeze();
     if (player.recording) await player.seek(player.oldest);
     try {
-      Object.assign(run, await doer().begin(seen));
+      Object.assign(run, await doer().begin(seen, (key) => scene.store.some((row) => objectKey(row.key) === key)));
       follow.set(run.key, "", "tour");
       await until(() => (replot(), rests.slice(0, half).every(Boolean)));
       busy = false;
