@@ -30,7 +30,7 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		line := requestLine(r)
-		s.probe.Text(probe.RequestReceived, line, "", 0)
+		s.probe.Text(probe.RequestReceived, line+sender(r), "", 0)
 		watching := isWatch(to, r)
 		verb := to.verb
 		if watching {
@@ -47,8 +47,17 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 	}
 }
 
+// sender names the client as it names itself, without its version: " by kubectl", or "" if it does not.
+func sender(r *http.Request) string {
+	name, _, _ := strings.Cut(r.UserAgent(), "/")
+	if name == "" {
+		return ""
+	}
+	return " by " + name[:min(len(name), 64)]
+}
+
 // requestLine returns what the log says of a request: its method, path and query, the latter without credentials. The
-// path is never a secret; headers and bodies are not logged at all.
+// path is never a secret; of headers only the client's name is logged ([sender]), of bodies nothing.
 func requestLine(r *http.Request) string {
 	line := r.Method + " " + r.URL.EscapedPath()
 	if r.URL.RawQuery == "" {

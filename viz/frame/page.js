@@ -62,6 +62,7 @@ import { newTape, serverSource } from "../log/tape.js";
 import { newTelling } from "../stage/telling.js";
 import { clockText } from "../timeline/clock.js";
 import { newTimeline } from "../timeline/timeline.js";
+import { targets } from "../stage/targets.js";
 import { tour } from "../tour/tour.js";
 import { visit } from "./visit.js";
 import { zoom } from "../stage/zoom.js";
@@ -93,6 +94,7 @@ const modules = [
   journey,
   detail,
   picture,
+  targets,
   tour,
 ];
 
@@ -210,9 +212,11 @@ function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     source = serverSource(answer.log);
+    const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null; // followed before the list had come
     logShown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
     core.reset(newTape(fold, source), answer.state, recorded);
+    if (early) follow.set(...early);
   }
   all("begin", answer);
   all("switches", answer.switches);

@@ -149,6 +149,16 @@ export function newMotion(canvas, scene, infos, follow) {
     flashes = flashes.filter((f) => f.t0 <= now);
   }
 
+  // aim returns the legs of a way that is not gone yet, and leaves everything as it is.
+  function aim(r, resource, now) {
+    const one = prepare(r, resource, now);
+    for (const [id, chain] of one?.before ?? []) {
+      if (chain) chains.set(id, chain);
+      else chains.delete(id);
+    }
+    return one?.legs ?? [];
+  }
+
   // landed forgets how to take back what has arrived: with the record at the cursor everything has that is told to arrive with it.
   function landed(now, cursor = 0) {
     launched = launched.filter(([, end]) => end > now);
@@ -281,5 +291,5 @@ export function newMotion(canvas, scene, infos, follow) {
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();
-  return { travels, prepare, launch, landed, abort, travelling, counts, records, sums, draw, clear, restyle: brush.restyle, touch: () => (painted = true), labels: () => brush.labels, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
+  return { travels, aim, prepare, launch, landed, abort, travelling, counts, records, sums, draw, clear, restyle: brush.restyle, touch: () => (painted = true), labels: () => brush.labels, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
 }

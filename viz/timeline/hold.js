@@ -4,6 +4,7 @@
 import { cut, mark, pool, put, say, squeeze } from "../frame/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";
+import { targetOf } from "../stage/targets.js";
 
 const unattended = "15s"; // how long the world stays held when this page is gone without a word
 const hidden = "10m"; // … and when it is only out of sight
@@ -138,9 +139,13 @@ function newHold(stage) {
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
   }
 
-  // point marks a gate while the pointer or the focus is on the row of one that stands there.
-  function point(row) {
-    for (const glyph of document.querySelectorAll("[data-gate-at]")) mark(glyph, "pointed", glyph.dataset.gateAt === row?.held?.station);
+  // point marks the gate and the target of one goroutine while the pointer or the focus is on its row, and the rows of a gate while
+  // the pointer is there.
+  function point(row, station = row?.held?.station) {
+    const of = row?.held && targetOf(row.held);
+    for (const glyph of document.querySelectorAll("[data-gate-at]")) mark(glyph, "pointed", glyph.dataset.gateAt === station);
+    for (const el of document.querySelectorAll("#targets .target")) mark(el, "pointed", el.dataset.of === of);
+    for (const tr of list.rows) mark(tr, "pointed", !row && tr.held?.station === station);
   }
 
   const slow = () => status?.gates.filter((g) => g.station === "wire" && g.subject && g.resource === stage.resource) ?? [];
@@ -242,9 +247,13 @@ function newHold(stage) {
   list.addEventListener("focusin", (event) => point(event.target.closest("tr")));
   list.addEventListener("pointerleave", () => point(null));
   list.addEventListener("focusout", () => point(null));
-  document.querySelector("#gate-glyphs").addEventListener("click", (event) => {
+  const gates = $("#gate-glyphs");
+  gates.addEventListener("pointerover", (event) => point(null, event.target.closest("[data-gate-at]")?.dataset.gateAt));
+  gates.addEventListener("pointerout", () => point(null));
+  gates.addEventListener("click", (event) => {
     const station = event.target.closest("[data-gate-at]")?.dataset.gateAt;
-    const row = [...list.rows].find((tr) => tr.held?.station === station);
+    const there = [...list.rows].filter((tr) => tr.held?.station === station);
+    const row = there[(there.indexOf(document.activeElement.closest?.("tr")) + 1) % there.length]; // once more: the next one there
     if (!row) return;
     row.scrollIntoView({ block: "nearest" });
     row.querySelector("button").focus();

@@ -9,7 +9,7 @@ import { milliseconds } from "./clock.js";
 
 const stations = ["etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire", "reflector", "fifo", "indexer", "processor", "listener", "handler"];
 const ofInformer = new Set(["wire", "reflector", "fifo", "indexer", "processor"]); // there may be several; one is drawn
-const kubectl = /^(POST|PUT|PATCH) .*fieldManager=kubectl/;
+const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
 
 export const journey = {
   name: "journey",
@@ -37,7 +37,7 @@ function newJourney(stage) {
     return item;
   }
 
-  // arrived finds kubectl's writes: it says in its requests who manages the fields.
+  // arrived finds kubectl's writes: a request is received with the name of its client.
   function arrived(list) {
     for (const r of list) {
       if (r.point === "RequestReceived" && kubectl.test(r.text ?? "")) asked = true;

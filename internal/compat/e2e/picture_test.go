@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/compat/program"
@@ -223,6 +226,30 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.until(t, `!document.querySelector("#biography").hidden`)
 	p.do(t, chromedp.Click(chromedp.CSS("#journey-end")))
 	p.until(t, `document.querySelector("#journey").hidden && document.querySelector("#biography").hidden`)
+	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
+	arrives("default/another")
+}
+
+// TestWhatIsFollowedBeforeTheListHasComeStaysFollowed creates a pod while the page still waits for its list.
+func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		slow := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+			const [ask, come] = [window.fetch, new Promise((done) => (window.come = done))];
+			window.fetch = async (url, ...rest) => (String(url).startsWith("/viz/snapshot") && (await come), ask(url, ...rest));
+		}`}
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, slow)
+		return chromedp.Void{}, err
+	})
+	p.navigate(t, v.URL)
+	p.until(t, `window.listwatch`)
+	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.until(t, `listwatch.follow.key === "default/a"`)
+	evaluate[bool](t, p, `(come(), true)`)
+	p.live(t, v)
+	p.until(t, `listwatch.follow.key === "default/a" && document.querySelectorAll("#journey li.past").length === 14`)
 }
 
 // TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do not.
@@ -241,7 +268,7 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 			const of = { lock: "[data-lock]", budget: "#battery", goroutine: "[data-role]", hand: "#hand-end" };
 			const seen = (css) => document.querySelector(css).checkVisibility({ visibilityProperty: true });
 			return {
-				Detail: document.body.dataset.detail, Address: location.search,
+				Detail: document.body.dataset.detail, Address: location.search.replace(/tour=0&?/, "").replace(/[?&]$/, ""),
 				Seen: Object.keys(of).filter((name) => seen(of[name])),
 				Names: document.querySelectorAll("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length,
 			};
@@ -277,6 +304,7 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
 	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.until(t, `document.querySelector("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`) // the next hop leads into etcd
 	const named = `[...document.querySelectorAll("[data-gate-at]")].find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
 	program.Eventually(t, patience, func() (bool, string) { // hop by hop, until what stands there has the pod in its hands
 		if evaluate[bool](t, p, "Boolean("+named+")") {
@@ -290,9 +318,11 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 		gate.dispatchEvent(new MouseEvent("click", { bubbles: true }));
 		const row = document.activeElement.closest("tr");
 		const back = document.querySelector("[data-gate-at].pointed");
-		return [row?.held.station === gate.dataset.gateAt, back === gate].join();
+		gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+		const rows = [...document.querySelectorAll("#held tr")].filter((tr) => tr.classList.contains("pointed") === (tr.held.station === gate.dataset.gateAt));
+		return [row?.held.station === gate.dataset.gateAt, back === gate, rows.length === document.querySelectorAll("#held tr").length].join();
 	})()`)
-	if linked != "true,true" {
+	if linked != "true,true,true" {
 		t.Errorf("from the gate to its goroutine, and back: %s", linked)
 	}
 	if held := evaluate[string](t, p, `listwatch.picture({ texts: false }).held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
