@@ -3,6 +3,7 @@ package viz
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 
@@ -37,6 +38,7 @@ func (u *UI) routesOfSandbox(router chi.Router) {
 	router.Post("/viz/knobs", u.turnKnob)
 	router.Post("/viz/reset", u.resetSandbox)
 	router.Get("/viz/scenarios", u.listScenarios)
+	router.Get("/viz/scenario/{id}", u.tellScenario)
 	router.Post("/viz/scenario/{id}", u.playScenario)
 }
 
@@ -85,6 +87,27 @@ func (u *UI) resetSandbox(w http.ResponseWriter, r *http.Request) {
 
 func (u *UI) listScenarios(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, append([]Scenario{}, u.config.Scenarios...))
+}
+
+// tellScenario answers GET /viz/scenario/ID with what the page needs to tell it, from a run or from its recording.
+func (u *UI) tellScenario(w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	i := slices.IndexFunc(u.config.Scenarios, func(s Scenario) bool { return s.ID == id })
+	if i < 0 {
+		writeStatus(w, http.StatusNotFound, "there is no story of that name")
+		return
+	}
+	story := u.config.Scenarios[i]
+	recorded, err := story.Recorded()
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Scenario
+		Recorded []stories.Range `json:"recorded"`
+		Runs     bool            `json:"runs"` // there is a machine to play it
+	}{story, recorded, u.config.Sandbox != nil})
 }
 
 func (u *UI) playScenario(w http.ResponseWriter, r *http.Request) {

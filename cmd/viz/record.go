@@ -91,7 +91,7 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	if err != nil {
 		return fmt.Errorf("-replay %s: %w", o.replay, err)
 	}
-	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, max(len(records), 1)), Replay: true, Recording: recording.Hash(file), Keyframe: keyframe}
+	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, max(len(records), 1)), Replay: true, Recording: recording.Hash(file), Keyframe: keyframe, Scenarios: scenarios()}
 	recording.Load(config.Log, records)
 	config.Rules = rules.NewMonitor(config.Log)
 	if header.Points != "" && header.Points != recording.PointsHash() || header.Version != recording.Version {

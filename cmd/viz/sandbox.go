@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 
 	"listwatch/internal/etcdnode"
 	"listwatch/internal/sandbox"
 	"listwatch/internal/scenario"
+	"listwatch/internal/takes"
 	"listwatch/viz"
 	"listwatch/viz/stories"
 )
@@ -77,6 +80,7 @@ func scenarios() []viz.Scenario {
 	for _, each := range scenario.All {
 		story := viz.Scenario{
 			ID: each.ID, Title: each.Title, Symptom: each.Symptom, Watch: each.Watch, Chapter: each.Chapter, Thread: each.Thread,
+			Take: takes.StoryPrefix + each.ID, Recorded: sync.OnceValues(func() ([]stories.Range, error) { return recorded(&each) }),
 		}
 		for _, beat := range each.Beats {
 			story.Beats = append(story.Beats, stories.Beat{Say: beat.Say, Look: beat.Look, Question: (*stories.Question)(beat.Question)})
@@ -84,4 +88,21 @@ func scenarios() []viz.Scenario {
 		offered = append(offered, story)
 	}
 	return offered
+}
+
+// recorded finds the beats of a story in the recording that the program brings along.
+func recorded(s *scenario.Scenario) (ranges []stories.Range, err error) {
+	take, ok := takes.Find(takes.StoryPrefix + s.ID)
+	if !ok {
+		return nil, fmt.Errorf("the story %s has no recording", s.ID)
+	}
+	_, records, err := take.Load()
+	if err != nil {
+		return nil, err
+	}
+	located, err := s.Locate(records)
+	for _, each := range located {
+		ranges = append(ranges, stories.Range(each))
+	}
+	return ranges, err
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,8 +22,9 @@ type Beat struct {
 // Question is asked before a beat; what the beat shows answers it.
 type Question struct {
 	Ask     string   `json:"ask"`
-	Answers []string `json:"answers"` // two to four
-	Right   int      `json:"right"`   // index of the answer that the beat shows to be true
+	Answers []string `json:"answers"`       // two to four
+	Right   int      `json:"right"`         // index of the answer that the beat shows to be true
+	Why     string   `json:"why,omitempty"` // why that is so, said when it has been shown
 }
 
 // Range says where a beat stands in the records of one run: it plays (From, To] and rests at To.
@@ -84,23 +86,25 @@ func (f *facts) lane(n int) string {
 	return f.lanes[n]
 }
 
-// Locate finds the beats of a story in its records, oldest first. The error says which beat is not in them.
-func (s *Scenario) Locate(records []probe.Record) ([]Range, error) {
+// Locate finds the beats of a story in its records, oldest first. A beat that is not in them has no range, and the error says so;
+// the next one begins where the last one rests that was found.
+func (s *Scenario) Locate(records []probe.Record) (ranges []Range, err error) {
 	if len(records) == 0 {
 		return nil, fmt.Errorf("%s: there are no records", s.ID)
 	}
 	f := factsOf(s.ID, records)
 	from := records[0].Seq - 1
-	ranges := make([]Range, 0, len(s.Beats))
+	ranges = make([]Range, len(s.Beats))
 	for i := range s.Beats {
 		r := s.Beats[i].rest.in(f, records, from)
 		if r == nil {
-			return nil, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1, from)
+			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1, from))
+			continue
 		}
-		ranges = append(ranges, Range{From: from, To: r.Seq, Resource: r.Resource})
+		ranges[i] = Range{From: from, To: r.Seq, Resource: r.Resource}
 		from = r.Seq
 	}
-	return ranges, nil
+	return ranges, err
 }
 
 // in returns the record at which a beat rests that begins after record from; nil if there is none.
@@ -193,6 +197,11 @@ func ask(text string, right int, answers ...string) *Question {
 	return &Question{Ask: text, Answers: answers, Right: right}
 }
 
+func (q *Question) because(why string) *Question {
+	q.Why = why
+	return q
+}
+
 func look(stations ...probe.Station) []probe.Station { return stations }
 
 var beatsOfLosesNothing = []Beat{
@@ -201,8 +210,9 @@ var beatsOfLosesNothing = []Beat{
 	{Say: "Now pods change five times. The client has its list and no watch.",
 		Look: look(probe.Etcd, probe.Ring), rest: nth(8, probe.RingAppend, own)},
 	{Say: "The client opens its watch at the version of its list, which lies five changes back.",
-		Question: ask("What does the server send on the watch first?", 1, "Only what changes from now on", "The five changes, from the ring", "All three pods once more"),
-		Look:     look(probe.Ring, probe.Watcher), rest: at(probe.WatcherInterval, stream(0))},
+		Question: ask("What does the server send on the watch first?", 1, "Only what changes from now on", "The five changes, from the ring", "All three pods once more").
+			because("The version of its list names a place in the ring. The watch begins right after it."),
+		Look: look(probe.Ring, probe.Watcher), rest: at(probe.WatcherInterval, stream(0))},
 	{Say: "Five more changes come, and these take the usual way through the dispatcher.",
 		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: nth(10, probe.FrameWritten, stream(0), typed("MODIFIED"))},
 }
@@ -211,13 +221,15 @@ var beatsOfThreeVersions = []Beat{
 	{Say: "A client creates a pod with turn=first, and changes it to turn=second. The pod now has two versions.",
 		Look: look(probe.Etcd, probe.Ring, probe.Store), rest: nth(2, probe.RingAppend, pod("a"))},
 	{Say: "The client lists without a resourceVersion. The cache makes sure first that it has caught up with etcd.",
-		Question: ask("Which turn does the list without a version show?", 1, "first", "second", "Either of the two"),
-		Look:     look(probe.HTTP, probe.Etcd, probe.Store), rest: nth(1, probe.RequestAnswered, ownList)},
+		Question: ask("Which turn does the list without a version show?", 1, "first", "second", "Either of the two").
+			because("A read without a version is consistent: the server asks etcd for its newest revision, and waits until the cache has it."),
+		Look: look(probe.HTTP, probe.Etcd, probe.Store), rest: nth(1, probe.RequestAnswered, ownList)},
 	{Say: "The client lists with resourceVersion=0: the cache answers at once with what it has. It asks etcd for nothing.",
 		Look: look(probe.HTTP, probe.Store), rest: nth(2, probe.RequestAnswered, ownList)},
 	{Say: "The client lists at exactly the first version. Meanwhile the pod has changed.",
-		Question: ask("Can the server still answer with the past?", 0, "Yes: it shows turn=first", "No: it answers 410", "It shows turn=second"),
-		Look:     look(probe.HTTP, probe.Store), rest: nth(3, probe.RequestAnswered, ownList)},
+		Question: ask("Can the server still answer with the past?", 0, "Yes: it shows turn=first", "No: it answers 410", "It shows turn=second").
+			because("The store keeps a snapshot for each version that the ring still holds."),
+		Look: look(probe.HTTP, probe.Store), rest: nth(3, probe.RequestAnswered, ownList)},
 }
 
 var beatsOfRingWrap = []Beat{
@@ -228,8 +240,9 @@ var beatsOfRingWrap = []Beat{
 	{Say: "While the informer is away, one pod changes eight times. The ring has four places.",
 		Look: look(probe.Etcd, probe.Ring), rest: nth(8, probe.RingAppend, own)},
 	{Say: "The line is mended. The informer asks to go on after the last version that it has seen.",
-		Question: ask("What does the server answer?", 2, "The eight changes", "The last four changes", "410: that version is too old"),
-		Look:     look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
+		Question: ask("What does the server answer?", 2, "The eight changes", "The last four changes", "410: that version is too old").
+			because("Eight changes went through a ring of four places. It no longer holds the one that follows the informer's version."),
+		Look: look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
 	{Say: "The reflector does the only thing it can: it takes the whole state again.",
 		Look: look(probe.Store, probe.Watcher, probe.Wire, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool {
 			return r.Subject == "informer" && (r.Point == probe.ReflectorSynced || r.Point == probe.ReflectorListed)
@@ -244,8 +257,9 @@ var beatsOfSlowWatcher = []Beat{
 	{Say: "The watcher's goroutine waits at its full result channel. So it takes nothing out of its input channel either.",
 		Look: look(probe.Dispatch, probe.Watcher), rest: at(probe.InputBlocked, stream(0))},
 	{Say: "Input and result are full. The dispatcher holds one more event for this watcher, and every other watcher is waiting for the next one.",
-		Question: ask("What does the dispatcher do?", 2, "It waits until the client reads", "It drops this one event", "It waits a little, and closes the watcher"),
-		Look:     look(probe.Dispatch, probe.Watcher), rest: at(probe.WatcherForced, stream(0))},
+		Question: ask("What does the dispatcher do?", 2, "It waits until the client reads", "It drops this one event", "It waits a little, and closes the watcher").
+			because("The watchers that are full share a budget of at most 100 ms. One that is still full then is closed, and the others go on."),
+		Look: look(probe.Dispatch, probe.Watcher), rest: at(probe.WatcherForced, stream(0))},
 	{Say: "The client reads again and finds the end of its stream. It opens a new watch at the last version that it has read.",
 		Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.WireOpened, stream(1))},
 }
@@ -256,8 +270,9 @@ var beatsOfTriggerIndex = []Beat{
 	{Say: "One pod moves from node 17 to node 423. The change goes through etcd into the ring.",
 		Look: look(probe.Etcd, probe.Ring), rest: at(probe.RingAppend, own, typed("MODIFIED"))},
 	{Say: "The dispatcher takes the change and looks up who wants it.",
-		Question: ask("How many of the thousand watchers are handed the change?", 1, "One", "Two", "A thousand"),
-		Look:     look(probe.Incoming, probe.Dispatch), rest: at(probe.DispatchStarted, own, typed("MODIFIED"))},
+		Question: ask("How many of the thousand watchers are handed the change?", 1, "One", "Two", "A thousand").
+			because("The pod leaves node 17 and comes to node 423. An index by node name finds these two, and the other 998 are not even asked."),
+		Look: look(probe.Incoming, probe.Dispatch), rest: at(probe.DispatchStarted, own, typed("MODIFIED"))},
 	{Say: "For node 17 the pod is gone, for node 423 it is new. Each is told so, for the same change.",
 		Look: look(probe.Dispatch, probe.Watcher), rest: nth(2, probe.ResultSent, newest, typed("ADDED", "DELETED"))},
 }
@@ -268,8 +283,9 @@ var beatsOfSelector = []Beat{
 	{Say: "The label becomes tier=blue. The ring stores a MODIFIED; the pod is new to the watch of tier=blue.",
 		Look: look(probe.Ring, probe.Watcher), rest: nth(1, probe.ResultSent, stream(0), typed("ADDED"))},
 	{Say: "The label becomes tier=green again. The pod lives on.",
-		Question: ask("What is the watch of tier=blue told?", 2, "Nothing", "MODIFIED", "DELETED"),
-		Look:     look(probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(0), typed("DELETED"))},
+		Question: ask("What is the watch of tier=blue told?", 2, "Nothing", "MODIFIED", "DELETED").
+			because("The pod matched before the change and does not match after it. For this watch it is gone."),
+		Look: look(probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(0), typed("DELETED"))},
 	{Say: "And blue once more.",
 		Look: look(probe.Ring, probe.Watcher), rest: nth(2, probe.ResultSent, stream(0), typed("ADDED"))},
 	{Say: "Now the pod moves to story-node. The ring stores one more MODIFIED; the watch of that node has not seen this pod before.",
@@ -284,9 +300,10 @@ var beatsOfBookmarks = []Beat{
 	{Say: "Shortly before the time of the streams is over, the dispatcher sends a bookmark to the watcher that asked: a version, and no object.",
 		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, ownStream, typed("BOOKMARK"))},
 	{Say: "Both streams end, as every watch does. Both clients come back, each with the last version that it knows.",
-		Question: ask("Which client is refused with 410?", 0, "The one without bookmarks", "The one with bookmarks", "Both"),
-		Look:     look(probe.Ring, probe.Watcher, probe.Wire),
-		rest:     all(at(probe.WireOpened, stream(2)), at(probe.WireOpened, stream(3)), at(probe.FrameWritten, typed("ERROR")))},
+		Question: ask("Which client is refused with 410?", 0, "The one without bookmarks", "The one with bookmarks", "Both").
+			because("The bookmark gave the other client a newer version, one that the ring still holds."),
+		Look: look(probe.Ring, probe.Watcher, probe.Wire),
+		rest: all(at(probe.WireOpened, stream(2)), at(probe.WireOpened, stream(3)), at(probe.FrameWritten, typed("ERROR")))},
 }
 
 var beatsOfCompaction = []Beat{
@@ -295,11 +312,13 @@ var beatsOfCompaction = []Beat{
 	{Say: "etcd is compacted: it forgets every version but the newest.",
 		Look: look(probe.Etcd), rest: at(probe.KnobTurned, says("etcd.compact"))},
 	{Say: "A client watches events from an old version. Events have no cache here, so the watch goes to etcd.",
-		Question: ask("What does etcd answer?", 1, "It sends all changes since then", "It refuses: that revision has been compacted"),
-		Look:     look(probe.HTTP, probe.Etcd, probe.Etcd3), rest: at(probe.WatchChanError)},
+		Question: ask("What does etcd answer?", 1, "It sends all changes since then", "It refuses: that revision has been compacted").
+			because("etcd has forgotten the revisions before the compaction. It says so, and leaves no silent gap."),
+		Look: look(probe.HTTP, probe.Etcd, probe.Etcd3), rest: at(probe.WatchChanError)},
 	{Say: "The same client watches pods from the same old version.",
-		Question: ask("And the watch of pods?", 0, "It goes on from the ring", "It is refused as well"),
-		Look:     look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, own, typed("ADDED", "MODIFIED"),
+		Question: ask("And the watch of pods?", 0, "It goes on from the ring", "It is refused as well").
+			because("The ring is the cache's own memory. A compaction of etcd takes no event out of it."),
+		Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, own, typed("ADDED", "MODIFIED"),
 			ownStream)},
 }
 
@@ -313,16 +332,18 @@ var beatsOfMissedDeletion = []Beat{
 	{Say: "The line is mended. The informer asks for a version that the ring has passed, and is answered 410.",
 		Look: look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
 	{Say: "The informer takes the whole state again. The pod is not in it.",
-		Question: ask("What is the witness told of the pod?", 1, "Nothing: it keeps the pod for ever", "OnDelete, with the last state that the informer knew", "OnDelete, with the state at the deletion"),
-		Look:     look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: at(probe.HandlerCalled, by("witness"), typed("DELETED"), pod("a"))},
+		Question: ask("What is the witness told of the pod?", 1, "Nothing: it keeps the pod for ever", "OnDelete, with the last state that the informer knew", "OnDelete, with the state at the deletion").
+			because("The informer compares the new state with its indexer. What is missing there has been deleted; its last known state is all that the informer has."),
+		Look: look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: at(probe.HandlerCalled, by("witness"), typed("DELETED"), pod("a"))},
 }
 
 var beatsOfResync = []Beat{
 	{Say: "One more informer gets two pods from the server and tells its handler of both. Its resync period is one second.",
 		Look: look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: nth(2, probe.HandlerReturned, by(again))},
 	{Say: "A second has passed, and the reflector's timer fires.",
-		Question: ask("Where do the objects of a resync come from?", 2, "From a new list", "From the server's ring", "From the informer's own indexer"),
-		Look:     look(probe.Reflector, probe.FIFO, probe.Indexer), rest: nth(1, probe.FIFOAdded, by(resyncing), typed(string(deltafifo.SyncAll)))},
+		Question: ask("Where do the objects of a resync come from?", 2, "From a new list", "From the server's ring", "From the informer's own indexer").
+			because("A resync puts what the indexer holds into the queue once more. No request leaves the client."),
+		Look: look(probe.Reflector, probe.FIFO, probe.Indexer), rest: nth(1, probe.FIFOAdded, by(resyncing), typed(string(deltafifo.SyncAll)))},
 	{Say: "The handler is told two updates. Each is from a version to the same version.",
 		Look: look(probe.Indexer, probe.Listener, probe.Handler), rest: nth(4, probe.HandlerReturned, by(again))},
 	{Say: "Two more resyncs follow. Watch the reflector: no request leaves it.",
@@ -335,9 +356,10 @@ var beatsOfSlowHandler = []Beat{
 	{Say: "A pod changes. The slow handler is called, and the next notification for it has to wait.",
 		Look: look(probe.Listener, probe.Handler), rest: at(probe.PendingPushed, by("slow"))},
 	{Say: "Twenty changes in a row.",
-		Question: ask("What waits for the slow handler?", 2, "The observer beside it", "The informer's queue and the stream", "Only what is meant for it, in its pending ring"),
-		Look:     look(probe.FIFO, probe.Processor, probe.Listener, probe.Handler),
-		rest:     all(at(probe.HandlerReturned, by("observer"), newest), at(probe.PendingPushed, by("slow"), newest))},
+		Question: ask("What waits for the slow handler?", 2, "The observer beside it", "The informer's queue and the stream", "Only what is meant for it, in its pending ring").
+			because("Each listener has a pending ring of its own, which grows without a bound. So the informer and the other handlers do not wait."),
+		Look: look(probe.FIFO, probe.Processor, probe.Listener, probe.Handler),
+		rest: all(at(probe.HandlerReturned, by("observer"), newest), at(probe.PendingPushed, by("slow"), newest))},
 	{Say: "A second later the slow handler has finished a call and takes the next one. The rest waits in memory, and nothing bounds it.",
 		Look: look(probe.Listener, probe.Handler), rest: at(probe.HandlerReturned, by("slow"))},
 }
@@ -348,9 +370,11 @@ var beatsOfTwoQueues = []Beat{
 	{Say: "The pods a and b change in turn, four times each. Both queues take it in.",
 		Look: look(probe.Reflector, probe.FIFO), rest: all(at(probe.FIFOAdded, by(realQueue), newest), at(probe.FIFOAdded, by(deltaQueue), newest))},
 	{Say: "The story empties the RealFIFO.",
-		Question: ask("In which order do the changes come out of the RealFIFO?", 0, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4"),
-		Look:     look(probe.FIFO), rest: at(probe.FIFOPopped, by(realQueue), newest)},
+		Question: ask("In which order do the changes come out of the RealFIFO?", 0, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4").
+			because("A RealFIFO keeps every change in the order in which it came, whatever its key."),
+		Look: look(probe.FIFO), rest: at(probe.FIFOPopped, by(realQueue), newest)},
 	{Say: "The story empties the DeltaFIFO, which keeps one entry for each key.",
-		Question: ask("And out of the DeltaFIFO?", 1, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4"),
-		Look:     look(probe.FIFO), rest: at(probe.FIFOPopped, by(deltaQueue), newest)},
+		Question: ask("And out of the DeltaFIFO?", 1, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4").
+			because("A DeltaFIFO collects the changes of one key in one entry, and gives them out together."),
+		Look: look(probe.FIFO), rest: at(probe.FIFOPopped, by(deltaQueue), newest)},
 }

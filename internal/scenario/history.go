@@ -85,7 +85,7 @@ var bookmarks = Scenario{
 	ID:      "bookmarks",
 	Title:   "Bookmarks keep a quiet watch alive",
 	Symptom: "“My watch selects almost nothing, and each time it is opened again I get 410 and a full list.”",
-	Watch:   "Two watchers that select nothing, and the ring turning below them. One asked for bookmarks. Both streams end after four seconds.",
+	Watch:   "Two watchers that select nothing, and the ring turning below them. One asked for bookmarks. Both streams end after six seconds.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/enhancements#956",
 	Beats:   beatsOfBookmarks,
@@ -100,7 +100,7 @@ func playBookmarks(s *stagehand) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	quiet := sandbox.WatcherOptions{Resource: "pods", LabelSelector: label + "=nothing", ResourceVersion: fmt.Sprint(start), TimeoutSeconds: 4}
+	quiet := sandbox.WatcherOptions{Resource: "pods", LabelSelector: label + "=nothing", ResourceVersion: fmt.Sprint(start), TimeoutSeconds: 6}
 	without, err := s.AddWatcher(quiet)
 	if err != nil {
 		return "", err

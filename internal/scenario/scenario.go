@@ -56,8 +56,8 @@ type Seen struct {
 	Key    uint64  `json:"key"` // of them the one to look at
 	Saw    string  `json:"saw"`
 	Steps  []Step  `json:"steps"`
-	Beats  []Range `json:"beats"`            // where each beat of the story stands
-	Untold string  `json:"untold,omitempty"` // which beat is not in the records, and so why there are none
+	Beats  []Range `json:"beats"`            // where each beat of the story stands; zero for one that is not in the records
+	Untold string  `json:"untold,omitempty"` // which beats these are
 }
 
 // Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
@@ -85,7 +85,7 @@ func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 		}
 		told := Seen{ID: id, From: s.from, Key: s.key, Saw: saw, Steps: s.steps}
 		if told.Beats, err = All[i].Locate(s.seen); err != nil {
-			told.Untold = err.Error() // the run was played all the same; the recording has its beats
+			told.Untold = err.Error() // the run was played all the same; the recording has these beats
 		}
 		played <- told
 		return nil

@@ -66,6 +66,9 @@ func shootStory(t *testing.T, id string) (file []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if seen.Untold != "" {
+			t.Fatal(seen.Untold)
+		}
 		synctest.Wait()
 		file = s.develop(t, seen.Beats[len(seen.Beats)-1].To)
 		cancel()

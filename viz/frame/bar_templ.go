@@ -100,7 +100,7 @@ func bar(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = stories.Buttons(v.Sandbox, v.Rules).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = stories.Buttons(len(v.Scenarios) > 0, v.Sandbox, v.Rules).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -41,5 +41,5 @@ function newLooks(stage) {
   select.addEventListener("change", () => stage.setResource(select.value));
   button.addEventListener("click", turn);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
-  return { applied: pickResources, jumped: pickResources, keys: [[["t"], "theme", () => button.click()]] };
+  return { applied: pickResources, jumped: pickResources, resource: (name) => (select.value = name), keys: [[["t"], "theme", () => button.click()]] };
 }

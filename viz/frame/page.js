@@ -180,6 +180,7 @@ const core = {
   switched: (now) => all("switches", now),
   escape: () => parts.findLast((part) => part.escape?.()),
   setResource, restyle, leave, attend,
+  reopen: () => feed.reopen(), // after leave
 };
 ({ stage, parts } = join(core, modules));
 const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), [["?"], "this list", () => keys.show()]]);

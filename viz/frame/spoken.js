@@ -1,5 +1,6 @@
 // Spoken: the sentence below the stage for those who listen instead of look. A live region that changed with every
-// sentence would never stop talking: it changes every two seconds at most, and an anomaly interrupts.
+// sentence would never stop talking: it changes every two seconds at most, and an anomaly interrupts. While a story is told, the
+// story speaks.
 
 import { say } from "./dom.js";
 
@@ -18,7 +19,7 @@ function newSpoken() {
   let at = -Infinity;
 
   function draw(now) {
-    if (now - at < period) return;
+    if (now - at < period || document.body.dataset.story) return;
     const text = bar.querySelector(".where").textContent + bar.querySelector(".words").textContent;
     if (text === spoken) return;
     [spoken, at] = [text, now];

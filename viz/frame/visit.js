@@ -4,21 +4,24 @@ import { put } from "./dom.js";
 import { complete, newState } from "../log/fold.js";
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
+import { shelf } from "../stories/shelf.js";
 
 export const visit = {
   name: "visit",
-  offers: ["arrive", "openRecording", "openTake"],
-  needs: ["player", "figure", "fold", "follow", "leave", "notice", "reset", "shown", "source", "switched", "tell", "timeline"],
+  offers: ["arrive", "home", "layTake", "openRecording", "openTake"],
+  needs: ["player", "figure", "fold", "follow", "leave", "notice", "reopen", "reset", "shown", "source", "switched", "tell", "timeline"],
   join: newVisit,
 };
 
 function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
   const $ = (selector) => document.querySelector(selector);
+  let putAway = []; // what acts on the program, while a recording is on stage
+  let returned = null; // told when the program is on stage again
 
   // arrive goes to where the address says, or to the beginning of a recording.
   async function arrive(recorded) {
-    if (player.moved) return; // somebody was faster
+    if (player.moved || document.body.dataset.story) return; // somebody was faster
     const link = readLink(location.hash);
     if (link) return visit(link);
     if (!recorded) return;
@@ -59,16 +62,31 @@ function newVisit(stage) {
     }
   }
 
-  // openTake shows a recording that the program brings along. In a chapter it stands still: the chapter moves it.
+  // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and returns
+  // whether it was. It stands still.
+  async function layTake(name, wanted = () => true) {
+    const recording = await readRecording(await shelf.take(name), fold.infos);
+    if (!wanted()) return false;
+    leave(recording.hash);
+    lay(recording);
+    return true;
+  }
+
+  // home puts back on the stage what was there before layTake: the running program, or the recording that the page is about.
+  async function home() {
+    if (document.body.dataset.take) return openTake(document.body.dataset.take);
+    putAway.forEach((group) => (group.hidden = false));
+    putAway = [];
+    const back = new Promise((done) => (returned = done));
+    stage.reopen();
+    await back;
+  }
+
+  // openTake shows such a recording from its beginning. In a chapter it stands still: the chapter moves it.
   async function openTake(name) {
     try {
-      const response = await fetch(`/viz/takes/${encodeURIComponent(name)}`);
-      if (!response.ok) throw new Error(`the server answers ${response.status}`);
-      const file = new File([await response.arrayBuffer()], name);
-      if (!stage.figure) return await openRecording(file, true);
-      const recording = await readRecording(file, fold.infos);
-      leave(recording.hash);
-      lay(recording);
+      if (!stage.figure) return await openRecording(await shelf.take(name), true);
+      await layTake(name);
       put(document.body, "data-figure", "ready");
     } catch (problem) {
       stage.notice(`${name}: ${problem.message}`);
@@ -78,7 +96,9 @@ function newVisit(stage) {
   // leave lets go of the running program.
   function leave(name) {
     stage.leave(name);
-    document.querySelectorAll(".bar > .buttons").forEach((group) => (group.hidden = true));
+    const shown = [...document.querySelectorAll(".bar > .buttons:not([hidden])")];
+    shown.forEach((group) => (group.hidden = true));
+    putAway.push(...shown);
     follow.clear();
   }
 
@@ -126,5 +146,5 @@ function newVisit(stage) {
     if (link) visit(link);
   });
   $("#link").addEventListener("click", copyLink);
-  return { arrive, openRecording, openTake, keys: [[["s"], "copy a link to this moment", copyLink]] };
+  return { arrive, home, layTake, openRecording, openTake, begin: () => returned?.(), keys: [[["s"], "copy a link to this moment", copyLink]] };
 }

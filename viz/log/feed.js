@@ -96,5 +96,10 @@ export function newFeed(on) {
     end();
   };
   const rejoin = () => source && watch(last, watched);
-  return { begin, close, rejoin };
+  // reopen begins again after close.
+  const reopen = () => {
+    closed = false;
+    return begin();
+  };
+  return { begin, close, rejoin, reopen };
 }

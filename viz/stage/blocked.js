@@ -59,14 +59,15 @@ function newBlocked(stage) {
     for (const pipe of scene.root.querySelectorAll(".pipe")) mark(pipe, "blocked", held.has(pipe));
     put(document.body, "data-blocked", waits.length);
     cause = waits.length > 0 ? why(res, waits[0].on, waits[0].subject).at(-1) : null;
-    badge.hidden = !cause;
+    const place = cause && (pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
+    badge.hidden = !cause || Boolean(place?.closest(".dimmed") && !place.closest(".bright")); // a story is about something else
     if (!cause) return;
     const others = causes(res).length - 1;
     say(badge.querySelector("span"), tell(cause, waits.length, others));
     say(badge.querySelector("small"), [...new Set(waits.map(whoOf))].map((who) => `⇥ ${who}`).slice(0, 4).join("  "));
     put(badge, "aria-label", `Everybody waits here: ${badge.querySelector("span").textContent}. Show the chain.`);
     put(badge, "data-cause", `${cause.queue} ${cause.subject}`);
-    stand(pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
+    stand(place);
   }
 
   function tell(link, n, others) {

@@ -57,10 +57,12 @@ function newPicture(stage) {
   // read returns the picture; without texts it is cheap enough for every frame.
   function read({ texts: wanted = true } = {}) {
     const ring = scene.stations.get("ring");
+    const cursor = Number(document.body.dataset.seq);
+    const top = document.querySelector("#records tr");
     return {
-      cursor: Number(document.body.dataset.seq), newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
+      cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
       banner: { seq: number(document.querySelector("#sentence"), "data-seq"), told: number(document.querySelector("#sentence"), "data-told") },
-      table: { seq: number(document.querySelector("#records tr"), "data-seq") },
+      table: { seq: top ? number(top, "data-seq") : cursor }, // an empty table, at the beginning of a recording, says nothing else
       queues: queues(), shelves: shelves(), moving: motion.travelling(player.clock, player.cursor),
       held: stage.waiting.map((w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })),
       ring: { start: number(ring, "data-start"), end: number(ring, "data-end"), capacity: number(ring, "data-capacity") },

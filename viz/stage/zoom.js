@@ -1,16 +1,19 @@
 // The zoom: the whole path, one station, one cell of it. Coming closer, the station fills the stage, its neighbours are
-// what is left and right of it, and what was too small to be written is written. The glyphs are the same.
+// what is left and right of it, and what was too small to be written is written. The glyphs are the same. A story frames the
+// stations that a beat is about: the others are dimmed, and the camera goes there.
 
 import { cut, put, say } from "../frame/dom.js";
+import { toMiddle } from "../stories/presenter.js";
 import { objectKey } from "../log/fold.js";
 import { clockText, milliseconds } from "../timeline/clock.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
+const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
 
 export const zoom = {
   name: "zoom",
-  offers: ["zoom"],
+  offers: ["frameOn", "zoom"],
   needs: ["closeInspector", "scene", "follow", "here", "motion", "player", "resource", "state", "tell"],
   join: newZoom,
 };
@@ -28,21 +31,49 @@ function newZoom(stage) {
   let to = whole;
   let began = 0;
   let cell = null; // {token, where} that is looked at
+  let base = whole; // what is in sight when no station is zoomed to
+  let framed = ""; // the stations of a story's beat
 
-  // viewOf is a station with its surroundings, in the proportions of the stage.
-  function viewOf(name) {
-    const box = g.boxes[name];
-    const h = Math.max(box.H + margin + 24, ((box.W + 2 * margin) * g.height) / g.width);
+  // viewOf is a box with its surroundings, in the proportions of the stage.
+  function viewOf(box, least = 0) {
+    const h = Math.max(box.H + margin + 24, ((box.W + 2 * margin) * g.height) / g.width, least * g.height);
     const w = (h * g.width) / g.height;
     const x = Math.min(g.width - w + 8, Math.max(-8, box.X + box.W / 2 - w / 2));
     const y = Math.min(g.height - h + 6, Math.max(-6, box.Y - 12 + box.H / 2 - h / 2));
     return { x, y, w, h };
   }
 
+  // boxAround is the smallest box that has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
+  function boxAround(names) {
+    const boxes = names.map((name) => g.boxes[name]);
+    const tall = names.length > 1 && names.indexOf("wire");
+    if (tall !== false && tall >= 0) boxes[tall] = { ...boxes[tall], Y: boxes[tall ? 0 : 1].Y, H: boxes[tall ? 0 : 1].H };
+    const [X, Y] = [Math.min(...boxes.map((b) => b.X)), Math.min(...boxes.map((b) => b.Y))];
+    return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
+  }
+
+  // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place, it is the
+  // place that goes there.
+  function frameOn(names) {
+    if (names.join() === framed) return;
+    framed = names.join();
+    for (const [name, el] of scene.stations) el.classList.toggle("bright", names.includes(name));
+    frame.classList.toggle("dimmed", names.length > 0);
+    const ground = frame.parentElement;
+    const scrolls = ground.scrollWidth > ground.clientWidth + 1;
+    if (scrolls && names.length > 0) toMiddle(ground, scene.stations.get(names[0]));
+    const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
+    const next = view.w < 0.95 * g.width ? view : whole;
+    if (base.x === next.x && base.y === next.y && base.w === next.w) return;
+    base = next;
+    if (station) go("");
+    else [from, to, began] = [{ ...scene.view }, base, performance.now()];
+  }
+
   function go(name) {
     if (name === station) return;
     station = name;
-    [from, to, began] = [{ ...scene.view }, name ? viewOf(name) : whole, performance.now()];
+    [from, to, began] = [{ ...scene.view }, name ? viewOf(g.boxes[name]) : base, performance.now()];
     put(frame, "data-zoom", name ? "station" : "overview");
     put(frame, "data-station-shown", name);
     for (const [other, el] of scene.stations) el.classList.toggle("shown", other === name);
@@ -53,12 +84,13 @@ function newZoom(stage) {
 
   function draw(now) {
     if (scene.view.x === to.x && scene.view.w === to.w && scene.view.y === to.y) return;
-    const t = still.matches ? 1 : Math.min(1, (now - began) / flight);
+    const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / flight)); // a frame may be older than what it draws
     const e = 1 - (1 - t) ** 3;
     for (const side of ["x", "y", "w", "h"]) scene.view[side] = t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e;
     const { x, y, w, h } = scene.view;
     put(scene.root, "viewBox", [x, y, w, h].map((v) => v.toFixed(2)).join(" "));
     stage.motion.touch();
+    if (t === 1) scene.stale = true; // what stands beside the drawing stands there again
   }
 
   // lookAt shows one cell: what stands in a slot of the ring, or of a queue.
@@ -128,7 +160,7 @@ function newZoom(stage) {
     return seq ? player.seek(seq) : stage.tell("its moment has left the log");
   });
   return {
-    zoom: go, draw,
+    frameOn, zoom: go, draw,
     shown: () => cell && fill(),
     resource: () => lookAt(null),
     escape: () => (cell ? (lookAt(null), true) : station ? (go(""), true) : false),

@@ -26,7 +26,7 @@ channel.addEventListener("message", ({ data }) => {
 function showStory(story) {
   $("#story").hidden = !story;
   if (!story) return;
-  for (const part of ["title", "symptom", "watch", "saw"]) say($(`#story-${part}`), story[part]);
+  for (const part of ["title", "symptom", "said", "asked"]) say($(`#story-${part}`), story[part]);
 }
 
 async function showStation({ station, title, resource }) {

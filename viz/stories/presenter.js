@@ -92,7 +92,8 @@ function newPresenter(stage) {
   // story is what is being told, null if nothing is.
   function story() {
     if (document.querySelector("#story").hidden) return null;
-    return { title: text("#story-title"), symptom: text("#story-symptom"), watch: text("#story-watch"), saw: text("#story-saw span") };
+    const asked = document.querySelector("#story-question").hidden ? "" : text("#story-ask");
+    return { title: `${text("#story-title")}, beat ${text("#story-count")}`, symptom: text("#story-symptom"), said: text("#story-say"), asked };
   }
 
   button.addEventListener("click", toggle);

@@ -1,92 +1,305 @@
-// Stories: a gallery by symptom; one click plays one on the running pipeline, and says what was seen, with its own numbers.
+// Stories: a gallery by symptom. A story is played on the running pipeline at the machine's own speed, and told at the viewer's,
+// beat by beat (teller.js): with a light on the stations it is about, a guess before what decides, and rest at its end. A link
+// commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes on. What was not played, or did
+// not show a beat, is told from the recording that the program brings along, and the page says so.
 
 import { mark, put, say } from "../frame/dom.js";
+import { sentence } from "../log/fold.js";
+import { shelf } from "./shelf.js";
+import { newTeller } from "./teller.js";
+
+const own = ["story", "beat"]; // parts of the address
 
 export const scenarios = {
   name: "scenarios",
-  needs: ["below", "player"],
+  offers: ["openStory"],
+  needs: ["below", "frameOn", "home", "infos", "layTake", "notice", "player", "resource", "setResource", "shown"],
   join: newScenarios,
 };
 
 function newScenarios(stage) {
   const $ = (selector) => document.querySelector(selector);
+  const { player } = stage;
   const dialog = $("#stories-dialog");
   const panel = $("#story");
-  if ($("#open-stories").hidden) return {};
-  let told = null; // the button of the story on the panel
-  let seen = null; // what it came to
-  let playing = false;
-  let began = 0;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let story = null; // what is told, as the shelf has it
+  let teller = null;
+  let run = null; // {log, beats, saw} of the machine's run; null: it is told from the recording, or not played yet
+  let live = false; // it is to be played, or was
+  let onTake = ""; // the recording that is on stage for a story
+  let playing = null; // {abort, began} while the machine plays
+  let remark = ""; // why it is not told from the machine's run
+  let resource = ""; // what was on stage before
+  let seen = []; // by beat: the record at which it came to rest
+  let ticked = 0;
 
-  async function play(button) {
-    if (playing) return;
-    [told, seen, playing, began] = [button, null, true, performance.now()];
-    const story = button.dataset;
+  // openStory turns to a beat of a story and waits there. Played means: go on at once.
+  async function openStory(id, { beat = 0, played = false } = {}) {
+    let found;
+    try {
+      found = await shelf.story(id);
+    } catch (problem) {
+      return stage.notice(`There is no story ${id} to be told: ${problem.message}`);
+    }
+    if (teller) end();
+    else resource = stage.resource;
+    story = found;
+    [run, remark, seen, playing] = [null, "", [], null];
+    beat = Math.min(Math.max(0, beat), story.beats.length - 1);
+    live = story.runs && beat === 0;
+    teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.notice(problem.message) });
+    teller.time(story.recorded.map((each) => each.to - each.from));
+    teller.still = calm.matches;
+    if (live) await toProgram();
+    player.freeze();
     dialog.close();
     stage.below(panel);
-    if (stage.player.mode !== "live") stage.player.live();
-    say($("#story-title"), story.title);
-    say($("#story-symptom"), story.symptom);
-    say($("#story-watch"), story.watch);
-    put($("#story-chapter"), "href", `/book/${encodeURIComponent(story.chapter)}`);
-    mark(panel, "playing", true);
-    mark($("#story-state"), "refused", false);
-    $("#story-moment").hidden = $("#story-saw").hidden = true;
-    $("#story-steps").replaceChildren();
+    introduce();
+    await teller.open(beat, !live);
+    if (played) teller.next();
+  }
+
+  // ---- what the teller asks for
+
+  // range returns where a beat stands, and sees to it that its records are on stage.
+  async function range(i) {
+    const mine = teller;
+    if (live && !run) await playLive();
+    let place = run?.beats[i];
+    if (place?.to) await toProgram();
+    if (run && place.to && run.log !== stage.shown.log) fall("The program has begun again since it played the story");
+    if (run && !place.to) remark = `The machine's run does not show beat ${i + 1}: it is told from the recording.`;
+    if (!run || !place.to) {
+      place = story.recorded[i];
+      if (onTake !== story.take && (await stage.layTake(story.take, () => mine === teller))) onTake = story.take;
+    }
+    if (mine !== teller) return place;
+    const about = place.resource || "pods";
+    if (about !== stage.resource) stage.setResource(about);
+    return place;
+  }
+
+  async function toProgram() {
+    if (onTake) await stage.home();
+    onTake = "";
+  }
+
+  // playLive plays the story on the machine. If that cannot be, it is told from the recording.
+  async function playLive() {
+    const mine = teller;
+    playing = { abort: new AbortController(), began: performance.now() };
     try {
-      const response = await fetch(`/viz/scenario/${encodeURIComponent(story.play)}`, { method: "POST" });
-      const answer = await response.json();
-      if (!response.ok) throw new Error(answer.message ?? `the server answers ${response.status}`);
-      show(answer);
+      const answer = await shelf.run(story.id, playing.abort.signal);
+      if (mine !== teller) return;
+      run = { log: stage.shown.log, beats: answer.beats ?? [], saw: answer.saw, untold: answer.untold };
+      const places = run.beats.filter((each) => each.to);
+      if (places.length === 0) fall(answer.untold ?? "The machine's run shows no beat.");
+      else await player.tape.load(places[0].from + 1, places.at(-1).to + 1); // it may have left the log when it is told
     } catch (problem) {
-      mark($("#story-state"), "refused", true);
-      say($("#story-state"), problem.message);
+      if (mine === teller) fall(problem.message);
     } finally {
-      playing = false;
-      mark(panel, "playing", false);
+      playing = null;
     }
   }
 
-  function show(answer) {
-    seen = answer;
-    say($("#story-state"), `played in ${((performance.now() - began) / 1000).toFixed(1)} s, records ${answer.from + 1} to ${answer.to}`);
-    say($("#story-saw span"), answer.saw);
-    $("#story-saw").hidden = false;
-    $("#story-moment").hidden = !answer.key;
-    $("#story-steps").replaceChildren(...answer.steps.map(stepButton));
+  function fall(why) {
+    [run, live] = [null, false];
+    remark = `${why.replace(/\.+$/, "")}. It is told from the recording.`;
   }
 
-  function stepButton(step, i) {
-    const item = document.createElement("li");
+  const play = ({ to }, ms) => (teller.still ? player.seek(to) : player.playTo(to, { within: ms }));
+
+  async function seek(seq) {
+    if (player.cursor !== seq || player.mode !== "frozen") await player.seek(seq);
+    return player.cursor === seq;
+  }
+
+  // ---- what is seen
+
+  function introduce() {
+    say($("#story-title"), story.title);
+    say($("#story-symptom"), story.symptom);
+    put($("#story-chapter"), "href", `/book/${encodeURIComponent(story.chapter)}`);
+    $("#story-beats").replaceChildren(...story.beats.map(() => document.createElement("li")));
+    put(document.body, "data-story", story.id);
+    put(document.body, "data-beats", story.beats.length);
+  }
+
+  function show() {
+    const { beat, phase } = teller;
+    const { say: said, look, question } = story.beats[beat];
+    if (phase === "rests") seen[beat] = player.tape.get(teller.range.to);
+    put(document.body, "data-beat", beat + 1);
+    if (teller.resting) put(document.body, "data-rest", "true");
+    else document.body.removeAttribute("data-rest");
+    put(panel, "data-phase", phase);
+    say($("#story-say"), said);
+    showBeats();
+    showQuestion(question);
+    showSaw();
+    showButtons();
+    stage.frameOn(look);
+    address();
+  }
+
+  function showBeats() {
+    [...$("#story-beats").children].forEach((li, i) => {
+      mark(li, "shown", teller.shown.has(i));
+      if (i === teller.beat) put(li, "aria-current", "step");
+      else li.removeAttribute("aria-current");
+      put(li, "title", `Beat ${i + 1}`);
+    });
+    say($("#story-count"), `${teller.beat + 1} of ${story.beats.length}`);
+  }
+
+  function showQuestion(question) {
+    const box = $("#story-question");
+    const verdict = teller.verdict();
+    box.hidden = !question;
+    if (!question) return;
+    const guess = teller.guesses[teller.beat];
+    say($("#story-ask"), question.ask);
+    const list = $("#story-answers");
+    if (list.dataset.of !== `${story.id} ${teller.beat}`) {
+      list.dataset.of = `${story.id} ${teller.beat}`;
+      list.replaceChildren(...question.answers.map(answerButton));
+    }
+    [...list.children].forEach((button, i) => {
+      button.disabled = teller.phase !== "ready" || guess !== undefined;
+      put(button, "aria-pressed", String(i === guess));
+      mark(button, "true", verdict !== "" && i === question.right);
+      mark(button, "false", verdict === "wrong" && i === guess);
+    });
+    const word = { right: "Right", wrong: "Not so", told: "It is so", "": "" }[verdict];
+    $("#story-verdict").hidden = !verdict;
+    say($("#story-verdict b"), word);
+    say($("#story-verdict span"), verdict ? `${question.answers[question.right]}. ${question.why || saysOf(seen[teller.beat])}` : "");
+  }
+
+  function answerButton(text, i) {
     const button = document.createElement("button");
     button.type = "button";
-    button.dataset.seq = step.seq;
-    button.title = `To record ${step.seq}`;
-    button.textContent = `${i + 1}. ${step.text}`;
-    item.append(button);
+    button.dataset.answer = i;
+    button.textContent = `${i + 1}. ${text}`;
+    return button;
+  }
+
+  const saysOf = (r) => (r ? `${sentence(stage.infos.get(r.point), r)} (record ${r.seq})` : "");
+
+  // showSaw names what was shown, and nothing else: the moments at which the beats came to rest.
+  function showSaw() {
+    const { over } = teller;
+    $("#story-saw").hidden = !over;
+    if (!over) return;
+    $("#story-saw ol").replaceChildren(...seen.flatMap((r, i) => (r && teller.shown.has(i) ? [momentItem(r, i)] : [])));
+    const all = run && !onTake && run.beats.every((each, i) => each.to && teller.shown.has(i));
+    $("#story-run").hidden = !all;
+    if (all) say($("#story-run span"), run.saw);
+  }
+
+  function momentItem(r, i) {
+    const item = document.createElement("li");
+    item.value = i + 1;
+    item.textContent = sentence(stage.infos.get(r.point), r);
     return item;
   }
 
+  function showButtons() {
+    const { phase, auto, over, beat } = teller;
+    $("#story-next").disabled = phase === "busy" || over;
+    $("#story-back").disabled = phase === "busy" || (beat === 0 && phase === "ready");
+    say($("#story-next"), phase === "plays" ? "To its end" : phase === "ready" && beat === 0 && live && !run ? "Play it" : phase === "away" ? "This beat again" : "Next");
+    put($("#story-auto"), "aria-pressed", String(auto));
+    say($("#story-auto"), auto ? "Pause" : over ? "Tell it again" : "Auto-play");
+    showState();
+  }
+
+  function showState() {
+    if (!teller) return;
+    const seconds = playing && Math.floor((performance.now() - playing.began) / 1000);
+    const source = run && !onTake ? "from the machine's run, just now" : live ? "the machine plays it when you go on" : "from a recording";
+    say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark ? `. ${remark}` : ""}`);
+  }
+
+  // address names the beat, so that it can be linked to. The first one of a story is where the machine is asked.
+  function address() {
+    const url = new URL(location.href);
+    own.forEach((name) => url.searchParams.delete(name));
+    if (teller) url.searchParams.set("story", story.id);
+    if (teller?.beat > 0) url.searchParams.set("beat", teller.beat + 1);
+    if (url.href !== location.href) history.replaceState(null, "", url);
+  }
+
+  // ---- hands
+
+  function end() {
+    playing?.abort.abort();
+    teller.leave();
+    teller = null;
+  }
+
+  async function leave() {
+    if (!teller) return;
+    end();
+    for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
+    address();
+    stage.frameOn([]);
+    stage.below(null);
+    if (stage.resource !== resource) stage.setResource(resource);
+    if (onTake) await toProgram();
+    else await player.live();
+  }
+
+  const steps = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "toggle" };
+
+  // While a story is told, the arrows, a clicker and Space are the story's, wherever the focus is that does not need them itself.
+  function press(event) {
+    if (!teller || document.body.dataset.tour || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || document.querySelector("dialog[open]")) return;
+    const needs = event.target.closest?.("input, select, textarea, #timeline, [role=tab]") || (event.key === " " && event.target.closest?.("button, a[href], summary"));
+    if (needs) return;
+    const answer = /^[1-4]$/.test(event.key) && story.beats[teller.beat].question && teller.phase === "ready";
+    if (!answer && !steps[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (answer) return teller.guess(Number(event.key) - 1);
+    if (!event.repeat) teller[steps[event.key]]();
+  }
+
+  function begin() {
+    const asked = new URLSearchParams(location.search);
+    if (!asked.get("story") || teller) return;
+    openStory(asked.get("story"), { beat: (Number(asked.get("beat")) || 1) - 1 });
+  }
+
+  document.addEventListener("keydown", press, true);
   $("#open-stories").addEventListener("click", () => dialog.showModal());
   $("#stories-close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-play]");
-    if (button) play(button);
+    const id = event.target.closest("[data-play]")?.dataset.play;
+    if (id) openStory(id, { played: true });
   });
-  $("#story-again").addEventListener("click", () => told && play(told));
-  $("#story-live").addEventListener("click", () => stage.player.live());
-  $("#story-close").addEventListener("click", () => stage.below(null));
-  $("#story-moment").addEventListener("click", () => seen && stage.player.seek(seen.key));
-  $("#story-steps").addEventListener("click", (event) => {
-    const seq = event.target.closest("[data-seq]")?.dataset.seq;
-    if (seq) stage.player.seek(Number(seq));
+  $("#story-next").addEventListener("click", () => teller?.next());
+  $("#story-back").addEventListener("click", () => teller?.back());
+  $("#story-auto").addEventListener("click", () => teller?.toggle());
+  $("#story-leave").addEventListener("click", leave);
+  $("#story-answers").addEventListener("click", (event) => {
+    const answer = event.target.closest("[data-answer]")?.dataset.answer;
+    if (answer !== undefined) teller?.guess(Number(answer));
   });
 
   return {
+    openStory, begin,
     draw(now) {
-      $("#story-live").hidden = stage.player.mode === "live";
-      if (playing) say($("#story-state"), `playing, ${((now - began) / 1000).toFixed(0)} s`);
+      const ms = Math.min(100, now - ticked);
+      ticked = now;
+      if (!teller) return;
+      if (document.body.dataset.tour && document.body.dataset.tour !== "end") return void leave(); // one guide at a time
+      teller.at(player.cursor);
+      teller.tick(ms);
+      if (playing) showState();
     },
+    escape: () => Boolean(teller) && (leave(), true),
     keys: [[["y"], "stories: what has happened to you?", () => dialog.showModal()]],
   };
 }

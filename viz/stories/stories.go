@@ -43,6 +43,16 @@ type Scenario struct {
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
 	Beats   []Beat `json:"beats"`   // how it is told
+	Take    string `json:"take"`    // the recording that the program brings along
+	// Recorded says where the beats stand in that recording.
+	Recorded func() ([]Range, error) `json:"-"`
+}
+
+// Range says where a beat stands in the records of one run: it plays (From, To] and rests at To.
+type Range struct {
+	From     uint64 `json:"from"`
+	To       uint64 `json:"to"`
+	Resource string `json:"resource,omitempty"` // of the record at which it rests
 }
 
 // Beat is one step in the telling of a story. Where it stands in the records of a run comes with the run.
@@ -56,7 +66,8 @@ type Beat struct {
 type Question struct {
 	Ask     string   `json:"ask"`
 	Answers []string `json:"answers"`
-	Right   int      `json:"right"` // index of the answer that is true
+	Right   int      `json:"right"`         // index of the answer that is true
+	Why     string   `json:"why,omitempty"` // why that is so, said when the beat has shown it
 }
 
 // ThreadURL is where a thread can be read.

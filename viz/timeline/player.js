@@ -52,7 +52,7 @@ export function newPlayer(fold, on) {
   };
   const motion = on.motion ?? still;
   let flight = null; // the group that is on its way: {list, end, departed, done}
-  let goal = null; // to where a story plays: {seq, pace, done}
+  let goal = null; // to where a story plays: {seq, pace, due, done}
   let free = 0; // until when, by the clock, the last group took
   let swept = 0; // when the cursor swept last
   let reading = usually; // ms a record
@@ -189,9 +189,9 @@ export function newPlayer(fold, on) {
     return new Promise((done) => take([next], 1, { step: true, done }));
   };
 
-  // playTo plays on to a record at so many times the reading pace, and rests there. It returns whether it came there: somebody
-  // may go elsewhere meanwhile. What lies behind the cursor is sought.
-  p.playTo = async (seq, { pace = 1 } = {}) => {
+  // playTo plays on to a record at so many times the reading pace, faster if it would not be there within so many ms, and rests
+  // there. It returns whether it came there: somebody may go elsewhere meanwhile. What lies behind the cursor is sought.
+  p.playTo = async (seq, { pace = 1, within = Infinity } = {}) => {
     const to = Math.min(p.head, Math.round(seq));
     if (to <= p.cursor) return p.seek(to);
     const mine = ++ticket;
@@ -208,7 +208,7 @@ export function newPlayer(fold, on) {
     p.mode = "playing";
     p.moved = true;
     free = p.clock;
-    return new Promise((done) => (goal = { seq: to, pace, done }));
+    return new Promise((done) => (goal = { seq: to, pace, due: p.clock + within, done }));
   };
 
   function leaveGoal(reached) {
@@ -316,13 +316,18 @@ export function newPlayer(fold, on) {
 
   function arrive() {
     p.mode = "frozen";
+    p.sweeping = false;
     leaveGoal(true);
     on.froze();
   }
 
   // paceFor says at how many times the reading pace the rest can be on stage within a reader's patience.
   function paceFor(end) {
-    if (goal) return (p.pace = goal.pace);
+    if (goal) {
+      const hurry = Math.max(goal.pace, (reading * (end - p.cursor)) / Math.max(50, goal.due - p.clock));
+      if (hurry > hurried && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
+      return (p.pace = hurry);
+    }
     const wait = reading * (end - p.cursor);
     const hurry = wait / Math.max(200, patience - p.lag());
     note(0);
@@ -388,6 +393,7 @@ export function newPlayer(fold, on) {
     if (passed < sweep) return;
     swept = p.clock;
     const backlog = end - p.cursor;
+    if (goal) return apply(p.tape.between(p.cursor + 1, p.cursor + 1 + Math.ceil((backlog * passed) / Math.max(passed, goal.due - p.clock))));
     const all = p.lag() > patience || passed >= sweepWithin;
     apply(p.tape.between(p.cursor + 1, p.cursor + 1 + (all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin))))));
   }

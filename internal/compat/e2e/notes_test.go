@@ -40,7 +40,7 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
 	notes.until(t, fmt.Sprintf(`document.querySelector("#sentence").textContent === %q && document.querySelector("#moment").textContent === "record %d, frozen"`, said, p.moment(t).Seq))
 	p.do(t, chromedp.Click("#open-stories"), chromedp.Click(`[data-play="loses-nothing"]`))
-	notes.until(t, `!document.querySelector("#story").hidden && document.querySelector("#story-symptom").textContent.length > 20 && document.querySelector("#story-watch").textContent.length > 20`)
+	notes.until(t, `!document.querySelector("#story").hidden && document.querySelector("#story-symptom").textContent.length > 20 && document.querySelector("#story-said").textContent.length > 20`)
 	notes.standsOut(t, "the notes", "main *, header *", 10)
 	notes.do(t, chromedp.Click("#again"))
 	notes.until(t, `/^0:0[0-4]$/.test(document.querySelector("#elapsed").textContent)`)

@@ -1,0 +1,23 @@
+// The shelf: where stories and their recordings come from. A page without a server puts a shelf of its own into
+// window.listwatchShelf before page.js runs; the teller asks for nothing else.
+
+async function ask(url, options) {
+  const response = await fetch(url, { cache: "no-store", ...options });
+  if (response.ok) return response;
+  const status = await response.json().catch(() => ({}));
+  throw new Error(status.message ?? `the server answers ${response.status}`);
+}
+
+const server = {
+  // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its beats stand in
+  // the recording called take; runs, whether there is a machine to play it.
+  story: async (id) => (await ask(`/viz/scenario/${encodeURIComponent(id)}`)).json(),
+
+  // take returns a recording that the program brings along, as a File.
+  take: async (name) => new File([await (await ask(`/viz/takes/${encodeURIComponent(name)}`)).arrayBuffer()], name),
+
+  // run plays a story on the machine and returns what was seen: {from, to, saw, beats, untold}. Aborted, it is undone.
+  run: async (id, signal) => (await ask(`/viz/scenario/${encodeURIComponent(id)}`, { method: "POST", signal })).json(),
+};
+
+export const shelf = globalThis.listwatchShelf ?? server;
