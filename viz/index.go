@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -15,7 +16,8 @@ const (
 )
 
 // limits are sent to the page, which keeps the same timeline and sums up at the same rate.
-var limits = frame.Limits{FlowEvents: flowEvents, BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags}
+var limits = frame.Limits{FlowEvents: flowEvents, BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
+	Writes: []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}}
 
 // span is the answer of /viz/timeline: what there is to be seen, and where.
 type span struct {

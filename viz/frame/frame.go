@@ -34,12 +34,14 @@ type View struct {
 	Figure    bool // the page is a mini-stage in a chapter: the drawing and the sentence only
 }
 
-// Limits are the numbers that the program and the page have to agree on (limits.js).
+// Limits are what the program and the page have to agree on (limits.js).
 type Limits struct {
 	FlowEvents  int   `json:"flowEvents"`  // a second, above which single events are not drawn
 	BucketWidth int64 `json:"bucketWidth"` // nanoseconds of one bucket of the timeline
 	Buckets     int   `json:"buckets"`     // of the timeline, at most
 	Flags       int   `json:"flags"`       // anomalies on the timeline, at most
+
+	Writes []string `json:"writes"` // the methods of requests that change something: only those are drawn
 }
 
 func limitsText(limits Limits) string {

@@ -1,3 +1,3 @@
-// Limits are the numbers that the program and the page have to agree on. The program sends them with the page (index.go).
+// Limits are what the program and the page have to agree on. The program sends them with the page (index.go).
 
 export const limits = JSON.parse(document.body.dataset.limits);

@@ -89,7 +89,10 @@ function clientOf(res, watcher) {
 }
 
 // clientNames returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
-export function clientNames(res, watcher) {
-  const name = (res?.subjects[watcher]?.texts.WireOpened ?? "").split(" ")[0].split("/")[0].replace(/^listwatch-/, "");
+export const clientNames = (res, watcher) => namesOf(res?.subjects[watcher]);
+
+// namesOf is clientNames for a watcher that is at hand.
+export function namesOf(subject) {
+  const name = (subject?.texts.WireOpened ?? "").split(" ")[0].split("/")[0].replace(/^listwatch-/, "");
   return name ? [name, `${name}-informer`] : [];
 }

@@ -1,6 +1,7 @@
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
 import { cut, mark, put, say, squeeze } from "../frame/dom.js";
+import { namesOf } from "../log/why.js";
 import { showPipe } from "./pipe.js";
 
 // lanes keeps one group per subject in a container, in the order of the list unless an entry says its place. What does
@@ -55,7 +56,7 @@ function more(n) {
 }
 
 // agentOf is who is behind a watcher: the first word of what it called itself.
-export function agentOf(subject) {
+function agentOf(subject) {
   const said = subject.texts.WireOpened ?? "";
   return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
 }
@@ -67,6 +68,9 @@ function forward(list, scene) {
   if (list.length > room && i > room - 2) list.splice(room - 2, 0, ...list.splice(i, 1));
   return list;
 }
+
+// serves reports whether a watcher's client is the informer that is drawn.
+export const serves = (scene, watcher) => namesOf(watcher).includes(scene.informer);
 
 export function showWatchers(scene, res) {
   const list = forward(opened(res, "watcher"), scene);
@@ -82,7 +86,7 @@ export function showWatchers(scene, res) {
     const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
     put(el, "aria-label", words);
     say(el.querySelector("title"), words);
-    const end = agentOf(subject).includes("informer") ? scene.geometry.wireX : scene.geometry.width + 6;
+    const end = serves(scene, subject) ? scene.geometry.wireX : scene.geometry.width + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
     say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
     const capacity = subject.vars.capacity ?? 0;

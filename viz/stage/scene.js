@@ -57,9 +57,8 @@ function show(scene, state, resource) {
 function showServer(scene, res, general) {
   const http = latest(res.stations.http, general?.stations.http);
   const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
-  const words = (http?.last.text ?? "").split(" ");
-  const verb = words.find((w) => /^[A-Z]{3,7}$/.test(w)) ?? "–";
-  scene.text("http.method", verb);
+  const request = http?.last.point === "RequestReceived" || http?.last.point === "RequestAnswered";
+  scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", http?.last.point === "RequestAnswered" && http.vars.status ? http.vars.status : "…");
   scene.text("http.count", requests);
   scene.text("etcd.rev", res.stations.etcd && res.stations.etcd.rv !== "0" ? res.stations.etcd.rv : "–");

@@ -1,7 +1,8 @@
 // Steps: where each record takes its event. One entry a point; what is not here does not travel.
 
+import { limits } from "../frame/limits.js";
 import { objectKey } from "../log/fold.js";
-import { agentOf, hangsOn } from "./lanes.js";
+import { hangsOn, serves } from "./lanes.js";
 
 const boxOf = { watchers: "watcher", listeners: "listener", handlers: "handler", workqueues: "workqueue" };
 
@@ -26,7 +27,7 @@ export function newSteps(m) {
     return [box.X + x, box.Y + index * size.height + p.Y + p.H / 2];
   }
 
-  const ours = (r) => agentOf(scene.lanes.watchers.get(r.subject)?.lane?.subject ?? { texts: {} }).includes("informer");
+  const ours = (r) => serves(scene, scene.lanes.watchers.get(r.subject)?.lane?.subject);
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
   function slideOff(r, now) {
@@ -36,7 +37,8 @@ export function newSteps(m) {
 
   return {
     RequestReceived(r, now) {
-      if (!/\b(POST|PUT|PATCH|DELETE)\b/.test(r.text ?? "")) return;
+      const [method] = (r.text ?? "").split(" ", 1); // the text is a request line
+      if (!limits.writes.includes(method)) return;
       hop(now, `request|${r.seq}`, [], [g.loopX - 22, g.serverAxis], a.http, { type: "" });
     },
     TxnCommitted(r, now) {

@@ -7,7 +7,7 @@
 import { mark, put, say } from "../frame/dom.js";
 import { objectKey } from "../log/fold.js";
 import { readLink } from "../log/recording.js";
-import { agentOf } from "../stage/lanes.js";
+import { serves } from "../stage/lanes.js";
 import { toMiddle } from "../stories/presenter.js";
 import { recorded, running, until } from "./play.js";
 import { half, plotOf, restsOf, steps } from "./steps.js";
@@ -106,7 +106,7 @@ function newTour(stage) {
   const seen = (fact) => until(() => fact(records()));
 
   function replot() {
-    const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && agentOf(el.lane.subject).includes("informer"))?.[0] ?? "";
+    const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && serves(scene, el.lane.subject))?.[0] ?? "";
     plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
     run.reader ??= reader || undefined;
     scene.front = plot.client;
