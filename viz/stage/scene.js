@@ -61,7 +61,7 @@ function showServer(scene, res, general) {
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", http?.last.point === "RequestAnswered" && http.vars.status ? http.vars.status : "…");
   scene.text("http.count", requests);
-  scene.text("etcd.rev", res.stations.etcd && res.stations.etcd.rv !== "0" ? res.stations.etcd.rv : "–");
+  scene.text("etcd.rev", revisionOf(res));
   const kept = general?.stations.etcd?.vars;
   scene.text("etcd.full", kept?.percent === undefined ? "" : `${kept.percent} % full`);
   const chan = youngest(res, "watchchan");
@@ -133,4 +133,12 @@ function stateOf(subject) {
     default:
       return subject.counts.ReflectorWatching ? "watching" : "starting";
   }
+}
+
+// revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has the
+// answer and reports it: what arrived at the watch is in etcd.
+function revisionOf(res) {
+  const known = [res.stations.etcd, res.stations.etcd3].map((station) => BigInt(station?.rv ?? 0));
+  const newest = known[0] > known[1] ? known[0] : known[1];
+  return newest > 0n ? String(newest) : "–";
 }
