@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -526,28 +528,51 @@ func TestHandlersMayComeAndGoWhileEventsFlow(t *testing.T) {
 }
 
 // A handler that joins at any moment knows, after the dust has settled, exactly what the store holds.
-// A handler is added from within the first call of another one: 500 pods are in the store then, and most have yet to be told.
-func TestAHandlerThatComesWhileAListIsToldHearsEverythingOnce(t *testing.T) {
-	var names []string
-	for i := range 500 {
-		names = append(names, fmt.Sprintf("p%03d", i))
+// interrupted is what the informer tells of changes; before the first one is told it calls between.
+type interrupted struct {
+	processor.ResourceEventHandler
+	once    sync.Once
+	between func()
+}
+
+func (i *interrupted) OnAdd(obj any, isInInitialList bool) {
+	i.once.Do(i.between)
+	i.ResourceEventHandler.OnAdd(obj, isInInitialList)
+}
+
+// addingWaits reports whether a goroutine that adds a handler waits for a lock.
+func addingWaits() bool {
+	stacks := make([]byte, 1<<20)
+	for _, goroutine := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		if strings.Contains(goroutine, "[sync.") && strings.Contains(goroutine, "AddEventHandlerWithOptions") {
+			return true
+		}
 	}
-	variant(t, FIFOReal, true, func() *fakeServer { return newFakeServer(names...) }, func(t *testing.T, b *bench) {
-		late := map[string]int{} // how often each pod was told
-		var once sync.Once
-		b.add(processor.ResourceEventHandlerFuncs{AddFunc: func(any) {
-			once.Do(func() {
-				b.add(processor.ResourceEventHandlerFuncs{AddFunc: func(obj any) { late[name(obj)]++ }}, HandlerOptions{})
+	return false
+}
+
+// A handler comes between two steps: the store has changed, and no handler has been told.
+func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T) {
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		late := &recorder{}
+		var group routine.Group
+		var added atomic.Bool
+		b.deltas.handler = &interrupted{ResourceEventHandler: b.processor, between: func() {
+			group.Go(t.Context(), "test.late", func(context.Context) {
+				b.add(late, HandlerOptions{})
+				added.Store(true)
 			})
-		}}, HandlerOptions{})
+			for !added.Load() && !addingWaits() {
+				runtime.Gosched()
+			}
+		}}
 		b.run()
+		group.Wait()
 		b.end()
-		for _, name := range names {
-			switch late[name] {
-			case 0:
-				t.Fatalf("the late handler never heard of %s", name)
-			case 2:
-				t.Fatalf("the late handler was told OnAdd twice for %s", name)
+		told := late.take()
+		for _, pod := range []string{"a", "b"} {
+			if n := strings.Count(strings.Join(told, " "), "+"+pod); n != 1 {
+				t.Errorf("the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
 			}
 		}
 	})

@@ -7,6 +7,7 @@
 //   - kubectl: whole sessions, output by output, with both kubectls.
 //   - clientgo: the real client-go against the program; our handlers beside upstream's.
 //   - program: starts programs for tests.
+//   - recipes: docs/DEBUGGING.md, its recipes and VS Code's configurations, in a real delve.
 //   - storm: the program under faults, with every watcher's events counted; reads and writes are linearizable.
 //   - e2e: the program as people meet it.
 //   - client: the client half beside client-go, in tests and benchmarks.

@@ -3,20 +3,20 @@ package lab
 // builds are the labs in which the heart of a station is taken out.
 var builds = []Lab{
 	{
-		ID: "build-the-ring", Title: "Write the ring", Chapter: "04-watchcache", Section: "One event comes in",
+		ID: "build-the-ring", Title: "Write the ring", Chapter: "04-watchcache", Section: "How far back the ring reaches",
 		Kind: Build, Stars: 2, Minutes: 20,
 		Symptom: "`history.appendLocked` is empty: the cache has a state and no history.",
 		Goal:    "An event takes the next slot; when there is no room the oldest gives way; positions count up for ever.",
 		Look:    "Press *Change*: nothing enters the ring until you have written it.",
 		Hints: []string{
 			"`startIndex` and `endIndex` are absolute. Only the slot is taken modulo the capacity.",
-			"Ask for a resize first: it may make room, and then nothing is dropped.",
-			"An event that is dropped has to be remembered (`removedEventSinceRelist`): a watch from the list's version can no longer be served. Report `probe.RingAppend` last.",
+			"`checkLocked` looks at the order for you. Then ask for a resize: it may make room, and then nothing is dropped.",
+			"An event that is dropped has to be remembered (`removedEventSinceRelist`): a watch from the list's version can no longer be served. Report `probe.RingAppend` last, with start, end, capacity and `oldestLocked`: the stage draws the ring from it.",
 		},
 		Promise: "The ring holds the newest events, in order, without a gap.",
 		Edits:   []Edit{{Dir: "chapters/04-watchcache", Symbol: "history.appendLocked", Body: "	// Write this function."}},
 		Tests:   []Test{{"./chapters/04-watchcache", "Ring|History"}},
-		Reason:  "",
+		Reason:  "got 0 events",
 	},
 	{
 		ID: "build-the-table", Title: "Write the conversion table", Chapter: "05-cachewatcher", Section: "What it means",
@@ -32,7 +32,7 @@ var builds = []Lab{
 		Rule:   5,
 		Edits:  []Edit{{Dir: "chapters/05-cachewatcher", Symbol: "CacheWatcher.convertToWatchEvent", Body: "	return watch.Event{}, false // write this function"}},
 		Tests:  []Test{{"./chapters/05-cachewatcher", "TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone|TestAnObjectThatStopsMatching"}},
-		Reason: "",
+		Reason: "want ADDED",
 	},
 	{
 		ID: "build-two-phases", Title: "Write the second phase", Chapter: "06-cacher", Section: "One event goes out",
@@ -52,7 +52,8 @@ var builds = []Lab{
 		}
 	}`}},
 		Tests:  []Test{{"./chapters/06-cacher", "Slow|Budget"}},
-		Reason: "",
+		Reason: "closed before the budget was used up",
+		Record: "does not keep up",
 	},
 	{
 		ID: "build-watch-again", Title: "Write the table of ends", Chapter: "03-reflector", Section: "Following",
@@ -67,10 +68,10 @@ var builds = []Lab{
 		Promise: "A reflector lists only when nothing less will do.",
 		Edits:   []Edit{{Dir: "chapters/03-reflector", Symbol: "Reflector.watchAgain", Body: "	return false // write this function"}},
 		Tests:   []Test{{"./chapters/03-reflector", "TestHowAWatchEndsDecidesWhatIsAskedNext"}},
-		Reason:  "",
+		Reason:  "waited 1 times, want 0",
 	},
 	{
-		ID: "build-pop", Title: "Write the pump", Chapter: "12-processor", Section: "The ring",
+		ID: "build-pop", Title: "Write the pump", Chapter: "12-processor", Section: "The boy at the door",
 		Kind: Build, Stars: 3, Minutes: 30,
 		Symptom: "`processorListener.pop` hands each notification on before it takes the next: one slow handler blocks the informer, and every other handler with it.",
 		Goal:    "`pop` always takes what comes in, and offers the oldest to the handler meanwhile.",
@@ -87,7 +88,7 @@ var builds = []Lab{
 		l.nextCh <- n
 	}`}},
 		Tests:  []Test{{"./chapters/12-processor", "Slow|Pending|Ring|Handler"}},
-		Reason: "",
+		Reason: "told after",
 	},
 	{
 		ID: "build-key-or-prefix", Title: "Write the choice of key or prefix", Chapter: "07-registry", Section: "A list or a watch",
@@ -106,7 +107,7 @@ var builds = []Lab{
 	}
 	return s.resource.KeyRoot(namespace), true, nil // write the rest: when is it one key?`}},
 		Tests:  []Test{{"./chapters/07-registry", "TestSelectorsAndNamespaceBecomeOneKey"}},
-		Reason: "recursive",
+		Reason: "recursive true, <nil>; want /registry/",
 	},
 	{
 		ID: "build-real-pop", Title: "Write what RealFIFO hands out", Chapter: "10-deltafifo", Section: "Something is taken out",
@@ -127,7 +128,7 @@ var builds = []Lab{
 	}
 	return process(Deltas{oldest}, !f.HasSynced())`}},
 		Tests:  []Test{{"./chapters/10-deltafifo", "TestSyncedWhenTheFirstListHasBeenProcessed|TestBatches|TestTheArrayLetsGoOfWhatWasTaken|TestWritersAreLetIn"}},
-		Reason: "",
+		Reason: "synced true",
 	},
 	{
 		ID: "build-tombstone", Title: "Write a handler's way to survive a tombstone", Chapter: "12-processor", Section: "The handler",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,20 +66,30 @@ func (t Test) run(ctx context.Context, dir, overlay string) (out []byte, passed 
 // ruleBroken is how a test says that one of the ten promises is broken.
 var ruleBroken = regexp.MustCompile(`rule (\d+) broken at record .*`)
 
-// explain says what is wrong: the promise, the record at which it was broken if the test names one, and the test's own
-// message.
+// storyLine is one line of what probetest.Story prints, or what stands in for those left out.
+var storyLine = regexp.MustCompile(`^\s+(\S*\ds  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
+
+// explain says what is wrong: the promise, the record that shows it if the test names one or tells its story, and the test's
+// own message.
 func (l Lab) explain(test Test, out []byte) []string {
 	name, message := failure(out)
 	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
 	if broken := ruleBroken.FindString(strings.Join(message, "\n")); broken != "" {
 		says = append(says, broken)
 	}
+	for _, line := range slices.Backward(message) {
+		if l.Record != "" && storyLine.MatchString(line) && strings.Contains(line, l.Record) {
+			says = append(says, "The record that shows it: "+strings.Join(strings.Fields(line), " "))
+			break
+		}
+	}
+	message = slices.DeleteFunc(message, storyLine.MatchString)
 	if name != "" {
 		says = append(says, name+" says:")
 	}
 	for i, line := range message {
 		if i == maxLines {
-			says = append(says, fmt.Sprintf("  … and %d lines more", len(message)-maxLines))
+			says = append(says, fmt.Sprintf("  … (lines left out: %d)", len(message)-maxLines))
 			break
 		}
 		says = append(says, "  "+cut(line))
@@ -100,7 +111,7 @@ func cut(line string) string {
 	return line
 }
 
-// failure finds the first test that failed, and what it said. A failure to build, or a panic, is said by the package.
+// failure finds the first test that failed or panicked, and what it said. A failure to build is said by the package.
 func failure(out []byte) (name string, message []string) {
 	type event struct{ Action, Test, Output string }
 	said := map[string][]string{}
@@ -114,6 +125,9 @@ func failure(out []byte) (name string, message []string) {
 		switch {
 		case e.Action == "output" || e.Action == "build-output":
 			if text := strings.TrimRight(e.Output, "\n"); worth(text) {
+				if name == "" && e.Test != "" && strings.HasPrefix(text, "panic: ") {
+					name = e.Test // another goroutine's panic: no test is said to have failed
+				}
 				said[e.Test] = append(said[e.Test], strings.TrimPrefix(text, "    "))
 				whole = append(whole, text)
 			}

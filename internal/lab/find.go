@@ -19,7 +19,7 @@ var finds = []Lab{
 	}
 `, New: ""}},
 		Tests:  []Test{{"./chapters/01-storage", "PrepareKey"}},
-		Reason: "want",
+		Reason: `want "/registry/pods/"`,
 	},
 	{
 		ID: "wrong-type", Title: "An update that arrives as the wrong thing", Chapter: "02-etcd3", Section: "What happened is not what you see",
@@ -34,7 +34,8 @@ var finds = []Lab{
 		Rule:   5,
 		Edits:  []Edit{{Dir: "chapters/02-etcd3", Symbol: "stream.transform", Old: "	case wasMatch:\n", New: "	case wasMatch && e.isDeleted:\n"}},
 		Tests:  []Test{{"./chapters/02-etcd3", "TestTheTypeOfAnEventFollowsFromTheTwoMatches"}},
-		Reason: "DELETED",
+		Reason: `want ["DELETED a 4 web"]`,
+		Record: "Revision 4 of",
 	},
 	{
 		ID: "forgets-its-place", Title: "A reflector that forgets its place", Chapter: "03-reflector", Section: "One event",
@@ -50,7 +51,7 @@ var finds = []Lab{
 		Edits: []Edit{{Dir: "chapters/03-reflector", Symbol: "watchHandler.recordResourceVersion", Old: `	h.r.setLastSyncResourceVersion(resourceVersion)
 `, New: ""}},
 		Tests:  []Test{{"./chapters/03-reflector", "TestHowAWatchEndsDecidesWhatIsAskedNext"}},
-		Reason: "after",
+		Reason: "watch rv=6",
 	},
 	{
 		ID: "gone-and-again", Title: "410, and 410, and 410", Chapter: "03-reflector", Section: "Following",
@@ -70,7 +71,7 @@ var finds = []Lab{
 		return r.backOff(ctx, err.Error())
 `}},
 		Tests:  []Test{{"./chapters/03-reflector", "TestHowAWatchEndsDecidesWhatIsAskedNext"}},
-		Reason: "410",
+		Reason: "list rv=6",
 	},
 	{
 		ID: "hole-in-history", Title: "A hole in the history", Chapter: "04-watchcache", Section: "A watch begins",
@@ -103,7 +104,7 @@ var finds = []Lab{
 		Rule:   5,
 		Edits:  []Edit{{Dir: "chapters/05-cachewatcher", Symbol: "CacheWatcher.convertToWatchEvent", Old: "watch.Event{Type: watch.Added,", New: "watch.Event{Type: watch.Modified,"}},
 		Tests:  []Test{{"./chapters/05-cachewatcher", "TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone"}},
-		Reason: "MODIFIED",
+		Reason: "want ADDED",
 	},
 	{
 		ID: "closed-under-the-sender", Title: "Closed under the sender", Chapter: "06-cacher", Section: "The end of a dispatch",
@@ -122,7 +123,7 @@ var finds = []Lab{
 	}
 `, New: ""}},
 		Tests:  []Test{{"./chapters/06-cacher", "Stopp"}},
-		Reason: "closed",
+		Reason: "send on closed channel",
 	},
 	{
 		ID: "the-silent-hour", Title: "The silent hour", Chapter: "06-cacher", Section: "Bookmarks",
@@ -138,7 +139,7 @@ var finds = []Lab{
 		Edits: []Edit{{Dir: "chapters/06-cacher", Symbol: "Cacher.pickBookmarkWatchersLocked", Old: `		c.watchersBuffer = append(c.watchersBuffer, watcher)
 `, New: ""}},
 		Tests:  []Test{{"./chapters/06-cacher", "Bookmark"}},
-		Reason: "BOOKMARK",
+		Reason: "want BOOKMARK 3",
 	},
 	{
 		ID: "one-slow-all-slow", Title: "One is slow, all are slow", Chapter: "06-cacher", Section: "One event goes out",
@@ -153,7 +154,8 @@ var finds = []Lab{
 		Promise: "The time budget grows by 50 ms a second and holds at most 100 ms: what was spent is gone.",
 		Edits:   []Edit{{Dir: "chapters/06-cacher", Symbol: "timeBudget.takeAvailable", Old: "	t.budget = 0\n", New: ""}},
 		Tests:   []Test{{"./chapters/06-cacher", "Budget"}},
-		Reason:  "budget",
+		Reason:  "what was spent is gone",
+		Record:  "may cost",
 	},
 	{
 		ID: "flushes-too-late", Title: "The last event is always missing", Chapter: "08-handlers", Section: "The stream",
@@ -168,7 +170,7 @@ var finds = []Lab{
 		Promise: "A stream is flushed whenever no further event waits.",
 		Edits:   []Edit{{Dir: "chapters/08-handlers", Symbol: "WatchServer.send", Old: "	if len(events) > 0 {\n", New: "	if len(events) == 0 {\n"}},
 		Tests:   []Test{{"./chapters/08-handlers", "Flush|Watch"}},
-		Reason:  "",
+		Reason:  "want [headers flush write write write flush]",
 	},
 	{
 		ID: "eof-is-an-error", Title: "A goodbye that sounds like an accident", Chapter: "09-listwatch", Section: "Ending",
@@ -183,7 +185,7 @@ var finds = []Lab{
 		Promise: "The end of a stream says nothing about the client's version: it is resumed, not listed again.",
 		Edits:   []Edit{{Dir: "chapters/09-listwatch", Symbol: "StreamWatcher.isUnexpected", Old: "	return !isStreamEnd(err)\n", New: "	return true\n"}},
 		Tests:   []Test{{"./chapters/09-listwatch", "Stream"}},
-		Reason:  "ERROR",
+		Reason:  `got "ERROR 500`,
 	},
 	{
 		ID: "ghost", Title: "The pod that would not leave", Chapter: "10-deltafifo", Section: "A list comes in",
@@ -221,7 +223,7 @@ var finds = []Lab{
 		q.cond.Signal()
 `}},
 		Tests:  []Test{{"./chapters/14-controllers", "TestNoKeyIsInTwoHandsAtOnce|TestAddsWhileWorking"}},
-		Reason: "",
+		Reason: "a second worker could take it",
 	},
 	{
 		ID: "lost-wish", Title: "The change that was never reconciled", Chapter: "14-controllers", Section: "A key goes in, a key comes out",
@@ -241,7 +243,7 @@ var finds = []Lab{
 	}
 `, New: "	q.dirty.Delete(key)\n"}},
 		Tests:  []Test{{"./chapters/14-controllers", "TestAddsWhileWorkingAreExactlyOneMoreRun"}},
-		Reason: "",
+		Reason: "queue is empty",
 	},
 	{
 		ID: "last-writer-wins", Title: "The update that was written over", Chapter: "07-registry", Section: "Update",
@@ -264,7 +266,7 @@ var finds = []Lab{
 `, New: `	accessor.SetResourceVersion(old.GetResourceVersion())
 `}},
 		Tests:  []Test{{"./chapters/07-registry", "TestUpdateOfAnOldVersionConflicts|TestUpdateWithoutAVersionOverwrites"}},
-		Reason: "onflict",
+		Reason: "want a status 409 Conflict",
 	},
 	{
 		ID: "value-left-behind", Title: "The pod that is on two nodes", Chapter: "11-indexer", Section: "An object is written",
@@ -282,7 +284,7 @@ var finds = []Lab{
 	}
 `, New: ""}},
 		Tests:  []Test{{"./chapters/11-indexer", "TestIndicesFollowEveryWrite"}},
-		Reason: "node",
+		Reason: "default/b",
 	},
 	{
 		ID: "empty-sets", Title: "Memory that grows with the past", Chapter: "11-indexer", Section: "An object is written",
@@ -300,10 +302,10 @@ var finds = []Lab{
 	}
 `, New: ""}},
 		Tests:  []Test{{"./chapters/11-indexer", "TestValuesOfDeletedObjectsVanish"}},
-		Reason: "node-",
+		Reason: "node-7",
 	},
 	{
-		ID: "forgets-its-ring", Title: "The handler that is told half of it", Chapter: "12-processor", Section: "The ring",
+		ID: "forgets-its-ring", Title: "The handler that is told half of it", Chapter: "12-processor", Section: "The boy at the door",
 		Kind: Find, Stars: 2, Minutes: 15,
 		Symptom: "A handler that takes a second for each pod is told of the first pod of a deployment and of the last ones. It never hears of those in between.",
 		Goal:    "A handler is told everything, in order, however long it takes.",
@@ -346,7 +348,7 @@ var finds = []Lab{
 		Kind: Find, Stars: 3, Minutes: 20,
 		Symptom: "A handler that is added while pods come and go is sometimes told OnAdd twice for one pod, and sometimes never hears of another.",
 		Goal:    "A late handler is told what the store holds and every change after that: each thing once.",
-		Look:    "Nothing on the stage: the moment is too short for a human. The check makes it long: it adds a handler while a list of 500 pods is being told.",
+		Look:    "Nothing on the stage: the moment is too short for a human. The check makes it long: it adds a handler when the store has changed and no handler has been told.",
 		Hints: []string{
 			"A late handler gets a copy of the store, and from then on every change. Is there a moment between the two?",
 			"Who may change the store while the copy is made? Look at what handleDeltas holds while it works.",
@@ -355,8 +357,8 @@ var finds = []Lab{
 		Edits: []Edit{{Dir: "chapters/13-informer", Symbol: "SharedIndexInformer.AddEventHandlerWithOptions", Old: `	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.processor.AddListener(`, New: `	return s.processor.AddListener(`}},
-		Tests:  []Test{{"./chapters/13-informer", "TestAHandlerThatComesWhileAListIsToldHearsEverythingOnce|TestLateHandlersKnowWhatTheStoreHolds"}},
-		Reason: "was told OnAdd twice",
+		Tests:  []Test{{"./chapters/13-informer", "TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce|TestLateHandlersKnowWhatTheStoreHolds"}},
+		Reason: "was told OnAdd 2 times for a",
 	},
 	{
 		ID: "places-of-the-dead", Title: "The places of the dead", Chapter: "14-controllers", Section: "The scheduler",

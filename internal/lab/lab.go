@@ -46,6 +46,7 @@ type Lab struct {
 	Edits   []Edit // how the broken version is made; none for a Predict
 	Tests   []Test // which have to pass
 	Reason  string // what the tests say about the broken version, in part
+	Record  string // the record of the test's story that shows it, in part; "": none does
 	Ask     *Question
 }
 
@@ -88,6 +89,9 @@ func (l Lab) Describe() string {
 		fmt.Fprintf(&text, "Question  %s\nTry       %s\nAnswer    into %s\n", l.Ask.Text, l.Ask.command(), answerFile)
 	} else {
 		fmt.Fprintf(&text, "Symptom   %s\nGoal      %s\nSee it    %s\n", l.Symptom, l.Goal, l.Look)
+	}
+	if l.Kind == Build {
+		fmt.Fprintf(&text, "Write     %s in %s\n", l.Edits[0].Symbol, l.Edits[0].Dir)
 	}
 	fmt.Fprintf(&text, "Read      chapters/%s/README.md, %q\n", l.Chapter, l.Section)
 	return text.String()
