@@ -15,6 +15,7 @@ import (
 	"listwatch/viz/book"
 	"listwatch/viz/frame"
 	"listwatch/viz/inspector"
+	"listwatch/viz/lens"
 	"listwatch/viz/log"
 	"listwatch/viz/spacetime"
 	"listwatch/viz/stage"
@@ -25,7 +26,7 @@ import (
 
 // rooms are the folders whose scripts and styles are served, each below its own name.
 var rooms = map[string]fs.FS{
-	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "log": log.Files, "spacetime": spacetime.Files,
+	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "lens": lens.Files, "log": log.Files, "spacetime": spacetime.Files,
 	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files, "tour": tour.Files,
 }
 

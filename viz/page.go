@@ -22,7 +22,7 @@ func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
 		Mode:  "live", World: u.config.Hold != nil,
 		Sandbox: u.config.Sandbox != nil, Scenarios: u.config.Scenarios,
 		Rules: u.config.Rules != nil, Promises: rules.All, Limits: limits,
-		Lab: u.config.Lab, Labs: lab.All(),
+		Lab: u.config.Lab, Labs: lab.All(), Server: u.config.Server,
 	}
 	switch {
 	case u.config.Replay:

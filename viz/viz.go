@@ -45,9 +45,12 @@ type Config struct {
 	Scenarios []Scenario
 	// API answers every path that is not the page's, as a kube-apiserver would; nil: 404.
 	API http.Handler
-	// Lens returns what was seen of the requests that API forwards, as something that marshals to JSON; nil: API is ours, and
-	// /viz/lens is 404.
+	// Server is the address of the server to which API forwards; "": API is ours.
+	Server string
+	// Lens returns what was seen of the requests that API forwards, as something that marshals to JSON; nil: /viz/lens is 404.
 	Lens func() any
+	// Guest is our client half on that server; nil: there is none.
+	Guest Guest
 	// Book answers /book/ and below; nil: 404.
 	Book http.Handler
 	// Hosts are the names and addresses by which the server may be called besides loopback, as in [Guard].
@@ -135,6 +138,9 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/rules", u.serveRules)
 	router.Get("/viz/wire", u.serveWire)
 	router.Get("/viz/lens", u.serveLens)
+	router.Get("/viz/guest", u.serveGuest)
+	router.Post("/viz/guest", u.choose)
+	router.Get("/viz/guest/resources", u.serveOffered)
 	router.Get("/viz/watchers", u.listWatchers)
 	router.Post("/viz/watchers", u.addWatcher)
 	router.Delete("/viz/watchers/{id}", u.removeWatcher)

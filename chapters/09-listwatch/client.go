@@ -1,10 +1,12 @@
 package listwatch
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -30,6 +32,11 @@ type Config struct {
 	Clock     clock.WithTicker
 	Probe     *probe.Probe
 	Metrics   *Metrics // nil: nothing is counted
+
+	// APIPath is where the resources are: "/apis/apps/v1"; "": core/v1's.
+	APIPath string
+	// Decoder reads the objects that come as JSON; nil: core/v1's.
+	Decoder runtime.Decoder
 }
 
 // RESTClient makes requests for core/v1 objects in JSON. It may be used from any goroutine.
@@ -38,13 +45,14 @@ type Config struct {
 // Differs: one API group; JSON only, and not compressed; no warnings, no per-URL backoff.
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
-	base      url.URL // its path ends in /api/v1
+	base      url.URL // its path ends in that of the API
 	http      *http.Client
 	userAgent string
 	limiter   *tokenBucket // nil: no limit
 	clock     clock.WithTicker
 	probe     *probe.Probe
 	metrics   *Metrics // nil: nothing is counted
+	decoder   runtime.Decoder
 }
 
 // NewRESTClient returns a client.
@@ -59,7 +67,11 @@ func NewRESTClient(config Config) *RESTClient {
 		probe:     config.Probe,
 		metrics:   config.Metrics,
 	}
-	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + apiPath
+	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + cmp.Or(config.APIPath, apiPath)
+	c.decoder = config.Decoder
+	if c.decoder == nil {
+		c.decoder = decoder
+	}
 	if c.http == nil {
 		c.http = http.DefaultClient
 	}

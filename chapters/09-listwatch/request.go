@@ -233,7 +233,7 @@ func (r *Request) newStreamWatcher(ctx context.Context, response *http.Response)
 		return nil, fmt.Errorf("watch %s: got content type %q, want %s", r.resource, response.Header.Get("Content-Type"), runtime.ContentTypeJSON)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, r.verb, clientWatchDecoding)
-	w := NewStreamWatcher(NewDecoder(response.Body, decoder), reporter, r.client.probe)
+	w := NewStreamWatcher(NewDecoder(response.Body, r.client.decoder), reporter, r.client.probe)
 	w.Start(ctx)
 	return w, nil
 }

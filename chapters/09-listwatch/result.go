@@ -38,6 +38,7 @@ func jsonSerializer() runtime.Serializer {
 // Upstream: k8s.io/client-go/rest/request.go: Result
 type Result struct {
 	body       []byte
+	decoder    runtime.Decoder
 	statusCode int // 0: there was no answer
 	err        error
 }
@@ -56,7 +57,7 @@ func (r Result) Get() (runtime.Object, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	obj, err := runtime.Decode(decoder, r.body)
+	obj, err := runtime.Decode(r.decoder, r.body)
 	if err != nil {
 		return nil, fmt.Errorf("decode answer: %w", err)
 	}
@@ -68,7 +69,7 @@ func (r Result) Into(obj runtime.Object) error {
 	if r.err != nil {
 		return r.err
 	}
-	if err := runtime.DecodeInto(decoder, r.body, obj); err != nil {
+	if err := runtime.DecodeInto(r.decoder, r.body, obj); err != nil {
 		return fmt.Errorf("decode answer: %w", err)
 	}
 	return nil
@@ -83,7 +84,7 @@ func (r *Request) result(response *http.Response) Result {
 	if err != nil {
 		return Result{err: fmt.Errorf("read answer: %w", err)}
 	}
-	result := Result{body: body, statusCode: response.StatusCode}
+	result := Result{body: body, decoder: r.client.decoder, statusCode: response.StatusCode}
 	if response.StatusCode < http.StatusOK || response.StatusCode > http.StatusPartialContent {
 		result.err = r.statusError(response, body)
 	}

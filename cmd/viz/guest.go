@@ -2,9 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
@@ -13,22 +19,144 @@ import (
 	"listwatch/viz"
 )
 
-// guest shows a server that is not ours, and forwards to it what comes to our port. Nothing of a server half runs.
+// guests runs our client half on a server that is not ours, and forwards to that server what comes to our port.
+type guests struct {
+	// Set by guest, never changed.
+	options   *options
+	listener  net.Listener
+	lens      *remote.Lens
+	theirs    *remote.Theirs
+	discovery *remote.Discovery
+	stderr    io.Writer
+	next      chan visit // sent by Choose, received by run, never closed; buffered so that Choose never blocks
+
+	now     atomic.Pointer[viz.UI]       // of the visit that runs
+	visitor atomic.Pointer[remote.Guest] // likewise
+}
+
+// visit is one choice of what to watch, and what discovery said of it.
+type visit struct {
+	choice    remote.Choice
+	resources []remote.Resource
+}
+
+// guest shows a server that is not ours until ctx is done. Nothing of a server half runs.
 func guest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
-	clocks := startClocks()
-	defer clocks.stop()
-	log := probe.NewLog(clocks.world, o.logSize)
-	lens := remote.New(remote.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}})
-	ui := newUI(o, listener, viz.Config{Log: log, API: lens, Lens: func() any { return lens.Report() }})
+	g := &guests{
+		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: remote.NewDiscovery(o.server),
+		lens:   remote.New(remote.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
+		theirs: remote.NewTheirs(o.server, clock.RealClock{}),
+	}
+	defer g.discovery.Close()
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()
 	defer fail(nil)
-	front := &front{listener: listener, handler: ui, fail: fail, h2c: true}
-	group.Go(ctx, "viz.ui", ui.Run)
-	group.Go(ctx, "viz.lens", lens.Run)
-	group.Go(ctx, "viz.front", front.run)
-	announce(o, listener, stdout, stderr)
-	<-ctx.Done()
+	group.Go(ctx, "viz.lens", g.lens.Run)
+	group.Go(ctx, "viz.theirs", g.theirs.Run)
+	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
+	ready := func() {
+		group.Go(ctx, "viz.front", front.run)
+		announce(o, listener, stdout, stderr)
+	}
+	pods := remote.Pods
+	next := &visit{choice: remote.Choice{Resources: []string{pods.Name}}, resources: []remote.Resource{pods}}
+	for next != nil {
+		var err error
+		if next, err = g.run(ctx, *next, ready); err != nil {
+			return err
+		}
+		ready = func() {}
+	}
 	return ended(ctx)
+}
+
+// ServeHTTP lets the visit that runs answer. The front outlives visits, and so do the requests that the lens forwards.
+func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load().ServeHTTP(w, r) }
+
+// run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until another choice is made.
+func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, err error) {
+	o := g.options
+	clocks := startClocks()
+	defer clocks.stop()
+	log := probe.NewLog(clocks.world, o.logSize)
+	held := newHold(clocks, log, g.stderr)
+	visitor, err := remote.NewGuest(remote.GuestConfig{
+		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.world, Probe: probe.New(log), FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
+	})
+	if err != nil {
+		return nil, err
+	}
+	stopRecording, err := startRecording(o, log, g.stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stopRecording()) }()
+	ui := newUI(o, g.listener, viz.Config{
+		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: func() any { return g.lens.Report() }, Guest: g,
+		Recount: visitor.Recount, Snapshot: func() any { return visitor.Snapshot() },
+	})
+	ctx, end := context.WithCancel(ctx)
+	var group routine.Group
+	defer group.Wait()
+	defer end()
+	g.visitor.Store(visitor)
+	g.now.Store(ui)
+	group.Go(ctx, "viz.ui", ui.Run)
+	group.Go(ctx, "viz.hold", held.Run)
+	group.Go(ctx, "viz.guest", visitor.Run)
+	held.SetPaused(o.clock == clockManual)
+	ready()
+	select {
+	case <-ctx.Done():
+		return nil, nil
+	case chosen := <-g.next:
+		return &chosen, nil
+	}
+}
+
+var _ viz.Guest = (*guests)(nil)
+
+// Choose implements [viz.Guest].
+func (g *guests) Choose(ctx context.Context, choice viz.Choice) error {
+	wanted := remote.Choice(choice)
+	if err := wanted.Check(); err != nil {
+		return err
+	}
+	if g.options.record != "" {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record, errOneRecording)
+	}
+	found, err := g.discovery.Find(ctx, wanted.Resources)
+	if err != nil {
+		return err
+	}
+	select {
+	case g.next <- visit{wanted, found}:
+		return nil
+	default:
+		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, "", errEndsAlready)
+	}
+}
+
+// State implements [viz.Guest].
+func (g *guests) State() any {
+	trouble, metrics := g.theirs.State()
+	return struct {
+		remote.GuestState
+		Trouble string                       `json:"trouble"` // with /metrics
+		Metrics map[string]map[string]string `json:"metrics"`
+	}{g.visitor.Load().State(), trouble, metrics}
+}
+
+// Offered implements [viz.Guest].
+func (g *guests) Offered(ctx context.Context) ([]string, error) {
+	all, err := g.discovery.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask what the server has: %w", err)
+	}
+	names := []string{}
+	for _, each := range all {
+		names = append(names, each.Name)
+	}
+	return names, nil
 }

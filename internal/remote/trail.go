@@ -34,7 +34,8 @@ type Row struct {
 	Next      int64     `json:"next"`   // milliseconds from its end to the next request of the same trail; -1: there is none yet
 	Last      []Frame   `json:"last"`   // the newest frames of a watch
 
-	ended time.Time
+	ended  time.Time
+	framed int64 // bytes of the frames so far
 }
 
 // Frame is one frame of a watch as it is shown.
@@ -56,8 +57,7 @@ type open struct {
 	at         time.Time
 	answered   bool // with 200
 	initialEnd bool
-	lastFrame  time.Time
-	nInitial   int // frames before the bookmark that ends the first state
+	lastFrame  time.Time // or the header of the answer
 }
 
 // given is a version that was handed to a client.
@@ -219,7 +219,7 @@ func (v *Verdicts) row(o *open, r Record) *Row {
 }
 
 func (v *Verdicts) answered(o *open, r Record) {
-	o.row.Status, o.answered = r.Status, r.Status == 200
+	o.row.Status, o.answered, o.lastFrame = r.Status, r.Status == 200, r.At
 	switch {
 	case r.Status == 410 && o.ask.Watch:
 		o.trail.isGone(o, r.At)
@@ -245,9 +245,6 @@ func (v *Verdicts) framed(o *open, r Record) {
 	o.lastFrame = r.At
 	o.row.frame(r)
 	t, event := o.trail, r.Event
-	if !o.initialEnd {
-		o.nInitial++
-	}
 	switch {
 	case event.Type == "ERROR":
 		if event.Code == 410 {
@@ -268,6 +265,7 @@ func (v *Verdicts) framed(o *open, r Record) {
 // frame shows a frame in a row.
 func (row *Row) frame(r Record) {
 	row.Frames++
+	row.framed += int64(r.Event.Size)
 	if r.Event.Type == "BOOKMARK" {
 		row.Bookmarks++
 	}

@@ -49,7 +49,8 @@ const (
 	minWrites      = 30               // of one object,
 	writesWithin   = 10 * time.Second // within
 	togetherFor    = 2 * time.Second  // two watches are open
-	endMissingFor  = 5 * time.Second  // after the last frame of a first state
+	endMissingFor  = 5 * time.Second  // after the last frame of a first state that was asked for without bookmarks,
+	endLateFor     = time.Minute      // or with them: the server may be at work
 	patienceLeeway = 100 * time.Millisecond
 )
 
@@ -246,7 +247,7 @@ func (v *Verdicts) ticked(now time.Time) {
 			if o.answered && now.Sub(o.at) >= togetherFor {
 				n++
 			}
-			if o.answered && o.ask.InitialEvents && !o.initialEnd && o.nInitial > 0 && now.Sub(o.lastFrame) >= endMissingFor {
+			if o.endIsMissing(now) {
 				v.endless(o, now, fmt.Sprintf("open for %v", rounded(now.Sub(o.at))))
 			}
 		}
@@ -254,6 +255,15 @@ func (v *Verdicts) ticked(now time.Time) {
 			v.say(twoInformers, &t.ask, now, "has %d watches of %s open at once: two informers of one process, or two processes of one name.", n, what(&t.ask))
 		}
 	}
+}
+
+// endIsMissing reports whether a watch-list waits for the end of its first state longer than can be.
+func (o *open) endIsMissing(now time.Time) bool {
+	limit := endMissingFor
+	if o.ask.Bookmarks {
+		limit = endLateFor
+	}
+	return o.answered && o.ask.InitialEvents && !o.initialEnd && now.Sub(o.lastFrame) >= limit
 }
 
 func rounded(d time.Duration) time.Duration {
@@ -276,7 +286,7 @@ func (v *Verdicts) View(now time.Time) View {
 		shown := *row
 		shown.Last = slices.Clone(row.Last)
 		if shown.End == "" {
-			shown.Took = now.Sub(row.At).Milliseconds()
+			shown.Took, shown.Bytes = now.Sub(row.At).Milliseconds(), row.framed
 		}
 		view.Rows = append(view.Rows, shown)
 	}

@@ -31,7 +31,8 @@ type View struct {
 	Lab       *lab.Lab // the program runs in its working copy; nil: in none
 	Labs      []lab.Lab
 	Limits    Limits
-	Figure    bool // the page is a mini-stage in a chapter: the drawing and the sentence only
+	Server    string // address of the server if it is not ours; "": it is
+	Figure    bool   // the page is a mini-stage in a chapter: the drawing and the sentence only
 }
 
 // Limits are what the program and the page have to agree on (limits.js).

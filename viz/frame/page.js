@@ -44,6 +44,7 @@ import { hold } from "../timeline/hold.js";
 import { newKeys } from "./keys.js";
 import { journey } from "../timeline/journey.js";
 import { knobs } from "../stories/knobs.js";
+import { lens } from "../lens/lens.js";
 import { locks } from "../stage/locks.js";
 import { looks } from "./looks.js";
 import { newMotion } from "../stage/motion.js";
@@ -80,6 +81,7 @@ const modules = [
   knobs,
   scenarios,
   promises,
+  lens,
   find,
   presenter,
   spoken,

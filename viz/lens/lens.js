@@ -1,0 +1,164 @@
+// Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges; the page asks how it
+// stands once a second, and less often while the panel is closed.
+
+import { mark, say } from "../frame/dom.js";
+
+const period = { open: 1000, closed: 3000 }; // ms between two questions
+const maxRows = 40;
+
+export const lens = {
+  name: "lens",
+  needs: ["below", "notice"],
+  join: newLens,
+};
+
+function newLens(stage) {
+  const $ = (selector) => document.querySelector(selector);
+  const button = $("#open-lens");
+  const panel = $("#lens");
+  if (button.hidden) return {};
+  let asked = -Infinity;
+  let told = 0;
+  let trouble = "";
+  say($("#lens-point"), `Point one at ${location.origin}: kubectl --server, --master, or a kubeconfig.`);
+
+  const form = $("#guest");
+  let resource = document.body.dataset.resource;
+  let offered = false; // what could be watched was asked for
+  let filled = false; // the form shows what is watched
+
+  async function ask() {
+    const answers = await Promise.all(["/viz/lens", "/viz/guest"].map((path) => fetch(path, { cache: "no-store" })));
+    if (answers.some((answer) => !answer.ok)) return;
+    show(await answers[0].json());
+    showGuest(await answers[1].json());
+  }
+
+  // showGuest shows how our own informers on that server are doing, and what the server says of itself.
+  function showGuest(guest) {
+    const words = guest.watched.map((each) => `${each.resource}: ${each.synced ? each.objects : "not synced"}`);
+    say($("#guest-state"), `${words.join(", ")} · ${bytes(guest.memory)} of memory`);
+    const troubles = guest.watched.filter((each) => each.trouble).map((each) => `${each.resource}: ${each.trouble}.`);
+    if (guest.trouble) troubles.push(`${guest.trouble}.`);
+    $("#guest-troubles").replaceChildren(...troubles.map((text) => element("li", "", text)));
+    if (guest.watched.some((each) => each.trouble) && troubles[0] !== trouble) stage.notice(troubles[0]);
+    trouble = guest.watched.some((each) => each.trouble) ? troubles[0] : "";
+    const shown = { ...guest.metrics[""], ...guest.metrics[resource] };
+    for (const el of document.querySelectorAll("[data-theirs]")) say(el, shown[el.dataset.theirs] ?? "–");
+    if (filled) return;
+    filled = true;
+    form.elements.resources.value = guest.choice.resources.join(", ");
+    for (const name of ["namespace", "labels", "fields"]) form.elements[name].value = guest.choice[name];
+  }
+
+  async function offer() {
+    offered = true;
+    const response = await fetch("/viz/guest/resources");
+    if (!response.ok) return;
+    $("#guest-resources").replaceChildren(...(await response.json()).map((name) => Object.assign(document.createElement("option"), { value: name })));
+  }
+
+  async function choose() {
+    const fields = form.elements;
+    const choice = { resources: fields.resources.value.split(/[\s,]+/).filter(Boolean) };
+    for (const name of ["namespace", "labels", "fields"]) choice[name] = fields[name].value.trim();
+    const response = await fetch("/viz/guest", { method: "POST", body: JSON.stringify(choice) });
+    if (!response.ok) stage.notice((await response.json()).message);
+    else filled = false;
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    choose().catch((problem) => stage.notice(problem.message));
+  });
+
+  function show(report) {
+    const { findings, rows, clients } = report;
+    mark(button, "broken", findings.length > 0);
+    say($("#lens-state"), findings.length > 0 ? `▲ ${findings.length}` : clients.length > 0 ? String(clients.length) : "");
+    const writes = report.writes ? "Writes pass." : "Only reads pass.";
+    say($("#lens-seen"), `${count(clients.length, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
+    const lags = $("#lens-lags");
+    lags.hidden = report.dropped + report.blind === 0;
+    say(lags, `The lens lagged: ${bytes(report.dropped)} and ${count(report.blind, "request")} were forwarded and not looked at.`);
+    $("#lens-none").hidden = findings.length > 0;
+    $("#lens-verdicts").replaceChildren(...findings.map(verdict));
+    $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));
+    if (findings.length > told && panel.hidden) stage.notice(findings[0].sentence);
+    told = findings.length;
+  }
+
+  button.addEventListener("click", () => stage.below(panel.hidden ? panel : null));
+  $("#lens-close").addEventListener("click", () => stage.below(null));
+
+  return {
+    draw(now) {
+      const open = !panel.hidden;
+      button.setAttribute("aria-expanded", String(open));
+      if (open && !offered) offer().catch(() => (offered = false));
+      if (now - asked < (open ? period.open : period.closed) || document.hidden) return;
+      asked = now;
+      ask().catch(() => {}); // the banner says already that nobody answers
+    },
+    resource: (name) => (resource = name),
+    keys: [[["j"], "through the lens: clients of the server, and verdicts", () => button.click()]],
+  };
+}
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+function verdict(finding) {
+  const item = document.createElement("li");
+  item.dataset.verdict = finding.id;
+  const chapter = element("a", "", `Chapter ${finding.chapter.slice(0, 2)}`);
+  chapter.href = `/book/${finding.chapter}`;
+  const rest = element("span", "advice", ` ${finding.advice} `);
+  rest.append(chapter);
+  if (finding.incident) {
+    const [name, number] = finding.incident.split("#");
+    const incident = element("a", "", finding.incident);
+    incident.href = `https://github.com/${name}/issues/${number}`;
+    incident.rel = "noreferrer";
+    rest.append(", as in ", incident);
+  }
+  item.append(element("span", "verdict", finding.sentence), rest);
+  return item;
+}
+
+function row(r) {
+  const { ask } = r;
+  const made = document.createElement("tr");
+  const cells = [
+    [ask.client.split(" ")[0] || "–"],
+    [wanted(ask)],
+    [ask.version === "" ? "“”" : ask.version],
+    [r.status || "…", r.status >= 400 ? "wrong" : ""],
+    [bytes(r.bytes)],
+    [r.bytes > 0 ? `${r.firstByte} ms` : ""],
+    [ask.watch ? `${r.frames}${r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : ""}` : r.pages > 1 ? `${r.pages} pages` : ""],
+    [r.newest],
+    [r.maxLag > 0 ? `${r.maxLag} ms` : ""],
+    [time(r.took)],
+    [r.end || "open", r.end ? "" : "open"],
+    [r.next >= 0 ? `after ${time(r.next)}` : ""],
+  ];
+  for (const [text, className = ""] of cells) made.append(element("td", className, text));
+  made.title = (r.last ?? []).map((f) => `${f.type} ${f.key} at ${f.rv}, ${bytes(f.size)}`).join("\n");
+  return made;
+}
+
+function wanted(ask) {
+  const verb = ask.method !== "GET" ? ask.method : !ask.watch ? (ask.name ? "get" : "list") : ask.initialEvents ? "watch-list" : "watch";
+  const selector = [ask.labels, ask.fields].filter(Boolean).join(",");
+  const marks = ask.watch && !ask.bookmarks ? ", no bookmarks" : "";
+  return `${verb} ${ask.resource}${ask.name ? `/${ask.name}` : ""}${ask.namespace ? ` in ${ask.namespace}` : ""}${selector ? ` with ${selector}` : ""}${marks}`;
+}
+
+const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+const bytes = (n) => (n < 10_000 ? `${n} B` : n < 10_000_000 ? `${Math.round(n / 1000)} kB` : `${Math.round(n / 1_000_000)} MB`);
+const time = (ms) => (ms < 1000 ? `${ms} ms` : ms < 600_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`);
