@@ -3,6 +3,8 @@ package cacher
 import (
 	"context"
 	"time"
+
+	"listwatch/internal/routine"
 )
 
 // compactorPollPeriod is how often the cacher asks how far back the storage's history reaches. Upstream's.
@@ -22,14 +24,7 @@ func (c *Cacher) followCompactions(ctx context.Context) {
 	if c.config.Compaction == nil {
 		return
 	}
-	ticker := c.clock.NewTicker(compactorPollPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			c.watchCache.Compact(uint64(c.config.Compaction.CompactRevision()))
-		}
-	}
+	routine.Every(ctx, c.clock, compactorPollPeriod, func(context.Context) {
+		c.watchCache.Compact(uint64(c.config.Compaction.CompactRevision()))
+	})
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	processor "listwatch/chapters/12-processor"
+
+	"listwatch/internal/routine"
 )
 
 const (
@@ -64,18 +66,11 @@ func (d *mutationDetector) addObject(obj any) {
 //
 // Upstream: k8s.io/client-go/tools/cache/mutation_detector.go: (*defaultCacheMutationDetector).Run
 func (d *mutationDetector) run(ctx context.Context) {
-	ticker := d.clock.NewTicker(mutationComparePeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			if err := d.compareObjects(); err != nil {
-				panic(err)
-			}
+	routine.Every(ctx, d.clock, mutationComparePeriod, func(context.Context) {
+		if err := d.compareObjects(); err != nil {
+			panic(err)
 		}
-	}
+	})
 }
 
 // compareObjects returns an error that names the first object found changed.

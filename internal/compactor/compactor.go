@@ -9,6 +9,8 @@ import (
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/routine"
 )
 
 const (
@@ -76,17 +78,10 @@ func (c *Compactor) updateCompactRevision(rev int64) {
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: (*compactor).runCompactLoop
 func (c *Compactor) Run(ctx context.Context) {
-	ticker := c.clock.NewTicker(c.interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			// The error is that etcd did not answer, or that others have compacted further. Either way the next turn is soon enough.
-			_ = c.compact(ctx)
-		}
-	}
+	routine.Every(ctx, c.clock, c.interval, func(ctx context.Context) {
+		// The error is that etcd did not answer, or that others have compacted further. Either way the next turn is soon enough.
+		_ = c.compact(ctx)
+	})
 }
 
 // compact takes one turn: if no other has written compactRevKey since we last looked, the turn is ours.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 	"listwatch/internal/worldclock"
 )
 
@@ -210,16 +211,7 @@ func (w *World) attendLocked(unattended time.Duration) {
 // Run is the watchdog. When ctx is done it opens the gate for good, so that what is to end can.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
-	ticker := w.config.Wall.NewTicker(watchdogPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			w.look()
-		}
-	}
+	routine.Every(ctx, w.config.Wall, watchdogPeriod, func(context.Context) { w.look() })
 }
 
 // end opens the gate for good.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 	"listwatch/internal/rules"
 )
 
@@ -60,16 +61,7 @@ func (f *Flight) Run(ctx context.Context) {
 	if f.Budget == nil {
 		f.Budget = &Budget{}
 	}
-	ticker := f.Clock.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			f.look(ctx)
-		}
-	}
+	routine.Every(ctx, f.Clock, interval, f.look)
 }
 
 // trigger is what a file is written for.

@@ -3,11 +3,14 @@ package routine
 import (
 	"context"
 	"runtime/pprof"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,5 +70,23 @@ func TestAPoolRunsAsManyAsItMayAndReusesThem(t *testing.T) {
 		cancel()
 		g.Wait()
 		pool.Go(ctx, func(context.Context) { t.Error("run after the end") })
+	})
+}
+
+func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var g Group
+		var at []time.Duration
+		start := time.Now()
+		g.Go(ctx, "test.every", func(ctx context.Context) {
+			Every(ctx, clock.RealClock{}, time.Minute, func(context.Context) { at = append(at, time.Since(start)) })
+		})
+		time.Sleep(2*time.Minute + time.Second)
+		cancel()
+		g.Wait()
+		if !slices.Equal(at, []time.Duration{time.Minute, 2 * time.Minute}) {
+			t.Errorf("got %v, want one call a minute", at)
+		}
 	})
 }

@@ -7,6 +7,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// Every calls f each period on clk until ctx is done, for the first time after one period.
+func Every(ctx context.Context, clk clock.WithTicker, period time.Duration, f func(context.Context)) {
+	ticker := clk.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			f(ctx)
+		}
+	}
+}
+
 // Sleep waits for d on clk. It returns the error of ctx, at once, when that is done first.
 func Sleep(ctx context.Context, clk clock.Clock, d time.Duration) error {
 	timer := clk.NewTimer(d)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/routine"
 )
 
 const (
@@ -44,16 +45,7 @@ func NewMonitor(log *probe.Log) *Monitor {
 
 // Run looks at the log until ctx is done. It is called once.
 func (m *Monitor) Run(ctx context.Context, clk clock.WithTicker) {
-	ticker := clk.NewTicker(monitorPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			m.Look()
-		}
-	}
+	routine.Every(ctx, clk, monitorPeriod, func(context.Context) { m.Look() })
 }
 
 // Look checks what has been written since the last look.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/routine"
 )
 
 const (
@@ -42,18 +43,11 @@ func newDemo(client *listwatch.RESTClient, clk clock.WithTicker) *Demo {
 
 // Run does one thing every two seconds until ctx is done, unless it rests.
 func (d *Demo) Run(ctx context.Context) {
-	ticker := d.clock.NewTicker(demoPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			if !d.rests.Load() {
-				d.act(ctx)
-			}
+	routine.Every(ctx, d.clock, demoPeriod, func(ctx context.Context) {
+		if !d.rests.Load() {
+			d.act(ctx)
 		}
-	}
+	})
 }
 
 // act looks at its pods and does the next thing. An error is not handled: the next look is two seconds away.

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,49 +28,13 @@ import (
 	"listwatch/internal/compat/program"
 )
 
-// realEtcd is an etcd with a port, so that the program and the test can look at the same one.
-type realEtcd struct {
-	client   *clientv3.Client
-	endpoint string // 127.0.0.1:PORT
-}
-
-func startEtcd(t *testing.T) *realEtcd {
-	t.Helper()
-	config := embed.NewConfig()
-	config.Dir = t.TempDir()
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	anyPort := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{anyPort}, []url.URL{anyPort}
-	config.ListenPeerUrls, config.AdvertisePeerUrls = nil, []url.URL{anyPort}
-	config.InitialCluster = config.Name + "=" + anyPort.String()
-	config.UnsafeNoFsync = true
-	config.TickMs, config.ElectionMs = 10, 50
-	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	select {
-	case <-etcd.Server.ReadyNotify():
-	case <-time.After(program.ReadyWithin):
-		t.Fatal("etcd is not ready")
-	}
-	endpoint := etcd.Clients[0].Addr().String()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return &realEtcd{client: client, endpoint: endpoint}
-}
-
-// pods returns what etcd holds, by "namespace/name". Its revision is an object's resourceVersion.
-func (e *realEtcd) pods(t *testing.T) map[string]*corev1.Pod {
+// storedPods returns what etcd holds, by "namespace/name". Its revision is an object's resourceVersion.
+func storedPods(t *testing.T, etcd *program.Etcd) map[string]*corev1.Pod {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	const prefix = "/registry/pods/"
-	answer, err := e.client.Get(ctx, prefix, clientv3.WithPrefix())
+	answer, err := etcd.Client.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,10 +134,10 @@ func newer(a, b *corev1.Pod) bool {
 }
 
 // equals waits until informer and handler hold exactly what etcd holds, and expects that nothing went wrong on the way.
-func (f *follower) equals(t *testing.T, etcd *realEtcd) {
+func (f *follower) equals(t *testing.T, etcd *program.Etcd) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
-		want := etcd.pods(t)
+		want := storedPods(t, etcd)
 		stored := map[string]*corev1.Pod{}
 		for _, obj := range f.store.List() {
 			pod := obj.(*corev1.Pod)
@@ -280,8 +242,8 @@ func TestARealInformerStaysEqualToEtcdUnderChurn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			featurestesting.SetFeatureDuringTest(t, features.WatchListClient, c.watchList)
-			etcd := startEtcd(t)
-			v := startViz(t, append([]string{"-etcd-endpoints", etcd.endpoint, "-demo=false"}, c.flags...)...)
+			etcd := program.StartEtcd(t)
+			v := startViz(t, append([]string{"-etcd-endpoints", etcd.Endpoint, "-demo=false"}, c.flags...)...)
 			churn(t, v, 100, 30) // so that there is an initial state
 			f := follow(t, v, "real-informer")
 			churnFromAllSides(t, v, 0, 100)
@@ -296,8 +258,8 @@ func TestARealInformerStaysEqualToEtcdUnderChurn(t *testing.T) {
 // the pods change behind everybody's back.
 func TestARealInformerOutlivesTheServer(t *testing.T) {
 	t.Parallel()
-	etcd := startEtcd(t)
-	flags := []string{"-etcd-endpoints", etcd.endpoint, "-demo=false", "-controllers=false"}
+	etcd := program.StartEtcd(t)
+	flags := []string{"-etcd-endpoints", etcd.Endpoint, "-demo=false", "-controllers=false"}
 	first := startViz(t, flags...)
 	f := follow(t, first, "real-informer")
 	churnFromAllSides(t, first, 0, 40)
@@ -311,8 +273,8 @@ func TestARealInformerOutlivesTheServer(t *testing.T) {
 	if code := first.ExitCode(t, program.EndsWithin); code != 0 {
 		t.Fatalf("exit status %d\n%s", code, first.Stderr.String())
 	}
-	for key := range etcd.pods(t) { // one pod is gone, and nobody was watching
-		if _, err := etcd.client.Delete(t.Context(), "/registry/pods/"+key); err != nil {
+	for key := range storedPods(t, etcd) { // one pod is gone, and nobody was watching
+		if _, err := etcd.Client.Delete(t.Context(), "/registry/pods/"+key); err != nil {
 			t.Fatal(err)
 		}
 		break
