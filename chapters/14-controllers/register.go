@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/routine"
 )
 
 // registerRetry is the time between two attempts of a kubelet to make its node known.
@@ -18,18 +20,10 @@ const registerRetry = time.Second
 // Differs: a real kubelet also renews a lease every ten seconds and its node's status every five minutes, by which
 // others know that it lives. No controller here would look.
 func (k *Kubelet) register(ctx context.Context) {
-	timer := k.config.Clock.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C():
-		}
-		if k.tryRegister(ctx) == nil {
+	for k.tryRegister(ctx) != nil {
+		if routine.Sleep(ctx, k.config.Clock, registerRetry) != nil {
 			return
 		}
-		timer.Reset(registerRetry)
 	}
 }
 

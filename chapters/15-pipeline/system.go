@@ -12,6 +12,7 @@ import (
 
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/routine"
 )
 
 // systemRetry is the time between two attempts to create the system's namespaces.
@@ -47,20 +48,12 @@ func (s *systemNamespaces) run(ctx context.Context) {
 			return
 		}
 	}
-	timer := s.clock.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C():
-		}
-		if s.create(ctx) == nil {
-			close(s.created)
+	for s.create(ctx) != nil {
+		if routine.Sleep(ctx, s.clock, systemRetry) != nil {
 			return
 		}
-		timer.Reset(systemRetry)
 	}
+	close(s.created)
 }
 
 func (s *systemNamespaces) create(ctx context.Context) error {

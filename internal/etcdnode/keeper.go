@@ -13,6 +13,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/routine"
 )
 
 const (
@@ -93,14 +95,7 @@ func (k *Keeper) State() State { return *k.state.Load() }
 
 // Run runs until ctx is done. compact makes etcd forget its history.
 func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int64, err error)) {
-	timer := k.clock.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C():
-		}
+	for ctx.Err() == nil {
 		state := k.look(ctx)
 		k.state.Store(&state)
 		pause := lookPeriod
@@ -108,7 +103,7 @@ func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int
 		if k.ours && k.keep(ctx, state, compact) == nil {
 			pause = soon
 		}
-		timer.Reset(pause)
+		_ = routine.Sleep(ctx, k.clock, pause) // ended early: the loop looks at ctx, too
 	}
 }
 

@@ -76,7 +76,7 @@ func (f *Flight) look(ctx context.Context) {
 	if !found || f.Budget.files >= maxFlights || f.Clock.Now().Before(f.Budget.resting) {
 		return
 	}
-	if !f.wait(ctx, flightAfter) {
+	if routine.Sleep(ctx, f.Clock, flightAfter) != nil {
 		return
 	}
 	f.Budget.resting = f.Clock.Now().Add(flightRest)
@@ -143,18 +143,6 @@ func reason(r *probe.Record) string {
 		return "A watch was answered with an error in its stream, and its client has to begin again."
 	}
 	return r.Sentence()
-}
-
-// wait returns false if ctx was done first.
-func (f *Flight) wait(ctx context.Context, d time.Duration) bool {
-	timer := f.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
-	}
 }
 
 // save writes the window before and what came after, and returns the name of the file. No file is left of one that fails.

@@ -19,6 +19,7 @@ import (
 	registry "listwatch/chapters/07-registry"
 	listwatch "listwatch/chapters/09-listwatch"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/routine"
 )
 
 const (
@@ -205,7 +206,7 @@ func (w *Watchers) follow(ctx context.Context, each *watcher) {
 		if err == nil && each.drain(ctx, stream) {
 			return
 		}
-		if !each.sleep(ctx, w.clock) {
+		if routine.Sleep(ctx, w.clock, rewatchDelay) != nil {
 			return
 		}
 	}
@@ -264,18 +265,6 @@ func (each *watcher) remember(event watch.Event) {
 	}
 	if accessor, err := meta.Accessor(event.Object); err == nil && each.ordered {
 		each.resourceVersion = accessor.GetResourceVersion()
-	}
-}
-
-// sleep waits a moment. It returns false if ctx is done.
-func (each *watcher) sleep(ctx context.Context, clk clock.WithTicker) bool {
-	timer := clk.NewTimer(rewatchDelay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
 	}
 }
 

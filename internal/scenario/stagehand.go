@@ -74,16 +74,7 @@ func (s *stagehand) turn(name, target, value string) error {
 }
 
 // pause lets people look.
-func (s *stagehand) pause(d time.Duration) error {
-	timer := s.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	case <-timer.C():
-		return nil
-	}
-}
+func (s *stagehand) pause(d time.Duration) error { return routine.Sleep(s.ctx, s.Clock, d) }
 
 // ---- pods
 
