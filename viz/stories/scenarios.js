@@ -3,7 +3,7 @@
 // commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes on. What was not played, or did
 // not show a beat, is told from the recording that the program brings along, and the page says so.
 
-import { mark, put, say } from "../frame/dom.js";
+import { cut, mark, put, say } from "../frame/dom.js";
 import { sentence } from "../log/fold.js";
 import { shelf } from "./shelf.js";
 import { newTeller } from "./teller.js";
@@ -45,9 +45,9 @@ function newScenarios(stage) {
     if (teller) end();
     else resource = stage.resource;
     story = found;
-    [run, remark, seen, playing] = [null, "", [], null];
+    [run, remark, seen, playing] = [null, found.alone ? `It is not played here: ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
-    live = story.runs && beat === 0;
+    live = story.runs && !story.alone && beat === 0;
     teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.notice(problem.message) });
     teller.time(story.recorded.map((each) => each.to - each.from));
     teller.still = calm.matches;
@@ -174,7 +174,7 @@ function newScenarios(stage) {
     const word = { right: "Right", wrong: "Not so", told: "It is so", "": "" }[verdict];
     $("#story-verdict").hidden = !verdict;
     say($("#story-verdict b"), word);
-    say($("#story-verdict span"), verdict ? `${question.answers[question.right]}. ${question.why || saysOf(seen[teller.beat])}` : "");
+    say($("#story-verdict span"), verdict ? question.why || saysOf(seen[teller.beat]) : "");
   }
 
   function answerButton(text, i) {
@@ -201,7 +201,7 @@ function newScenarios(stage) {
   function momentItem(r, i) {
     const item = document.createElement("li");
     item.value = i + 1;
-    item.textContent = sentence(stage.infos.get(r.point), r);
+    item.textContent = cut(sentence(stage.infos.get(r.point), r), 110); // an address may be long
     return item;
   }
 

@@ -10,7 +10,7 @@ async function ask(url, options) {
 
 const server = {
   // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its beats stand in
-  // the recording called take; runs, whether there is a machine to play it.
+  // the recording called take; runs, whether there is a machine to play it; alone, why that one is not played on it.
   story: async (id) => (await ask(`/viz/scenario/${encodeURIComponent(id)}`)).json(),
 
   // take returns a recording that the program brings along, as a File.

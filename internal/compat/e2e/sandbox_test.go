@@ -26,7 +26,9 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 		t.Errorf("the gallery offers %d stories, the program %d", n, len(all))
 	}
 	for _, each := range all {
-		v.play(t, each.ID)
+		if each.Alone == "" { // the others are told from their recordings
+			v.play(t, each.ID)
+		}
 	}
 	p.addSocket(t)
 	p.knobs(t, v)

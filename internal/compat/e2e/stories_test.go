@@ -16,6 +16,7 @@ import (
 // told is a story as the page is given it.
 type told struct {
 	ID    string
+	Alone string // why it is not played on this machine; "": it is
 	Beats []struct {
 		Look     []probe.Station
 		Question *struct{ Answers []string }
