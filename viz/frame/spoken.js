@@ -19,7 +19,7 @@ function newSpoken() {
   let at = -Infinity;
 
   function draw(now) {
-    if (now - at < period || document.body.dataset.story) return;
+    if (now - at < period || document.body.dataset.story || Number(document.body.dataset.tour)) return;
     const text = bar.querySelector(".where").textContent + bar.querySelector(".words").textContent;
     if (text === spoken) return;
     [spoken, at] = [text, now];

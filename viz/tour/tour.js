@@ -59,6 +59,9 @@ function newTour(stage) {
     if (part === "") document.body.removeAttribute("data-tour");
     else put(document.body, "data-tour", part);
     rest(part !== "" && !step);
+    const words = panel.querySelector(".words");
+    if (step) put(words, "aria-live", "polite"); // the page's own voice is silent meanwhile (spoken.js)
+    else words.removeAttribute("aria-live");
     const reached = new Set(steps.slice(0, step ? part : 0).flatMap((each) => each.look));
     for (const [name, el] of scene.stations) {
       mark(el, "reached", reached.has(name));
