@@ -48,13 +48,13 @@ func TestProbesTellTheStoryOfTwoRounds(t *testing.T) {
 cacher has listed 1 object at 5.
 cacher watches changes after 5.
 cacher receives MODIFIED default/a at 6.
-cacher receives BOOKMARK  at 8.
-cacher receives ERROR  at 0.
+cacher receives BOOKMARK at 8.
+cacher receives ERROR.
 The watch of cacher ended: too old resource version: 5 (9).
 cacher waits 800 ms before trying again: too old resource version: 5 (9).
 cacher watches a state not older than 8 and its changes.
 cacher receives ADDED default/a at 6.
-cacher receives BOOKMARK  at 9.
+cacher receives BOOKMARK at 9.
 cacher has received the whole state at 9: 1 object.
 cacher receives DELETED default/a at 10.
 The watch of cacher ended: stop requested.`))

@@ -129,9 +129,22 @@ func Points() []Point {
 // blanks are what [Info].Says leaves to be filled in: a name, and behind it what the number of that name counts.
 var blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
 
+// What a sentence leaves out when a record is about no object, as those about bookmarks are, or has no version, as an ERROR.
+var (
+	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
+	withoutRV  = strings.NewReplacer(" at {rv}", "")
+)
+
 // Sentence fills the point's sentence with the record's values.
 func (r *Record) Sentence() string {
 	info := r.Point.Info()
+	says := info.Says
+	if r.Key == "" {
+		says = withoutKey.Replace(says)
+	}
+	if r.RV == 0 {
+		says = withoutRV.Replace(says)
+	}
 	words := map[string]string{
 		"type": r.Type, "key": ObjectKey(r.Key), "rv": strconv.FormatUint(r.RV, 10),
 		"text": r.Text, "subject": r.Subject, "resource": r.Resource,
@@ -139,7 +152,7 @@ func (r *Record) Sentence() string {
 	for i, name := range info.ArgNames() {
 		words[name] = strconv.Itoa(r.Args[i])
 	}
-	return blanks.ReplaceAllStringFunc(info.Says, func(blank string) string {
+	return blanks.ReplaceAllStringFunc(says, func(blank string) string {
 		name, noun, counts := strings.Cut(strings.Trim(blank, "{}"), " ")
 		switch word, known := words[name]; {
 		case !known:

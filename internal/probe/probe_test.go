@@ -176,6 +176,23 @@ func TestASentenceCountsAsPeopleDo(t *testing.T) {
 	}
 }
 
+func TestASentenceAboutNoObjectLeavesNoGap(t *testing.T) {
+	for point, want := range map[Point]string{
+		Etcd3IncomingSent: "Revision 7 enters incomingEventChan.",
+		ResultSent:        "w1 is sent BOOKMARK at 7.",
+		FIFOAdded:         "BOOKMARK is queued for w1; 0 in line.",
+	} {
+		r := Record{Point: point, RV: 7, Type: "BOOKMARK", Subject: "w1"}
+		if got := r.Sentence(); got != want {
+			t.Errorf("%v: got %q, want %q", point, got, want)
+		}
+	}
+	r := Record{Point: FrameDecoded, Type: "ERROR"}
+	if got, want := r.Sentence(), "The client decodes ERROR."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
 	for key, want := range map[string]string{
 		"/registry/pods/default/a": "default/a",

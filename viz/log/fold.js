@@ -462,7 +462,10 @@ export function sentence(info, r) {
     text: r.text ?? "", subject: r.subject ?? "", resource: r.resource ?? "",
   };
   info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
-  return info.says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {
+  let says = info.says;
+  if (!r.key) says = says.replace(/ (?:of |for )?\{key\}/g, ""); // a bookmark is about no object
+  if (!Number(r.rv)) says = says.replace(/ at \{rv\}/g, "");
+  return says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {
     const word = words[name];
     if (word === undefined) return whole;
     return noun ? `${word} ${noun}${word === "1" ? "" : "s"}` : word;
