@@ -81,6 +81,7 @@ func scenarios() []viz.Scenario {
 		story := viz.Scenario{
 			ID: each.ID, Title: each.Title, Symptom: each.Symptom, Watch: each.Watch, Chapter: each.Chapter, Thread: each.Thread,
 			Take: takes.StoryPrefix + each.ID, Recorded: sync.OnceValues(func() ([]stories.Range, error) { return recorded(&each) }),
+			Alone: each.Alone,
 		}
 		for _, beat := range each.Beats {
 			story.Beats = append(story.Beats, stories.Beat{Say: beat.Say, Look: beat.Look, Question: (*stories.Question)(beat.Question)})

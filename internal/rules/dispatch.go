@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"listwatch/internal/probe"
@@ -136,6 +137,8 @@ func (c *closedInputs) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
 		delete(c.gone, r.Subject)
+		// Watchers of a server that was started again are counted from one, as those of the server before were.
+		c.going = slices.DeleteFunc(c.going, func(subject string) bool { return subject == r.Subject })
 	case probe.WatcherRemoved:
 		c.going = append(c.going, r.Subject)
 	case probe.DispatchStarted:

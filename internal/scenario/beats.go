@@ -47,6 +47,8 @@ type facts struct {
 	id    string
 	lanes []string // watchers that serve the story's own streams, in the order in which these were opened
 	last  uint64   // version of the last change of the story's own pods
+	// informer is the watcher that served the informer last.
+	informer string
 }
 
 func factsOf(id string, records []probe.Record) *facts {
@@ -58,6 +60,8 @@ func factsOf(id string, records []probe.Record) *facts {
 			added[r.Subject] = i
 		case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+id+" ") || strings.HasPrefix(r.Text, "listwatch-page")):
 			f.lanes = append(f.lanes, r.Subject)
+		case r.Point == probe.WireOpened && strings.HasPrefix(r.Text, informerAgent+" "):
+			f.informer = r.Subject
 		case r.Point == probe.RingAppend && r.Type == "MODIFIED" && f.owns(r):
 			f.last = r.RV
 		}

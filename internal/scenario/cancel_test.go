@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,39 +23,42 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {
 			var whole Seen
-			inWorld(t, func(t *testing.T, w *World) {
+			var start uint64 // the story's records are those after it, told or not
+			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
 				var err error
+				start = w.Log.Last()
 				if whole, err = w.Play(t.Context(), each.ID); err != nil {
 					t.Fatal(err)
 				}
 			})
-			for _, after := range moments(whole) {
-				inWorld(t, func(t *testing.T, w *World) { w.cancelAfter(t, each.ID, after) })
+			for _, after := range moments(whole, start) {
+				inWorld(t, each.Alone != "", func(t *testing.T, w *World) { w.cancelAfter(t, each.ID, after) })
 			}
 		})
 	}
 }
 
 // moments returns after how many records to cancel a story that was seen as a whole.
-func moments(whole Seen) (after []uint64) {
+func moments(whole Seen, start uint64) (after []uint64) {
 	for _, beat := range whole.Beats {
-		after = append(after, beat.To-whole.From)
+		after = append(after, beat.To-start)
 	}
 	n := 2
 	if full {
 		n = 20
 		for _, step := range whole.Steps {
-			after = append(after, step.Seq-whole.From)
+			after = append(after, step.Seq-start)
 		}
 	}
 	random := rand.New(rand.NewPCG(uint64(len(whole.ID)), 14))
 	for range n {
-		after = append(after, random.Uint64N(whole.To-whole.From))
+		after = append(after, random.Uint64N(whole.To-start))
 	}
 	return after
 }
 
-// cancelAfter plays a story, lets its request go after so many records, and holds that nothing of it is left.
+// cancelAfter plays a story, lets its request go after so many records, and holds that it ends, and that nothing of it is left. A
+// world of the story's own ends with it: goroutines that stayed would keep the bubble from ending.
 func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 	t.Helper()
 	before, gate := fmt.Sprintf("%+v", w.standing()), w.Log.Gate()
@@ -81,6 +85,12 @@ func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 	}
 	leave()
 	gate.Release()
+	if !over {
+		<-played
+	}
+	if w.Machine != nil {
+		return
+	}
 	time.Sleep(3 * time.Minute) // what was cut off comes back
 	synctest.Wait()
 	if now := fmt.Sprintf("%+v", w.standing()); now != before {
@@ -100,4 +110,20 @@ func (w *World) standing() any {
 		watchers[each.Resource()] = len(each.Snapshot().Watchers)
 	}
 	return []any{state, w.Sandbox.Watchers(), w.Pipeline.Snapshot().Client.Informer.Indexer.Objects, watchers}
+}
+
+// TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no machine, and says so.
+func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
+	inWorld(t, false, func(t *testing.T, w *World) {
+		for _, each := range All {
+			if each.Alone == "" {
+				continue
+			}
+			before := w.Log.Last()
+			seen, err := w.Play(t.Context(), each.ID)
+			if err != nil || seen.Untold == "" || slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 }) || seen.To != before || w.Log.Last() != before {
+				t.Errorf("%s: got %+v, %v, and %d new records", each.ID, seen, err, w.Log.Last()-before)
+			}
+		}
+	})
 }

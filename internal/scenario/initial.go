@@ -28,11 +28,13 @@ var watchList = Scenario{
 		{Say: "The first reflector lists. The server puts all twelve into one answer. The client reads that to its end before it hands on the first pod.",
 			Look: look(probe.HTTP, probe.Store, probe.Reflector), rest: at(probe.ReflectorListed, by(listing))},
 		{Say: "The second reflector asks for a stream: a watch with sendInitialEvents=true. The server writes each pod as a frame of its own.",
-			Question: ask("How much has the client read when it has its first pod?", 1, "All twelve frames", "One frame", "All twelve frames and a bookmark"),
-			Look:     look(probe.Store, probe.Watcher, probe.Wire), rest: at(probe.FrameDecoded, by(streaming), typed("ADDED"))},
+			Question: ask("How much has the client read when it has its first pod?", 1, "All twelve frames", "One frame", "All twelve frames and a bookmark").
+				because("Each frame is an object of its own, and the client decodes it when it has read it."),
+			Look: look(probe.Store, probe.Watcher, probe.Wire), rest: at(probe.FrameDecoded, by(streaming), typed("ADDED"))},
 		{Say: "More frames follow. Changes could come between them, and the stream has no length.",
-			Question: ask("How does the reflector know that it has the whole state?", 2, "It counts the pods", "The server ends the stream", "A bookmark with an annotation says so"),
-			Look:     look(probe.Watcher, probe.Wire, probe.Reflector), rest: at(probe.ReflectorSynced, by(streaming))},
+			Question: ask("How does the reflector know that it has the whole state?", 2, "It counts the pods", "The server ends the stream", "A bookmark with an annotation says so").
+				because("The bookmark has the annotation k8s.io/initial-events-end, and the version of the whole state."),
+			Look: look(probe.Watcher, probe.Wire, probe.Reflector), rest: at(probe.ReflectorSynced, by(streaming))},
 		{Say: "The list needs a watch now, from its version on. The stream goes on as it is. A change of a pod reaches both.",
 			Look: look(probe.Ring, probe.Watcher, probe.Wire, probe.Reflector),
 			rest: all(at(probe.ReflectorReceived, by(listing), newest), at(probe.ReflectorReceived, by(streaming), newest))},

@@ -24,22 +24,38 @@ type Scenario struct {
 	Chapter string // folder of the chapter that explains it
 	Thread  string // upstream's discussion; "" if there is none
 	Beats   []Beat // how it is told, four to seven
-	play    func(s *stagehand) (saw string, err error)
+	// Alone says why the story needs a world of its own; "": it is played on the running pipeline. Others are told from their
+	// recordings, which are made in such a world.
+	Alone string
+	play  func(s *stagehand) (saw string, err error)
 }
 
 // All are the stories, in the order in which they are best told.
 var All = []Scenario{
 	losesNothing, watchList, threeVersions, ringWrap, slowWatcher, triggerIndex, selectorTransition, leftSelector, bookmarks, compaction,
-	missedDeletion, resync, slowHandler, twoQueues, staleWrite, finalizers,
+	missedDeletion, resync, slowHandler, twoQueues, staleWrite, finalizers, notReady, serverRestart, restoredEtcd,
 }
 
-// World is what stories are played on. All fields are required.
+// World is what stories are played on. All fields but Machine are required.
 type World struct {
 	Pipeline *pipeline.Pipeline
 	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
+	Machine  Machine // nil, as in the running program: stories that need one are not played
+}
+
+// Machine is what stories do that need a world of their own. Nothing of that is undone: the world ends with the story.
+type Machine interface {
+	// StopServer ends the server half. Its clients are refused.
+	StopServer()
+	// StartServer starts another one on the same etcd, and does not wait until it is ready.
+	StartServer() error
+	// SlowEtcd makes each list of etcd take so long.
+	SlowEtcd(each time.Duration)
+	// RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
+	RestoreEtcd(rv uint64)
 }
 
 // Step is one thing that was done, or one that was waited for.
@@ -61,15 +77,23 @@ type Seen struct {
 }
 
 // Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
-// [sandbox.Sandbox.Tell]. Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not happen
+// [sandbox.Sandbox.Tell]. Of one that needs a world of its own, where there is none, all that is said is that it is untold. Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not happen
 // that should have.
 func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 	i := slices.IndexFunc(All, func(s Scenario) bool { return s.ID == id })
 	if i < 0 {
 		return Seen{}, apierrors.NewNotFound(schema.GroupResource{Resource: "scenarios"}, id)
 	}
+	tell := w.Sandbox.Tell
+	switch alone := All[i].Alone; {
+	case alone != "" && w.Machine == nil:
+		now := w.Log.Last()
+		return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(All[i].Beats)), Untold: "The story is not played here: " + alone}, nil
+	case alone != "":
+		tell = tellAlone
+	}
 	played := make(chan Seen, 1) // sent once, by the story; room for it
-	err = w.Sandbox.Tell(ctx, id, func(t sandbox.Telling) error {
+	err = tell(ctx, id, func(t sandbox.Telling) error {
 		s := newStagehand(t, w, id)
 		ctx, cancel := context.WithCancel(t.Ctx)
 		s.ctx = ctx
@@ -96,6 +120,11 @@ func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 	seen = <-played
 	seen.To = w.Log.Last()
 	return seen, nil
+}
+
+// tellAlone tells a story that changes nothing that must be undone.
+func tellAlone(ctx context.Context, _ string, tell func(sandbox.Telling) error) error {
+	return tell(sandbox.Telling{Ctx: ctx, Writing: ctx})
 }
 
 // patience is how long a story waits for what must follow: longer than the longest wait of a reflector that was often cut off.

@@ -1,10 +1,6 @@
 package scenario
 
 import (
-	"context"
-	"net"
-	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"testing"
@@ -13,68 +9,24 @@ import (
 
 	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 
-	pipeline "listwatch/chapters/15-pipeline"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
 	"listwatch/internal/rules"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inWorld runs body in a bubble with a whole pipeline that has settled.
-func inWorld(t *testing.T, body func(t *testing.T, w *World)) {
-	synctest.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // the bubble's
-		log := probe.NewLog(clk, 1<<18)
-		p := probe.New(log)
-		listener := pipenet.Listen()
-		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: p, UseWatchList: true})
-		if err != nil {
-			t.Fatal(err)
+// inWorld runs body in a bubble with a whole pipeline that has settled. The world of a story that needs one of its own has a
+// machine.
+func inWorld(t *testing.T, alone bool, body func(t *testing.T, w *World)) {
+	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.World) {
+		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
+		if alone {
+			w.Machine = world
 		}
-		connections := sandbox.NewConnections(listener.Client(), nil)
-		client, err := pipeline.NewClient(pipeline.ClientConfig{
-			Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole := &pipeline.Pipeline{Server: server, Client: client}
-		box, err := sandbox.New(sandbox.Config{Pipeline: whole, Connections: connections, Clock: clk, Probe: p, Gate: log.Gate()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &World{Pipeline: whole, Sandbox: box, Log: log, Probe: p, Clock: clk}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{}) // closed when Run has returned
-		go func() {
-			defer close(ended)
-			whole.Run(ctx, serveOn(listener, server.Handler()), box.Run)
-		}()
-		defer func() {
-			cancel()
-			<-ended
-		}()
-		if err := w.Pipeline.WaitReady(ctx); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
-		synctest.Wait()
 		body(t, w)
 	})
-}
-
-func serveOn(listener net.Listener, handler http.Handler) func(context.Context) {
-	return func(ctx context.Context) {
-		server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }}
-		go server.Serve(listener)
-		<-ctx.Done()
-		server.Shutdown(context.Background())
-	}
 }
 
 // signatures are what the log must show of each story, in this order, and what must be said of it.
@@ -97,6 +49,9 @@ var signatures = map[string]struct {
 	"finalizers":      {[]probe.Point{probe.WatcherAdded, probe.ResultSent, probe.RequestAnswered, probe.TxnCommitted, probe.ResultSent}, `MODIFIED at (\d+).*DELETED at`},
 	"left-selector":   {[]probe.Point{probe.ListenerAdded, probe.HandlerReturned, probe.RingAppend, probe.ResultSent, probe.HandlerReturned, probe.RequestAnswered}, `shows it as tier=green.*refused with 409`},
 	"watch-list":      {[]probe.Point{probe.StoreUpdate, probe.ListServed, probe.ReflectorListed, probe.WatcherAdded, probe.FrameDecoded, probe.ReflectorSynced}, `one answer of \d{4,} bytes.*in 13 frames`},
+	"not-ready":       {[]probe.Point{probe.ReflectorWatchEnded, probe.RequestAnswered, probe.CacherReady, probe.ListServed}, `answered 429 with Retry-After, \d+ times.*resumed after \d+ without a list`},
+	"server-restart":  {[]probe.Point{probe.WireClosed, probe.CacheReplaced, probe.WatcherAdded, probe.FrameWritten, probe.ListServed, probe.WatcherAdded}, `The 900 that knew.*The 100 others were told 410`},
+	"restored-etcd":   {[]probe.Point{probe.IndexerUpdated, probe.CacheReplaced, probe.ReflectorWatching, probe.RingAppend, probe.FreshnessGivenUp, probe.RequestAnswered, probe.IndexerUpdated}, `refused with 504.*in the server and not in the informer`},
 	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
 }
 
@@ -106,7 +61,7 @@ func TestEveryStoryLeavesItsSignature(t *testing.T) {
 	}
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *World) {
+			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
 				before := w.Sandbox.Knobs()
 				began := time.Now()
 				seen, err := w.Play(t.Context(), each.ID)
@@ -116,7 +71,7 @@ func TestEveryStoryLeavesItsSignature(t *testing.T) {
 				took := time.Since(began)
 				t.Logf("%v: %s", took, seen.Saw)
 				w.check(t, seen, signatures[each.ID].points, signatures[each.ID].says)
-				if took > 15*time.Second {
+				if took > 15*time.Second && each.Alone == "" {
 					t.Errorf("the story took %v: nobody waits so long", took)
 				}
 				time.Sleep(2 * time.Minute) // whoever was cut off comes back
@@ -170,7 +125,7 @@ func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string
 }
 
 func TestOneStoryAtATime(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *World) {
+	inWorld(t, false, func(t *testing.T, w *World) {
 		first := make(chan error, 1)
 		go func() {
 			_, err := w.Play(t.Context(), "slow-handler")

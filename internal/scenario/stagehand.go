@@ -68,6 +68,22 @@ func (s *stagehand) step(format string, args ...any) {
 	s.steps = append(s.steps, Step{Text: fmt.Sprintf(format, args...), Seq: s.Log.Last()})
 }
 
+// curtain begins the story here: what was done until now is not told.
+func (s *stagehand) curtain() {
+	s.from = s.Log.Last()
+	s.readTo, s.seen, s.steps = s.from, nil, nil
+}
+
+// until waits for what no record says.
+func (s *stagehand) until(holds func() bool) error {
+	for !holds() {
+		if err := s.pause(eye); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // turn turns a knob. When the story is over it stands again as before.
 func (s *stagehand) turn(name, target, value string) error {
 	return s.Turn(sandbox.Knob{Name: name, Target: target, Value: value})

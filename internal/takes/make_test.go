@@ -172,10 +172,14 @@ func (s stopping) Read(p []byte) (int, error) {
 // roll begins to keep what happens.
 func (s *set) roll() {
 	synctest.Wait()
-	s.before = fold.New()
-	records, _ := s.log.Since(nil, 0, 1<<16)
+	s.rollFrom(s.log.Last())
+}
+
+// rollFrom begins to keep what has happened after a record.
+func (s *set) rollFrom(seq uint64) {
+	s.before, s.from = fold.New(), seq
+	records, _ := s.log.Since(nil, 0, int(seq))
 	s.before.Apply(records)
-	s.from = s.before.Seq
 }
 
 func (s *set) get(t *testing.T, path string, ctx ...context.Context) (*http.Response, error) {

@@ -1,79 +1,37 @@
 package takes
 
 import (
-	"context"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"k8s.io/utils/clock"
-
-	pipeline "listwatch/chapters/15-pipeline"
-	"listwatch/internal/fold"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/probe"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/sandbox/sandboxtest"
 	"listwatch/internal/scenario"
 )
 
 // shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat rests.
-func shootStory(t *testing.T, id string) (file []byte) {
-	synctest.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // the bubble's
-		listener := pipenet.Listen()
-		s := &set{log: probe.NewLog(clk, 1<<16), before: fold.New()}
-		p := probe.New(s.log)
-		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: p, UseWatchList: true})
-		if err != nil {
-			t.Fatal(err)
+func shootStory(t *testing.T, story *scenario.Scenario) (file []byte) {
+	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
+		world := &scenario.World{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
+		if story.Alone != "" {
+			world.Machine = w
 		}
-		connections := sandbox.NewConnections(listener.Client(), nil)
-		client, err := pipeline.NewClient(pipeline.ClientConfig{
-			Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole := &pipeline.Pipeline{Server: server, Client: client}
-		box, err := sandbox.New(sandbox.Config{Pipeline: whole, Connections: connections, Clock: clk, Probe: p, Gate: s.log.Gate()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{}) // closed when Run has returned
-		go func() {
-			defer close(ended)
-			whole.Run(ctx, func(ctx context.Context) {
-				front := &http.Server{Handler: server.Handler()}
-				go front.Serve(listener)
-				<-ctx.Done()
-				front.Close()
-			}, box.Run)
-		}()
-		if err := whole.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
-		s.roll()
-		world := &scenario.World{Pipeline: whole, Sandbox: box, Log: s.log, Probe: p, Clock: clk}
-		seen, err := world.Play(t.Context(), id)
+		seen, err := world.Play(t.Context(), story.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if seen.Untold != "" {
 			t.Fatal(seen.Untold)
 		}
+		if seen.Untold != "" {
+			t.Fatal(seen.Untold)
+		}
 		synctest.Wait()
+		s := &set{log: w.Log}
+		s.rollFrom(seen.From)
 		file = s.develop(t, seen.Beats[len(seen.Beats)-1].To)
-		cancel()
-		<-ended
-		listener.Close()
 	})
 	return file
 }
@@ -86,7 +44,7 @@ func TestMakeStories(t *testing.T) {
 			if !ok || take.Title != each.Title {
 				t.Fatalf("the take of the story %q: got %+v", each.Title, take)
 			}
-			file := shootStory(t, each.ID)
+			file := shootStory(t, &each)
 			check(t, take, file)
 			if *update {
 				if err := os.WriteFile(take.Name+Suffix, file, 0o644); err != nil {
@@ -115,7 +73,7 @@ func TestEveryBeatStandsInItsTake(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if size > 1_500_000 {
-		t.Errorf("all takes together: %d bytes, want at most 1.5 MB", size)
+	if size > 600_000 {
+		t.Errorf("all takes together: %d bytes, want at most 600 kB", size)
 	}
 }

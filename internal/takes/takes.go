@@ -60,6 +60,9 @@ var Stories = []Take{
 	{StoryPrefix + "two-queues", "RealFIFO beside DeltaFIFO", "default/two-queues-a"},
 	{StoryPrefix + "stale-write", "A stale read, then a 409", "default/stale-write-a"},
 	{StoryPrefix + "finalizers", "Finalizers, or why Delete answers MODIFIED", "default/finalizers-a"},
+	{StoryPrefix + "not-ready", "429 until the cache is ready", "default/not-ready-a"},
+	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back", "default/server-restart-a"},
+	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
 }
 
 // Find returns the take of that name; ok is false if there is none.

@@ -42,8 +42,10 @@ type Scenario struct {
 	Watch   string `json:"watch"`   // what to look at while it is played
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
-	Beats   []Beat `json:"beats"`   // how it is told
-	Take    string `json:"take"`    // the recording that the program brings along
+	// Alone says why it is not played on the pipeline but told from its recording: what it would do to the pipeline.
+	Alone string `json:"alone,omitempty"`
+	Beats []Beat `json:"beats"` // how it is told
+	Take  string `json:"take"`  // the recording that the program brings along
 	// Recorded says where the beats stand in that recording.
 	Recorded func() ([]Range, error) `json:"-"`
 }
