@@ -39,7 +39,7 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 	p.until(t, `document.body.dataset.mode === "frozen"`)
 	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
 	notes.until(t, fmt.Sprintf(`document.querySelector("#sentence").textContent === %q && document.querySelector("#moment").textContent === "record %d, frozen"`, said, p.moment(t).Seq))
-	p.do(t, chromedp.Click("#open-stories"), chromedp.Click(`[data-play="loses-nothing"]`))
+	p.do(t, chromedp.Click(chromedp.CSS("#open-stories")), chromedp.Click(chromedp.CSS(`[data-play="loses-nothing"]`)))
 	notes.until(t, `!document.querySelector("#story").hidden && document.querySelector("#story-symptom").textContent.length > 20 && document.querySelector("#story-said").textContent.length > 20`)
 	notes.standsOut(t, "the notes", "main *, header *", 10)
 	notes.do(t, chromedp.Click("#again"))
