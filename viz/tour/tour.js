@@ -14,7 +14,7 @@ import { half, plotOf, restsOf, steps } from "./steps.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
-const overview = 6000; // ms that the many changes of the act take
+const overview = 3000; // ms that the many changes of the act take
 const usual = 22; // ms of reading that a record takes
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
