@@ -45,7 +45,8 @@ export function showRing(scene, res, now) {
   put(station, "data-unrolled", String(Boolean(scene.unrolled)));
   scene.text("ring.newest", ring.newest === "0" ? "–" : ring.newest);
   scene.text("ring.range", `[${ring.start}, ${ring.end})`);
-  scene.text("ring.capacity", ring.capacity ? `of ${ring.capacity}` : "");
+  const held = ring.capacity < 10_000 ? ring.end - ring.start : ""; // more digits do not fit into the ring
+  scene.text("ring.capacity", ring.capacity ? `${held} of ${ring.capacity}` : "");
   if (!(ring.capacity > 0)) return;
   showCells(scene, ring, now);
   const followed = ring.cells.filter(scene.followed);

@@ -46,7 +46,7 @@ export const steps = [
     title: "etcd", look: ["http", "etcd"],
     purpose: () => "etcd stores every object. It gives each change the next number, its revision; Kubernetes calls that the resource version.",
     rest: (plot) => plot.begun,
-    happened: (plot) => `This page asked for the pod ${plot.name}, as kubectl does. etcd committed it as revision ${plot.first}.`,
+    happened: (plot) => `This page created the pod ${plot.name}, as kubectl does. etcd committed it as revision ${plot.first}.`,
   },
   {
     title: "watchChan", look: ["etcd3"],
@@ -74,13 +74,13 @@ export const steps = [
   },
   {
     title: "input", look: ["watcher"], queue: "input",
-    purpose: () => "Each client has an input in the server. The dispatcher puts the change in and goes on, whatever the client is doing.",
+    purpose: () => "Each client has two queues in the server. The left one is its input: the dispatcher puts the change in and goes on, whatever the client is doing.",
     rest: (plot) => plot.one("InputSent", plot.reader),
     happened: (plot, res) => `Revision ${plot.first} stands in the input of ${plot.reader}, the informer’s watcher, and takes ${fill(res?.subjects[plot.reader]?.queues.input)} places.`,
   },
   {
     title: "result", look: ["watcher"], queue: "result",
-    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. What fits waits in result for the connection.",
+    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. What fits waits for the connection in the right queue, the result.",
     rest: (plot) => plot.one("ResultSent", plot.reader),
     happened: (plot, res, r) => `The informer asked for all pods. Revision ${plot.first} fits, and stands in the result of ${plot.reader} as ${r.type}.`,
   },
@@ -88,8 +88,8 @@ export const steps = [
     title: "your turn", look: ["watcher"], act: true,
     purpose: (plot, acted) =>
       acted
-        ? `Each client has an input and a result of its own. They fill while it does not read. The others do not wait for it.`
-        : `${plot.client} is one more client, opened for you. Stop it from reading; then ${plot.name} is changed until ${plot.client} can take no more. Guess first: will the others wait?`,
+        ? `Each client has an input and a result of its own. They fill while it does not read. The others do not wait for it. If its input were full, too, the server would close it: a story shows that.`
+        : `${plot.client} is one more client, opened for you. Stop it from reading; then ${plot.name} is changed until the result of ${plot.client} is full and its input begins to fill. Guess first: will the others wait?`,
     rest(plot) {
       const { to, changes } = stopped(plot);
       return changes > 0 ? { seq: to } : undefined;
