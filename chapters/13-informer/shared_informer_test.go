@@ -821,3 +821,39 @@ func TestMutationDetectorRuns(t *testing.T) {
 		b.end()
 	}, func(cfg *Config) { cfg.DetectMutations = true })
 }
+
+// onceClock calls look when it is asked for the time after it was armed, once.
+type onceClock struct {
+	clock.WithTicker
+	look atomic.Pointer[func()]
+}
+
+func (c *onceClock) Now() time.Time {
+	if look := c.look.Swap(nil); look != nil {
+		(*look)()
+	}
+	return c.WithTicker.Now()
+}
+
+// TestTheStoreStandsStillUntilAHandlerIsAdded looks at the lock from the middle of AddListener, which asks the clock when it makes the
+// listener: the copy of the store is taken by then, and the listener is not yet told of changes.
+func TestTheStoreStandsStillUntilAHandlerIsAdded(t *testing.T) {
+	clk := &onceClock{WithTicker: clock.RealClock{}}
+	variants(t, twoPods, func(t *testing.T, b *bench) {
+		b.run()
+		synctest.Wait()
+		looked, free := false, false
+		look := func() {
+			looked, free = true, b.deltasMu.TryLock()
+			if free {
+				b.deltasMu.Unlock()
+			}
+		}
+		clk.look.Store(&look)
+		b.add(&recorder{}, HandlerOptions{})
+		if !looked || free {
+			t.Errorf("looked %v; the store may change between the copy and the listener: %v", looked, free)
+		}
+		b.end()
+	}, func(c *Config) { c.Clock = clk })
+}

@@ -123,8 +123,11 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	}
 	fmt.Fprint(out, chosen.Describe())
 	show := "  go run ./cmd/viz          # shows it on the stage\n"
-	if chosen.Kind == lab.Predict {
+	switch {
+	case chosen.Kind == lab.Predict:
 		show = "" // the recording shows it: its command stands above
+	case strings.HasPrefix(chosen.Look, "Nothing on the stage"):
+		show = "  go run ./cmd/viz          # runs it\n"
 	}
 	fmt.Fprintf(out, "\nThe working copy is %s. Work there:\n\n  cd %s\n%s  go run ./cmd/lab check %s\n  go run ./cmd/lab hint %s\n",
 		dir, dir, show, chosen.ID, chosen.ID)

@@ -60,7 +60,7 @@ var builds = []Lab{
 		Kind: Build, Stars: 2, Minutes: 20,
 		Symptom: "After every end of a watch, whatever its reason, the reflector lists.",
 		Goal:    "Each end of a watch is treated as the table above `Reflector.watch` says.",
-		Look:    "Press *Drop*: the reflector lists, where it should go on from its version.",
+		Look:    "*Knobs*, *Drop* beside listwatch-informer: it waits, and asks for a state not older than N, where it should ask at once for the changes after N.",
 		Hints: []string{
 			"An orderly end is no error. 410 is the one error that says something about the version.",
 			"429 asks for patience (`backOff`), a 500 for stubbornness (`retry.ShouldRetry`, `sitOut`).",
@@ -127,7 +127,7 @@ var builds = []Lab{
 		f.processedLocked(1)
 	}
 	return process(Deltas{oldest}, !f.HasSynced())`}},
-		Tests:  []Test{{"./chapters/10-deltafifo", "TestSyncedWhenTheFirstListHasBeenProcessed|TestBatches|TestTheArrayLetsGoOfWhatWasTaken|TestWritersAreLetIn"}},
+		Tests:  []Test{{"./chapters/10-deltafifo", "TestSyncedWhenTheFirstListHasBeenProcessed|TestBatches|TestTheArrayLetsGoOfWhatWasTaken|TestWritersAreLetIn|TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt|TestProbesTellWhatWaits"}},
 		Reason: "synced true",
 	},
 	{

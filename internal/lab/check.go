@@ -74,6 +74,9 @@ var storyLine = regexp.MustCompile(`^\s+(\S*\ds  \w+ .*|… \d+ more …)$|story
 func (l Lab) explain(test Test, out []byte) []string {
 	name, message := failure(out)
 	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
+	if bytes.Contains(out, []byte(`"Action":"build-fail"`)) {
+		says[0] = "It does not compile yet."
+	}
 	if broken := ruleBroken.FindString(strings.Join(message, "\n")); broken != "" {
 		says = append(says, broken)
 	}

@@ -228,9 +228,9 @@ var finds = []Lab{
 	{
 		ID: "lost-wish", Title: "The change that was never reconciled", Chapter: "14-controllers", Section: "A key goes in, a key comes out",
 		Kind: Find, Stars: 1, Minutes: 10,
-		Symptom: "If an object changes while it is being reconciled, its last change has no effect until the next resync.",
+		Symptom: "Some new pods stop half-way, for no reason in any log. What changes while it is being reconciled has no effect until the next resync.",
 		Goal:    "A key that was added while a worker held it is worked on once more.",
-		Look:    "Make the scheduler slow, change a pod twice: the workqueue stays empty afterwards.",
+		Look:    "Create six pods. One or two stay ContainerCreating: the kubelet's own write came back while it was still at work.",
 		Hints: []string{
 			"A worker that is at work has read the cache already. What must happen to an Add that comes now?",
 			"Done is more than letting go.",
@@ -345,7 +345,7 @@ var finds = []Lab{
 	},
 	{
 		ID: "told-twice", Title: "Told twice, or not at all", Chapter: "13-informer", Section: "A handler comes",
-		Kind: Find, Stars: 3, Minutes: 20,
+		Kind: Find, Stars: 2, Minutes: 15,
 		Symptom: "A handler that is added while pods come and go is sometimes told OnAdd twice for one pod, and sometimes never hears of another.",
 		Goal:    "A late handler is told what the store holds and every change after that: each thing once.",
 		Look:    "Nothing on the stage: the moment is too short for a human. The check makes it long: it adds a handler when the store has changed and no handler has been told.",
@@ -354,10 +354,12 @@ var finds = []Lab{
 			"Who may change the store while the copy is made? Look at what handleDeltas holds while it works.",
 		},
 		Promise: "Reading the store and adding the listener are one step.",
-		Edits: []Edit{{Dir: "chapters/13-informer", Symbol: "SharedIndexInformer.AddEventHandlerWithOptions", Old: `	s.deltasMu.Lock()
+		Edits: []Edit{{Dir: "chapters/13-informer", Symbol: "SharedIndexInformer.AddEventHandlerWithOptions", Old: `	// From here until the listener is added the store stands still: what it holds now and what is distributed from
+	// then on is everything, once.
+	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.processor.AddListener(`, New: `	return s.processor.AddListener(`}},
-		Tests:  []Test{{"./chapters/13-informer", "TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce|TestLateHandlersKnowWhatTheStoreHolds"}},
+		Tests:  []Test{{"./chapters/13-informer", "TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce|TestLateHandlersKnowWhatTheStoreHolds|TestTheStoreStandsStillUntilAHandlerIsAdded"}},
 		Reason: "was told OnAdd 2 times for a",
 	},
 	{

@@ -52,11 +52,11 @@ func (l Lab) checkAnswer(dir string) Verdict {
 		return Verdict{Says: []string{"Write your answer into " + filepath.Join(dir, answerFile) + "."}}
 	case !strings.EqualFold(given, want):
 		return Verdict{Says: []string{
-			fmt.Sprintf("%q is not what happened.", given),
+			fmt.Sprintf("%q is not what happened. The answer is one word or one number.", given),
 			fmt.Sprintf("Look at record %d: %s, then #seq=%d in the address.", seq, l.Ask.command(), seq),
 		}}
 	}
-	return Verdict{Solved: true, Says: []string{fmt.Sprintf("%s: record %d shows it.", want, seq)}}
+	return Verdict{Solved: true, Says: []string{fmt.Sprintf("%s: record %d shows it. %s", want, seq, l.promise())}}
 }
 
 // answerIn returns the first line of the answer file that is not a comment.
@@ -72,7 +72,7 @@ func answerIn(dir string) string {
 
 // form is the answer file as it is handed out.
 func (l Lab) form() string {
-	return fmt.Sprintf("# %s\n#\n# %s\n#\n# %s\n#\n# Write your answer below this line.\n", l.Title, l.Ask.Text, l.Ask.command())
+	return fmt.Sprintf("# %s\n#\n# %s\n#\n# %s\n#\n# Write your answer below this line: the word or the number alone.\n", l.Title, l.Ask.Text, l.Ask.command())
 }
 
 // predictions are the labs in which a question is answered from a recording.
@@ -109,7 +109,7 @@ var predictions = []Lab{
 			"`input` and `result` have room for ten each. Is that all?",
 			"A goroutine that moves things from one channel to another has hands.",
 		},
-		Promise: "A watcher holds two full channels, and one event in the hand of its goroutine.",
+		Promise: "A watcher holds two full channels, ten each, and one event in the hand of its goroutine. The server's hand holds the initial ADDED, which the dispatcher did not send.",
 		Ask: &Question{Take: "slow", Answer: roomOfAWatcher,
 			Text: "A curl opens a watch and never reads. How many events does the dispatcher get into its watcher before the first one finds no room?"},
 	},
