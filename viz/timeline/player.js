@@ -393,7 +393,10 @@ export function newPlayer(fold, on) {
     if (passed < sweep) return;
     swept = p.clock;
     const backlog = end - p.cursor;
-    if (goal) return apply(p.tape.between(p.cursor + 1, p.cursor + 1 + Math.ceil((backlog * passed) / Math.max(passed, goal.due - p.clock))));
+    if (goal) {
+      const left = Math.min(goal.due - p.clock, (reading * backlog) / goal.pace);
+      return apply(p.tape.between(p.cursor + 1, p.cursor + 1 + Math.ceil((backlog * passed) / Math.max(passed, left))));
+    }
     const all = p.lag() > patience || passed >= sweepWithin;
     apply(p.tape.between(p.cursor + 1, p.cursor + 1 + (all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin))))));
   }

@@ -15,7 +15,6 @@ import { half, plotOf, restsOf, steps } from "./steps.js";
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
 const overview = 3000; // ms that the many changes of the act take
-const usual = 22; // ms of reading that a record takes
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
@@ -130,9 +129,8 @@ function newTour(stage) {
     }
     speak();
     const to = rests[n - 1];
-    const pace = step.act ? Math.max(1, ((to - player.cursor) * usual) / overview) : slowly;
     const forward = !at1 && to > player.cursor;
-    const there = forward ? await player.playTo(to, { pace }) : await player.seek(to);
+    const there = forward ? await player.playTo(to, step.act ? { within: overview } : { pace: slowly }) : await player.seek(to);
     if (mine !== ticket) return;
     if (!there) await player.seek(to);
     if (mine === ticket) told();
