@@ -20,7 +20,7 @@ var sections = []string{
 	"The walk",
 	"Locks and goroutines",
 	"What upstream does more",
-	"What changed since the seeds",
+	"What changed since the older descriptions",
 	"Try it",
 	"Questions",
 }
