@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"listwatch/internal/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -217,6 +219,25 @@ func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
 			t.Errorf("upcoming: %+v, want the late one in 2s", next)
 		}
 	})
+}
+
+// TestATimerIsItsUsers: a timer that a helper sets is named by the function that waits.
+func TestATimerIsItsUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		go waitASecond(t.Context(), c)
+		synctest.Wait()
+		if due, ok := c.AdvanceToNext(); !ok || due.Who != "worldclock.waitASecond" {
+			t.Errorf("it was set by %q", due.Who)
+		}
+	})
+}
+
+func waitASecond(ctx context.Context, c *Clock) {
+	if err := routine.Sleep(ctx, c, time.Second); err != nil {
+		panic(err)
+	}
 }
 
 func TestAStoppedTimerHasNothingToSay(t *testing.T) {

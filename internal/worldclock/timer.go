@@ -3,6 +3,7 @@ package worldclock
 import (
 	"container/heap"
 	"runtime"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -57,9 +58,13 @@ func (c *Clock) Sleep(d time.Duration) { <-c.start(d, 0).ch }
 
 // start makes a timer and sets it. It is called by what the user calls, and by nothing else: it looks two callers up.
 func (c *Clock) start(d, period time.Duration) *timer {
-	var makers [1]uintptr
+	var makers [2]uintptr
 	runtime.Callers(3, makers[:]) // not runtime.Callers itself, not start, not our method
-	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period, maker: makers[0], index: idle}
+	maker := makers[0]
+	if strings.HasPrefix(runtime.FuncForPC(maker).Name(), "listwatch/internal/routine.") {
+		maker = makers[1] // who waits, and not the helper that it waits with
+	}
+	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period, maker: maker, index: idle}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.setLocked(d)
