@@ -223,7 +223,7 @@ func TestModulesThatDoNotFitTogetherFailAtJoining(t *testing.T) {
 	e := newEngine(t, map[string]string{"join": "frame/join.js"})
 	for name, test := range map[string]struct{ modules, want string }{
 		"they fit":                   {`[{ name: "a", offers: ["ring"], needs: ["bell"], join: (s) => ({ ring: () => s.bell() }) }, { name: "b", offers: ["bell"], join: () => ({ bell: () => "ok" }) }]`, "ok"},
-		"nobody offers":              {`[{ name: "a", needs: ["none"], join: () => ({}) }]`, "a needs none, which no module offers"},
+		"no module offers":           {`[{ name: "a", needs: ["none"], join: () => ({}) }]`, "a needs none, which no module offers"},
 		"two offer":                  {`[{ name: "a", offers: ["x"], join: () => ({ x: 1 }) }, { name: "b", offers: ["x"], join: () => ({ x: 1 }) }]`, "b offers x, which a offers already"},
 		"the page offers it already": {`[{ name: "a", offers: ["touch"], join: () => ({ touch: 1 }) }]`, "a offers touch, which page offers already"},
 		"promised, not returned":     {`[{ name: "a", offers: ["x"], join: () => ({}) }]`, "a does not return x, which it offers"},

@@ -73,7 +73,7 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 		}
 	}
 
-	// Without a majority the cache answers those who say what they are content with, and nobody else.
+	// Without a majority the cache answers requests that name a version they are content with, and no others.
 	nodes, _ := p.nodes(t)
 	i := slices.IndexFunc(nodes, func(n sandbox.NodeInfo) bool { return n.Running })
 	p.runNode(t, nodes[i].Name, false)

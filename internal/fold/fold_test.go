@@ -73,7 +73,7 @@ func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
 	}
 }
 
-// TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, whoever reports first.
+// TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender and receiver report.
 func TestAChannelNeverHoldsMoreThanItsCapacity(t *testing.T) {
 	var records []probe.Record
 	for n := range 11 {

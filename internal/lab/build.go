@@ -135,7 +135,7 @@ var builds = []Lab{
 		Kind: Build, Stars: 1, Minutes: 15,
 		Symptom: "After a laptop's nap the controller dies: `interface conversion: interface {} is deltafifo.DeletedFinalStateUnknown, not *v1.Pod`.",
 		Goal:    "A typed handler is told of every deletion: with its last state, with a tombstone and an old state, or with a tombstone alone.",
-		Look:    "Play the story *The deletion that nobody saw* with the scheduler running.",
+		Look:    "Play the story *The deletion that no watch saw* with the scheduler running.",
 		Hints: []string{
 			"OnDelete is given an `any` for a reason. Which two types can it be?",
 			"A tombstone's object may be nil: convert it only if it is there.",

@@ -192,7 +192,7 @@ var finds = []Lab{
 		Kind: Find, Stars: 2, Minutes: 20,
 		Symptom: "A pod was deleted while the controller was disconnected. The controller goes on counting it, until it is restarted.",
 		Goal:    "After a list, what is known and not listed is deleted, with a tombstone.",
-		Look:    "Start with `-fifo=delta` and play the story *The deletion that nobody saw*: no OnDelete comes.",
+		Look:    "Start with `-fifo=delta` and play the story *The deletion that no watch saw*: no OnDelete comes.",
 		Hints: []string{
 			"A list says what is there. It does not say what is not there any more: the client has to work that out.",
 			"The queue knows which keys the store holds. When does it ask?",
@@ -367,7 +367,7 @@ var finds = []Lab{
 		Kind: Find, Stars: 2, Minutes: 15,
 		Symptom: "The scheduler was cut off for a minute, and all pods of node-1 were deleted meanwhile. Since then it puts every new pod on node-2, though node-1 is empty.",
 		Goal:    "A pod whose deletion the scheduler missed gives its place back.",
-		Look:    "Play the story *The deletion that nobody saw* and read the scheduler's counts in its inspector afterwards.",
+		Look:    "Play the story *The deletion that no watch saw* and read the scheduler's counts in its inspector afterwards.",
 		Hints: []string{
 			"A deletion that was missed is told with a tombstone. What does a tombstone hold for certain?",
 			"Who frees a place on a node, and for which kinds of deletion?",

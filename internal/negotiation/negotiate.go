@@ -151,7 +151,7 @@ func EncoderFor(name string, pretty bool) runtime.Encoder {
 	return info.Serializer
 }
 
-// Input returns what reads the request's body. The error is 415 for a Content-Type nobody can read.
+// Input returns what reads the request's body. The error is 415 for a Content-Type that the server cannot read.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateInputSerializer
 func Input(r *http.Request) (runtime.SerializerInfo, error) {

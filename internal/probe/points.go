@@ -13,7 +13,7 @@ const (
 	PredicateChosen
 	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises.
 	TxnCommitted
-	// TxnConflict: somebody else wrote the key first: nothing was written.
+	// TxnConflict: another writer wrote the key first: nothing was written.
 	TxnConflict
 	// RangeRead: one range of keys was read at one revision. Args: n.
 	RangeRead
@@ -40,7 +40,7 @@ const (
 	Etcd3ResultBlocked
 	// Etcd3ResultSent: the event was decoded and stands in resultChan, in revision order. Args: len, cap.
 	Etcd3ResultSent
-	// CacheLockWaited: somebody else holds the watchCache's lock: the writer waits.
+	// CacheLockWaited: another goroutine holds the watchCache's lock: the writer waits.
 	CacheLockWaited
 	// CacheLockTaken: the writer has the watchCache's lock.
 	CacheLockTaken
@@ -62,7 +62,7 @@ const (
 	FreshnessWait
 	// FreshnessReady: the reader's resource version has been reached.
 	FreshnessReady
-	// FreshnessGivenUp: the reader was told that the version is too large, or that nobody waits for its answer any more.
+	// FreshnessGivenUp: the reader was told that the version is too large, or its client has gone.
 	FreshnessGivenUp
 	// ListServed: a list was answered from the cache. Args: n.
 	ListServed
@@ -76,7 +76,7 @@ const (
 	IncomingSent
 	// IncomingReceived: the dispatcher took the event. Args: len, cap.
 	IncomingReceived
-	// CacherLockWaited: somebody begins or ends a watch and holds the Cacher's lock: the dispatcher waits.
+	// CacherLockWaited: a goroutine that begins or ends a watch holds the Cacher's lock: the dispatcher waits.
 	CacherLockWaited
 	// CacherLockTaken: the dispatcher has the Cacher's lock.
 	CacherLockTaken
@@ -120,7 +120,7 @@ const (
 	WireClosed
 	// FrameDecoded: the client has decoded one frame into an event.
 	FrameDecoded
-	// StreamBlocked: nobody takes the event yet: nothing more is read from the wire.
+	// StreamBlocked: the reflector does not take the event yet: nothing more is read from the wire.
 	StreamBlocked
 	// StreamEnded: the client's side of the stream is over.
 	StreamEnded
@@ -140,7 +140,7 @@ const (
 	FIFOLockWaited
 	// FIFOLockTaken: the lock of the queue is free again, and taken by its writer.
 	FIFOLockTaken
-	// FIFOAdded: the delta is queued; nobody has been told. Args: len, cap.
+	// FIFOAdded: the delta is queued; no handler has been told. Args: len, cap.
 	FIFOAdded
 	// FIFOWaited: the queue is empty: its consumer sleeps, and lets go of the lock meanwhile.
 	FIFOWaited
@@ -188,7 +188,7 @@ const (
 	WorkWaited
 	// WorkWoken: there is a key, or the queue is shut down.
 	WorkWoken
-	// WorkGot: a worker holds the key; nobody else can get it. Args: len, cap.
+	// WorkGot: a worker holds the key; no other worker can get it. Args: len, cap.
 	WorkGot
 	// WorkDone: the worker has let go of the key.
 	WorkDone
@@ -228,7 +228,7 @@ var points = [...]Info{
 	},
 	TxnConflict: {
 		Name: "TxnConflict", Station: Etcd, Op: Mark,
-		Fact: "somebody else wrote the key first: nothing was written",
+		Fact: "another writer wrote the key first: nothing was written",
 		Says: "The transaction on {key} found revision {rv} instead of the one it expected, and starts again.",
 	},
 	RangeRead: {
@@ -299,7 +299,7 @@ var points = [...]Info{
 	},
 	CacheLockWaited: {
 		Name: "CacheLockWaited", Station: Ring, Op: Mark, Lane: "cacher.startCaching", Waits: ForLock, Holds: "etcd3-result", Until: "CacheLockTaken",
-		Fact: "somebody else holds the watchCache's lock: the writer waits",
+		Fact: "another goroutine holds the watchCache's lock: the writer waits",
 		Says: "The writer waits for the watchCache's lock.",
 	},
 	CacheLockTaken: {
@@ -349,7 +349,7 @@ var points = [...]Info{
 	},
 	FreshnessGivenUp: {
 		Name: "FreshnessGivenUp", Station: Store, Op: Mark, Locked: true,
-		Fact: "the reader was told that the version is too large, or that nobody waits for its answer any more",
+		Fact: "the reader was told that the version is too large, or its client has gone",
 		Says: "A reader no longer waits for {rv}: {text}.",
 	},
 	ListServed: {
@@ -385,7 +385,7 @@ var points = [...]Info{
 	},
 	CacherLockWaited: {
 		Name: "CacherLockWaited", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Waits: ForLock, Holds: "incoming", Until: "CacherLockTaken",
-		Fact: "somebody begins or ends a watch and holds the Cacher's lock: the dispatcher waits",
+		Fact: "a goroutine that begins or ends a watch holds the Cacher's lock: the dispatcher waits",
 		Says: "The dispatcher waits for the Cacher's lock.",
 	},
 	CacherLockTaken: {
@@ -491,7 +491,7 @@ var points = [...]Info{
 	},
 	StreamBlocked: {
 		Name: "StreamBlocked", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive", Waits: ForTaker, On: "stream", Holds: "wire", Until: "ReflectorReceived StreamEnded",
-		Fact: "nobody takes the event yet: nothing more is read from the wire",
+		Fact: "the reflector does not take the event yet: nothing more is read from the wire",
 		Says: "{subject} is not ready for {type} {key} at {rv}.",
 	},
 	StreamEnded: {
@@ -541,7 +541,7 @@ var points = [...]Info{
 	},
 	FIFOAdded: {
 		Name: "FIFOAdded", Station: FIFO, Op: Push, Queue: "fifo", Args: "len cap", Locked: true,
-		Fact: "the delta is queued; nobody has been told",
+		Fact: "the delta is queued; no handler has been told",
 		Says: "{type} {key} is queued for {subject}; {len} in line.",
 	},
 	FIFOWaited: {
@@ -660,7 +660,7 @@ var points = [...]Info{
 	WorkGot: {
 		Name: "WorkGot", Station: Workqueue, Op: Pop, Queue: "workqueue", Args: "len cap", Locked: true,
 		Lane: "scheduler.worker kubelet.worker namespaces.worker", Waits: ForReturn, Holds: "workqueue", Until: "WorkDone",
-		Fact: "a worker holds the key; nobody else can get it",
+		Fact: "a worker holds the key; no other worker can get it",
 		Says: "A worker of {subject} takes {key}; {len} in line.",
 	},
 	WorkDone: {

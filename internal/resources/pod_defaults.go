@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DefaultPod fills in what the client left out, so that nobody who reads a pod has to know what a missing field means.
+// DefaultPod fills in what the client left out, so that no reader of a pod has to know what a missing field means.
 func DefaultPod(pod *corev1.Pod) {
 	spec := &pod.Spec
 	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)

@@ -177,7 +177,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	compareWaits(t, pods)
 }
 
-// compareWaits holds that at a quiet moment nobody is held up, and that those who take from the client's queues say that
+// compareWaits holds that at a quiet moment no goroutine is held up, and that the goroutines that take from the client's queues say that
 // they have nothing to do.
 func compareWaits(t *testing.T, pods *fold.Resource) {
 	t.Helper()

@@ -14,7 +14,7 @@ const informerAgent = "listwatch-informer"
 var ringWrap = Scenario{
 	ID:      "ring-wrap",
 	Title:   "The ring wraps: 410, and the whole state again",
-	Symptom: "“too old resource version: 2781 (3056)” in the log of a controller, and nobody has done anything wrong.",
+	Symptom: "“too old resource version: 2781 (3056)” in the log of a controller that has done nothing wrong.",
 	Watch:   "The ring, made four events small: its start hand passes the version that the informer will ask for. Then the reflector.",
 	Chapter: "04-watchcache",
 	Thread:  "kubernetes/kubernetes#55230",
@@ -215,7 +215,7 @@ func playCompaction(s *stagehand) (string, error) {
 
 var missedDeletion = Scenario{
 	ID:      "missed-deletion",
-	Title:   "The deletion that nobody saw",
+	Title:   "The deletion that no watch saw",
 	Symptom: "panic: interface conversion: interface {} is cache.DeletedFinalStateUnknown, not *v1.Pod",
 	Watch:   "The indexer and the handlers: a pod is deleted while the informer is away, and the ring forgets it before the informer is back.",
 	Chapter: "10-deltafifo",

@@ -16,7 +16,7 @@ import (
 
 var resync = Scenario{
 	ID:      "resync",
-	Title:   "A resync asks nobody",
+	Title:   "A resync asks no server",
 	Symptom: "“We resync every ten minutes, so a missed event is made up for by the next list. Is it?”",
 	Watch:   "One more informer on the same pods, whose handler is shown everything again each second. No request leaves it.",
 	Chapter: "13-informer",

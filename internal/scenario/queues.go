@@ -75,7 +75,7 @@ func playTwoQueues(s *stagehand) (string, error) {
 	if want := "a1 a2 a3 a4 b1 b2 b3 b4"; orders[deltaQueue] != want {
 		return "", fmt.Errorf("DeltaFIFO gave %s, want %s", orders[deltaQueue], want)
 	}
-	return fmt.Sprintf("Into both queues went, while nobody took anything out: %s. RealFIFO, today's, gave just that. DeltaFIFO gave %s: it keeps one entry for each key, and whoever takes a key takes all that has gathered for it. The order of each key holds in both.",
+	return fmt.Sprintf("Into both queues went, while no consumer took anything out: %s. RealFIFO, today's, gave just that. DeltaFIFO gave %s: it keeps one entry for each key, and whoever takes a key takes all that has gathered for it. The order of each key holds in both.",
 		orders[realQueue], orders[deltaQueue]), nil
 }
 

@@ -72,9 +72,9 @@ func TestEveryStoryLeavesItsSignature(t *testing.T) {
 				t.Logf("%v: %s", took, seen.Saw)
 				w.check(t, seen, signatures[each.ID].points, signatures[each.ID].says)
 				if took > 15*time.Second && each.Alone == "" {
-					t.Errorf("the story took %v: nobody waits so long", took)
+					t.Errorf("the story took %v: a viewer does not wait so long", took)
 				}
-				time.Sleep(2 * time.Minute) // whoever was cut off comes back
+				time.Sleep(2 * time.Minute) // a client that was cut off comes back
 				synctest.Wait()
 				after := w.Sandbox.Knobs()
 				if len(after.Handlers) != len(before.Handlers) || len(after.Lines) != len(before.Lines) || after.Rings[3].Fixed != 0 || after.Traffic.Rate != 0 {

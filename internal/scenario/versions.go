@@ -39,7 +39,7 @@ func playLosesNothing(s *stagehand) (string, error) {
 	if _, err := s.list(metav1.ListOptions{}); err != nil { // a consistent read: the cache has seen them
 		return "", err
 	}
-	s.step("changed pods %d times while nobody watched", len(before))
+	s.step("changed pods %d times while no watch was open", len(before))
 	stream, err := s.open(list.ResourceVersion)
 	if err != nil {
 		return "", err

@@ -33,8 +33,8 @@ func shootStory(t *testing.T, story *scenario.Scenario) (file []byte) {
 	return file
 }
 
-// TestMakeStories holds that every story has its take. With -update it makes them anew and keeps them, in the heavy form it makes them
-// only: that every story can be played in a bubble, and has its beats, is what the tests of internal/scenario hold.
+// TestMakeStories holds that every story has its take. With -update it makes them again and keeps them, in the heavy form it only makes
+// them: that every story can be played in a bubble, and has its beats, is what the tests of internal/scenario hold.
 func TestMakeStories(t *testing.T) {
 	for _, each := range scenario.All {
 		t.Run(each.ID, func(t *testing.T) {

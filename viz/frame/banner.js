@@ -23,7 +23,7 @@ function newBanner(stage) {
   let lost = 0; // when the connection went
   let end = ""; // why the program has ended
 
-  // notice says what is wrong until somebody closes it; what is good to know goes away by itself.
+  // notice says what is wrong until the viewer closes it; what is good to know goes away by itself.
   function notice(text, calm = false) {
     message = text;
     mark(banner, "calm", calm);

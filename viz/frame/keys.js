@@ -2,7 +2,7 @@
 // switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
 //
 // A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift
-// and Space; words say what act does. Whoever joins the stage hands in rows (page.js), or later by stage.keys.register.
+// and Space; words say what act does. A module hands in rows when it joins the stage (page.js), or later by stage.keys.register.
 
 const storage = "keys";
 

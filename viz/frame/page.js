@@ -11,7 +11,7 @@
 //	applied(list, now) records were folded one after the other; draw them as they move
 //	summed(list, now)  so much happened that a picture came for it, and of the records these; if there is none, applied
 //	jumped(now)        another picture is on stage
-//	landed(r, now)     r is the record at the cursor: somebody froze the stage, stepped, or scrubbed
+//	landed(r, now)     r is the record at the cursor: the viewer froze the stage, stepped, or scrubbed
 //	shown(res, state)  the scene was drawn from state; res is the resource on stage, undefined if nothing is known of it
 //	draw(now)          once a frame
 //	resource(name)     another resource is on stage
@@ -101,7 +101,7 @@ const modules = [
 ];
 
 const settle = 900; // ms that trails go on fading after a step
-const tableRows = 40; // shown when somebody goes to another moment
+const tableRows = 40; // shown when the viewer goes to another moment
 
 // pointsOf asks for the table of points until the program answers: no record can be read without it.
 async function pointsOf() {
@@ -379,7 +379,7 @@ function restyle() {
   all("restyle");
 }
 
-// For tests, and for whoever opens the console.
+// For tests, and for the console.
 window.listwatch = {
   get state() { return player.state; },
   hash: () => hash(player.state), picture: (how) => stage.picture(how), cost: cost.read, motion, player, timeline, follow, openRecording: (file) => stage.openRecording(file), clockText, stage, feed,

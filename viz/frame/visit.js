@@ -21,7 +21,7 @@ function newVisit(stage) {
 
   // arrive goes to where the address says, or to the beginning of a recording.
   async function arrive(recorded) {
-    if (player.moved || document.body.dataset.story) return; // somebody was faster
+    if (player.moved || document.body.dataset.story) return; // the viewer was faster
     const link = readLink(location.hash);
     if (link) return visit(link);
     if (!recorded) return;

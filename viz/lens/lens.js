@@ -98,7 +98,7 @@ function newLens(stage) {
       if (open && !offered) offer().catch(() => (offered = false));
       if (now - asked < (open ? period.open : period.closed) || document.hidden) return;
       asked = now;
-      ask().catch(() => {}); // the banner says already that nobody answers
+      ask().catch(() => {}); // the banner says already that the server does not answer
     },
     resource: (name) => (resource = name),
     keys: [[["j"], "through the lens: clients of the server, and verdicts", () => button.click()]],

@@ -87,7 +87,7 @@ function queueOf(subject, name) {
 
 // transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
 // may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
-// capacity proves that somebody has received, although the record of it is yet to come.
+// capacity proves that the receiver has taken one, although the record of it is yet to come.
 function transfer(q, send, token, capacity) {
   q.cap = capacity;
   if (send) {

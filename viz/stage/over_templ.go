@@ -68,7 +68,7 @@ func DetailButton() templ.Component {
 	})
 }
 
-// CauseBadge points at the one that everybody waits for, while somebody waits. It is filled and placed by blocked.js.
+// CauseBadge points at what the waiting goroutines wait for, while any of them waits. It is filled and placed by blocked.js.
 func CauseBadge() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -90,7 +90,7 @@ func CauseBadge() templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<button type=\"button\" id=\"cause\" hidden><b>▲ everybody waits here</b> <span></span> <small></small></button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<button type=\"button\" id=\"cause\" hidden><b>▲ all wait here</b> <span></span> <small></small></button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -158,7 +158,7 @@ function newKnobs(stage) {
     draw(now) {
       if (panel.hidden || now - asked < period || document.hidden) return;
       asked = now;
-      ask("GET", "/viz/knobs").then(show).catch(() => {}); // the banner says already that nobody answers
+      ask("GET", "/viz/knobs").then(show).catch(() => {}); // the banner says already that the server does not answer
     },
     keys: [[["x"], "knobs: slow it, stall it, cut it, load it", open], [["r"], "reset the sandbox", reset]],
   };

@@ -4,7 +4,7 @@
 import { say } from "../frame/dom.js";
 import { clockText } from "../timeline/clock.js";
 
-const silence = 3000; // ms without a word, after which nobody presents
+const silence = 3000; // ms without a word, after which the presenting page is gone
 
 const $ = (selector) => document.querySelector(selector);
 const channel = new BroadcastChannel("listwatch-notes");

@@ -72,7 +72,7 @@ function newPromises(stage) {
     draw(now) {
       if (now - asked < period || document.hidden || !stage.source) return;
       asked = now;
-      ask().catch(() => {}); // the banner says already that nobody answers
+      ask().catch(() => {}); // the banner says already that the server does not answer
     },
     keys: [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
   };

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "listwatch/internal/hold"
 
-// HoldButton holds the world, and says how its clock goes. It is always at hand: whoever opens the page while the world is
+// HoldButton holds the world, and says how its clock goes. It is always at hand: a viewer who opens the page while the world is
 // held has to be able to let it go.
 func HoldButton(world bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

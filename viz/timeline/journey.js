@@ -1,6 +1,6 @@
 // The journey: a strip below the stage, one place for each station of the loop. It fills as the cursor comes to where what is
 // followed has been: the station, the time since the commit, and whose hands it was in. What this page or kubectl writes is
-// followed by itself, unless somebody follows something already.
+// followed by itself, unless the viewer follows something already.
 
 import { cut, mark, put, say } from "../frame/dom.js";
 import { objectKey } from "../log/fold.js";

@@ -27,7 +27,7 @@ const lead = 160; // ms before its record's time that a replay's token sets out
 const led = 40; // records whose tokens may be on their way in a replay
 const average = 3000; // ms over which the rate of what arrives is taken
 
-// still is what a player does that nobody draws for.
+// still is what a player does that no stage draws for.
 const still = { prepare: () => null, launch() {}, landed() {}, abort() {} };
 
 // newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the newest
@@ -45,7 +45,7 @@ export function newPlayer(fold, on) {
     loop: null, // {from, to}
     recording: false, // nothing comes any more
     tape: null,
-    moved: false, // somebody went to another moment since the freeze
+    moved: false, // the viewer went to another moment since the freeze
     clock: 0, // ms that have passed on the stage; it stands where nothing moves
     pace: 1, // times the reading pace, at present
     sweeping: false, // more comes than anybody can read
@@ -63,7 +63,7 @@ export function newPlayer(fold, on) {
   let previewed = 0; // in a replay: up to where tokens have set out
   let time = 0; // while playing: where in the log's time, ns
   let ticket = 0; // of the newest seek
-  let wanted = 0; // where that seek goes; 0: nobody seeks
+  let wanted = 0; // where that seek goes; 0: no seek is under way
   let loading = false;
   let lent = false; // the tape keeps the picture that is on stage: it must not be folded on
 
@@ -150,7 +150,7 @@ export function newPlayer(fold, on) {
     on.froze();
   };
 
-  // seek shows the picture at a cursor, and stays there. It returns whether nobody has gone elsewhere meanwhile.
+  // seek shows the picture at a cursor, and stays there. It returns whether the cursor was not sent elsewhere meanwhile.
   p.seek = async (seq, mode = "frozen") => {
     const mine = ++ticket;
     ground();
@@ -190,7 +190,7 @@ export function newPlayer(fold, on) {
   };
 
   // playTo plays on to a record at so many times the reading pace, faster if it would not be there within so many ms, and rests
-  // there. It returns whether it came there: somebody may go elsewhere meanwhile. What lies behind the cursor is sought.
+  // there. It returns whether it came there: the viewer may go elsewhere meanwhile. What lies behind the cursor is sought.
   p.playTo = async (seq, { pace = 1, within = Infinity } = {}) => {
     const to = Math.min(p.head, Math.round(seq));
     if (to <= p.cursor) return p.seek(to);

@@ -1,5 +1,5 @@
 // The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed and has no name.
-// The tour moves this page's cursor and nobody else's; the program is told that it is open, and lets the demo's traffic rest.
+// The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the demo's traffic rest.
 //
 // It opens by itself on the first visit, when the address asks for nothing else; ?tour=1 asks for it, ?tour=0 for none. It is resumed
 // where it was left, as long as the program has not forgotten.

@@ -273,7 +273,7 @@ func TestARealInformerOutlivesTheServer(t *testing.T) {
 	if code := first.ExitCode(t, program.EndsWithin); code != 0 {
 		t.Fatalf("exit status %d\n%s", code, first.Stderr.String())
 	}
-	for key := range storedPods(t, etcd) { // one pod is gone, and nobody was watching
+	for key := range storedPods(t, etcd) { // one pod is gone, and no watch was open
 		if _, err := etcd.Client.Delete(t.Context(), "/registry/pods/"+key); err != nil {
 			t.Fatal(err)
 		}

@@ -220,7 +220,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.do(t, chromedp.Click(chromedp.CSS("#create-pod"))) // a hand's own write comes before one that was only seen
 	arrives("default/a")
 	if hidden := evaluate[bool](t, p, `document.querySelector("#biography").hidden`); !hidden {
-		t.Error("the biography is open, though nobody asked for it")
+		t.Error("the biography is open, though no key or click asked for it")
 	}
 	p.do(t, chromedp.Click(chromedp.CSS("#journey-more")))
 	p.until(t, `!document.querySelector("#biography").hidden`)

@@ -18,7 +18,7 @@ import (
 var stoppedFor = flag.Duration("stopped", 10*time.Second, "how long TestAStoppedProgramGoesOn stops the program")
 
 // TestAStoppedProgramGoesOn stops the whole program, as a debugger does at a breakpoint, while several kubectl write and
-// one watches. Whoever is not stopped with it only waits.
+// one watches. A client that is not stopped with it only waits.
 func TestAStoppedProgramGoesOn(t *testing.T) {
 	for _, clock := range []string{"real", "manual"} {
 		t.Run(clock, func(t *testing.T) { stopAndGoOn(t, clock) })

@@ -31,7 +31,7 @@ type world struct {
 	server *program.Viz
 }
 
-// start starts the server, somebody who changes configmaps there all the time, and the lens. Between the two stands what tells one
+// start starts the server, a writer that changes configmaps there all the time, and the lens. Between the two stands what tells one
 // client to wait.
 func start(t *testing.T) *world {
 	t.Helper()
