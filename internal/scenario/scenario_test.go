@@ -50,7 +50,7 @@ var signatures = map[string]struct {
 	"left-selector":   {[]probe.Point{probe.ListenerAdded, probe.HandlerReturned, probe.RingAppend, probe.ResultSent, probe.HandlerReturned, probe.RequestAnswered}, `shows it as tier=green.*refused with 409`},
 	"watch-list":      {[]probe.Point{probe.StoreUpdate, probe.ListServed, probe.ReflectorListed, probe.WatcherAdded, probe.FrameDecoded, probe.ReflectorSynced}, `one answer of \d{4,} bytes.*in 13 frames`},
 	"not-ready":       {[]probe.Point{probe.ReflectorWatchEnded, probe.RequestAnswered, probe.CacherReady, probe.ListServed}, `answered 429 with Retry-After, \d+ times.*resumed after \d+ without a list`},
-	"server-restart":  {[]probe.Point{probe.WireClosed, probe.CacheReplaced, probe.WatcherAdded, probe.FrameWritten, probe.ListServed, probe.WatcherAdded}, `The 900 that knew.*The 100 others were told 410`},
+	"server-restart":  {[]probe.Point{probe.WireClosed, probe.CacheReplaced, probe.FrameWritten, probe.ListServed, probe.WatcherAdded}, `The 900 that knew.*The 100 others were told 410`},
 	"restored-etcd":   {[]probe.Point{probe.IndexerUpdated, probe.CacheReplaced, probe.ReflectorWatching, probe.RingAppend, probe.FreshnessGivenUp, probe.RequestAnswered, probe.IndexerUpdated}, `refused with 504.*in the server and not in the informer`},
 	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
 }
