@@ -40,11 +40,7 @@ func (t *SingleFileTracker) Finished() {
 	if left < 0 {
 		panic(fmt.Sprintf("processor: %s: finished %d more than started", t.name, -left))
 	}
-	// First the count, then upstream, and the other way round in UpstreamHasSynced: of two that run at the same time
-	// at least one sees both.
-	if left == 0 && t.upstreamHasSynced.Load() {
-		t.done()
-	}
+	t.look()
 }
 
 // UpstreamHasSynced is called when the initial list is complete.
@@ -52,12 +48,19 @@ func (t *SingleFileTracker) Finished() {
 // Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: (*SingleFileTracker).UpstreamHasSynced
 func (t *SingleFileTracker) UpstreamHasSynced() {
 	t.upstreamHasSynced.Store(true)
-	if t.count.Load() == 0 {
-		t.done()
-	}
+	t.look()
 }
 
-func (t *SingleFileTracker) done() { t.once.Do(func() { close(t.synced) }) }
+// look closes synced if nothing is left. It reads upstream first: only once upstream has synced, the count can no longer rise,
+// and 0 means the end. Whichever of Finished and UpstreamHasSynced comes last sees both.
+//
+// Differs: upstream's Finished counts first and then asks for upstream. Between the two the rest of a late handler's replay can
+// be started, and the handler counts as synced in the middle of it.
+func (t *SingleFileTracker) look() {
+	if t.upstreamHasSynced.Load() && t.count.Load() == 0 {
+		t.once.Do(func() { close(t.synced) })
+	}
+}
 
 // Name implements [deltafifo.DoneChecker].
 func (t *SingleFileTracker) Name() string { return t.name }
