@@ -1,6 +1,8 @@
 package viz
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -27,7 +29,15 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 			t.Fatal(err)
 		}
 		log, _ := newLog()
-		ui := New(Config{Log: log, Lab: &here})
+		state := errors.New("no file")
+		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, error) { return "Not checked yet.", state }})
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "no file") {
+			t.Errorf("the state cannot be read: %d %s", answer.Code, answer.Body)
+		}
+		state = nil
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "Not checked yet.") {
+			t.Errorf("the state: %d %s", answer.Code, answer.Body)
+		}
 		page := ask(ui, "GET", "/", "").Body.String()
 		for _, want := range []string{"Lab " + id, here.Goal, "go run ./cmd/lab check " + id, promise} {
 			if !strings.Contains(page, want) {

@@ -67,6 +67,8 @@ type Config struct {
 	Hold *hold.World
 	// Lab is the lab of which this program runs in a working copy; nil: of none.
 	Lab *lab.Lab
+	// LabState says how that lab stands; nil: there is none.
+	LabState func() (string, error)
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -136,6 +138,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/notes", serveNotes)
 	router.Get("/viz/state", u.serveState)
 	router.Get("/viz/rules", u.serveRules)
+	router.Get("/viz/lab", u.serveLab)
 	router.Get("/viz/wire", u.serveWire)
 	router.Get("/viz/lens", u.serveLens)
 	router.Get("/viz/guest", u.serveGuest)
@@ -197,6 +200,20 @@ func (u *UI) serveRules(w http.ResponseWriter, _ *http.Request) {
 	}
 	u.config.Rules.Look()
 	writeJSON(w, http.StatusOK, u.config.Rules.Report())
+}
+
+// serveLab says in a sentence how the lab stands in whose working copy the program runs.
+func (u *UI) serveLab(w http.ResponseWriter, _ *http.Request) {
+	if u.config.LabState == nil {
+		writeStatus(w, http.StatusNotFound, "this program runs in no lab's working copy")
+		return
+	}
+	says, err := u.config.LabState()
+	if err != nil {
+		writeStatus(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"says": says})
 }
 
 // serveLens says what was seen of the requests that are forwarded to a server that is not ours.

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"listwatch/internal/lab"
 )
@@ -153,6 +154,9 @@ func check(ctx context.Context, dir string, chosen lab.Lab, out io.Writer) error
 	}
 	verdict := lab.Check(ctx, dir, chosen)
 	fmt.Fprintln(out, strings.Join(verdict.Says, "\n"))
+	if err := verdict.Keep(dir, time.Now()); err != nil {
+		return err
+	}
 	if !verdict.Solved {
 		return errNotSolved
 	}

@@ -6,6 +6,7 @@
 //     whose place has changed fails a test.
 //   - copy.go: [Start] writes a working copy.
 //   - check.go: [Check] runs the tests of a lab in a copy, and says in a few lines what is still wrong.
+//   - checked.go: [Checked], the last check, kept in the copy for the page of a program that runs there.
 //
 // The broken sources exist nowhere: they are made when a lab starts. The solution is the present source, which the
 // ordinary tests prove; a test of this package makes every broken version and sees its check fail for the stated reason.

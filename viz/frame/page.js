@@ -52,6 +52,7 @@ import { picture } from "../stage/picture.js";
 import { pace } from "../timeline/pace.js";
 import { newPlayer } from "../timeline/player.js";
 import { presenter } from "../stories/presenter.js";
+import { labs } from "../stories/labs.js";
 import { promises } from "../stories/promises.js";
 import { scenarios } from "../stories/scenarios.js";
 import { newScene } from "../stage/scene.js";
@@ -81,6 +82,7 @@ const modules = [
   knobs,
   scenarios,
   promises,
+  labs,
   lens,
   find,
   presenter,

@@ -1,0 +1,57 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// record is the file in a working copy in which the last check is kept, for the page of a program that runs there.
+const record = ".checked"
+
+// Checked is what the last check of a working copy found, and when.
+type Checked struct {
+	At     time.Time `json:"at"`
+	Solved bool      `json:"solved"`
+	Says   string    `json:"says"` // the first line of what was wrong
+}
+
+// Keep writes the verdict of a check into the working copy.
+func (v Verdict) Keep(dir string, at time.Time) error {
+	kept, err := json.Marshal(Checked{At: at, Solved: v.Solved, Says: v.Says[0]})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, record), kept, 0o644)
+}
+
+// LastCheck returns what the last check of the working copy dir found; a zero Checked if there was none.
+func LastCheck(dir string) (c Checked, err error) {
+	kept, err := os.ReadFile(filepath.Join(dir, record))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Checked{}, nil
+	}
+	if err != nil {
+		return Checked{}, err
+	}
+	return c, json.Unmarshal(kept, &c)
+}
+
+// Sentence says how the lab stands, on the page of a program that was started at the time given: what is checked are the
+// sources, and the program may have been built from older ones.
+func (c Checked) Sentence(started time.Time) string {
+	at := c.At.Local().Format(time.TimeOnly)
+	switch {
+	case c.At.IsZero():
+		return "Not checked yet."
+	case !c.Solved:
+		return fmt.Sprintf("▲ Checked at %s. %s", at, c.Says)
+	case c.At.After(started):
+		return fmt.Sprintf("✓ Checked at %s: the promise holds again. This program was started before that: start it again to see it here.", at)
+	}
+	return fmt.Sprintf("✓ Checked at %s, before this program was started: the promise holds again.", at)
+}
