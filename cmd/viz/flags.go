@@ -106,7 +106,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client's history is gone or a promise is broken, save the last half minute in `folder`; off: do not")
 	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize, "keep the newest `N` records: how far back the page can go")
 	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real", clockManual}})
-	server := flags.String("server", "", "watch the API server at `URL`, that of kubectl proxy, instead of running one, and forward our port to it; A,B: one server's addresses")
+	server := flags.String("server", "", "watch the API server at `URL`, that of kubectl proxy, instead of running one, and forward our port to it; A,B: when one does not answer, the other is asked")
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "let requests that are forwarded to -server write")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs and the debugger need")

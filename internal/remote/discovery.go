@@ -42,7 +42,7 @@ type Discovery struct {
 
 // NewDiscovery returns a discovery that has not asked yet.
 func NewDiscovery(servers []*url.URL) *Discovery {
-	return &Discovery{base: servers[0], client: &http.Client{Transport: NewTransport(servers), CheckRedirect: stay}}
+	return &Discovery{base: servers[0], client: newClient(servers)}
 }
 
 // Close closes the connections that are left.

@@ -1,6 +1,7 @@
 // Package remote is about a server that is not ours: one that kubectl proxy, or any other address, leads to.
 //
 //   - lens.go: [Lens] forwards what comes to our port to that server, and looks at lists and watches as they pass.
+//   - transport.go: how the next address is found when one is gone.
 //   - guard.go: what a guest may not do there, and the Statuses that say so.
 //   - tee.go: how bodies are looked at without holding them up.
 //   - record.go: what is seen, as records.

@@ -72,9 +72,9 @@ type GuestConfig struct {
 // Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was chosen.
 type Guest struct {
 	// Set by NewGuest, never changed.
-	config    GuestConfig
-	transport *http.Transport
-	watched   []*watchedResource
+	config  GuestConfig
+	client  *http.Client
+	watched []*watchedResource
 }
 
 // watchedResource is one informer.
@@ -92,7 +92,7 @@ var _ processor.ResourceEventHandler = (*watchedResource)(nil)
 
 // NewGuest returns a guest. It starts nothing.
 func NewGuest(config GuestConfig) (*Guest, error) {
-	g := &Guest{config: config, transport: NewTransport(config.Servers)}
+	g := &Guest{config: config, client: newClient(config.Servers)}
 	for _, resource := range config.Resources {
 		if err := g.add(resource); err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func NewGuest(config GuestConfig) (*Guest, error) {
 // add makes an informer.
 func (g *Guest) add(resource Resource) error {
 	w := &watchedResource{resource: resource, full: make(chan struct{})}
-	w.trouble = &trouble{next: g.transport, resource: resource.Name, namespace: g.config.Choice.Namespace}
+	w.trouble = &trouble{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
 		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.trouble, CheckRedirect: stay}, UserAgent: "listwatch-guest",
@@ -121,9 +121,6 @@ func (g *Guest) add(resource Resource) error {
 	g.watched = append(g.watched, w)
 	return nil
 }
-
-// stay refuses every redirect: what is asked of one server is not asked of another.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
@@ -162,7 +159,7 @@ func (g *Guest) Run(ctx context.Context) {
 	}
 	<-ctx.Done()
 	group.Wait()
-	g.transport.CloseIdleConnections()
+	g.client.CloseIdleConnections()
 }
 
 // run runs one informer until ctx is done, or until there are more objects than we have room for.
@@ -199,6 +196,7 @@ func (g *Guest) Snapshot() map[string]informer.Snapshot {
 
 // GuestState is how a guest is doing.
 type GuestState struct {
+	Server  string         `json:"server"` // the address that is asked first
 	Choice  Choice         `json:"choice"`
 	Watched []WatchedState `json:"watched"`
 	Memory  uint64         `json:"memory"` // bytes of the program's heap
@@ -216,7 +214,7 @@ type WatchedState struct {
 func (g *Guest) State() GuestState {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	state := GuestState{Choice: g.config.Choice, Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
+	state := GuestState{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice, Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
 	for _, w := range g.watched {
 		state.Watched = append(state.Watched, WatchedState{
 			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(), Trouble: w.trouble.said(),

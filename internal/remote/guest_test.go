@@ -20,14 +20,16 @@ import (
 
 // cluster is a server of the test's own: gadgets of a group that only a CustomResourceDefinition knows.
 type cluster struct {
+	*httptest.Server // set by visit
+
 	mu       sync.Mutex // guards the fields below
 	status   int        // of every list and watch; 0: they are answered
-	requests []string   // method, path and what is accepted
+	requests []string   // method, path, selector, version and what is accepted
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
-	c.requests = append(c.requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+r.Header.Get("Accept"))
+	c.requests = append(c.requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+r.URL.Query().Get("resourceVersion")+" "+r.Header.Get("Accept"))
 	status := c.status
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -63,15 +65,19 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// visit runs a guest on a cluster until the test ends.
-func visit(t *testing.T, c *cluster) *Guest {
+// visit runs a guest on a cluster's addresses until the test ends.
+func visit(t *testing.T, addresses ...*cluster) *Guest {
 	t.Helper()
-	server := httptest.NewServer(c)
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
+	var servers []*url.URL
+	for _, c := range addresses {
+		c.Server = httptest.NewServer(c)
+		base, err := url.Parse(c.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, base)
 	}
-	discovery := NewDiscovery([]*url.URL{base})
+	discovery := NewDiscovery(servers)
 	all, err := discovery.All(t.Context())
 	if err != nil || len(all) != 2 || all[0].Name != "gadgets.example.com" || all[1] != Pods {
 		t.Fatalf("got %+v, %v", all, err)
@@ -81,7 +87,7 @@ func visit(t *testing.T, c *cluster) *Guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guest, err := NewGuest(GuestConfig{Servers: []*url.URL{base}, Choice: choice, Resources: found, Clock: clock.RealClock{}})
+	guest, err := NewGuest(GuestConfig{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +98,9 @@ func visit(t *testing.T, c *cluster) *Guest {
 		cancel()
 		<-ended
 		discovery.Close()
-		server.Close()
+		for _, c := range addresses {
+			c.Close()
+		}
 	})
 	return guest
 }
@@ -124,9 +132,32 @@ func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
 	if i := slices.IndexFunc(c.requests, func(r string) bool { return !strings.HasPrefix(r, "GET ") }); i >= 0 {
 		t.Errorf("a guest sent %s", c.requests[i])
 	}
-	const gadgets = "GET /apis/example.com/v2/namespaces/x/gadgets app=web "
-	if !slices.Contains(c.requests, gadgets+listOfMetadata) || !slices.Contains(c.requests, gadgets+metadataOnly) {
-		t.Errorf("got %q", c.requests)
+	if want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}; !slices.Equal(c.requests[len(c.requests)-2:], want) {
+		t.Errorf("got %q, want %q", c.requests, want)
+	}
+}
+
+const gadgets = "GET /apis/example.com/v2/namespaces/x/gadgets app=web "
+
+func TestAGuestFailsOverAndResumes(t *testing.T) {
+	first, second := &cluster{}, &cluster{}
+	guest := visit(t, first, second)
+	guest.until(t, func(s WatchedState) bool { return s.Objects == 2 && s.Synced })
+	before := guest.State().Server
+	first.CloseClientConnections()
+	first.Close()
+	guest.until(t, func(s WatchedState) bool {
+		second.mu.Lock()
+		defer second.mu.Unlock()
+		return len(second.requests) > 0
+	})
+	second.mu.Lock()
+	defer second.mu.Unlock()
+	if want := gadgets + "8 " + metadataOnly; !slices.Equal(second.requests, []string{want}) {
+		t.Errorf("the second address was asked %q, want %q", second.requests, want)
+	}
+	if state := guest.State(); before != first.URL || state.Server != second.URL || state.Watched[0].Trouble != "" {
+		t.Errorf("got %s, then %+v", before, state)
 	}
 }
 

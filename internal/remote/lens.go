@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -20,7 +19,7 @@ import (
 
 // Config says where a [Lens] leads. Servers and Clock are required.
 type Config struct {
-	Servers []*url.URL // one server's addresses: the first that takes a connection is used
+	Servers []*url.URL // one server's addresses
 	Writes  bool       // let requests pass that write
 	Clock   clock.WithTicker
 }
@@ -29,7 +28,7 @@ type Config struct {
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
-	transport *http.Transport
+	transport *Transport
 	proxy     *httputil.ReverseProxy
 	pieces    chan piece // sent by the goroutines of requests, which never wait; received by Run; never closed
 
@@ -74,42 +73,6 @@ func New(config Config) *Lens {
 	return l
 }
 
-// NewTransport returns a transport to a server that has several addresses. It follows no redirects, uses no proxy, and leaves
-// compression to the client.
-func NewTransport(servers []*url.URL) *http.Transport {
-	transport := &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, DisableCompression: true, ForceAttemptHTTP2: true}
-	if len(servers) > 1 {
-		transport.DialContext = (&failover{servers: servers}).dial
-	}
-	return transport
-}
-
-// failover dials the server that worked last, then the others.
-type failover struct {
-	servers []*url.URL
-	newest  atomic.Int64 // index of the one that took the last connection
-}
-
-func (f *failover) dial(ctx context.Context, network, _ string) (conn net.Conn, err error) {
-	first := int(f.newest.Load())
-	for i := range f.servers {
-		at := (first + i) % len(f.servers)
-		if conn, err = (&net.Dialer{}).DialContext(ctx, network, address(f.servers[at])); err == nil {
-			f.newest.Store(int64(at))
-			return conn, nil
-		}
-	}
-	return nil, err
-}
-
-func address(server *url.URL) string {
-	port := server.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[server.Scheme]
-	}
-	return net.JoinHostPort(server.Hostname(), port)
-}
-
 // exchangeKey is where a request's context holds its exchange.
 type exchangeKey struct{}
 
@@ -152,7 +115,7 @@ func (l *Lens) answered(response *http.Response) error {
 // stayHere lets a redirect within the server lead through the lens again. Others pass as they are: the lens follows none.
 func (l *Lens) stayHere(response *http.Response) {
 	to, err := response.Location()
-	if err != nil || to.Host != l.config.Servers[0].Host {
+	if err != nil || to.Host != response.Request.URL.Host {
 		return
 	}
 	to.Scheme, to.Host = "", ""
@@ -168,7 +131,7 @@ func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	x.status.Store(http.StatusBadGateway)
 	l.note(x, Record{What: Answered, Status: http.StatusBadGateway})
-	writeStatus(w, http.StatusBadGateway, fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.config.Servers[0].Host, plainError(err)))
+	writeStatus(w, http.StatusBadGateway, fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, plainError(err)))
 }
 
 // plainError leaves out what an error says of the URL, which may hold a token.

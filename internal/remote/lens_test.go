@@ -313,32 +313,66 @@ func TestNoCredentialsAreKept(t *testing.T) {
 	}
 }
 
-func TestTheNextAddressIsUsedWhenOneIsGone(t *testing.T) {
-	answers := func(name string) *httptest.Server {
-		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
-	}
-	first, second := answers("first"), answers("second")
-	defer second.Close()
-	var servers []*url.URL
-	for _, each := range []*httptest.Server{first, second} {
+// named starts servers that answer with their number, the body of the request, and whether they were called by their own name.
+func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
+	t.Helper()
+	for i := range n {
+		each := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%d %s %v", i+1, body, "http://"+r.Host == all[i].URL)
+		}))
+		all = append(all, each)
 		parsed, err := url.Parse(each.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers = append(servers, parsed)
+		urls = append(urls, parsed)
+		t.Cleanup(each.Close)
 	}
-	lens := New(Config{Servers: servers, Clock: clock.RealClock{}})
+	return all, urls
+}
+
+func TestTheNextAddressIsUsedWhenOneIsGone(t *testing.T) {
+	servers, urls := named(t, 2)
+	lens := New(Config{Servers: urls, Writes: true, Clock: clock.RealClock{}})
 	defer lens.transport.CloseIdleConnections()
-	get := func() string {
+	post := func() string {
 		answer := httptest.NewRecorder()
-		lens.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/version", nil))
+		lens.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/x", strings.NewReader("body")))
 		return answer.Body.String()
 	}
-	got := get()
-	first.Close()
-	if got += " " + get() + " " + get(); got != "first second second" {
-		t.Errorf("got %s", got)
+	got := post()
+	lens.transport.CloseIdleConnections() // a body that was sent on a connection which then breaks is not sent again
+	servers[0].Close()
+	got += ", " + post() + ", " + post()
+	if got != "1 body true, 2 body true, 2 body true" || lens.Report().Server != servers[1].URL {
+		t.Errorf("got %s from %s", got, lens.Report().Server)
 	}
+	servers[1].Close()
+	if got := post(); !strings.Contains(got, "is kubectl proxy still running?") {
+		t.Errorf("both are gone: got %s", got)
+	}
+}
+
+func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
+	_, urls := named(t, 1)
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes its connections
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	transport := NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})
+	transport.ResponseHeaderTimeout = 50 * time.Millisecond
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	if response, err := client.Post("http://x/", "", strings.NewReader("body")); err == nil || transport.Server() != urls[0] {
+		t.Errorf("got %v from %s, want no second try of what may have been done", response, transport.Server())
+	}
+	response, err := client.Get("http://x/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
 }
 
 // plain returns the address of what the lens is built on, alone, before the same backend.

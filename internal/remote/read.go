@@ -111,7 +111,7 @@ type Report struct {
 
 // Report returns what the lens has seen.
 func (l *Lens) Report() Report {
-	report := Report{Server: l.config.Servers[0].Redacted(), Writes: l.config.Writes, Dropped: l.dropped.Load(), Blind: l.blind.Load()}
+	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes, Dropped: l.dropped.Load(), Blind: l.blind.Load()}
 	l.running.Range(func(_, _ any) bool { report.Running++; return true })
 	l.mu.Lock()
 	defer l.mu.Unlock()

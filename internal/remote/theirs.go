@@ -36,7 +36,7 @@ type Theirs struct {
 
 // NewTheirs returns what has not asked yet.
 func NewTheirs(servers []*url.URL, clk clock.WithTicker) *Theirs {
-	return &Theirs{url: servers[0].JoinPath("/metrics").String(), client: &http.Client{Transport: NewTransport(servers), CheckRedirect: stay}, clock: clk}
+	return &Theirs{url: servers[0].JoinPath("/metrics").String(), client: newClient(servers), clock: clk}
 }
 
 // Run asks until ctx is done.

@@ -37,7 +37,7 @@ function newLens(stage) {
   // showGuest shows how our own informers on that server are doing, and what the server says of itself.
   function showGuest(guest) {
     const words = guest.watched.map((each) => `${each.resource}: ${each.synced ? each.objects : "not synced"}`);
-    say($("#guest-state"), `${words.join(", ")} · ${bytes(guest.memory)} of memory`);
+    say($("#guest-state"), `${words.join(", ")} · from ${guest.server} · ${bytes(guest.memory)} of memory`);
     const troubles = guest.watched.filter((each) => each.trouble).map((each) => `${each.resource}: ${each.trouble}.`);
     if (guest.trouble) troubles.push(`${guest.trouble}.`);
     $("#guest-troubles").replaceChildren(...troubles.map((text) => element("li", "", text)));

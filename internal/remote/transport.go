@@ -1,0 +1,101 @@
+package remote
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// How long a server may take until it is thought to be gone.
+const (
+	dialTimeout = 5 * time.Second
+	// answerTimeout is for our own requests, until the header of the answer: as long as an API server gives any of them.
+	answerTimeout = time.Minute
+)
+
+// Transport leads to one server that has several addresses: to the one that answered last, and to the next when that does not. It
+// follows no redirects, uses no proxy, and leaves compression to the client.
+type Transport struct {
+	http.Transport
+	servers []*url.URL
+	newest  atomic.Int64 // index of the address that is asked first
+}
+
+// NewTransport returns a transport.
+func NewTransport(servers []*url.URL) *Transport {
+	return &Transport{servers: servers, Transport: http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, DisableCompression: true, ForceAttemptHTTP2: true,
+	}}
+}
+
+// newClient returns a client for our own requests.
+func newClient(servers []*url.URL) *http.Client {
+	transport := NewTransport(servers)
+	transport.ResponseHeaderTimeout = answerTimeout
+	return &http.Client{Transport: transport, CheckRedirect: stay}
+}
+
+// stay refuses every redirect: what is asked of one server is not asked of another.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Server returns the address that is asked first.
+func (t *Transport) Server() *url.URL { return t.servers[t.newest.Load()] }
+
+// RoundTrip implements [http.RoundTripper]. A request that could not be sent is sent to the next address at once. One that was sent
+// and not answered may have been carried out: its client decides, and finds the next address when it asks again.
+func (t *Transport) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	if len(t.servers) == 1 {
+		return t.Transport.RoundTrip(r)
+	}
+	body := &unread{ReadCloser: r.Body}
+	for range t.servers {
+		at := t.newest.Load()
+		response, err = t.Transport.RoundTrip(to(r, t.servers[at], body))
+		if err == nil || r.Context().Err() != nil {
+			break
+		}
+		t.newest.CompareAndSwap(at, (at+1)%int64(len(t.servers)))
+		if dial := (*net.OpError)(nil); !errors.As(err, &dial) || dial.Op != "dial" {
+			break
+		}
+	}
+	if err != nil && r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return response, err
+}
+
+// to returns the request as it is sent to a server.
+func to(r *http.Request, server *url.URL, body *unread) *http.Request {
+	sent := r.Clone(r.Context()) // the caller's own must stay as it is
+	sent.URL.Scheme, sent.URL.Host, sent.Host = server.Scheme, server.Host, server.Host
+	if r.Body != nil {
+		sent.Body = body
+	}
+	return sent
+}
+
+// unread is the body of a request. Until it is read, to close it does nothing: an attempt that could not connect leaves it to the next.
+type unread struct {
+	io.ReadCloser
+	read atomic.Bool
+}
+
+// Read implements [io.Reader].
+func (u *unread) Read(p []byte) (int, error) {
+	u.read.Store(true)
+	return u.ReadCloser.Read(p)
+}
+
+// Close implements [io.Closer].
+func (u *unread) Close() error {
+	if !u.read.Load() {
+		return nil
+	}
+	return u.ReadCloser.Close()
+}
