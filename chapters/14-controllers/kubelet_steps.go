@@ -2,11 +2,15 @@ package controllers
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	indexer "listwatch/chapters/11-indexer"
 )
 
 // podStep is one thing a kubelet does about a pod.
@@ -120,20 +124,40 @@ func (k *Kubelet) delete(ctx context.Context, pod *corev1.Pod) error {
 		Body(options).Do(ctx).Error()
 }
 
+// addressIndex is the index of a kubelet's store by the addresses of its pods.
+const addressIndex = "podIP"
+
+var byAddress = indexer.Indexers{addressIndex: func(obj any) ([]string, error) {
+	if ip := obj.(*corev1.Pod).Status.PodIP; ip != "" {
+		return []string{ip}, nil
+	}
+	return nil, nil
+}}
+
 // allocateIP returns the next address of the node's range that no pod in the store has.
 func (k *Kubelet) allocateIP() string {
-	used := map[string]bool{k.config.PodCIDR.Masked().Addr().String(): true} // the network itself
-	for _, obj := range k.store.List() {
-		used[obj.(*corev1.Pod).Status.PodIP] = true
-	}
-	for range len(used) + 1 { // one of so many must be free, unless the range is smaller
-		k.nextIP = k.nextIP.Next()
-		if !k.config.PodCIDR.Contains(k.nextIP) {
-			k.nextIP = k.config.PodCIDR.Masked().Addr().Next()
-		}
-		if !used[k.nextIP.String()] {
-			break
+	k.nextIP = k.addressAfter(k.nextIP)
+	for first := k.nextIP; k.isTaken(k.nextIP); {
+		k.nextIP = k.addressAfter(k.nextIP)
+		if k.nextIP == first {
+			break // all are taken
 		}
 	}
 	return k.nextIP.String()
+}
+
+// addressAfter returns the address that follows ip in the node's range, which begins with the network's own.
+func (k *Kubelet) addressAfter(ip netip.Addr) netip.Addr {
+	if next := ip.Next(); k.config.PodCIDR.Contains(next) {
+		return next
+	}
+	return k.config.PodCIDR.Masked().Addr().Next()
+}
+
+func (k *Kubelet) isTaken(ip netip.Addr) bool {
+	pods, err := k.store.IndexKeys(addressIndex, ip.String())
+	if err != nil {
+		panic(fmt.Sprintf("kubelet %s: %v", k.config.NodeName, err)) // NewKubelet has made the index
+	}
+	return len(pods) > 0
 }

@@ -128,7 +128,8 @@ func condition(status *corev1.PodStatus, typ corev1.PodConditionType) corev1.Pod
 
 func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	q := NewRateLimitingQueue(clock.RealClock{}, nil)
-	u := &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: q}
+	shared := 0
+	u := &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: q, share: func(any) { shared++ }}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -155,6 +156,9 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	looks("default/b")
 	must(u.Replace([]any{testPod("d", nil)}, "2"))
 	looks("default/a", "default/c", "default/d") // a and c are gone, and that is news
+	if shared != 5 {
+		t.Errorf("%d objects shared parts with others, want the 5 that were stored", shared)
+	}
 }
 
 func TestNodesGiveOutDifferentAddresses(t *testing.T) {
@@ -174,7 +178,10 @@ func TestNodesGiveOutDifferentAddresses(t *testing.T) {
 
 func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	config := KubeletConfig{PodCIDR: netip.MustParsePrefix("10.1.0.0/29")} // .1 to .7
-	k := &Kubelet{config: config, nextIP: config.PodCIDR.Addr(), store: &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{})}}
+	k := &Kubelet{
+		config: config, nextIP: config.PodCIDR.Addr(),
+		store: &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress})},
+	}
 	taken := map[string]bool{"10.1.0.2": true, "10.1.0.4": true}
 	for ip := range taken {
 		if err := k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })); err != nil {
@@ -190,5 +197,13 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	}
 	if ip := k.allocateIP(); ip != "10.1.0.1" {
 		t.Errorf("after the range went around comes %s, want 10.1.0.1", ip)
+	}
+	for ip := range taken {
+		if err := k.store.Cache.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ip := k.allocateIP(); ip != "10.1.0.2" {
+		t.Errorf("from a range that is full comes %s, want the next one, 10.1.0.2", ip)
 	}
 }

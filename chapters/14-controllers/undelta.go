@@ -18,6 +18,7 @@ import (
 type undeltaStore struct {
 	*indexer.Cache
 	queue *RateLimitingQueue
+	share func(obj any) // as in [KubeletConfig]
 }
 
 var _ reflector.Store = (*undeltaStore)(nil)
@@ -25,17 +26,24 @@ var _ reflector.Store = (*undeltaStore)(nil)
 // Add stores obj, then tells. In that order: who is told looks at once.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Add
-func (u *undeltaStore) Add(obj any) error { return u.tell(obj, u.Cache.Add(obj)) }
+func (u *undeltaStore) Add(obj any) error { return u.tell(obj, u.Cache.Add(u.shared(obj))) }
 
 // Update stores obj, then tells.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Update
-func (u *undeltaStore) Update(obj any) error { return u.tell(obj, u.Cache.Update(obj)) }
+func (u *undeltaStore) Update(obj any) error { return u.tell(obj, u.Cache.Update(u.shared(obj))) }
 
 // Delete removes obj, then tells.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Delete
 func (u *undeltaStore) Delete(obj any) error { return u.tell(obj, u.Cache.Delete(obj)) }
+
+func (u *undeltaStore) shared(obj any) any {
+	if u.share != nil {
+		u.share(obj)
+	}
+	return obj
+}
 
 func (u *undeltaStore) tell(obj any, err error) error {
 	if err != nil {
@@ -55,6 +63,9 @@ func (u *undeltaStore) tell(obj any, err error) error {
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Replace
 func (u *undeltaStore) Replace(list []any, resourceVersion string) error {
 	keys := sets.New(u.ListKeys()...)
+	for _, obj := range list {
+		u.shared(obj)
+	}
 	if err := u.Cache.Replace(list, resourceVersion); err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (c *Client) addControllers() error {
 		name := "kubelet-" + node
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
-			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
+			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList, Share: (&parts.Kept{}).Share,
 		}))
 	}
 	return nil

@@ -5,6 +5,7 @@
 package parts
 
 import (
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,53 +19,74 @@ const maxKept = 1024
 
 // Kept is what the objects of one cache have in common. The zero value is ready, and safe for concurrent use.
 type Kept struct {
-	mu     sync.Mutex // guards the fields below; innermost
-	fields map[string]*metav1.FieldsV1
-	metas  map[string]metav1.ObjectMeta // labels and annotations only
-	specs  map[string]corev1.PodSpec    // without the node
+	mu       sync.Mutex // guards the fields below; innermost
+	fields   map[string]*metav1.FieldsV1
+	managers map[string][]metav1.ManagedFieldsEntry
+	metas    map[string]metav1.ObjectMeta // namespace, labels and annotations only
+	specs    map[string]corev1.PodSpec    // without the node
+	statuses map[string]corev1.PodStatus  // without the pod's addresses
 }
 
 // Share puts, in place of parts of obj, equal ones of an earlier object. It changes obj, which no other goroutine may know yet.
 func (k *Kept) Share(obj any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if accessor, err := meta.Accessor(obj); err == nil {
-		k.shareFieldsLocked(accessor.GetManagedFields())
+	if accessor, err := meta.Accessor(obj); err == nil && len(accessor.GetManagedFields()) > 0 {
+		accessor.SetManagedFields(k.managersLocked(accessor.GetManagedFields()))
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
 		k.shareMetaLocked(&pod.ObjectMeta)
 		k.shareSpecLocked(&pod.Spec)
+		k.shareStatusLocked(&pod.Status)
 	}
 }
 
-func (k *Kept) shareFieldsLocked(entries []metav1.ManagedFieldsEntry) {
-	for i, entry := range entries {
+// managersLocked returns what stands in entries. Managers of many objects that write within the same second leave equal entries;
+// otherwise the sets of fields, at least, are equal to others.
+func (k *Kept) managersLocked(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	encoded, err := (&metav1.ObjectMeta{ManagedFields: entries}).Marshal()
+	if err != nil {
+		return entries
+	}
+	if shared, ok := k.managers[string(encoded)]; ok {
+		return shared
+	}
+	own := slices.Clone(entries) // which an object that is shared for the second time may have in common with others
+	for i, entry := range own {
 		if entry.FieldsV1 != nil {
-			entries[i].FieldsV1 = first(&k.fields, entry.FieldsV1.GetRawBytes(), entry.FieldsV1)
+			own[i].FieldsV1 = first(&k.fields, entry.FieldsV1.GetRawBytes(), entry.FieldsV1)
 		}
 	}
+	return first(&k.managers, encoded, own)
 }
 
 func (k *Kept) shareMetaLocked(of *metav1.ObjectMeta) {
-	own := metav1.ObjectMeta{Labels: of.Labels, Annotations: of.Annotations}
-	encoded, err := own.Marshal() // maps are written in the order of their keys
-	if err != nil {
-		return
+	own := metav1.ObjectMeta{Namespace: of.Namespace, Labels: of.Labels, Annotations: of.Annotations}
+	if encoded, err := own.Marshal(); err == nil { // maps are written in the order of their keys
+		own = first(&k.metas, encoded, own)
+		of.Namespace, of.Labels, of.Annotations = own.Namespace, own.Labels, own.Annotations
 	}
-	shared := first(&k.metas, encoded, own)
-	of.Labels, of.Annotations = shared.Labels, shared.Annotations
 }
 
 func (k *Kept) shareSpecLocked(of *corev1.PodSpec) {
 	own := *of
 	own.NodeName = ""
-	encoded, err := own.Marshal()
-	if err != nil {
-		return
+	if encoded, err := own.Marshal(); err == nil {
+		node := of.NodeName
+		*of = first(&k.specs, encoded, own)
+		of.NodeName = node
 	}
-	node := of.NodeName
-	*of = first(&k.specs, encoded, own)
-	of.NodeName = node
+}
+
+// shareStatusLocked shares the status of pods of one template to which the same happened within the same seconds.
+func (k *Kept) shareStatusLocked(of *corev1.PodStatus) {
+	own := *of
+	own.PodIP, own.PodIPs = "", nil
+	if encoded, err := own.Marshal(); err == nil {
+		ip, ips := of.PodIP, of.PodIPs
+		*of = first(&k.statuses, encoded, own)
+		of.PodIP, of.PodIPs = ip, ips
+	}
 }
 
 // first returns the part that was the first to have this encoding, which may be own.

@@ -23,6 +23,8 @@ func podOf(name, node, image string) *corev1.Pod {
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: image, Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
 		}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0." + name, PodIPs: []corev1.PodIP{{IP: "10.0.0." + name}},
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Message: image}}},
 	}
 }
 
@@ -30,9 +32,9 @@ func sameMap(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.Val
 
 func TestPodsOfOneTemplateShareTheirParts(t *testing.T) {
 	var kept Kept
-	a, b := podOf("a", "node-1", "v1"), podOf("b", "node-2", "v1")
+	a, b, c := podOf("a", "node-1", "v1"), podOf("b", "node-2", "v1"), podOf("b", "node-1", "v1")
 	wantA, wantB := a.DeepCopy(), b.DeepCopy()
-	for _, pod := range []*corev1.Pod{a, b, b} { // twice: the objects of a streamed initial state come twice
+	for _, pod := range []*corev1.Pod{a, b, b, c} { // twice: the objects of a streamed initial state come twice
 		kept.Share(pod)
 	}
 	if !equality.Semantic.DeepEqual(a, wantA) || !equality.Semantic.DeepEqual(b, wantB) {
@@ -42,7 +44,9 @@ func TestPodsOfOneTemplateShareTheirParts(t *testing.T) {
 		"labels":      sameMap(a.Labels, b.Labels),
 		"annotations": sameMap(a.Annotations, b.Annotations),
 		"containers":  &a.Spec.Containers[0] == &b.Spec.Containers[0],
+		"conditions":  &a.Status.Conditions[0] == &b.Status.Conditions[0],
 		"fields":      a.ManagedFields[0].FieldsV1 == b.ManagedFields[0].FieldsV1,
+		"managers":    &b.ManagedFields[0] == &c.ManagedFields[0],
 	} {
 		if !shared {
 			t.Errorf("the %s are kept twice", part)
@@ -61,6 +65,21 @@ func TestWhatDiffersIsNotShared(t *testing.T) {
 	}
 	if !equality.Semantic.DeepEqual(b, want) {
 		t.Errorf("got %v, want %v", b, want)
+	}
+}
+
+// An object of a streamed initial state is shared twice, and the second time others know its parts already.
+func TestPartsThatOthersKnowAreNotWrittenTo(t *testing.T) {
+	var kept Kept
+	a, b := podOf("a", "node-1", "v1"), podOf("a", "node-1", "v1")
+	kept.Share(a)
+	kept.Share(b)
+	kept = Kept{} // as when there were too many
+	kept.Share(podOf("c", "node-1", "v1"))
+	before := b.ManagedFields[0].FieldsV1
+	kept.Share(a)
+	if b.ManagedFields[0].FieldsV1 != before {
+		t.Error("sharing the parts of one pod has written to those of another")
 	}
 }
 
