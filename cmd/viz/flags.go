@@ -41,6 +41,7 @@ type options struct {
 	clock         string
 	open          bool
 	ready         bool
+	sleeper       *url.URL   // a listwatch that runs; nil: run one
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
 
@@ -110,6 +111,10 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "let requests that are forwarded to -server write")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs and the debugger need")
+	flags.Func("sleeper", "run nothing; be a client of the listwatch at `URL` that watches and does not read, beside one that reads", func(value string) (err error) {
+		o.sleeper, err = parseServer(value)
+		return err
+	})
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)
@@ -142,9 +147,9 @@ func (o *options) checkServer(servers string, flags *flag.FlagSet) (err error) {
 		return nil
 	}
 	for each := range strings.SplitSeq(servers, ",") {
-		server, err := url.Parse(each)
-		if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" || server.RawQuery != "" || server.User != nil {
-			return errors.New("-server: want http://HOST:PORT, such as the http://127.0.0.1:8001 of kubectl proxy")
+		server, err := parseServer(each)
+		if err != nil {
+			return fmt.Errorf("-server: %w, such as the http://127.0.0.1:8001 of kubectl proxy", err)
 		}
 		o.server = append(o.server, server)
 	}
@@ -154,6 +159,14 @@ func (o *options) checkServer(servers string, flags *flag.FlagSet) (err error) {
 		}
 	})
 	return err
+}
+
+func parseServer(value string) (*url.URL, error) {
+	server, err := url.Parse(value)
+	if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" || server.RawQuery != "" || server.User != nil {
+		return nil, errors.New("want http://HOST:PORT")
+	}
+	return server, nil
 }
 
 // check refuses combinations and values that no flag type can refuse.

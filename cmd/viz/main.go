@@ -52,7 +52,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case o.ready:
 		return ready(ctx, thisMachine(), o.listen, stdout)
 	}
-	err = serve(ctx, o, stdout, stderr)
+	if o.sleeper != nil {
+		err = runSleeper(ctx, o.sleeper, stdout)
+	} else {
+		err = serve(ctx, o, stdout, stderr)
+	}
 	// To be interrupted while starting is no error either.
 	if err != nil && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(stderr, "viz: %v\n", err)

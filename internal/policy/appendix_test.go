@@ -13,14 +13,19 @@ import (
 	"listwatch/internal/lab"
 )
 
-var update = flag.Bool("update", false, "write what is generated from the sources (docs/MAP.md, docs/DIFFERENCES.md, docs/LABS.md, the docs of points) instead of comparing it")
+var update = flag.Bool("update", false, "write what is generated from the sources (docs/MAP.md, docs/DIFFERENCES.md, docs/LABS.md, docs/HANDOUT.md, the docs of points) instead of comparing it")
 
 func TestAppendicesAreFresh(t *testing.T) {
 	repo, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
+	handout, err := handout()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string][]byte{
+		"HANDOUT.md":     handout,
 		"MAP.md":         book.Map(repo.Tree),
 		"DIFFERENCES.md": book.Differences(repo.Tree),
 		"LABS.md":        labsPage(),
