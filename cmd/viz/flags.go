@@ -57,11 +57,18 @@ func (o *options) switches() map[string]string {
 	if o.ringCapacity > 0 {
 		ring = strconv.Itoa(o.ringCapacity)
 	}
-	return map[string]string{
+	all := map[string]string{
 		"fifo": o.fifo, "initial": o.initial, "etcd-watcher": o.etcdWatcher, "dispatch": o.dispatch,
 		"storage-media-type": o.mediaType, "ring-capacity": ring, "clock": o.clock,
 	}
+	if o.server != nil {
+		all[serverSwitch] = "elsewhere" // a recording need not tell where
+	}
+	return all
 }
+
+// serverSwitch says in a recording that the server half was not ours.
+const serverSwitch = "server"
 
 // clockManual as -clock: the clock stands once everything is ready.
 const clockManual = "manual"

@@ -101,6 +101,7 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	defer group.Wait()
 	defer end()
 	g.visitor.Store(visitor)
+	g.lens.Show(log)
 	g.now.Store(ui)
 	group.Go(ctx, "viz.ui", ui.Run)
 	group.Go(ctx, "viz.hold", held.Run)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 )
@@ -63,4 +67,54 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 			t.Errorf("got %v, want ErrGap", err)
 		}
 	})
+}
+
+// TestARecordingOfAServerElsewhereHasWhatPassedTheLens has a client watch through the lens, with a token that nobody else may learn.
+func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log.gz")
+	server := start(t, "-flight=off", "-demo=false", "-controllers=false")
+	p := start(t, "-server", server.url, "-record", name, "-flight=off")
+	request, err := http.NewRequest(http.MethodGet, p.url+podsPath+"?watch=true&resourceVersion=0&token=s3cret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", "controller/v1")
+	request.Header.Set("Authorization", "Bearer s3cret")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	server.createPod(t, "a")
+	waitFor(t, "the frame is told", func() bool {
+		_, body := p.get(t, "/viz/records")
+		return strings.Contains(body, `"FrameWritten"`)
+	})
+	p.endSoon(t)
+	server.endSoon(t)
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, records, err := recording.Read(bytes.NewReader(file))
+	if err != nil || header.Switches["server"] == "" {
+		t.Fatalf("got switches %v, %v", header.Switches, err)
+	}
+	state, told := fold.New(), map[string]bool{}
+	for _, r := range records {
+		told[fmt.Sprintf("%v %s %s %s", r.Point, r.Subject, r.Type, r.Key)] = true
+		if strings.Contains(r.Text, "s3cret") {
+			t.Errorf("told: %s", r.Text)
+		}
+		if r.Point == probe.FrameWritten {
+			state.Apply(records[:r.Seq-records[0].Seq+1])
+			break
+		}
+	}
+	if !told["FrameWritten c1 ADDED default/a"] || !told["ReflectorSynced informer  "] {
+		t.Errorf("got %v", told)
+	}
+	if watcher := state.Resources["pods"].Subjects["c1"]; watcher == nil || watcher.Kind != "watcher" || !strings.HasPrefix(watcher.Texts["WireOpened"], "controller/v1 /api/v1/") {
+		t.Errorf("got %+v", watcher)
+	}
 }

@@ -133,10 +133,23 @@ func (l *Log) reuse(b *block, number uint64) *block {
 // its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.begin(r.Seq)
+	l.append(&r)
+}
+
+// Tell appends a record of what another program has done, now. No gate could hold that up, so none holds up the caller.
+func (l *Log) Tell(r Record) {
+	r.Time = l.now()
+	l.append(&r)
+}
+
+func (l *Log) append(r *Record) {
 	seq, s := l.claim()
+	if s == nil {
+		return // the log has moved on
+	}
 	s.moment = moment{
 		probe: &Probe{log: l, resource: r.Resource, subject: r.Subject},
-		typ:   r.Type, text: r.Text, key: r.Key, rv: r.RV, args: r.Args, point: r.Point,
+		typ:   r.Type, text: cutText(r.Text), key: cutKey(r.Key), rv: r.RV, args: r.Args, point: r.Point,
 	}
 	s.t = r.Time
 	s.seq.Store(seq)

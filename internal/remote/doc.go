@@ -5,6 +5,7 @@
 //   - guard.go: what a guest may not do there, and the Statuses that say so.
 //   - tee.go: how bodies are looked at without holding them up.
 //   - record.go: what is seen, as records.
+//   - show.go: the same in the log of the page.
 //   - trail.go, verdict.go: [Verdicts], a fold over these records that says in words what a client does wrong.
 //
 // Forwarding never waits for reading: bodies are copied into a queue of bounded size, and what does not fit is dropped, counted and told.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
 )
 
 // Config says where a [Lens] leads. Servers and Clock are required.
@@ -40,6 +42,8 @@ type Lens struct {
 
 	reading map[uint64]*exchange // owned by Run: those of which Asked was folded and Ended was not
 	sights  sights               // owned by Run
+
+	log atomic.Pointer[probe.Log] // nil: what is seen is told in no log
 
 	mu       sync.Mutex // guards verdicts; innermost
 	verdicts *Verdicts

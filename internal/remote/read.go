@@ -37,12 +37,12 @@ func (l *Lens) read(each piece) {
 		l.readFrames(each)
 	case each.record.What == Asked:
 		l.reading[x.id] = x
-		l.fold(each.record)
+		l.fold(x, each.record)
 	case l.reading[x.id] == nil: // it passed unseen, or its end was noticed before
 	case each.record.What == Ended:
 		l.finish(x, each.record.At)
 	default:
-		l.fold(each.record)
+		l.fold(x, each.record)
 	}
 }
 
@@ -61,7 +61,7 @@ func (l *Lens) readFrames(each piece) {
 	for _, event := range x.events.Read(each.data) {
 		record := Record{At: each.record.At, Request: x.id, What: Framed, Event: event}
 		record.Lag = l.sights.lag(x.ask.Resource, event, record.At)
-		l.fold(record)
+		l.fold(x, record)
 	}
 }
 
@@ -76,24 +76,27 @@ func (l *Lens) finish(x *exchange, at time.Time) {
 	if x.ask.reads() && !x.ask.Watch && record.Status == http.StatusOK {
 		record.List = wiretap.ReadListHead(x.head, x.mediaType, x.encoding)
 	}
-	l.fold(record)
+	l.fold(x, record)
 }
 
 // look reports the clients that do not read, and finds the ends that did not fit into the queue.
 func (l *Lens) look(now time.Time) {
 	for _, x := range l.reading {
+		l.show(x, Record{What: Ticked})
 		since := time.Duration(x.writing.Load())
 		if waited := now.Sub(x.began) - since; since > 0 && x.ended.Load() == 0 && waited >= period && x.ask.Watch {
-			l.fold(Record{At: now, Request: x.id, What: Stuck, Waited: waited})
+			l.fold(x, Record{At: now, Request: x.id, What: Stuck, Waited: waited})
 		}
 		if ended := time.Duration(x.ended.Load()); ended > 0 && now.Sub(x.began)-ended > period && len(l.pieces) == 0 {
 			l.finish(x, x.began.Add(ended))
 		}
 	}
-	l.fold(Record{At: now, What: Ticked})
+	l.fold(nil, Record{At: now, What: Ticked})
 }
 
-func (l *Lens) fold(record Record) {
+// fold takes a record of an exchange; nil: of none.
+func (l *Lens) fold(x *exchange, record Record) {
+	l.show(x, record)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.verdicts.Apply(record)

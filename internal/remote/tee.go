@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"listwatch/internal/probe"
 	"listwatch/internal/wiretap"
 )
 
@@ -24,6 +25,7 @@ type exchange struct {
 	id    uint64
 	began time.Time
 	ask   Ask
+	line  string // see requestLine
 
 	// Written by the goroutine that forwards, read by any.
 	status    atomic.Int64
@@ -39,9 +41,9 @@ type exchange struct {
 	head                []byte // of a list's body
 
 	// Owned by Run.
-	events *wiretap.Events // nil: no piece has come
-	next   int64           // offset in the body of the piece that is expected
-	stuck  time.Duration   // the longest that the client was said not to read
+	events  *wiretap.Events // nil: no piece has come
+	next    int64           // offset in the body of the piece that is expected
+	shownIn *probe.Log      // the newest log in which it has a watcher
 }
 
 // piece is what the forwarding goroutines send to Run: a record, or some bytes of a watch.
@@ -54,7 +56,7 @@ type piece struct {
 
 // begin sees a request come.
 func (l *Lens) begin(r *http.Request) *exchange {
-	x := &exchange{id: l.lastID.Add(1), began: l.config.Clock.Now(), ask: newAsk(r)}
+	x := &exchange{id: l.lastID.Add(1), began: l.config.Clock.Now(), ask: newAsk(r), line: requestLine(r)}
 	l.running.Store(x, true)
 	l.note(x, Record{What: Asked, Ask: x.ask})
 	return x

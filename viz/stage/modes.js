@@ -25,6 +25,7 @@ function newModes(stage) {
         say(root.querySelector(what === "watcher" ? '[data-station="etcd3"] .title' : `[data-named="${what}"]`), word);
       }
     }
+    put(document.body, "data-server", now?.server ?? "");
     put(root, "data-etcd-watcher", now?.["etcd-watcher"] ?? "etcd3");
     stage.scene.inTurn = now?.dispatch === "sequential";
     stage.touch();

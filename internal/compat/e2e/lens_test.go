@@ -1,18 +1,25 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
 )
 
 // runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its watches ask for
@@ -69,7 +76,53 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 		response.Body.Close()
 	}
 	p.shootIfAsked(t, "13-lens.png")
+	p.until(t, relisterIsDrawn)
 	p.watchesAsAGuest(t, lens)
+	p.replaysWhatPassed(t, server)
+}
+
+const relisterIsDrawn = `[...document.querySelectorAll("#watchers .name")].some((each) => each.checkVisibility({ visibilityProperty: true }) && /^c\d+ relister/.test(each.textContent))`
+
+// replaysWhatPassed records with another lens, and sees in the recording, without any server, what passed it.
+func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "lens.gz")
+	lens := startViz(t, "-server", server.URL, "-record", file)
+	runRelister(t, lens.URL)
+	program.Eventually(t, patience, func() (bool, string) {
+		points := lens.Points(t)
+		return points["WatcherRemoved"] > 0 && points["WireOpened"] > 1, fmt.Sprint(points)
+	})
+	lens.Interrupt(t)
+	if code := lens.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Fatalf("status %d", code)
+	}
+	replay := startViz(t, "-replay", file)
+	p.do(t, chromedp.Navigate(untoured(t, replay.URL)))
+	p.until(t, `document.body.dataset.server !== ""`)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, records, err := recording.Read(bytes.NewReader(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	framed := records[0]
+	for _, r := range records {
+		if r.Point == probe.FrameWritten && strings.HasPrefix(r.Subject, "c") {
+			framed = r
+		}
+	}
+	p.seek(t, int(framed.Seq))
+	p.until(t, relisterIsDrawn)
+	p.shootIfAsked(t, "15-lens-replay.png")
+	p.strike(t, "v")
+	if lines := p.spaceTimeAt(t, framed.Seq).Lines; !slices.Contains(lines, framed.Subject+" WatchServer") || !slices.Contains(lines, "informer") {
+		t.Errorf("got the lines %q", lines)
+	}
+	p.shootIfAsked(t, "16-lens-spacetime.png")
+	p.do(t, chromedp.Navigate("about:blank")) // the replay ends before the page
 }
 
 // watchesAsAGuest sees our own client half on the other program's server half, and lets it watch something else.

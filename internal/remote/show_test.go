@@ -1,0 +1,84 @@
+package remote
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+)
+
+// told returns what a log says, once it says so of all points.
+func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		records, _ := log.Since(nil, 0, 100)
+		lines = nil
+		missing := slices.Clone(points)
+		for _, r := range records {
+			lines = append(lines, fmt.Sprintf("%s %s %s", r.Resource, r.Subject, r.Sentence()))
+			missing = slices.DeleteFunc(missing, func(p probe.Point) bool { return p == r.Point })
+		}
+		if len(missing) == 0 {
+			return lines
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %q", lines)
+		}
+	}
+}
+
+// TestWhatIsSeenIsToldInTheLog also has the world held all the time: that is about us, and not about what passes.
+func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
+	next := make(chan bool) // closed when the watch may end
+	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") {
+			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
+			return
+		}
+		io.WriteString(w, `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},"data":{"p":"s3cret"}}}`+"\n")
+		w.(http.Flusher).Flush()
+		<-next
+	})
+	log := probe.NewLog(clock.RealClock{}, 0)
+	log.Gate().Hold()
+	defer log.Gate().Release()
+	b.lens.Show(log)
+	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"me/1 authorization: s3cret"}}
+	b.send(t, http.MethodGet, "/apis/example.com/v1/secrets?limit=5&access_token=s3cret", header)
+	told(t, log, probe.RequestAnswered)
+	answered := make(chan bool) // closed when the watch has ended
+	go func() {
+		defer close(answered)
+		b.send(t, http.MethodGet, "/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=s3cret", header)
+	}()
+	told(t, log, probe.FrameWritten)
+	other := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(other)
+	if lines := told(t, other, probe.WireOpened); len(lines) != 2 {
+		t.Errorf("the next log was told %q of an open watch, want that it is there", lines)
+	}
+	close(next)
+	<-answered
+	lines := append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)
+	want := []string{
+		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
+		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** (90 bytes at version 7) with 200.",
+		"  Request GET /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
+		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
+		"secrets c2 c2 streams to me/1 authorization: *** /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
+		"secrets c2 ADDED x/a at 8 is written as 128 bytes; 0 more are queued.",
+		"secrets c2 The stream of c2 ends: the server ended it.",
+		"secrets c2 Watcher c2 is gone.",
+		"  Answered GET /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+}
