@@ -17,8 +17,8 @@ const (
 	flowPatience = 2 * time.Second        // so that the feed does not change with every breath of the rate
 	flowPeriod   = 200 * time.Millisecond // between two sums
 	samplePeriod = 100 * time.Millisecond // between two sums with a sample
-	sampleDrawn  = 100                    // events a second in a sample, about
-	sampleSent   = 4000                   // records a second in a sample, about
+	sampleDrawn  = 40                     // events a second in a sample, about
+	sampleSent   = 2000                   // records a second in a sample, about
 	flowTail     = 96                     // of the newest records come with a sum, for the table and the sentence
 	flowKept     = 512                    // records at most that come with a sum because they are in the sample
 	meterSpan    = time.Second            // over which the rate is taken

@@ -3,7 +3,7 @@
 const kept = 600; // frames
 const late = 17; // ms from one frame to the next, and more: one was missed on a screen of sixty a second
 
-// newCost returns {note(gap, script), read()}: gap is the time since the frame before, script what this one computed, in ms.
+// newCost returns {note(gap, script), read()}: gap is the time since the frame before, script what was computed since, in ms.
 export function newCost() {
   const gaps = new Float32Array(kept);
   const scripts = new Float32Array(kept);

@@ -129,6 +129,7 @@ let dirty = false;
 let waiting = []; // records that came since the last frame
 let moving = 0; // until then the stage's clock runs although it is frozen
 let frameAt = 0;
+let heard = 0; // ms that the feed's messages took since the last frame
 
 let source = null; // the server's log; null: a recording that was dropped here
 let logShown = { log: "", recording: "" }; // what is on stage, as links name it
@@ -202,6 +203,7 @@ const feed = newFeed({
   },
   follows: () => follow.query() + (touring ? "&tour" : ""),
   world: (status) => all("world", status),
+  took: (ms) => (heard += ms),
   state(word, title) {
     connection = [word, title];
     all("connected");
@@ -269,7 +271,8 @@ function frame(now) {
   timeline.draw(now);
   if (player.mode !== "frozen") telling.draw(now);
   all("draw", now);
-  cost.note(ms, performance.now() - began);
+  cost.note(ms, heard + performance.now() - began);
+  heard = 0;
 }
 
 function show(now) {

@@ -43,20 +43,18 @@ export function newFeed(on) {
     [last, watched] = [seq, log];
     source = new EventSource(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
     heard = performance.now();
-    source.addEventListener("frame", (message) => {
+    const hear = (event, act) => source.addEventListener(event, (message) => {
+      const began = performance.now();
       alive(message);
-      on.records(JSON.parse(message.data));
+      act(JSON.parse(message.data));
+      on.took(performance.now() - began);
     });
-    source.addEventListener("coalesced", (message) => {
-      alive(message);
-      const answer = JSON.parse(message.data);
+    hear("frame", on.records);
+    hear("coalesced", (answer) => {
       on.coalesced(answer);
       if (on.follows() !== follows) watch(answer.seq, log);
     });
-    source.addEventListener("world", (message) => {
-      alive(message);
-      on.world(JSON.parse(message.data));
-    });
+    hear("world", on.world);
     source.addEventListener("bookmark", alive);
     source.addEventListener("gone", begin);
     source.addEventListener("error", () => {

@@ -1,5 +1,6 @@
 // The brush: tokens as images, drawn once for a theme and a size, and stamped where they are.
 
+import { newLetters } from "../frame/letters.js";
 import { outline, sign } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line
@@ -7,10 +8,17 @@ const apart = 90; // units from one name to the next on the same line
 export function newBrush(canvas, ctx, width) {
   const sprites = new Map();
   const written = []; // where names stand in this frame: none is written over another
-  const brush = { colours: {}, restyle, stamp, forget: () => sprites.clear(), clean: () => (written.length = 0), get labels() { return written; } };
+  const fine = () => Math.max(1, canvas.width / width) * 2;
+  const letters = newLetters(() => ({ font: "600 14px system-ui, sans-serif", height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() }));
+  const brush = { colours: {}, letters, restyle, stamp, forget, clean: () => (written.length = 0), get labels() { return written; } };
+
+  function forget() {
+    sprites.clear();
+    letters.forget();
+  }
 
   function restyle() {
-    sprites.clear();
+    forget();
     const style = getComputedStyle(document.documentElement);
     const of = (name) => style.getPropertyValue(name).trim();
     brush.colours = {
@@ -34,16 +42,10 @@ export function newBrush(canvas, ctx, width) {
     if (!h.label) return;
     const base = h.below ? y + 25 : y - 14; // where nothing is written on the stage
     if (written.some(([ox, oy]) => Math.abs(ox - x) < apart && Math.abs(oy - base) < 16)) return;
-    ctx.font = "600 14px system-ui, sans-serif";
-    const wide = ctx.measureText(h.label).width;
-    written.push([x, base, h.label, x > width - 90 ? x - wide : x - wide / 2, wide]);
-    ctx.textAlign = x > width - 90 ? "right" : "center";
-    ctx.lineWidth = 4;
-    ctx.lineJoin = "round";
-    ctx.strokeStyle = brush.colours.halo;
-    ctx.strokeText(h.label, x, base);
-    ctx.fillStyle = brush.colours.ink;
-    ctx.fillText(h.label, x, base);
+    const text = letters.of(h.label);
+    const left = x > width - 90 ? x - text.w : x - text.w / 2;
+    written.push([x, base, h.label, left, text.w]);
+    text.draw(ctx, left, base - 5);
   }
 
   // spriteOf returns a token as an image, drawn once for a theme and a size.
@@ -51,7 +53,7 @@ export function newBrush(canvas, ctx, width) {
     const name = `${shape} ${colour}`;
     const known = sprites.get(name);
     if (known) return known;
-    const scale = Math.max(1, canvas.width / width) * 2;
+    const scale = fine();
     const sprite = document.createElement("canvas");
     sprite.width = sprite.height = Math.ceil(22 * scale);
     const c = sprite.getContext("2d");

@@ -37,6 +37,14 @@ function newCast(stage) {
     held: new Map(), // by the point that began a wait: since when
   }));
 
+  const within = new Map(); // by point: whose time it says something of
+  for (const one of cast) {
+    for (const point of [...one.begin, ...one.end, ...one.waits.flatMap((info) => [info.name, ...(info.until ?? [])])]) {
+      if (!within.has(point)) within.set(point, new Set());
+      within.get(point).add(one);
+    }
+  }
+
   // summed is told of the newest records only: the shares are then of the time that they are from.
   function summed(list) {
     if (list.length === 0) return;
@@ -53,8 +61,8 @@ function newCast(stage) {
 
   function look(list) {
     for (const r of list) {
-      if (!stage.here(r)) continue;
-      for (const one of cast) note(one, r);
+      const whose = within.get(r.point);
+      if (whose && stage.here(r)) for (const one of whose) note(one, r);
     }
   }
 

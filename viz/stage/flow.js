@@ -10,7 +10,7 @@ const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond: faster, th
 const bucket = 100; // ms
 const buckets = 10;
 
-// newFlow returns {count(list, now), draw(ctx, now, colours, still)}.
+// newFlow returns {count(list, now), draw(ctx, now, brush, still)}.
 export function newFlow(scene) {
   const g = scene.geometry;
   const a = g.anchors;
@@ -96,16 +96,16 @@ export function newFlow(scene) {
     return all;
   }
 
-  function draw(ctx, now, colours, still) {
+  function draw(ctx, now, brush, still) {
     const ms = Math.min(100, now - drawnAt);
     drawnAt = now;
     travelled += ms;
-    for (const { n, corners } of sums(now).values()) drawWay(ctx, n, corners, colours, still);
+    for (const { n, corners } of sums(now).values()) drawWay(ctx, n, corners, brush, still);
     ctx.setLineDash([]);
     ctx.globalAlpha = 1;
   }
 
-  function drawWay(ctx, n, corners, colours, still) {
+  function drawWay(ctx, n, corners, { colours, letters }, still) {
     const [[ax, ay], [bx, by]] = corners;
     const width = Math.min(12, 1.5 + 2.2 * Math.log10(1 + n));
     const speed = fastest * Math.min(1, 0.2 + 0.2 * Math.log10(1 + n));
@@ -125,15 +125,8 @@ export function newFlow(scene) {
     ctx.setLineDash([]);
     if (Math.abs(bx - ax) < 60 || Math.abs(by - ay) > 30) return;
     ctx.globalAlpha = 1;
-    ctx.font = "600 14px system-ui, sans-serif";
-    ctx.textAlign = "center";
-    ctx.lineWidth = 4;
-    ctx.lineJoin = "round";
-    ctx.strokeStyle = colours.halo;
-    ctx.fillStyle = colours.ink;
-    const words = short(n);
-    ctx.strokeText(words, (ax + bx) / 2, ay + 5);
-    ctx.fillText(words, (ax + bx) / 2, ay + 5);
+    const words = letters.of(short(n));
+    words.draw(ctx, (ax + bx - words.w) / 2, ay);
   }
 
   return { count, difference, draw, sums, clear: () => (spent.length = 0) };

@@ -9,7 +9,7 @@ export const levels = [
   { name: "L2", words: "sampled", most: limits.flowEvents },
   { name: "L3", words: "flow", most: Infinity },
 ];
-const drawn = 100; // events a second that are drawn of a sample
+const drawn = 40; // events a second that are drawn of a sample
 const calm = 0.7; // a level is left downwards when the rate is so much below its threshold
 const patience = 2000; // ms for which it has to be
 

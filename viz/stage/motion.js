@@ -24,6 +24,7 @@ const visible = 24; // ms: a hop that takes less is a trail
 const trailLasts = 380; // ms
 const rareLasts = 900; // ms: of an anomaly
 const alive = 400; // tokens and trails drawn at once, at most
+const trailPeriod = 50; // ms between two drawings where nothing is left to be seen but trails, and many
 const forgotten = 8000; // ms after which an event's next hop begins where its record says, and not where it was seen
 
 export function newMotion(canvas, scene, infos, follow) {
@@ -35,6 +36,7 @@ export function newMotion(canvas, scene, infos, follow) {
   const orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
   const chains = new Map(); // where an event was seen last, and until when it is on its way there
   let hops = []; // tokens on their way, and trails of those that are not
+  const trails = new Map(); // by where it leads and how it looks: the newest trail there; the next one of its kind makes it last longer
   let flashes = [];
   let launched = []; // jobs that can be taken back
   let job = null; // that is being prepared
@@ -118,12 +120,13 @@ export function newMotion(canvas, scene, infos, follow) {
     const from = Math.max(start, job.after);
     for (const chain of job.ends) chain.free = end;
     for (const f of job.flashes) if (flashes.length < 80) flashes.push({ ...f, t0: end });
-    const trails = reduced() || end - from < visible || end <= now;
+    const trailing = reduced() || end - from < visible || end <= now;
     let t = from;
     for (const leg of job.legs) {
-      if (hops.length >= alive && !leg.always && !leg.followed && leg.colour !== "anomaly") continue;
-      if (trails) {
-        hops.push({ ...leg, trail: true, t0: Math.max(end, now), t1: Math.max(end, now) + (leg.colour === "anomaly" ? rareLasts : trailLasts) });
+      const plain = !leg.always && !leg.followed && leg.colour !== "anomaly";
+      if (hops.length >= alive && plain) continue;
+      if (trailing) {
+        leave(leg, Math.max(end, now), plain);
       } else if (leg.slow) {
         hops.push({ ...leg, t0: from, t1: end, landed: end });
       } else {
@@ -133,6 +136,17 @@ export function newMotion(canvas, scene, infos, follow) {
       }
     }
     launched.push([job, end]);
+  }
+
+  // leave leaves a trail. Where so many pass that they have no names, one that goes the same way makes the last one last longer.
+  function leave(leg, t0, plain) {
+    const way = plain && level > 0 ? `${leg.a} ${leg.b} ${leg.shape}` : "";
+    const known = trails.get(way);
+    const t1 = t0 + (leg.colour === "anomaly" ? rareLasts : trailLasts);
+    if (known && known.t1 > t0) return Object.assign(known, { t0, t1, key: leg.key, rv: leg.rv, seq: leg.seq });
+    const trail = { ...leg, trail: true, t0, t1, label: level > 0 && plain ? "" : leg.label };
+    if (way) trails.set(way, trail);
+    hops.push(trail);
   }
 
   // abort takes back what is still on its way: it never left.
@@ -215,7 +229,7 @@ export function newMotion(canvas, scene, infos, follow) {
     if (now - swept > 2000) sweep(now);
     const busy = hops.length + flashes.length > 0 || level === 3;
     if (!busy && !painted) return;
-    if (level === 3 && painted && hops.length === 0 && now - drawn < flowPeriod) return;
+    if (painted && now - drawn < (level === 3 ? flowPeriod : level === 2 ? trailPeriod : 0) && hops.every((h) => h.trail)) return;
     drawn = now;
     painted = busy;
     const view = scene.view;
@@ -223,7 +237,7 @@ export function newMotion(canvas, scene, infos, follow) {
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, canvas.width, canvas.height);
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
-    if (level === 3) flow.draw(ctx, now, brush.colours, reduced());
+    if (level === 3) flow.draw(ctx, now, brush, reduced());
     for (const f of flashes) if (now >= f.t0) drawFlash(f, (now - f.t0) / f.ms);
     let left = alive;
     brush.clean();
@@ -271,13 +285,14 @@ export function newMotion(canvas, scene, infos, follow) {
     else ctx.bezierCurveTo((ax + bx) / 2, ay, (ax + bx) / 2, by, bx, by);
     ctx.stroke();
     ctx.globalAlpha = fade;
-    brush.stamp(level === 0 || h.followed || h.colour === "anomaly" ? h : { ...h, label: "" }, h.b);
+    brush.stamp(h, h.b);
     ctx.globalAlpha = 1;
   }
 
   function sweep(now) {
     swept = now;
     for (const [key, chain] of chains) if (now - chain.free > forgotten) chains.delete(key);
+    for (const [way, trail] of trails) if (trail.t1 < now) trails.delete(way);
   }
 
   function clear() {
@@ -285,6 +300,7 @@ export function newMotion(canvas, scene, infos, follow) {
     flashes = [];
     launched = [];
     chains.clear();
+    trails.clear();
     flow.clear();
   }
 

@@ -61,7 +61,8 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit.
+// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit. Of one in a lane that
+// there is no room for nothing is drawn, and its attributes say how it is.
 export function showPipe(scene, el, queue, expected) {
   if (!el) return;
   const name = el.dataset.queue;
@@ -71,6 +72,11 @@ export function showPipe(scene, el, queue, expected) {
   put(el, "data-cap", cap);
   put(el, "aria-label", nameOf(el, len, cap));
   const g = scene.geometry.pipes[name];
+  if (el.closest(".over")) {
+    el.querySelector(".slots")?.replaceChildren();
+    el.tokens = [];
+    return;
+  }
   if (el.classList.contains("handshake")) {
     el.tokens = (queue?.tokens ?? []).slice(-1);
     mark(el, "met", len > 0);

@@ -1,10 +1,15 @@
 // The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest row is
-// written again for the newest record. While the pointer or the keyboard is on it, it holds still.
+// written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when there is time for
+// it. While the pointer or the keyboard is on it, it holds still.
 
 import { cut, mark, say } from "../frame/dom.js";
 import { isAnomaly, objectKey, sentence } from "../log/fold.js";
 
-const rows = 80;
+const rows = 40;
+const many = 24; // records in a frame that are more than can be read: of those it writes the newest
+const newestFew = 8;
+const rest = 300; // ms without a record, after which those are written that were passed over
+
 export function newTable(infos, follow) {
   const body = document.querySelector("#records");
   const section = body.closest("section");
@@ -12,6 +17,7 @@ export function newTable(infos, follow) {
   let dirty = false;
   let forced = false; // every row is to be written
   let fresh = 0; // records since the last writing
+  let passed = 0; // when some were passed over; 0: none was
 
   function add(list) {
     fresh += list.length;
@@ -32,9 +38,11 @@ export function newTable(infos, follow) {
   function draw(now, player) {
     point(player.mode === "live" ? 0 : player.cursor);
     const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
+    if (passed && !dirty && !read && now - passed > rest) forced = dirty = true;
     if (!dirty || (!forced && read)) return;
     while (body.childElementCount < newest.length) body.prepend(row());
-    const n = forced ? newest.length : Math.min(fresh, newest.length);
+    const n = forced ? newest.length : Math.min(fresh > many ? newestFew : fresh, newest.length);
+    passed = forced ? 0 : n < fresh ? now : passed;
     if (!forced) for (let i = 0; i < n; i++) body.prepend(body.lastElementChild);
     for (let i = 0; i < n; i++) fill(body.children[i], newest[newest.length - 1 - i]);
     forced = dirty = false;

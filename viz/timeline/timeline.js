@@ -2,6 +2,7 @@
 // by keys; with Shift a drag chooses a range to be looped.
 
 import { put } from "../frame/dom.js";
+import { newLetters } from "../frame/letters.js";
 import { limits } from "../frame/limits.js";
 import { clockText, marks } from "./clock.js";
 
@@ -29,6 +30,7 @@ export function newTimeline(player, on) {
   let colours = {};
   let chosen = null; // range being chosen, in ns
   let drawnAt = 0;
+  const letters = newLetters(() => ({ font: "12px system-ui, sans-serif", height: 14, ink: colours.soft, scale: window.devicePixelRatio || 1 }));
 
   function clear() {
     buckets = [];
@@ -148,6 +150,7 @@ export function newTimeline(player, on) {
     for (const name of ["moving", "stored", "stored-soft", "anomaly", "ink", "soft", "line", "well", "waiting", "panel", "followed"]) {
       colours[name] = style.getPropertyValue(`--${name}`).trim();
     }
+    letters.forget();
   }
 
   function resize() {
@@ -155,6 +158,7 @@ export function newTimeline(player, on) {
     const scale = window.devicePixelRatio || 1;
     canvas.width = Math.round(box.width * scale);
     canvas.height = Math.round(box.height * scale);
+    letters.forget();
   }
 
   function draw(now) {
@@ -206,14 +210,10 @@ export function newTimeline(player, on) {
   }
 
   function drawTicks(x, h, from, to) {
-    ctx.font = "12px system-ui, sans-serif";
-    ctx.textAlign = "left";
-    ctx.textBaseline = "top";
+    ctx.fillStyle = colours.line;
     for (const t of marks(from, to)) {
-      ctx.fillStyle = colours.line;
       ctx.fillRect(x(t), 0, 1, h);
-      ctx.fillStyle = colours.soft;
-      ctx.fillText(clockText(t), x(t) + 3, 1);
+      letters.of(clockText(t)).draw(ctx, Math.round(x(t)) + 3, 8);
     }
   }
 

@@ -80,7 +80,7 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 		if len(found) > 0 {
 			t.Errorf("%s: %d contradictions in %d frames:\n%s", name, len(found), frames, strings.Join(found[:min(len(found), 8)], "\n"))
 		}
-		t.Logf("%s: %d frames, %d tokens on their way in them; %s", name, frames, moving, evaluate[string](t, p, "JSON.stringify(listwatch.cost())"))
+		t.Logf("%s: %d frames, %d tokens on their way in them; %+v", name, frames, moving, evaluate[frameCost](t, p, "listwatch.cost()"))
 	}
 	for _, rate := range []int{1, 20, 500, 10000} {
 		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
