@@ -28,7 +28,7 @@ function lanes(scene, kind, template, attribute, list, size) {
     }
     put(el, "transform", `translate(0 ${i * size.height})`);
     mark(el, "over", i >= room);
-    wayIn(el, kind, i, size, scene.geometry);
+    if (i < room) wayIn(el, kind, i, size, scene.geometry);
     el.lane = { id, index: i, subject, shown: i < room };
   });
   return Math.max(0, list.length - room);
@@ -61,12 +61,14 @@ function agentOf(subject) {
   return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
 }
 
-// forward moves the lane that has to be seen (scene.front) to the last place that is drawn, if it has none.
+// forward moves the lanes that have to be seen (scene.front) to the last places that are drawn, if they have none.
 function forward(list, scene) {
-  const { room } = scene.geometry.lane;
-  const i = list.findIndex(([id]) => id === scene.front);
-  if (list.length > room && i > room - 2) list.splice(room - 2, 0, ...list.splice(i, 1));
-  return list;
+  const drawn = scene.geometry.lane.room - 1;
+  if (list.length === drawn + 1) return list;
+  const hidden = list.slice(drawn).filter(([id]) => scene.front.includes(id)).slice(0, drawn);
+  const others = list.filter((each) => !hidden.includes(each));
+  others.splice(Math.max(0, drawn - hidden.length), 0, ...hidden);
+  return others;
 }
 
 // serves reports whether a watcher's client is the informer that is drawn.
@@ -82,16 +84,17 @@ export function showWatchers(scene, res) {
   scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
   for (const [id, subject] of list) {
     const el = scene.lanes.watchers.get(id);
-    say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
     const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
     put(el, "aria-label", words);
-    say(el.querySelector("title"), words);
-    const end = serves(scene, subject) ? scene.geometry.wireX : scene.geometry.width + 6;
-    put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
-    say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
     const capacity = subject.vars.capacity ?? 0;
     showPipe(scene, el.querySelector('[data-queue="input"]'), subject.queues.input, capacity);
     showPipe(scene, el.querySelector('[data-queue="result"]'), subject.queues.result, capacity);
+    if (!el.lane.shown) continue;
+    say(el.querySelector("title"), words);
+    say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
+    const end = serves(scene, subject) ? scene.geometry.wireX : scene.geometry.width + 6;
+    put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
+    say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
   }
 }
 

@@ -22,7 +22,7 @@ export function newScene(geometry) {
     view: { x: 0, y: 0, w: geometry.width, h: geometry.height }, // what of the stage is seen; zoom.js
     unrolled: localStorage.getItem("ring") === "tape",
     marked: "",
-    front: "", // the watcher whose lane is drawn, however many there are
+    front: [], // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
     followed: () => false, // of a token, a row, a cell: is it what is followed?
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
     ring: { capacity: 0 },
@@ -102,14 +102,17 @@ function youngest(res, kind) {
 
 // ---- client half
 
-// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one.
-function informerOf(res) {
+// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has to be seen.
+function informerOf(scene, res) {
+  const [first] = scene.front;
+  const front = res.subjects[first]?.queues.fifo ? first : res.subjects[first]?.texts.ListenerAdded;
+  if (res.subjects[front]) return front;
   if (res.subjects.informer) return "informer";
   return Object.keys(res.subjects).filter((id) => res.subjects[id].queues.fifo).sort()[0] ?? "informer";
 }
 
 function showClient(scene, res) {
-  scene.informer = informerOf(res);
+  scene.informer = informerOf(scene, res);
   const reflector = res.subjects[scene.informer];
   scene.text("reflector.state", reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");

@@ -13,7 +13,7 @@ const own = ["story", "beat"]; // parts of the address
 export const scenarios = {
   name: "scenarios",
   offers: ["openStory"],
-  needs: ["below", "frameOn", "home", "infos", "layTake", "notice", "player", "resource", "setResource", "shown"],
+  needs: ["below", "frameOn", "home", "infos", "layTake", "notice", "player", "resource", "scene", "setResource", "shown", "touch"],
   join: newScenarios,
 };
 
@@ -77,7 +77,15 @@ function newScenarios(stage) {
     if (mine !== teller) return place;
     const about = place.resource || "pods";
     if (about !== stage.resource) stage.setResource(about);
+    const told = player.tape.between(place.from + 1, place.to + 1);
+    attend([told.at(-1)?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
     return place;
+  }
+
+  // attend has whoever the beat is about drawn, where there is no room for all: whose moment it rests on, and who is sent something.
+  function attend(subjects) {
+    stage.scene.front = [...new Set(subjects)];
+    stage.touch();
   }
 
   async function toProgram() {
@@ -245,6 +253,7 @@ function newScenarios(stage) {
     for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
     address();
     stage.frameOn([]);
+    attend([]);
     stage.below(null);
     if (stage.resource !== resource) stage.setResource(resource);
     if (onTake) await toProgram();

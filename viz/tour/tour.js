@@ -111,7 +111,7 @@ function newTour(stage) {
     const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && serves(scene, el.lane.subject))?.[0] ?? "";
     plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
     run.reader ??= reader || undefined;
-    scene.front = plot.client;
+    scene.front = [plot.client];
     rests = restsOf(plot).map((seq, i) => (i < half || run.acted ? seq : 0));
   }
 

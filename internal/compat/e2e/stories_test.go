@@ -28,7 +28,17 @@ type told struct {
 var moments = map[string]string{
 	"ring-wrap 4":    `document.querySelector("#ring-tray").getAttribute("visibility") === "visible" && document.querySelector("#ring-note").textContent.startsWith("410 Expired")`,
 	"slow-watcher 4": `document.querySelector("#ring-note").textContent.startsWith("Forcing pods watcher close due to unresponsiveness: w")`,
+	"two-queues 3":   drawsInformer("informer-real"),
+	"two-queues 4":   drawsInformer("informer-delta"),
+	"resync 2":       drawsInformer("informer-resync") + ` && listwatch.picture({ texts: false }).queues.some((q) => q.name === "fifo" && q.len > 0)`,
+	"trigger-index 4": `listwatch.player.tape.between(listwatch.player.cursor - 200, listwatch.player.cursor + 1)
+		.every((r) => r.point !== "ResultSent" || r.resource !== "pods" || document.querySelector('[data-watcher="' + r.subject + '"]:not(.over)'))`,
 	"slow-handler 3": `document.querySelector('[data-handler-of=slow].running') && document.querySelector('[data-listener=slow] [data-goroutine=offer]').dataset.does === "send"`,
+}
+
+// drawsInformer asks whether the reflector, FIFO and indexer on the stage are those of an informer.
+func drawsInformer(name string) string {
+	return fmt.Sprintf(`listwatch.picture({ texts: false }).shelves.some((s) => s.station === "indexer" && s.owner === %q)`, name)
 }
 
 // resting is what the page says of itself while a beat rests.
