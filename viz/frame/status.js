@@ -8,7 +8,7 @@ const period = 250; // ms between two readings of the rate
 export const status = {
   name: "status",
   offers: ["count", "rates"],
-  needs: ["connection", "player", "held", "motion", "source"],
+  needs: ["connection", "player", "held", "motion", "scene", "source"],
   join: newStatus,
 };
 
@@ -48,6 +48,9 @@ function newStatus(stage) {
     const words = level === 2 ? `${levels[level].name} ● = ${every}` : `${levels[level].name} ${levels[level].words}`;
     say($("#level"), forced === null ? words : `${words}, fixed`);
     put($("#level"), "data-level", level);
+    const late = player.mode === "live" ? player.lag() / 1000 : 0;
+    const how = player.sweeping ? ", summed up" : player.pace >= 2 ? ` at ${Math.round(player.pace)}× reading pace` : "";
+    stage.scene.text("behind", late >= 0.2 ? `${late.toFixed(1)} s behind${how}` : "");
   }
 
   // turn goes through the levels, and then leaves the choice to the rate again.

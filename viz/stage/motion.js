@@ -20,7 +20,8 @@ const pace = 3.4; // units a millisecond, at reading pace
 const shortest = 36; // ms of one hop
 const longest = 190;
 const slowest = 800; // ms of what has to be seen: an event that is seated in another slot, a request that falls
-const visible = 24; // ms: a hop that takes less is a trail
+const visible = 3; // ms: a hop that takes less is a trail
+const unhurried = 40; // ms: one that takes less leaves a trail, too
 const trailLasts = 380; // ms
 const rareLasts = 900; // ms: of an anomaly
 const alive = 400; // tokens and trails drawn at once, at most
@@ -130,6 +131,10 @@ export function newMotion(canvas, scene, infos, follow) {
       } else if (leg.slow) {
         hops.push({ ...leg, t0: from, t1: end, landed: end });
       } else {
+        if (end - from < unhurried) {
+          if (plain) leg.label = ""; // nobody reads so fast
+          leave(leg, end, plain);
+        }
         const ms = ((end - from) * leg.distance) / Math.max(1, job.distance);
         hops.push({ ...leg, t0: t, t1: t + ms, landed: end });
         t += ms;

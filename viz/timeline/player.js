@@ -18,8 +18,8 @@ const folded = 4000; // records a frame may fold while replaying
 
 const patience = 2400; // ms that the cursor may be behind the newest record, live
 const usually = 22; // ms of reading that a record takes, until it is known better
-const hurried = 6; // times the reading pace: more than that is swept over
-const calm = 2; // … until what comes can be read at so many times the reading pace
+const hurried = 24; // times the reading pace: more than that is swept over
+const calm = 16; // … until what comes can be read at so many times the reading pace
 const sweep = 100; // ms between two pictures of what is swept over
 const sweepWithin = 300; // ms after which what was swept over is on stage
 const together = 64; // records in one group
