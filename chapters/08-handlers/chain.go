@@ -39,11 +39,32 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 		end := s.meter.Begin(r, to.scope, verb)
 		// Deferred, because cutting a connection is done by a panic.
 		defer s.answered(recorder, r, line, end)
-		if watching {
+		switch {
+		case s.shutsDown():
+			w.Header().Set("Connection", "close") // the next request finds another server, or none
+			WriteError(recorder, r, errShuttingDown)
+		case watching:
 			s.recovering(recorder, r, handler)
-		} else {
+		default:
 			s.limited(recorder, r, handler)
 		}
+	}
+}
+
+// errShuttingDown is the answer to a client that comes back when its watch has just ended with the server. A watch that was opened
+// and ended at once would tell it that something is wrong: it would list again, and with it all others.
+//
+// Upstream: k8s.io/apiserver/pkg/server/filters/with_retry_after.go: WithRetryAfter
+// Differs: upstream does so only with --shutdown-send-retry-after, and in plain text.
+var errShuttingDown = apierrors.NewTooManyRequests("The apiserver is shutting down, please try again later.", 5)
+
+// shutsDown reports whether the server shuts down.
+func (s *Server) shutsDown() bool {
+	select {
+	case <-s.shutdown:
+		return true
+	default:
+		return false
 	}
 }
 

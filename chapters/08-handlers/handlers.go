@@ -29,7 +29,7 @@ type Config struct {
 
 	MinRequestTimeout time.Duration // 0: [DefaultMinRequestTimeout]
 
-	// Shutdown, when closed, ends every watch. The caller closes it before the contexts of the requests end, so that
+	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it before the contexts of the requests end, so that
 	// streams can tell the server's end from their client's; nil: the server never ends.
 	Shutdown <-chan struct{}
 

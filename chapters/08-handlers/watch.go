@@ -152,12 +152,10 @@ func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.
 // unlessShutDown returns other, or the true reason: a server that shuts down ends the contexts of its requests and cuts
 // connections, which looks from here as if the client had done it. Shutdown is closed before, so it decides.
 func (s *WatchServer) unlessShutDown(other string) string {
-	select {
-	case <-s.scope.server.shutdown:
+	if s.scope.server.shutsDown() {
 		return serverShutsDown
-	default:
-		return other
 	}
+	return other
 }
 
 // send writes one event, and flushes unless more are waiting: while there is a backlog the client gets it in as few

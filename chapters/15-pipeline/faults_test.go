@@ -38,7 +38,8 @@ type site struct {
 	store    *mvcc.Store // what survives
 	capacity int         // of the server's rings
 	listener atomic.Pointer[pipenet.Listener]
-	stop     func() // of the server that runs
+	stop     func() // of the server that runs: a crash
+	end      func() // the same, its streams: how an orderly end begins
 	wire     *wire
 	client   *listwatch.RESTClient // somebody whose wire does not break
 	informer *informer.SharedIndexInformer
@@ -102,6 +103,7 @@ func (s *site) startServer(t *testing.T) {
 	httpServer := &http.Server{Handler: front, BaseContext: func(net.Listener) context.Context { return ctx }}
 	serverRuns.Go(func() { server.Run(ctx) })
 	serverRuns.Go(func() { httpServer.Serve(listener) })
+	s.end = server.EndStreams
 	s.stop = func() {
 		front.refuse()
 		httpServer.Close() // a crash, as seen from outside: all connections break

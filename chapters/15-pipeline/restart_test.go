@@ -138,3 +138,29 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 		}
 	}
 }
+
+// TestNoClientListsAgainWhenItsServerEnds lets the streams of a server end while it still takes connections: all clients come back to
+// it at once. They are told to wait, and go on at the next server.
+func TestNoClientListsAgainWhenItsServerEnds(t *testing.T) {
+	inTown(t, func(*ClientConfig) {}, func(t *testing.T, s *site, w *world) {
+		before := w.log.Last()
+		s.end()
+		time.Sleep(time.Second)
+		s.stop()
+		s.startServer(t)
+		time.Sleep(time.Minute)
+		records, _ := w.log.Since(nil, before, 1<<16)
+		resumed := map[string]bool{}
+		for _, r := range records {
+			switch r.Point {
+			case probe.ReflectorListed, probe.ReflectorSynced:
+				t.Errorf("%s lists again", r.Subject)
+			case probe.ReflectorWatching:
+				resumed[r.Subject] = true
+			}
+		}
+		if len(resumed) < 2 {
+			t.Errorf("only %v have come back", resumed)
+		}
+	})
+}

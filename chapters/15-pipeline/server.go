@@ -161,8 +161,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Registry returns what is shown at /metrics. Others of the same process may add to it.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
 
-// EndStreams ends every open watch and lets it say that the server shuts down. It is called once, before the front ends:
-// from then on a stream that loses its connection could not tell whose end it was.
+// EndStreams ends every open watch and lets it say that the server shuts down. A client that comes back before the front has ended
+// is told to wait, with 429. It is called once, before the front ends: from then on a stream that loses its connection could
+// not tell whose end it was.
 func (s *Server) EndStreams() { close(s.shutdown) }
 
 // Run keeps the caches filled until ctx is done, and returns when all their goroutines have ended. It is called once.
