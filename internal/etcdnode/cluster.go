@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/config"
@@ -29,10 +28,6 @@ const (
 	// A follower that hears nothing for an election timeout, or up to twice that, asks to lead.
 	clusterTick     = 50 * time.Millisecond
 	clusterElection = 10 // ticks
-
-	// writePatience is how long a write may take. One that was on its way to a leader that died would otherwise be waited for
-	// until etcd gives it up, after six seconds. Whether it was written is not known in either case.
-	writePatience = 1500 * time.Millisecond
 
 	pingsAllowed = 5 * time.Second // a client may ask as often whether its connection is alive
 )
@@ -94,7 +89,7 @@ func StartCluster(ctx context.Context, n int, options Options) (*Cluster, error)
 		failed = errors.Join(failed, <-started)
 	}
 	if failed == nil {
-		c.client, failed = dialTLS(c.Endpoints(), identity.tls, grpc.WithChainUnaryInterceptor(giveUp))
+		c.client, failed = dialTLS(c.Endpoints(), identity.tls)
 	}
 	if failed != nil {
 		return nil, errors.Join(failed, c.stopAll())
@@ -268,16 +263,6 @@ func (c *Cluster) config(node *clusterNode) config.ServerConfig {
 }
 
 func secure(address string) types.URLs { return types.URLs{url.URL{Scheme: "https", Host: address}} }
-
-// giveUp ends a write after writePatience.
-func giveUp(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	if method == pb.KV_Txn_FullMethodName || method == pb.KV_Put_FullMethodName {
-		limited, cancel := context.WithTimeout(ctx, writePatience)
-		defer cancel()
-		ctx = limited
-	}
-	return invoke(ctx, method, request, reply, conn, options...)
-}
 
 // allowPings lets clients find out within seconds that a member is gone.
 func allowPings() grpc.ServerOption {

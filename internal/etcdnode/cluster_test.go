@@ -42,6 +42,17 @@ func leader(t *testing.T, c *Cluster) string {
 	return ""
 }
 
+// dial returns a client like that of another program.
+func dial(t *testing.T, c *Cluster, endpoints ...string) *clientv3.Client {
+	t.Helper()
+	client, err := Dial(t.Context(), endpoints, c.Files())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
 func (c *Cluster) run(t *testing.T, name string, up bool) {
 	t.Helper()
 	if err := c.Run(t.Context(), name, up); err != nil {
@@ -57,18 +68,18 @@ func TestAClusterOutlivesItsLeader(t *testing.T) {
 	watched := c.Client().Watch(clientv3.WithRequireLeader(ctx), "a/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	<-watched
 	put(t, c.Client(), "a/before", "1")
+	elsewhere := dial(t, c, c.Endpoints()...)
 	dead := leader(t, c)
 	c.run(t, dead, false)
 	began := time.Now()
 	for tried := 0; ; tried++ {
-		attempt, done := context.WithTimeout(ctx, time.Second)
-		_, err := c.Client().Put(attempt, "a/after", fmt.Sprint(tried))
-		done()
+		sent := time.Now()
+		_, err := elsewhere.Put(ctx, "a/after", fmt.Sprint(tried))
+		if took := time.Since(sent); took > 5*time.Second { // etcd's own patience is longer
+			t.Errorf("a write was answered %v after %v", err, took)
+		}
 		if err == nil {
 			break
-		}
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("no write after the leader is gone: %v", err)
 		}
 	}
 	t.Logf("the first write after the leader was gone took %v", time.Since(began))
@@ -142,12 +153,8 @@ func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
 	if !slices.Equal(second.Endpoints(), endpoints) {
 		t.Errorf("got %v, want %v as before", second.Endpoints(), endpoints)
 	}
-	elsewhere, err := Dial(t.Context(), endpoints, second.Files())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer elsewhere.Close()
-	response, err := elsewhere.Get(t.Context(), "a")
+	second.run(t, "etcd-1", false)
+	response, err := dial(t, second, endpoints...).Get(t.Context(), "a") // the first endpoint takes no connection
 	if err != nil || len(response.Kvs) != 1 {
 		t.Errorf("got %v, %v, want a=1", response, err)
 	}

@@ -42,25 +42,30 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 }
 
 // dialTLS returns a client that finds out within seconds that an endpoint is gone, and at once that it is back.
-func dialTLS(endpoints []string, config *tls.Config, options ...grpc.DialOption) (*clientv3.Client, error) {
+func dialTLS(endpoints []string, config *tls.Config) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: endpoints, TLS: config, Logger: zap.NewNop(),
 		DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive,
-		DialOptions: append(options, quickToReconnect()),
+		DialOptions: []grpc.DialOption{quickToReconnect()},
 	})
 }
 
-// probeEndpoints returns nil as soon as one endpoint has answered, and otherwise the last error.
-func probeEndpoints(ctx context.Context, client *clientv3.Client) error {
+// probeEndpoints returns nil as soon as one endpoint has answered, and otherwise the last error. All are asked at once: asking one that
+// is gone takes all the time there is.
+func probeEndpoints(ctx context.Context, client *clientv3.Client) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	var last error
+	answers := make(chan error, len(client.Endpoints())) // sent once for each endpoint
 	for _, endpoint := range client.Endpoints() {
-		_, err := client.Status(ctx, endpoint)
-		if err == nil {
+		go func() {
+			_, err := client.Status(ctx, endpoint)
+			answers <- err
+		}()
+	}
+	for range client.Endpoints() {
+		if err = <-answers; err == nil {
 			return nil
 		}
-		last = err
 	}
-	return last
+	return err
 }

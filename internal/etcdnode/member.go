@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/etcdserver"
@@ -22,6 +24,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/routine"
 )
@@ -41,6 +44,9 @@ const (
 	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds and
 	// two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: it stands a stop of two minutes.
 	lonePatience = 6000
+
+	// A new leader commits what a majority had received from the one before within milliseconds. Then those writes are answered, too.
+	answerGrace = 250 * time.Millisecond
 
 	// How many writes a lone member keeps in memory, of which no other will ever ask for one: up to these two together. Etcd's own
 	// defaults keep up to 15,000.
@@ -109,7 +115,7 @@ func (m *member) serve(ctx context.Context) {
 		return
 	}
 	identity := m.sockets.identity
-	m.grpc = v3rpc.Server(m.server, identity.serverTLS(), nil, allowPings())
+	m.grpc = v3rpc.Server(m.server, identity.serverTLS(), m.giveUp, allowPings())
 	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
 	m.peers = &http.Server{
 		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
@@ -117,6 +123,34 @@ func (m *member) serve(ctx context.Context) {
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
 	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.sockets.peers, "", "") })
+}
+
+// giveUp fails a write soon after the leader has changed. A write that was on its way to a leader that died is lost without an answer,
+// and etcd itself waits six seconds for one. The client does not know in either case whether it was written.
+func (m *member) giveUp(asked context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	switch info.FullMethod {
+	case pb.KV_Txn_FullMethodName, pb.KV_Put_FullMethodName, pb.KV_DeleteRange_FullMethodName, pb.Lease_LeaseGrant_FullMethodName:
+	default:
+		return handle(asked, request)
+	}
+	changed := m.server.LeaderChangedNotify()
+	ctx, cancel := context.WithCancel(asked)
+	var group routine.Group
+	defer group.Wait()
+	defer cancel()
+	group.Go(ctx, "etcdnode.giveUp", func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			_ = routine.Sleep(ctx, clock.RealClock{}, answerGrace) // ended early: the write was answered
+			cancel()
+		}
+	})
+	reply, err := handle(ctx, request)
+	if err != nil && ctx.Err() != nil && asked.Err() == nil {
+		return nil, rpctypes.ErrGRPCTimeoutDueToLeaderFail
+	}
+	return reply, err
 }
 
 // stop returns when nothing of the member runs any more, or, if etcd is stuck, when nothing reaches it any more.
