@@ -62,8 +62,10 @@ function showServer(scene, res, general) {
   scene.text("http.status", http?.last.point === "RequestAnswered" && http.vars.status ? http.vars.status : "…");
   scene.text("http.count", requests);
   scene.text("etcd.rev", revisionOf(res));
-  const kept = general?.stations.etcd?.vars;
-  scene.text("etcd.full", kept?.percent === undefined ? "" : `${kept.percent} % full`);
+  const etcd = general?.stations.etcd;
+  const refuses = etcd?.last.text?.startsWith("it takes no writes") ?? false;
+  scene.text("etcd.full", refuses ? "no writes" : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`);
+  mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
   showPipe(scene, scene.queues.get("etcd3-result"), chan?.queues["etcd3-result"], 100);
