@@ -6,6 +6,7 @@ CHAPTER  ?= 06-cacher
 RUN      ?= .
 STORM    ?= 10m
 SEED     ?= 0
+SITE_URL ?=
 RACE     ?=
 RECIPE   ?=
 ARGS     ?=
@@ -17,7 +18,7 @@ DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIP
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race lint generate recordings screenshots cross bench debug debug-viz storm full
+.PHONY: help run ready test race lint generate recordings screenshots site cross bench debug debug-viz storm full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -59,6 +60,11 @@ recordings: ## make the recordings of chapters and stories: internal/takes/*.lw.
 
 screenshots: ## take the README's pictures from a recording, and those of all key moments, in every look, into ./.screenshots
 	cd internal/compat && $(GO) test ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
+
+site: ## write the book, the stories and the stage as static pages into ./site; SITE_URL=https://… is where they will be, for previews
+	rm -rf site
+	$(GO) run ./cmd/viz -export site
+	$(if $(SITE_URL),sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' site/index.html && rm site/index.html.bak)
 
 cross: ## build cmd/viz for the systems attendees bring
 	@for p in $(PLATFORMS); do \

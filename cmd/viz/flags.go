@@ -42,6 +42,7 @@ type options struct {
 	open          bool
 	ready         bool
 	sleeper       *url.URL   // a listwatch that runs; nil: run one
+	export        string     // folder of pages, or file of one
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
 
@@ -122,6 +123,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		o.sleeper, err = parseServer(value)
 		return err
 	})
+	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, as pages that need no program; or with -replay one page, FILE.html")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)
@@ -212,6 +214,9 @@ func (o *options) check() error {
 		if o.replay != "" && other.value != "" {
 			return fmt.Errorf("%s and -replay exclude each other: a replay runs nothing", other.name)
 		}
+	}
+	if one := strings.HasSuffix(o.export, onePage); o.export != "" && one != (o.replay != "") {
+		return errors.New("-export: want a folder, or FILE.html and a recording by -replay")
 	}
 	return o.checkEndpoints()
 }

@@ -51,10 +51,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	case o.ready:
 		return ready(ctx, thisMachine(), o.listen, stdout)
-	}
-	if o.sleeper != nil {
+	case o.sleeper != nil:
 		err = runSleeper(ctx, o.sleeper, stdout)
-	} else {
+	case o.export != "":
+		err = exportTo(o, stdout)
+	default:
 		err = serve(ctx, o, stdout, stderr)
 	}
 	// To be interrupted while starting is no error either.

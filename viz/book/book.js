@@ -16,31 +16,31 @@ function stageBeside(mini) {
   let frame = null;
   let step = -1;
   let held = 0; // until then scrolling does not choose: a button has
-  let shown = ""; // what the frame shows: the step it was last told
+  let ready = false; // the frame can hear
 
   function open(address) {
-    shown = "";
+    ready = false;
     frame?.remove();
     frame = document.createElement("iframe");
     frame.title = `Mini-stage: ${mini.querySelector("h2").textContent}`;
     frame.src = address;
     place.classList.add("staged");
     place.append(frame);
-    frame.addEventListener("load", tell);
   }
 
   // tell gives the frame the step, as soon as it can hear.
-  async function tell() {
-    if (!frame || live.checked) return;
-    const stage = frame.contentWindow.listwatch?.stage;
-    const ready = frame.contentDocument?.body?.dataset.figure === "ready";
-    if (!stage?.figure || !ready) return setTimeout(tell, 60);
+  function tell() {
     const li = steps[step];
-    if (!li || shown === li.dataset.seq) return;
-    shown = li.dataset.seq;
-    await stage.figure.show(Number(li.dataset.seq), li.querySelector(".station").textContent);
-    mini.dataset.shown = li.dataset.seq;
+    if (ready && !live.checked && li) frame.contentWindow.postMessage({ seq: Number(li.dataset.seq), station: li.querySelector(".station").textContent }, "*");
   }
+
+  addEventListener("message", ({ source, data }) => {
+    if (!frame || source !== frame.contentWindow) return;
+    if (data.figure === "shows") mini.dataset.shown = data.seq;
+    if (data.figure !== "ready") return;
+    ready = true;
+    tell();
+  });
 
   function choose(n, from = null) {
     const next = Math.min(steps.length - 1, Math.max(0, n));

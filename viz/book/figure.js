@@ -15,14 +15,21 @@ function newFigure(stage) {
   const ground = document.querySelector(".ground");
   let station = "";
 
-  // figure is for the chapter around this page: it returns when the moment is on stage.
+  // The chapter around this page and the figure talk by messages: a file may not look into another one.
   const figure = {
-    async show(seq, name) {
-      station = name;
-      await stage.player.seek(seq);
-      look();
+    ready() {
+      document.body.dataset.figure = "ready";
+      parent.postMessage({ figure: "ready" }, "*");
     },
   };
+
+  addEventListener("message", async ({ source, data }) => {
+    if (source !== parent || !Number.isSafeInteger(data?.seq)) return;
+    station = data.station;
+    await stage.player.seek(data.seq);
+    look();
+    parent.postMessage({ figure: "shows", seq: data.seq }, "*");
+  });
 
   function look() {
     const el = stage.scene.stations.get(station);

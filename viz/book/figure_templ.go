@@ -97,7 +97,7 @@ func miniStage(f *figure) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" value=\"1\" aria-label=\"Step of the recording\"> <label class=\"live\"><input type=\"checkbox\">go live</label> <a class=\"whole\" href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" value=\"1\" aria-label=\"Step of the recording\"> <label class=\"live\" data-program><input type=\"checkbox\">go live</label> <a class=\"whole\" href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

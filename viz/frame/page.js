@@ -55,6 +55,7 @@ import { presenter } from "../stories/presenter.js";
 import { labs } from "../stories/labs.js";
 import { promises } from "../stories/promises.js";
 import { scenarios } from "../stories/scenarios.js";
+import { shelf } from "../stories/shelf.js";
 import { newScene } from "../stage/scene.js";
 import { spacetime } from "../spacetime/spacetime.js";
 import { spoken } from "./spoken.js";
@@ -109,8 +110,7 @@ const tableRows = 40; // shown when the viewer goes to another moment
 async function pointsOf() {
   for (;;) {
     try {
-      const response = await fetch("/viz/points");
-      if (response.ok) return await response.json();
+      return await shelf.points();
     } catch {
       // The program does not answer yet, or no more.
     }
@@ -390,6 +390,6 @@ window.listwatch = {
   hash: () => hash(player.state), picture: (how) => stage.picture(how), cost: cost.read, motion, player, timeline, follow, openRecording: (file) => stage.openRecording(file), clockText, stage, feed,
 };
 
-if (document.body.dataset.take) stage.openTake(document.body.dataset.take);
-else feed.begin();
+if (!document.body.dataset.take) feed.begin();
+else if (shelf.program || !stage.openAsked()) stage.openTake(document.body.dataset.take);
 requestAnimationFrame(frame);

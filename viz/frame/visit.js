@@ -1,6 +1,5 @@
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
-import { put } from "./dom.js";
 import { complete, newState } from "../log/fold.js";
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
@@ -87,19 +86,20 @@ function newVisit(stage) {
     try {
       if (!stage.figure) return await openRecording(await shelf.take(name), true);
       await layTake(name);
-      put(document.body, "data-figure", "ready");
+      stage.figure.ready();
     } catch (problem) {
       stage.notice(`${name}: ${problem.message}`);
     }
   }
 
-  // leave lets go of the running program.
+  // leave lets go of the running program, if there is one.
   function leave(name) {
     stage.leave(name);
+    follow.clear();
+    if (!shelf.program) return;
     const shown = [...document.querySelectorAll(".bar > .buttons:not([hidden])")];
     shown.forEach((group) => (group.hidden = true));
     putAway.push(...shown);
-    follow.clear();
   }
 
   // lay puts the records of a recording where those of the program were, with a picture every now and then.
@@ -124,7 +124,7 @@ function newVisit(stage) {
     const old = header.points && header.points !== document.body.dataset.points;
     if (old) return stage.notice("This recording was written by another version of the program; what has changed since may be shown wrongly.");
     const why = header.reason ? `Why: ${header.reason} ` : "";
-    stage.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to return to the program.`, true);
+    stage.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true);
   }
 
   let over = 0;

@@ -5,6 +5,7 @@
 // it walks with what is followed, or shows what was reported here last.
 
 import { mark, put, say } from "../frame/dom.js";
+import { shelf } from "../stories/shelf.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
 const pace = 420; // ms that a line stays lit while walking with what is followed
@@ -80,31 +81,29 @@ function newInspector(stage) {
     load();
   }
 
-  // address is where a leaf is to be had.
-  function address(extra = {}) {
-    const query = new URLSearchParams({ resource: stage.resource });
-    if (place.queue) query.set("queue", place.queue);
-    if (place.subject) query.set("subject", place.subject);
-    if (!present()) query.set("at", String(player.target()));
-    if (stage.shown.log) query.set("log", stage.shown.log);
-    for (const [key, value] of Object.entries(extra)) if (value) query.set(key, value);
-    return `/viz/part/${place.station}/${tab}?${query}`;
+  // query says what leaf of the place is wanted.
+  function query(extra = {}) {
+    const wanted = new URLSearchParams({ resource: stage.resource });
+    if (place.queue) wanted.set("queue", place.queue);
+    if (place.subject) wanted.set("subject", place.subject);
+    if (!present()) wanted.set("at", String(player.target()));
+    if (stage.shown.log) wanted.set("log", stage.shown.log);
+    for (const [key, value] of Object.entries(extra)) if (value) wanted.set(key, value);
+    return wanted;
   }
 
   async function load(extra = {}) {
     const mine = ++ticket;
     shownAt = performance.now();
     shownSeq = player.target();
-    if (!stage.source && living.has(tab)) return refuse("This recording lives in this page only: the program that serves the page does not know it.");
+    if (!stage.source && shelf.program && living.has(tab)) return refuse("This recording lives in this page only: the program that serves the page does not know it.");
     const search = leaf.querySelector("input[type=search]")?.value;
     try {
-      const response = await fetch(address({ q: tab === "history" ? search : "", ...extra }), { cache: "no-store" });
-      const text = await response.text();
+      const text = await shelf.leaf(place.station, tab, query({ q: tab === "history" ? search : "", ...extra }));
       if (mine !== ticket || !place) return;
-      if (!response.ok) return refuse(JSON.parse(text).message);
       swap(new DOMParser().parseFromString(text, "text/html").body.firstElementChild);
-    } catch {
-      if (mine === ticket) refuse("The program does not answer.");
+    } catch (problem) {
+      if (mine === ticket && place) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
     }
   }
 

@@ -3,6 +3,7 @@
 // wants to know of it is told to another window of this browser: notes.js.
 
 import { mark, put } from "../frame/dom.js";
+import { shelf } from "./shelf.js";
 
 // toMiddle scrolls ground until el is in its middle, as far as that can be.
 export function toMiddle(ground, el) {
@@ -39,7 +40,7 @@ function newPresenter(stage) {
     if (on()) delete root.dataset.presenter;
     else root.dataset.presenter = "on";
     put(button, "aria-pressed", String(on()));
-    notes.hidden = !on();
+    notes.hidden = !on() || !shelf.program;
     light(on() ? document.activeElement?.closest?.(".station") ?? null : null);
     stage.touch();
     stage.restyle();
@@ -70,6 +71,7 @@ function newPresenter(stage) {
   // openNotes is called by a hand: a browser opens no window for anybody else.
   function openNotes() {
     if (!on()) toggle();
+    if (notes.hidden) return;
     window.open("/viz/notes", "listwatch-notes", "popup,width=900,height=1000");
   }
 

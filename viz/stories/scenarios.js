@@ -12,7 +12,7 @@ const own = ["story", "beat"]; // parts of the address
 
 export const scenarios = {
   name: "scenarios",
-  offers: ["openStory"],
+  offers: ["openAsked", "openStory"],
   needs: ["below", "frameOn", "home", "infos", "layTake", "notice", "player", "resource", "scene", "setResource", "shown", "touch"],
   join: newScenarios,
 };
@@ -128,7 +128,7 @@ function newScenarios(stage) {
   function introduce() {
     say($("#story-title"), story.title);
     say($("#story-symptom"), story.symptom);
-    put($("#story-chapter"), "href", `/book/${encodeURIComponent(story.chapter)}`);
+    put($("#story-chapter"), "href", shelf.page(`/book/${encodeURIComponent(story.chapter)}`));
     $("#story-beats").replaceChildren(...story.beats.map(() => document.createElement("li")));
     put(document.body, "data-story", story.id);
     put(document.body, "data-beats", story.beats.length);
@@ -275,10 +275,11 @@ function newScenarios(stage) {
     if (!event.repeat) teller[steps[event.key]]();
   }
 
-  function begin() {
+  // openAsked opens the story that the address names, and returns whether it names one.
+  function openAsked() {
     const asked = new URLSearchParams(location.search);
-    if (!asked.get("story") || teller) return;
-    openStory(asked.get("story"), { beat: (Number(asked.get("beat")) || 1) - 1 });
+    if (asked.get("story") && !teller) openStory(asked.get("story"), { beat: (Number(asked.get("beat")) || 1) - 1 });
+    return asked.has("story");
   }
 
   document.addEventListener("keydown", press, true);
@@ -298,7 +299,7 @@ function newScenarios(stage) {
   });
 
   return {
-    openStory, begin,
+    openAsked, openStory, begin: openAsked,
     draw(now) {
       const ms = Math.min(100, now - ticked);
       ticked = now;

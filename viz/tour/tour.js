@@ -9,6 +9,7 @@ import { objectKey } from "../log/fold.js";
 import { readLink } from "../log/recording.js";
 import { serves } from "../stage/lanes.js";
 import { toMiddle } from "../stories/presenter.js";
+import { shelf } from "../stories/shelf.js";
 import { recorded, running, until } from "./play.js";
 import { half, plotOf, restsOf, steps } from "./steps.js";
 
@@ -276,7 +277,7 @@ function newTour(stage) {
     if (wish === "0") return;
     if (wish === "1") return resumable() && saved.open ? resume() : open();
     const elsewhere = ["story", "take", "detail", "lab"].some((name) => query.has(name)) || readLink(location.hash) || $("#lab");
-    if (elsewhere || document.body.dataset.mode !== "live" || document.documentElement.dataset.presenter === "on") return;
+    if (elsewhere || (shelf.program && document.body.dataset.mode !== "live") || document.documentElement.dataset.presenter === "on") return;
     if (!saved) open();
     else if (saved.open && resumable()) resume();
   }

@@ -141,7 +141,7 @@ func loopback(request string) bool {
 	if err != nil {
 		return false
 	}
-	if u.Scheme == "data" || u.Scheme == "blob" || u.Scheme == "about" {
+	if u.Scheme == "data" || u.Scheme == "blob" || u.Scheme == "about" || u.Scheme == "file" {
 		return true
 	}
 	addr, err := netip.ParseAddr(u.Hostname())

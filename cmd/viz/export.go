@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/probe"
+	"listwatch/viz"
+	"listwatch/viz/export"
+)
+
+// onePage is how the name of a page ends that is written for one recording.
+const onePage = ".html"
+
+// exportTo writes pages that need no program, for which nothing is started.
+func exportTo(o *options, stdout io.Writer) error {
+	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, 1), Replay: true}
+	if o.replay != "" {
+		file, err := os.ReadFile(o.replay)
+		if err != nil {
+			return fmt.Errorf("-replay: %w", err)
+		}
+		size, err := export.WriteOne(o.export, viz.New(config), file)
+		if err != nil {
+			return fmt.Errorf("-export %s: %w", o.export, err)
+		}
+		fmt.Fprintf(stdout, "wrote %s, %.1f MB\n", o.export, float64(size)/1e6)
+		return nil
+	}
+	config.Scenarios = scenarios()
+	config.Book = viz.NewBook()
+	files, size, err := export.Write(o.export, viz.New(config))
+	if err != nil {
+		return fmt.Errorf("-export %s: %w", o.export, err)
+	}
+	fmt.Fprintf(stdout, "wrote %d files into %s, %.1f MB: begin with index.html\n", files, o.export, float64(size)/1e6)
+	return nil
+}

@@ -1,0 +1,201 @@
+// Package export writes the stage, the book and what they show as files that need no program: from a web server's folder, from a disk,
+// or as one page with a recording in it.
+//
+//   - export.go: [Write], which asks the program's own pages for themselves and follows their links.
+//   - pages.go: an address of the program as that of a file.
+//   - bundle.go: modules as a classic script.
+//   - static.js: what stands in for the program in those pages.
+//
+// What is written depends on the program only: two exports are equal.
+package export
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"listwatch/internal/probe"
+	"listwatch/internal/takes"
+)
+
+// site is what is to be written.
+type site struct {
+	program http.Handler
+	files   map[string][]byte // by path from the folder's root, with slashes
+	ways    []string          // addresses of pages that are linked to and not written yet
+	alone   bool              // the stage is the only page
+}
+
+// Write asks program, which answers as package viz does and runs nothing, for all that its pages link to, and writes it into dir. It returns how
+// many files and bytes that was.
+func Write(dir string, program http.Handler) (files, size int, err error) {
+	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, ways: []string{"/", "/book/"}}
+	if err := s.gather(); err != nil {
+		return 0, 0, err
+	}
+	for name, body := range s.files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return 0, 0, err
+		}
+		if err := os.WriteFile(file, body, 0o644); err != nil {
+			return 0, 0, err
+		}
+		size += len(body)
+	}
+	return len(s.files), size, nil
+}
+
+// gather fills in every file.
+func (s *site) gather() error {
+	for _, take := range slices.Concat(takes.All, takes.Stories) {
+		s.addPacked("takes/"+take.Name, take.File())
+	}
+	for _, gather := range []func() (name string, value any, err error){s.points, s.stories, s.leaves} {
+		name, value, err := gather()
+		if err == nil {
+			err = s.addData(name, value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for i := 0; i < len(s.ways); i++ { // it grows meanwhile
+		if err := s.addPage(s.ways[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addData adds a value that pages load.
+func (s *site) addData(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one
+	if _, err := zip.Write(text); err != nil {
+		return err
+	}
+	if err := zip.Close(); err != nil {
+		return err
+	}
+	s.addPacked(name, packed.Bytes())
+	return nil
+}
+
+// addPacked adds a file that pages load, as the script that brings it.
+func (s *site) addPacked(name string, packed []byte) {
+	s.files[name+".js"] = fmt.Appendf(nil, "listwatchFile(%q, %q);\n", name, base64.StdEncoding.EncodeToString(packed))
+}
+
+func (s *site) points() (string, any, error) {
+	body, err := s.get("/viz/points")
+	return "data/points", json.RawMessage(body), err
+}
+
+// stories are those of the program, with what their tellers need to know.
+func (s *site) stories() (string, any, error) {
+	const name = "data/stories"
+	list, err := s.get("/viz/scenarios")
+	if err != nil {
+		return name, nil, err
+	}
+	var offered []struct{ ID string }
+	if err := json.Unmarshal(list, &offered); err != nil {
+		return name, nil, err
+	}
+	told := make(map[string]json.RawMessage)
+	for _, story := range offered {
+		if told[story.ID], err = s.get("/viz/scenario/" + story.ID); err != nil {
+			return name, nil, err
+		}
+	}
+	return name, told, nil
+}
+
+// leaves are those of the inspector that are the same whatever is on stage, by "station/queue/leaf/point".
+func (s *site) leaves() (string, any, error) {
+	const name = "data/leaves"
+	all := make(map[string]string)
+	add := func(station probe.Station, queue, tab, point string) error {
+		key := strings.Join([]string{string(station), queue, tab, point}, "/")
+		if all[key] != "" {
+			return nil
+		}
+		body, err := s.get(fmt.Sprintf("/viz/part/%s/%s?queue=%s&point=%s", station, tab, queue, point))
+		if err == nil {
+			all[key], err = s.rewrite("index.html", editor.ReplaceAllString(string(body), ""))
+		}
+		return err
+	}
+	for _, point := range probe.Points() {
+		info := point.Info()
+		for _, queue := range slices.Compact([]string{"", info.Queue}) {
+			for _, tab := range []string{"what", "code", "upstream"} {
+				if err := add(info.Station, queue, tab, ""); err != nil {
+					return name, nil, err
+				}
+			}
+			if err := add(info.Station, queue, "code", info.Name); err != nil {
+				return name, nil, err
+			}
+		}
+	}
+	return name, all, nil
+}
+
+// get asks the program.
+func (s *site) get(address string) ([]byte, error) {
+	r, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer := &answer{header: make(http.Header)}
+	s.program.ServeHTTP(answer, r)
+	if answer.code != http.StatusOK && answer.code != 0 {
+		return nil, fmt.Errorf("GET %s: %d", address, answer.code)
+	}
+	return answer.body.Bytes(), nil
+}
+
+// answer keeps what a handler writes.
+type answer struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(code int)        { a.code = code }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// script returns a module of the page as a classic script.
+func (s *site) script(address string) ([]byte, error) {
+	text, err := bundle(strings.TrimPrefix(address, assets), func(path string) ([]byte, error) { return s.get(assets + path) })
+	return []byte(text), err
+}
+
+// addAsset adds a file that a page names.
+func (s *site) addAsset(address string) (err error) {
+	name := fileOf(address)
+	if s.files[name] != nil {
+		return nil
+	}
+	if path.Ext(name) == ".js" {
+		s.files[name], err = s.script(address)
+	} else {
+		s.files[name], err = s.get(address)
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+
+	"listwatch/internal/recording"
+)
+
+var (
+	sheet  = regexp.MustCompile(`<link rel="stylesheet" href="([^"]*)">`)
+	script = regexp.MustCompile(`<script (?:defer )?src="([^"]*)"></script>`)
+	icon   = regexp.MustCompile(`<link rel="icon"[^>]*>`)
+)
+
+// theRecording is the take's name on a page of one recording.
+const theRecording = "recording"
+
+// WriteOne writes one page that needs no other file: the stage of program, which runs nothing, with a recording in it. What the recording holds of
+// Secrets and credentials is masked, whatever wrote it. It returns how many bytes that was.
+func WriteOne(name string, program http.Handler, file []byte) (size int, err error) {
+	header, records, err := recording.Read(bytes.NewReader(file))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := header.Picture(records); err != nil {
+		return 0, err
+	}
+	var masked bytes.Buffer
+	if err := recording.WriteAll(&masked, header, records); err != nil {
+		return 0, err
+	}
+	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, alone: true}
+	page, err := s.one(masked.Bytes())
+	if err != nil {
+		return 0, err
+	}
+	return len(page), os.WriteFile(name, page, 0o644)
+}
+
+// one returns the stage with everything in it that it would load. Its policy names what is written into it by hash.
+func (s *site) one(file []byte) ([]byte, error) {
+	if err := s.addPage("/"); err != nil {
+		return nil, err
+	}
+	for _, gather := range []func() (string, any, error){s.points, s.leaves} {
+		name, value, err := gather()
+		if err == nil {
+			err = s.addData(name, value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	s.addPacked("takes/"+theRecording, file)
+	page := strings.Replace(string(s.files["index.html"]), `data-take="tour"`, `data-take="`+theRecording+`"`, 1)
+	page = icon.ReplaceAllString(page, "")
+	var styles, scripts []string
+	page = sheet.ReplaceAllStringFunc(page, func(link string) string {
+		text := s.files[sheet.FindStringSubmatch(link)[1]]
+		styles = append(styles, hashOf(text))
+		return "<style>" + string(text) + "</style>"
+	})
+	inline := func(text []byte) string {
+		text = bytes.ReplaceAll(text, []byte("</script"), []byte(`<\/script`))
+		scripts = append(scripts, hashOf(text))
+		return "<script>" + string(text) + "</script>"
+	}
+	var last strings.Builder // deferred scripts run when the page is there
+	page = script.ReplaceAllStringFunc(page, func(tag string) string {
+		text := s.files[script.FindStringSubmatch(tag)[1]]
+		if !strings.Contains(tag, "defer") {
+			return inline(text)
+		}
+		last.WriteString(inline(text))
+		if last.Len() > 0 && strings.Contains(tag, "static.js") {
+			for _, name := range []string{"data/points", "data/leaves", "takes/" + theRecording} {
+				last.WriteString(inline(s.files[name+".js"]))
+			}
+		}
+		return ""
+	})
+	page = strings.Replace(page, "</body>", last.String()+"</body>", 1)
+	own := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", strings.Join(scripts, " "), strings.Join(styles, " "))
+	return []byte(strings.Replace(page, policy, own, 1)), nil
+}
+
+// hashOf returns a text as a Content-Security-Policy names it.
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

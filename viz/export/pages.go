@@ -1,0 +1,98 @@
+package export
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"listwatch/viz/tour"
+)
+
+//go:embed static.js
+var staticScript []byte
+
+const (
+	assets = "/viz/assets/"
+
+	// policy lets a page load what lies beside it, and run no script and no style that is written into it.
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+
+var (
+	// address is an attribute that leads to another page or file of the program. Quotes in texts are escaped.
+	address = regexp.MustCompile(` (href|src|data-frame|data-whole)="(/[^"]*)"`)
+	// editor is a link that opens a file of the machine the program was built on.
+	editor = regexp.MustCompile(`<a class="button" href="vscode:[^"]*">[^<]*</a>`)
+	module = regexp.MustCompile(`<script type="module"`)
+)
+
+// fileOf returns the file, from the root, in which what is at an address of the program is written: "book/06-cacher.html" for
+// "/book/06-cacher".
+func fileOf(address string) string {
+	switch {
+	case strings.HasPrefix(address, assets):
+		return "assets/" + strings.TrimPrefix(address, assets)
+	case strings.HasSuffix(address, "/"):
+		return address[1:] + "index.html"
+	}
+	return address[1:] + ".html"
+}
+
+// addPage adds the page at an address of the program.
+func (s *site) addPage(at string) error {
+	name := fileOf(at)
+	if s.files[name] != nil {
+		return nil
+	}
+	asked := at
+	if at == "/" {
+		asked = "/?take=" + tour.Take // a stage that shows a recording
+	}
+	body, err := s.get(asked)
+	if err != nil {
+		return err
+	}
+	page, err := s.rewrite(name, string(body))
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	s.files[name] = []byte(s.complete(name, page))
+	return nil
+}
+
+// rewrite makes the links of a piece of HTML in a file lead to files, and notes what they lead to.
+func (s *site) rewrite(name, page string) (string, error) {
+	var problem error
+	up := strings.Repeat("../", strings.Count(name, "/"))
+	page = address.ReplaceAllStringFunc(page, func(found string) string {
+		match := address.FindStringSubmatch(found)
+		place, rest := match[2], ""
+		if i := strings.IndexAny(place, "?#"); i >= 0 {
+			place, rest = place[:i], place[i:]
+		}
+		var err error
+		switch {
+		case strings.HasPrefix(place, assets):
+			err = s.addAsset(place)
+		case strings.HasPrefix(place, "/viz/"), s.alone && place != "/":
+			return "" // it leads to the program, or to a page that is not there
+		default:
+			s.ways = append(s.ways, place)
+		}
+		if err != nil && problem == nil {
+			problem = err
+		}
+		return fmt.Sprintf(` %s="%s%s"`, match[1], up+fileOf(place), rest)
+	})
+	return page, problem
+}
+
+// complete puts into a page what the program says in headers, and the script that stands in for it.
+func (s *site) complete(name, page string) string {
+	up := strings.Repeat("../", strings.Count(name, "/"))
+	page = module.ReplaceAllString(page, "<script defer")
+	const charset = `<meta charset="utf-8">`
+	return strings.Replace(page, charset, fmt.Sprintf(`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
+		charset, policy, up), 1)
+}

@@ -1,0 +1,81 @@
+// The shelf of pages without a program. It runs before every other deferred script of a page. What the program would be asked for lies
+// in files beside the page, as scripts: a page that was opened from a folder may load those and nothing else. Each calls
+// listwatchFile(name, gzip as base64).
+
+(() => {
+  const root = document.currentScript?.src ? new URL(".", document.currentScript.src).href : "";
+  const files = new Map(); // by name: a promise of its text
+  const arrivals = new Map(); // by name: who waits
+
+  globalThis.listwatchFile = (name, text) => {
+    if (arrivals.has(name)) arrivals.get(name)(text);
+    else files.set(name, Promise.resolve(text));
+  };
+
+  function file(name) {
+    if (!files.has(name)) {
+      files.set(name, new Promise((done, fail) => {
+        arrivals.set(name, done);
+        const script = document.createElement("script");
+        script.src = `${root}${name}.js`;
+        script.onerror = () => fail(new Error("These pages do not have it."));
+        document.head.append(script);
+      }));
+    }
+    return files.get(name);
+  }
+
+  const bytes = async (name) => Uint8Array.from(atob(await file(name)), (c) => c.charCodeAt(0));
+
+  async function data(name) {
+    const packed = await bytes(name);
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
+
+  async function story(id) {
+    const stories = await data("data/stories");
+    if (!Object.hasOwn(stories, id)) throw new Error("These pages do not have it.");
+    return stories[id];
+  }
+
+  // take returns a recording of these pages; or, from a web server, any that lies there.
+  async function take(name) {
+    if (/^[\w-]+$/.test(name)) return new File([await bytes(`takes/${name}`)], name);
+    const address = new URL(name, location.href);
+    if (!/^https?:$/.test(address.protocol)) throw new Error("A recording can be named by its address on a web server only. Drop its file onto the page instead.");
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(`${address.host} answers ${response.status}.`);
+    return new File([await response.arrayBuffer()], name);
+  }
+
+  async function leaf(station, tab, query) {
+    const leaves = await data("data/leaves");
+    const part = [station, query.get("queue") ?? "", tab];
+    const html = leaves[[...part, query.get("point") ?? ""].join("/")] ?? leaves[[...part, ""].join("/")];
+    if (!html) throw new Error("This leaf needs the program, which these pages are without. In a checkout, go run ./cmd/viz -replay FILE shows a recording with all leaves.");
+    return html;
+  }
+
+  // page turns an address of the program into that of the file: /book/06-cacher into book/06-cacher.html.
+  function page(path) {
+    const [, place, rest] = path.match(/^([^?#]*)(.*)$/);
+    return `${root}${place.slice(1) || "index"}${place.endsWith("/") && place !== "/" ? "index" : ""}.html${rest}`;
+  }
+
+  const run = async () => {
+    throw new Error("There is no machine to play it.");
+  };
+
+  globalThis.listwatchShelf = { program: false, points: () => data("data/points"), story, take, run, leaf, page };
+  globalThis.listwatchData = data;
+
+  for (const el of document.querySelectorAll("[data-program]")) el.hidden = true;
+  for (const el of document.querySelectorAll("[data-recorded]")) el.hidden = false;
+  const { body } = document;
+  const tour = document.querySelector("#open-tour");
+  if (!tour) return;
+  const query = new URLSearchParams(location.search);
+  if (query.get("take")) body.dataset.take = query.get("take");
+  body.classList.toggle("figure", query.has("figure"));
+  tour.hidden = body.dataset.take !== "tour";
+})();
