@@ -62,7 +62,7 @@ func (u *UI) choose(w http.ResponseWriter, r *http.Request) {
 	}
 	var choice Choice
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChoice)).Decode(&choice); err != nil {
-		writeStatus(w, http.StatusBadRequest, "this is no choice: "+err.Error())
+		writeStatus(w, http.StatusBadRequest, "invalid choice: "+err.Error())
 		return
 	}
 	if err := guest.Choose(r.Context(), choice); err != nil {

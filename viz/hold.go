@@ -88,7 +88,7 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 		world.Hold(unattended)
 	case command.Do == "hold":
 		if !slices.Contains(hold.Stations(), selector.Station) && selector.Station != "" {
-			return nil, refuse(http.StatusBadRequest, "station: nobody can be held at %s alone: its moments are told under locks, or by whoever comes from the station before", selector.Station)
+			return nil, refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are reported under locks, or by goroutines of the station before", selector.Station)
 		}
 		world.HoldAt(selector, unattended)
 	case command.Do == "release" && all:
@@ -161,7 +161,7 @@ func (u *UI) turn(command *clockCommand) error {
 	switch {
 	case command.Advance == "next":
 		if _, ok := world.AdvanceToNext(); !ok {
-			return refuse(http.StatusConflict, "nobody waits for a timer")
+			return refuse(http.StatusConflict, "no timer is set")
 		}
 	case d > 0:
 		world.Advance(d)

@@ -51,7 +51,7 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 		{"/viz/clock", `{"advance":"1s"}`, http.StatusOK, `"paused":false`},
 		{"/viz/clock", `{"paused":true}`, http.StatusOK, `"paused":true`},
 		{"/viz/clock", `{"speed":0.001}`, http.StatusOK, `"speed":0.001`},
-		{"/viz/clock", `{"advance":"next"}`, http.StatusConflict, "nobody waits"},
+		{"/viz/clock", `{"advance":"next"}`, http.StatusConflict, "no timer is set"},
 		{"/viz/clock", `{"speed":0}`, http.StatusBadRequest, "speed"},
 		{"/viz/clock", `{"speed":11}`, http.StatusBadRequest, "speed"},
 		{"/viz/clock", `{"advance":"-1s"}`, http.StatusBadRequest, "advance"},

@@ -97,7 +97,7 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 	for i := range 3 {
 		cacher.Event(probe.IncomingSent, "ADDED", "/registry/pods/default/a", uint64(10+i), i+1, 3)
 	}
-	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming of cacher is full, 3 of 3") || !strings.Contains(page, "Everybody waits for cacher.dispatchEvents to take from incoming") {
+	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming of cacher is full, 3 of 3") || !strings.Contains(page, "All of them wait for cacher.dispatchEvents to take from incoming") {
 		t.Errorf("incoming alone: %s", page)
 	}
 	cacher.Event(probe.IncomingBlocked, "ADDED", "/registry/pods/default/a", 13)
@@ -107,7 +107,7 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 	w.Event(probe.InputBlocked, "ADDED", "/registry/pods/default/a", 8)
 	page := leaf(t, ui, "incoming/blocked")
 	for _, want := range []string{
-		"cacher.startCaching has waited there for", "Everybody waits for the client of w1: handlers.WatchServer has been writing to it for",
+		"cacher.startCaching has waited there for", "All of them wait for the client of w1: handlers.WatchServer has been writing to it for",
 		"cacher.dispatchEvents takes nothing: for ", "it has waited for room at the next one", `data-place="watcher" data-queue-name="result" data-subject="w1"`,
 	} {
 		if !strings.Contains(page, want) {

@@ -318,12 +318,12 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 		"args of texts":              {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":["<b>"]}`, "record 1 has args that cannot be counted with"},
 		"args of many":               {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1,2,3,4,5]}`, "record 1 has args that cannot be counted with"},
 		"a version of letters":       {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","rv":"abc"}`, "record 1 has no resource version"},
-		"a key that is none":         {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`, "the key of record 1 is no text"},
-		"null":                       {header + "\nnull", "line 2 of the recording is no record: the file is cut off, or not ours"},
-		"picture later":              {keyframe(`{"seq":1000000}`) + "\n" + good, "the recording's picture stands at record 1000000, and its records begin with 1"},
-		"picture of nonsense":        {keyframe(`{"resources":{"pods":{"ring":{"capacity":-5,"cells":[]}}}}`) + "\n" + good, "the picture that the recording begins with is none"},
-		"picture without tokens":     {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":7}}}}}}}`) + "\n" + good, "the picture that the recording begins with is none"},
-		"a token without a key":      {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":[{"rv":"1"}]}}}}}}}`) + "\n" + good, "the picture that the recording begins with is none"},
+		"a key that is none":         {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`, "the key of record 1 is not text"},
+		"null":                       {header + "\nnull", "line 2 of the recording is not a record: the file is cut off, or was not written by this program"},
+		"picture later":              {keyframe(`{"seq":1000000}`) + "\n" + good, "the recording's picture is of record 1000000, but its records begin with 1"},
+		"picture of nonsense":        {keyframe(`{"resources":{"pods":{"ring":{"capacity":-5,"cells":[]}}}}`) + "\n" + good, "the recording does not begin with a picture"},
+		"picture without tokens":     {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":7}}}}}}}`) + "\n" + good, "the recording does not begin with a picture"},
+		"a token without a key":      {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":[{"rv":"1"}]}}}}}}}`) + "\n" + good, "the recording does not begin with a picture"},
 		"no recording":               {"{}", "the file is not a recording of this program"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -195,7 +195,7 @@ func (u *UI) serveState(w http.ResponseWriter, _ *http.Request) {
 // serveRules says how the ten promises stand, and which records have broken one.
 func (u *UI) serveRules(w http.ResponseWriter, _ *http.Request) {
 	if u.config.Rules == nil {
-		writeStatus(w, http.StatusNotFound, "nobody checks this log")
+		writeStatus(w, http.StatusNotFound, "this log is not checked")
 		return
 	}
 	u.config.Rules.Look()

@@ -19,7 +19,7 @@ const (
 
 var (
 	errNoNodes = errors.New("there are no nodes")
-	errPlaced  = errors.New("it has been given a node meanwhile")
+	errPlaced  = errors.New("the pod has been given a node already")
 )
 
 // schedulerCache knows on which node each pod is: from the informer, or, before the informer can know, because the

@@ -73,7 +73,7 @@ func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int 
 		}
 	}
 	if bad > 0 {
-		fmt.Fprintf(stdout, "not ready: mend what %d of these lines say after !!\n", bad)
+		fmt.Fprintf(stdout, "not ready: repair what the lines with !! say (%d)\n", bad)
 		return exitError
 	}
 	fmt.Fprintln(stdout, "ready")

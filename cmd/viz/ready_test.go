@@ -129,7 +129,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			f := healthy()
 			each.change(f)
 			got, status := f.ask(t)
-			if !strings.Contains(got, each.want) || !strings.HasSuffix(got, "\nnot ready: mend what 1 of these lines say after !!\n") || status != exitError {
+			if !strings.Contains(got, each.want) || !strings.HasSuffix(got, "\nnot ready: repair what the lines with !! say (1)\n") || status != exitError {
 				t.Errorf("got status %d and\n%swant %q", status, got, each.want)
 			}
 		})

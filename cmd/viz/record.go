@@ -59,7 +59,7 @@ func (r *recorder) run(ctx context.Context) {
 	}
 	r.err = fmt.Errorf("-record %s: %w", r.options.record, err)
 	if ctx.Err() == nil {
-		fmt.Fprintf(r.stderr, "viz: %v; the file ends there, and the program goes on without it\n", r.err)
+		fmt.Fprintf(r.stderr, "viz: %v; the file ends there, and the program continues without it\n", r.err)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, name) || !strings.Contains(said, "goes on without") {
+		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, name) || !strings.Contains(said, "continues without") {
 			t.Errorf("said %q", said)
 		}
 		if err := stop(); !errors.Is(err, recording.ErrGap) {

@@ -127,6 +127,6 @@ func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 // warnIfOpen says so if others than this machine can reach the listener: there is no authentication at all.
 func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	if addr := listener.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() {
-		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and whoever reaches it may do everything\n", addr)
+		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and anyone who reaches it may do everything\n", addr)
 	}
 }

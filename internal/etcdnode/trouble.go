@@ -29,7 +29,7 @@ func (e *TroubleError) Error() string {
 	if e.Err != nil {
 		what += ": " + e.Err.Error()
 	}
-	return fmt.Sprintf("etcd cannot go on with its data in %s: %s. %s", e.Dir, what, e.advice())
+	return fmt.Sprintf("etcd cannot continue with its data in %s: %s. %s", e.Dir, what, e.advice())
 }
 
 func (e *TroubleError) Unwrap() error { return e.Err }

@@ -239,11 +239,11 @@ func (w *World) forsaken() string {
 	if w.attending > 0 || alone < w.unattended || !w.held && len(state.Gates) == 0 {
 		return ""
 	}
-	what := "the world"
+	what := "the world was resumed"
 	if !w.held {
-		what = "what was held at single stations"
+		what = "the gates were opened"
 	}
-	w.letGo = fmt.Sprintf("%s was let go: no page was open for %s, and %d goroutines stood", what, alone.Round(time.Second), len(state.Held))
+	w.letGo = fmt.Sprintf("%s: no page was open for %s, and %d goroutines were paused", what, alone.Round(time.Second), len(state.Held))
 	w.config.Gate.Release()
 	w.runOnLocked()
 	return w.letGo

@@ -17,7 +17,7 @@ import (
 const marker = ".lab"
 
 // errNotEmpty is why a lab is not written.
-var errNotEmpty = errors.New("the folder is not empty: go on in it, give another one, or remove it")
+var errNotEmpty = errors.New("the folder is not empty: continue in it, name another one, or remove it")
 
 // Start writes the checkout's committed tree into dir, and makes the lab's edits there. A folder without git, such as an
 // unpacked archive, is copied as it is, hidden files left out. The error is errNotEmpty if dir holds anything; after any

@@ -93,7 +93,7 @@ func (e Edit) place(decl *source.Decl) (from, to int, err error) {
 		return from, to, nil
 	}
 	if n := strings.Count(decl.Src, e.Old); n != 1 {
-		return 0, 0, fmt.Errorf("%q stands in it %d times, want once", e.Old, n)
+		return 0, 0, fmt.Errorf("%q occurs in it %d times, want once", e.Old, n)
 	}
 	start := bytes.Index(decl.File.Src, []byte(decl.Src))
 	from = start + strings.Index(decl.Src, e.Old)

@@ -17,28 +17,28 @@ const (
 	TxnConflict
 	// RangeRead: one range of keys was read at one revision. Args: n.
 	RangeRead
-	// EtcdLookedAt: etcd was asked how full it is and who leads, and the answer has changed. Args: percent, kB.
+	// EtcdLookedAt: the size of etcd's database or its leader has changed since the last check. Args: percent, kB.
 	EtcdLookedAt
-	// EtcdFailed: etcd has told its logger that it cannot go on; the program ends.
+	// EtcdFailed: etcd has logged that it cannot continue; the program ends.
 	EtcdFailed
-	// ProgramStopped: the whole program was stopped, by a debugger or by SIGSTOP, and goes on; its clocks have not counted
-	// the time.
+	// ProgramStopped: the whole program runs again after a debugger or SIGSTOP had stopped it; its clocks have not counted
+	// the pause.
 	ProgramStopped
 	// WatchChanOpened: the watchChan exists, its goroutines are about to start.
 	WatchChanOpened
 	// WatchChanClosed: all goroutines of the watchChan have ended and resultChan is closed.
 	WatchChanClosed
-	// WatchChanError: the watch cannot go on; one ERROR event is about to be sent.
+	// WatchChanError: the watch cannot continue; it is about to send one ERROR event.
 	WatchChanError
-	// Etcd3IncomingBlocked: incomingEventChan is full: nothing more is read from etcd.
+	// Etcd3IncomingBlocked: incomingEventChan is full: the watchChan reads nothing more from etcd.
 	Etcd3IncomingBlocked
 	// Etcd3IncomingSent: an etcd event has been parsed and queued for decoding. Args: len, cap.
 	Etcd3IncomingSent
 	// Etcd3IncomingReceived: the scheduler took the event and is about to start its decoder. Args: len, cap.
 	Etcd3IncomingReceived
-	// Etcd3ResultBlocked: resultChan is full: nothing more is decoded.
+	// Etcd3ResultBlocked: resultChan is full: the watchChan decodes nothing more.
 	Etcd3ResultBlocked
-	// Etcd3ResultSent: the event was decoded and stands in resultChan, in revision order. Args: len, cap.
+	// Etcd3ResultSent: the event has been decoded and is in resultChan, in revision order. Args: len, cap.
 	Etcd3ResultSent
 	// CacheLockWaited: another goroutine holds the watchCache's lock: the writer waits.
 	CacheLockWaited
@@ -47,14 +47,14 @@ const (
 	// RingAppend: the event is in the ring; the store does not have it yet; no reader can see either before the lock is
 	// released. Args: start, end, capacity, oldest.
 	RingAppend
-	// RingResize: every event was re-seated in a ring of another size; absolute positions are unchanged. Args: start, end,
-	// capacity, oldest.
+	// RingResize: the events have moved into a ring of another size; their absolute positions are unchanged. Args: start,
+	// end, capacity, oldest.
 	RingResize
 	// RVAdvanced: a bookmark moved the cache's resource version without an event.
 	RVAdvanced
 	// StoreUpdate: the keyed store holds the new state. Args: n.
 	StoreUpdate
-	// StoreHolds: the store was asked what it holds: a picture had kept the number of objects only. Args: n.
+	// StoreHolds: the page has asked the store for its objects: a picture had kept only their number. Args: n.
 	StoreHolds
 	// CacheReplaced: store and ring were replaced by a list; history before it is gone. Args: start, end, capacity, n.
 	CacheReplaced
@@ -62,51 +62,51 @@ const (
 	FreshnessWait
 	// FreshnessReady: the reader's resource version has been reached.
 	FreshnessReady
-	// FreshnessGivenUp: the reader was told that the version is too large, or its client has gone.
+	// FreshnessGivenUp: the reader has given up: its time is over, or its client has disconnected.
 	FreshnessGivenUp
 	// ListServed: a list was answered from the cache. Args: n.
 	ListServed
-	// CacherReady: the first list is in the cache: reads and watches are accepted. Args: generation.
+	// CacherReady: the first list is in the cache: the cacher accepts reads and watches. Args: generation.
 	CacherReady
-	// CacherNotReady: the cacher lost its source: reads and watches are refused with 429. Args: generation.
+	// CacherNotReady: the cacher has lost its source: it refuses watches and most reads with 429. Args: generation.
 	CacherNotReady
 	// IncomingBlocked: incoming is full: the one writer into the cache waits for the dispatcher.
 	IncomingBlocked
-	// IncomingSent: the event stands in incoming; the watchCache lock is not held. Args: len, cap.
+	// IncomingSent: the event is in incoming; its sender does not hold the watchCache's lock. Args: len, cap.
 	IncomingSent
 	// IncomingReceived: the dispatcher took the event. Args: len, cap.
 	IncomingReceived
-	// CacherLockWaited: a goroutine that begins or ends a watch holds the Cacher's lock: the dispatcher waits.
+	// CacherLockWaited: a goroutine that opens or closes a watch holds the Cacher's lock: the dispatcher waits.
 	CacherLockWaited
 	// CacherLockTaken: the dispatcher has the Cacher's lock.
 	CacherLockTaken
 	// DispatchStarted: the recipients were picked; until the dispatch is finished no watcher's input may be closed. Args:
 	// watchers.
 	DispatchStarted
-	// DispatchBlocked: the first, non-blocking pass is over; these watchers share what is left of the budget (ms). Args:
-	// blocked, budget.
+	// DispatchBlocked: the first, non-blocking pass is over; the watchers that were full share the rest of the budget
+	// (ms). Args: blocked, budget.
 	DispatchBlocked
 	// DispatchFinished: every recipient has the event or has been stopped; deferred stops were carried out.
 	DispatchFinished
 	// WatcherAdded: the starting point was chosen and the watcher registered, as one step. Args: capacity.
 	WatcherAdded
-	// WatcherInterval: everything up to the watcher's starting point has been sent. Args: n.
+	// WatcherInterval: the watcher has sent everything up to its starting point. Args: n.
 	WatcherInterval
-	// WatcherForced: the watcher's input stayed full beyond the budget: it is being closed.
+	// WatcherForced: the watcher's input was still full when the budget was spent: the dispatcher closes the watcher.
 	WatcherForced
-	// WatcherRemoved: result is closed; nothing will be sent any more.
+	// WatcherRemoved: result is closed; the watcher sends nothing more.
 	WatcherRemoved
 	// InputBlocked: the input is full: the dispatcher waits for this watcher as long as the budget lasts.
 	InputBlocked
-	// InputSent: the event stands in this watcher's input. Args: len, cap.
+	// InputSent: the event is in this watcher's input. Args: len, cap.
 	InputSent
 	// InputReceived: the watcher's goroutine took the event and will filter it. Args: len, cap.
 	InputReceived
 	// WatcherFiltered: neither the old nor the new object matches: nothing is sent.
 	WatcherFiltered
-	// ResultBlocked: the result is full: the watcher takes nothing from its input until its client is served.
+	// ResultBlocked: the result is full: the watcher takes nothing from its input until its client reads.
 	ResultBlocked
-	// ResultSent: the converted event stands in result; type and object are what the client will see. Args: len, cap.
+	// ResultSent: the converted event is in result, with the type and the object that the client will see. Args: len, cap.
 	ResultSent
 	// ResultReceived: the WatchServer took the event and is about to encode it. Args: len, cap.
 	ResultReceived
@@ -114,46 +114,46 @@ const (
 	WireOpened
 	// FrameWritten: one frame was written; it is flushed if nothing else is queued. Args: bytes, queued.
 	FrameWritten
-	// WireFlushed: everything written so far is on its way to the client, and nothing waits.
+	// WireFlushed: everything written so far is on its way to the client, and result is empty.
 	WireFlushed
-	// WireClosed: the response is over.
+	// WireClosed: the response has ended.
 	WireClosed
 	// FrameDecoded: the client has decoded one frame into an event.
 	FrameDecoded
 	// StreamBlocked: the reflector does not take the event yet: nothing more is read from the wire.
 	StreamBlocked
-	// StreamEnded: the client's side of the stream is over.
+	// StreamEnded: the client's side of the stream has ended.
 	StreamEnded
-	// ReflectorListed: a list was installed in the reflector's store. Args: n.
+	// ReflectorListed: a list is in the reflector's store. Args: n.
 	ReflectorListed
 	// ReflectorWatching: a watch is open.
 	ReflectorWatching
 	// ReflectorReceived: an event was taken from the watch; the store does not have it yet.
 	ReflectorReceived
-	// ReflectorSynced: the streamed initial state is complete and installed. Args: n.
+	// ReflectorSynced: the streamed initial state is complete and in the reflector's store. Args: n.
 	ReflectorSynced
-	// ReflectorWatchEnded: the watch is over; the text says why.
+	// ReflectorWatchEnded: the watch has ended; the text says why.
 	ReflectorWatchEnded
 	// ReflectorBackoff: the reflector is about to wait before it tries again. Args: ms.
 	ReflectorBackoff
-	// FIFOLockWaited: a delta is being processed under the lock of the queue: nothing can be queued.
+	// FIFOLockWaited: the consumer processes a delta under the lock of the queue: the writer waits.
 	FIFOLockWaited
-	// FIFOLockTaken: the lock of the queue is free again, and taken by its writer.
+	// FIFOLockTaken: the writer of the queue has its lock.
 	FIFOLockTaken
-	// FIFOAdded: the delta is queued; no handler has been told. Args: len, cap.
+	// FIFOAdded: the delta is queued; no handler has been called for it. Args: len, cap.
 	FIFOAdded
-	// FIFOWaited: the queue is empty: its consumer sleeps, and lets go of the lock meanwhile.
+	// FIFOWaited: the queue is empty: its consumer releases the lock and sleeps.
 	FIFOWaited
 	// FIFOPopped: the delta has left the queue and is being processed. Args: len, cap.
 	FIFOPopped
-	// FIFOClosed: nothing is queued any more; what waits is still handed out.
+	// FIFOClosed: the queue takes nothing more; it still hands out what it holds.
 	FIFOClosed
-	// FIFOProcessed: what was taken is in the local store and was handed to the listeners; no lock of the informer is
-	// held.
+	// FIFOProcessed: the informer has applied what it took to the local store and handed it to the listeners; it holds no
+	// lock.
 	FIFOProcessed
-	// IndexerUpdated: the local store and its indices hold the new state; no handler knows yet. Args: n.
+	// IndexerUpdated: the local store and its indices hold the new state; no handler has been called yet. Args: n.
 	IndexerUpdated
-	// IndexerHolds: the local store was asked what it holds: a picture had kept the number of objects only. Args: n.
+	// IndexerHolds: the page has asked the local store for its objects: a picture had kept only their number. Args: n.
 	IndexerHolds
 	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed
@@ -161,7 +161,7 @@ const (
 	ListenerAdded
 	// ListenerRemoved: the listener's goroutines have ended.
 	ListenerRemoved
-	// AddBlocked: pop is not there to take the notification; it soon will be, because it never waits for a handler.
+	// AddBlocked: pop is busy; it takes the notification soon, because it never waits for a handler.
 	AddBlocked
 	// AddSent: pop has the notification: an unbuffered hand-over. Args: len, cap.
 	AddSent
@@ -179,8 +179,8 @@ const (
 	HandlerCalled
 	// HandlerReturned: the handler has returned.
 	HandlerReturned
-	// HandlerSlow: the handler has returned and has taken long, while more notifications wait than the pending ring began
-	// with.
+	// HandlerSlow: the handler has returned late, and more notifications wait than the pending ring had places for at
+	// first.
 	HandlerSlow
 	// WorkAdded: the key is queued, or was queued or being worked on already. Args: len, cap.
 	WorkAdded
@@ -190,11 +190,11 @@ const (
 	WorkWoken
 	// WorkGot: a worker holds the key; no other worker can get it. Args: len, cap.
 	WorkGot
-	// WorkDone: the worker has let go of the key.
+	// WorkDone: the worker has released the key.
 	WorkDone
 	// WorkRetry: the key comes back after a delay. Args: ms.
 	WorkRetry
-	// Reconciled: the controller has acted, or has seen that nothing is to be done. Args: wrote.
+	// Reconciled: the controller has acted, or has found nothing to do. Args: wrote.
 	Reconciled
 )
 
@@ -217,7 +217,7 @@ var points = [...]Info{
 	},
 	PredicateChosen: {
 		Name: "PredicateChosen", Station: HTTP, Op: Mark,
-		Passes: "whoever only reads is never held",
+		Passes: "a request that only reads is never held",
 		Fact:   "the registry has turned selectors, namespace and name into one key and one predicate",
 		Says:   "The registry watches {text}.",
 	},
@@ -233,27 +233,27 @@ var points = [...]Info{
 	},
 	RangeRead: {
 		Name: "RangeRead", Station: Etcd, Op: Mark, Args: "n",
-		Passes: "whoever only reads is never held",
+		Passes: "a request that only reads is never held",
 		Fact:   "one range of keys was read at one revision",
 		Says:   "etcd reads {n key} at revision {rv}.",
 	},
 	EtcdLookedAt: {
 		Name: "EtcdLookedAt", Station: Etcd, Op: Mark, Args: "percent kB",
-		Passes: "the goroutine that looks after etcd is not part of the path",
-		Fact:   "etcd was asked how full it is and who leads, and the answer has changed",
+		Passes: "the goroutine that checks etcd is not part of the path",
+		Fact:   "the size of etcd's database or its leader has changed since the last check",
 		Says:   "The database of etcd is {percent} % full ({kB} kB): {text}.",
 	},
 	EtcdFailed: {
 		Name: "EtcdFailed", Station: Etcd, Op: Mark, Anomaly: true,
 		Passes: "the program is about to end",
-		Fact:   "etcd has told its logger that it cannot go on; the program ends",
+		Fact:   "etcd has logged that it cannot continue; the program ends",
 		Says:   "The program ends: {text}.",
 	},
 	ProgramStopped: {
 		Name: "ProgramStopped", Station: HTTP, Op: Mark, Anomaly: true,
 		Passes: "the goroutine that notices is not part of the path",
-		Fact:   "the whole program was stopped, by a debugger or by SIGSTOP, and goes on; its clocks have not counted the time",
-		Says:   "The program was stopped for {text}; its clock did not count that.",
+		Fact:   "the whole program runs again after a debugger or SIGSTOP had stopped it; its clocks have not counted the pause",
+		Says:   "The program was stopped for {text}; its clock did not count the pause.",
 	},
 	WatchChanOpened: {
 		Name: "WatchChanOpened", Station: Etcd3, Op: Open, Opens: "watchchan",
@@ -267,14 +267,14 @@ var points = [...]Info{
 	},
 	WatchChanError: {
 		Name: "WatchChanError", Station: Etcd3, Op: Mark, Anomaly: true,
-		Fact: "the watch cannot go on; one ERROR event is about to be sent",
+		Fact: "the watch cannot continue; it is about to send one ERROR event",
 		Says: "The etcd3 watch fails: {text}.",
 	},
 	Etcd3IncomingBlocked: {
 		Name: "Etcd3IncomingBlocked", Station: Etcd3, Op: Mark, Lane: "watchChan.startWatching etcdWatcher.etcdWatch",
 		Waits: ForRoom, On: "etcd3-incoming", Until: "Etcd3IncomingSent",
-		Fact: "incomingEventChan is full: nothing more is read from etcd",
-		Says: "incomingEventChan is full: revision {rv} of {key} has to wait, and etcd with it.",
+		Fact: "incomingEventChan is full: the watchChan reads nothing more from etcd",
+		Says: "incomingEventChan is full: revision {rv} of {key} waits, and so does etcd.",
 	},
 	Etcd3IncomingSent: {
 		Name: "Etcd3IncomingSent", Station: Etcd3, Op: Send, Queue: "etcd3-incoming", Args: "len cap",
@@ -289,12 +289,12 @@ var points = [...]Info{
 	Etcd3ResultBlocked: {
 		Name: "Etcd3ResultBlocked", Station: Etcd3, Op: Mark, Lane: "watchChan.collectEventProcessing etcdWatcher.translate",
 		Waits: ForRoom, On: "etcd3-result", Holds: "etcd3-incoming", Until: "Etcd3ResultSent",
-		Fact: "resultChan is full: nothing more is decoded",
-		Says: "resultChan is full: {type} {key} at {rv} has to wait.",
+		Fact: "resultChan is full: the watchChan decodes nothing more",
+		Says: "resultChan is full: {type} {key} at {rv} waits.",
 	},
 	Etcd3ResultSent: {
 		Name: "Etcd3ResultSent", Station: Etcd3, Op: Send, Queue: "etcd3-result", Args: "len cap",
-		Fact: "the event was decoded and stands in resultChan, in revision order",
+		Fact: "the event has been decoded and is in resultChan, in revision order",
 		Says: "{type} {key} at {rv} is decoded and enters resultChan.",
 	},
 	CacheLockWaited: {
@@ -310,17 +310,17 @@ var points = [...]Info{
 	RingAppend: {
 		Name: "RingAppend", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true,
 		Fact: "the event is in the ring; the store does not have it yet; no reader can see either before the lock is released",
-		Says: "{type} {key} at {rv} takes ring position {end} (next), capacity {capacity}.",
+		Says: "The ring takes {type} {key} at {rv}; its next position is {end}, its capacity {capacity}.",
 	},
 	RingResize: {
 		Name: "RingResize", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true, Anomaly: true,
-		Fact: "every event was re-seated in a ring of another size; absolute positions are unchanged",
+		Fact: "the events have moved into a ring of another size; their absolute positions are unchanged",
 		Says: "The ring is resized to {capacity}: {text}.",
 	},
 	RVAdvanced: {
 		Name: "RVAdvanced", Station: Ring, Op: Mark, Locked: true,
 		Fact: "a bookmark moved the cache's resource version without an event",
-		Says: "The cache now stands at {rv} without any change.",
+		Says: "The cache is now at {rv}; no object has changed.",
 	},
 	StoreUpdate: {
 		Name: "StoreUpdate", Station: Store, Op: Mark, Args: "n", Locked: true,
@@ -329,7 +329,7 @@ var points = [...]Info{
 	},
 	StoreHolds: {
 		Name: "StoreHolds", Station: Store, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
-		Fact: "the store was asked what it holds: a picture had kept the number of objects only",
+		Fact: "the page has asked the store for its objects: a picture had kept only their number",
 		Says: "The store holds {key} at {rv}, one of {n object}.",
 	},
 	CacheReplaced: {
@@ -345,37 +345,37 @@ var points = [...]Info{
 	FreshnessReady: {
 		Name: "FreshnessReady", Station: Store, Op: Mark, Locked: true,
 		Fact: "the reader's resource version has been reached",
-		Says: "The cache has reached {rv}; the reader goes on.",
+		Says: "The cache has reached {rv}; the reader continues.",
 	},
 	FreshnessGivenUp: {
 		Name: "FreshnessGivenUp", Station: Store, Op: Mark, Locked: true,
-		Fact: "the reader was told that the version is too large, or its client has gone",
+		Fact: "the reader has given up: its time is over, or its client has disconnected",
 		Says: "A reader no longer waits for {rv}: {text}.",
 	},
 	ListServed: {
 		Name: "ListServed", Station: Store, Op: Mark, Args: "n",
-		Passes: "whoever only reads is never held",
+		Passes: "a request that only reads is never held",
 		Fact:   "a list was answered from the cache",
 		Says:   "A list of {n object} is served from the cache at {rv}.",
 	},
 	CacherReady: {
 		Name: "CacherReady", Station: Incoming, Op: Mark, Args: "generation", Locked: true,
-		Fact: "the first list is in the cache: reads and watches are accepted",
+		Fact: "the first list is in the cache: the cacher accepts reads and watches",
 		Says: "The cacher is ready, generation {generation}.",
 	},
 	CacherNotReady: {
 		Name: "CacherNotReady", Station: Incoming, Op: Mark, Args: "generation", Anomaly: true,
-		Fact: "the cacher lost its source: reads and watches are refused with 429",
+		Fact: "the cacher has lost its source: it refuses watches and most reads with 429",
 		Says: "The cacher is not ready: {text}.",
 	},
 	IncomingBlocked: {
 		Name: "IncomingBlocked", Station: Incoming, Op: Mark, Lane: "cacher.startCaching", Waits: ForRoom, On: "incoming", Holds: "etcd3-result", Until: "IncomingSent",
 		Fact: "incoming is full: the one writer into the cache waits for the dispatcher",
-		Says: "incoming is full: {type} {key} at {rv} has to wait, and the reflector with it.",
+		Says: "incoming is full: {type} {key} at {rv} waits, and so does the reflector.",
 	},
 	IncomingSent: {
 		Name: "IncomingSent", Station: Incoming, Op: Send, Queue: "incoming", Args: "len cap",
-		Fact: "the event stands in incoming; the watchCache lock is not held",
+		Fact: "the event is in incoming; its sender does not hold the watchCache's lock",
 		Says: "{type} {key} at {rv} enters incoming.",
 	},
 	IncomingReceived: {
@@ -385,7 +385,7 @@ var points = [...]Info{
 	},
 	CacherLockWaited: {
 		Name: "CacherLockWaited", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Waits: ForLock, Holds: "incoming", Until: "CacherLockTaken",
-		Fact: "a goroutine that begins or ends a watch holds the Cacher's lock: the dispatcher waits",
+		Fact: "a goroutine that opens or closes a watch holds the Cacher's lock: the dispatcher waits",
 		Says: "The dispatcher waits for the Cacher's lock.",
 	},
 	CacherLockTaken: {
@@ -396,17 +396,17 @@ var points = [...]Info{
 	DispatchStarted: {
 		Name: "DispatchStarted", Station: Dispatch, Op: Mark, Args: "watchers", Lane: "cacher.dispatchEvents", Locked: true,
 		Fact: "the recipients were picked; until the dispatch is finished no watcher's input may be closed",
-		Says: "{type} {key} at {rv} concerns {watchers watcher}.",
+		Says: "The dispatcher picks {watchers watcher} for {type} {key} at {rv}.",
 	},
 	DispatchBlocked: {
 		Name: "DispatchBlocked", Station: Dispatch, Op: Mark, Args: "blocked budget", Lane: "cacher.dispatchEvents", Anomaly: true,
-		Fact: "the first, non-blocking pass is over; these watchers share what is left of the budget (ms)",
-		Says: "Watchers that are full: {blocked}; together they may cost {budget} ms.",
+		Fact: "the first, non-blocking pass is over; the watchers that were full share the rest of the budget (ms)",
+		Says: "{blocked watcher} had no room; the dispatcher may wait up to {budget} ms.",
 	},
 	DispatchFinished: {
 		Name: "DispatchFinished", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Locked: true,
 		Fact: "every recipient has the event or has been stopped; deferred stops were carried out",
-		Says: "{rv} has been handed to every watcher concerned.",
+		Says: "The dispatcher is done with {rv}: each watcher it picked has the event, or is being closed.",
 	},
 	WatcherAdded: {
 		Name: "WatcherAdded", Station: Watcher, Op: Open, Opens: "watcher", Args: "capacity", Locked: true,
@@ -415,17 +415,17 @@ var points = [...]Info{
 	},
 	WatcherInterval: {
 		Name: "WatcherInterval", Station: Watcher, Op: Mark, Args: "n", Lane: "cacheWatcher.processInterval",
-		Fact: "everything up to the watcher's starting point has been sent",
-		Says: "{subject} has been sent {n initial event}, up to {rv}.",
+		Fact: "the watcher has sent everything up to its starting point",
+		Says: "{subject} has sent {n initial event}, up to {rv}.",
 	},
 	WatcherForced: {
 		Name: "WatcherForced", Station: Watcher, Op: Mark, Anomaly: true,
-		Fact: "the watcher's input stayed full beyond the budget: it is being closed",
+		Fact: "the watcher's input was still full when the budget was spent: the dispatcher closes the watcher",
 		Says: "{subject} does not keep up and is closed; its client resumes from the last version it saw.",
 	},
 	WatcherRemoved: {
 		Name: "WatcherRemoved", Station: Watcher, Op: Close, Lane: "cacheWatcher.processInterval",
-		Fact: "result is closed; nothing will be sent any more",
+		Fact: "result is closed; the watcher sends nothing more",
 		Says: "Watcher {subject} is gone.",
 	},
 	InputBlocked: {
@@ -435,7 +435,7 @@ var points = [...]Info{
 	},
 	InputSent: {
 		Name: "InputSent", Station: Watcher, Op: Send, Queue: "input", Args: "len cap", Lane: "cacher.dispatchEvents",
-		Fact: "the event stands in this watcher's input",
+		Fact: "the event is in this watcher's input",
 		Says: "{type} {key} at {rv} enters the input of {subject}.",
 	},
 	InputReceived: {
@@ -446,17 +446,17 @@ var points = [...]Info{
 	WatcherFiltered: {
 		Name: "WatcherFiltered", Station: Watcher, Op: Mark, Lane: "cacheWatcher.processInterval",
 		Fact: "neither the old nor the new object matches: nothing is sent",
-		Says: "{key} at {rv} is not for {subject}.",
+		Says: "{subject} sends nothing for {key} at {rv}: its selector does not match.",
 	},
 	ResultBlocked: {
 		Name: "ResultBlocked", Station: Watcher, Op: Mark, Lane: "cacheWatcher.processInterval", Waits: ForRoom, On: "result", Holds: "input", Until: "ResultSent",
-		Fact: "the result is full: the watcher takes nothing from its input until its client is served",
-		Says: "The result of {subject} is full: {type} {key} at {rv} has to wait.",
+		Fact: "the result is full: the watcher takes nothing from its input until its client reads",
+		Says: "The result of {subject} is full: {type} {key} at {rv} waits.",
 	},
 	ResultSent: {
 		Name: "ResultSent", Station: Watcher, Op: Send, Queue: "result", Args: "len cap", Lane: "cacheWatcher.processInterval",
-		Fact: "the converted event stands in result; type and object are what the client will see",
-		Says: "{subject} is sent {type} {key} at {rv}.",
+		Fact: "the converted event is in result, with the type and the object that the client will see",
+		Says: "{type} {key} at {rv} enters the result of {subject}.",
 	},
 	ResultReceived: {
 		Name: "ResultReceived", Station: Wire, Op: Recv, Queue: "result", Args: "len cap", Lane: "handlers.WatchServer",
@@ -472,16 +472,16 @@ var points = [...]Info{
 	FrameWritten: {
 		Name: "FrameWritten", Station: Wire, Op: Mark, Args: "bytes queued", Lane: "handlers.WatchServer",
 		Fact: "one frame was written; it is flushed if nothing else is queued",
-		Says: "{type} {key} at {rv} is written as {bytes} bytes; {queued} more are queued.",
+		Says: "{type} {key} at {rv} is written as {bytes} bytes; result still holds {queued}.",
 	},
 	WireFlushed: {
 		Name: "WireFlushed", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
-		Fact: "everything written so far is on its way to the client, and nothing waits",
+		Fact: "everything written so far is on its way to the client, and result is empty",
 		Says: "Everything for {subject} is on its way.",
 	},
 	WireClosed: {
 		Name: "WireClosed", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
-		Fact: "the response is over",
+		Fact: "the response has ended",
 		Says: "The stream of {subject} ends: {text}.",
 	},
 	FrameDecoded: {
@@ -496,12 +496,12 @@ var points = [...]Info{
 	},
 	StreamEnded: {
 		Name: "StreamEnded", Station: Wire, Op: Mark, Lane: "StreamWatcher.receive",
-		Fact: "the client's side of the stream is over",
+		Fact: "the client's side of the stream has ended",
 		Says: "The client sees the end of the stream: {text}.",
 	},
 	ReflectorListed: {
 		Name: "ReflectorListed", Station: Reflector, Op: Mark, Args: "n",
-		Fact: "a list was installed in the reflector's store",
+		Fact: "a list is in the reflector's store",
 		Says: "{subject} has listed {n object} at {rv}.",
 	},
 	ReflectorWatching: {
@@ -516,12 +516,12 @@ var points = [...]Info{
 	},
 	ReflectorSynced: {
 		Name: "ReflectorSynced", Station: Reflector, Op: Mark, Args: "n",
-		Fact: "the streamed initial state is complete and installed",
+		Fact: "the streamed initial state is complete and in the reflector's store",
 		Says: "{subject} has received the whole state at {rv}: {n object}.",
 	},
 	ReflectorWatchEnded: {
 		Name: "ReflectorWatchEnded", Station: Reflector, Op: Mark,
-		Fact: "the watch is over; the text says why",
+		Fact: "the watch has ended; the text says why",
 		Says: "The watch of {subject} ended: {text}.",
 	},
 	ReflectorBackoff: {
@@ -531,22 +531,22 @@ var points = [...]Info{
 	},
 	FIFOLockWaited: {
 		Name: "FIFOLockWaited", Station: FIFO, Op: Mark, Lane: "reflector.Run", Waits: ForLock, On: "fifo", Holds: "stream", Until: "FIFOLockTaken",
-		Fact: "a delta is being processed under the lock of the queue: nothing can be queued",
+		Fact: "the consumer processes a delta under the lock of the queue: the writer waits",
 		Says: "The queue is locked while a delta is processed: {subject} waits.",
 	},
 	FIFOLockTaken: {
 		Name: "FIFOLockTaken", Station: FIFO, Op: Mark, Lane: "reflector.Run", Locked: true,
-		Fact: "the lock of the queue is free again, and taken by its writer",
+		Fact: "the writer of the queue has its lock",
 		Says: "{subject} has the lock of the queue.",
 	},
 	FIFOAdded: {
 		Name: "FIFOAdded", Station: FIFO, Op: Push, Queue: "fifo", Args: "len cap", Locked: true,
-		Fact: "the delta is queued; no handler has been told",
+		Fact: "the delta is queued; no handler has been called for it",
 		Says: "{type} {key} is queued for {subject}; {len} in line.",
 	},
 	FIFOWaited: {
 		Name: "FIFOWaited", Station: FIFO, Op: Mark, Lane: "informer informer.Run", Locked: true, Waits: ForWork, On: "fifo", Until: "FIFOWaited FIFOPopped FIFOClosed",
-		Fact: "the queue is empty: its consumer sleeps, and lets go of the lock meanwhile",
+		Fact: "the queue is empty: its consumer releases the lock and sleeps",
 		Says: "The queue is empty: {subject} waits.",
 	},
 	FIFOPopped: {
@@ -556,22 +556,22 @@ var points = [...]Info{
 	},
 	FIFOClosed: {
 		Name: "FIFOClosed", Station: FIFO, Op: Mark, Locked: true,
-		Fact: "nothing is queued any more; what waits is still handed out",
+		Fact: "the queue takes nothing more; it still hands out what it holds",
 		Says: "The queue is closed.",
 	},
 	FIFOProcessed: {
 		Name: "FIFOProcessed", Station: FIFO, Op: Mark,
-		Fact: "what was taken is in the local store and was handed to the listeners; no lock of the informer is held",
-		Says: "{subject} is done with what it took, and looks into the queue again.",
+		Fact: "the informer has applied what it took to the local store and handed it to the listeners; it holds no lock",
+		Says: "{subject} is done with what it took, and turns to the queue again.",
 	},
 	IndexerUpdated: {
 		Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,
-		Fact: "the local store and its indices hold the new state; no handler knows yet",
+		Fact: "the local store and its indices hold the new state; no handler has been called yet",
 		Says: "The local store of {subject} applies {type} {key}; it holds {n object}.",
 	},
 	IndexerHolds: {
 		Name: "IndexerHolds", Station: Indexer, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
-		Fact: "the local store was asked what it holds: a picture had kept the number of objects only",
+		Fact: "the page has asked the local store for its objects: a picture had kept only their number",
 		Says: "The local store of {subject} holds {key} at {rv}, one of {n object}.",
 	},
 	Distributed: {
@@ -592,12 +592,12 @@ var points = [...]Info{
 	},
 	AddBlocked: {
 		Name: "AddBlocked", Station: Listener, Op: Mark, Lane: "informer informer.Run", Waits: ForTaker, On: "add", Holds: "fifo", Until: "AddSent",
-		Fact: "pop is not there to take the notification; it soon will be, because it never waits for a handler",
+		Fact: "pop is busy; it takes the notification soon, because it never waits for a handler",
 		Says: "{subject} is not ready to take {type} {key}.",
 	},
 	AddSent: {
 		Name: "AddSent", Station: Listener, Op: Send, Queue: "add", Args: "len cap",
-		Passes: "the processor holds mu while it hands around",
+		Passes: "the processor holds mu while it distributes",
 		Fact:   "pop has the notification: an unbuffered hand-over",
 		Says:   "{type} {key} is handed to {subject}.",
 	},
@@ -639,7 +639,7 @@ var points = [...]Info{
 	},
 	HandlerSlow: {
 		Name: "HandlerSlow", Station: Handler, Op: Mark, Lane: "processorListener.run", Anomaly: true,
-		Fact: "the handler has returned and has taken long, while more notifications wait than the pending ring began with",
+		Fact: "the handler has returned late, and more notifications wait than the pending ring had places for at first",
 		Says: "The handler of {subject} is slow: {text} for {key}.",
 	},
 	WorkAdded: {
@@ -665,7 +665,7 @@ var points = [...]Info{
 	},
 	WorkDone: {
 		Name: "WorkDone", Station: Workqueue, Op: Mark, Locked: true,
-		Fact: "the worker has let go of the key",
+		Fact: "the worker has released the key",
 		Says: "{subject} is done with {key}.",
 	},
 	WorkRetry: {
@@ -675,7 +675,7 @@ var points = [...]Info{
 	},
 	Reconciled: {
 		Name: "Reconciled", Station: Workqueue, Op: Mark, Args: "wrote",
-		Fact: "the controller has acted, or has seen that nothing is to be done",
+		Fact: "the controller has acted, or has found nothing to do",
 		Says: "{subject}: {text}.",
 	},
 }

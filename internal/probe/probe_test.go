@@ -179,7 +179,7 @@ func TestASentenceCountsAsPeopleDo(t *testing.T) {
 func TestASentenceAboutNoObjectLeavesNoGap(t *testing.T) {
 	for point, want := range map[Point]string{
 		Etcd3IncomingSent: "Revision 7 enters incomingEventChan.",
-		ResultSent:        "w1 is sent BOOKMARK at 7.",
+		ResultSent:        "BOOKMARK at 7 enters the result of w1.",
 		FIFOAdded:         "BOOKMARK is queued for w1; 0 in line.",
 	} {
 		r := Record{Point: point, RV: 7, Type: "BOOKMARK", Subject: "w1"}

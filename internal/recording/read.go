@@ -110,7 +110,7 @@ func (h *Header) Picture(records []probe.Record) (*fold.State, error) {
 		return nil, err
 	}
 	if len(records) > 0 && state.Seq != records[0].Seq-1 {
-		return nil, fmt.Errorf("the recording's picture stands at record %d, and its records begin with %d", state.Seq, records[0].Seq)
+		return nil, fmt.Errorf("the recording's picture is of record %d, but its records begin with %d", state.Seq, records[0].Seq)
 	}
 	return state, nil
 }

@@ -158,18 +158,18 @@ func (v *Verdicts) asksToGoOn(o *open, now time.Time) {
 		}
 	case t.gone != "" && ask.Version == t.gone:
 		if t.again++; t.again >= minAgain {
-			v.say(staleAgain, ask, now, "asks for version %s of %s again, %d times in %v, although it is told 410 each time.", ask.Version, what(ask), t.again, rounded(now.Sub(t.goneAt)))
+			v.say(staleAgain, ask, now, "asks for version %s of %s again, %d times in %v, although it gets 410 each time.", ask.Version, what(ask), t.again, rounded(now.Sub(t.goneAt)))
 		}
 	case ask.Version == "" || ask.Version == "0":
 		if t.tweaked++; t.tweaked >= minTimes && t.listRV != "" {
 			v.say(tweak, ask, now, "lists %s at version %s and then watches from %q (%d times): something, such as a tweak of the list options, overrides the version of the watch.", what(ask), t.listRV, ask.Version, t.tweaked)
 		}
 	case t.gone != "" && older(t.gone, ask.Version):
-		v.say(jumps, ask, now, "goes on at version %s of %s after a 410 for %s, without a list: what happened in between is lost to it, deletions too.", ask.Version, what(ask), t.gone)
+		v.say(jumps, ask, now, "continues at version %s of %s after a 410 for %s, without a list: it loses what happened in between, deletions too.", ask.Version, what(ask), t.gone)
 		t.gone, t.again = "", 0
 	case len(t.watches) == 1 && older(ask.Version, t.settled):
 		if t.backward++; t.backward >= minTimes {
-			v.say(backward, ask, now, "resumes %s from version %s although it was given %s (%d times): it is told again what it knows.", what(ask), ask.Version, t.settled, t.backward)
+			v.say(backward, ask, now, "resumes %s from version %s although it was given %s (%d times): the server sends it again what it knows.", what(ask), ask.Version, t.settled, t.backward)
 		}
 	}
 }

@@ -113,9 +113,9 @@ func TestVerdicts(t *testing.T) {
 					s.now = s.now.Add(100 * time.Millisecond)
 				}
 			}, func(s *tale) { s.ask(Ask{Method: http.MethodPut, Name: "a"}, 200) }},
-		{"jumps-forward", "c goes on at version 40 of pods after a 410 for 5, without a list: what happened in between is lost to it, deletions too.",
+		{"jumps-forward", "c continues at version 40 of pods after a 410 for 5, without a list: it loses what happened in between, deletions too.",
 			func(s *tale) { s.list("", "5"); s.gone(Ask{Version: "5", Bookmarks: true}) }, func(s *tale) { s.watch(Ask{Version: "40"}) }},
-		{"stale-again", "c asks for version 5 of pods again, 3 times in 0s, although it is told 410 each time.",
+		{"stale-again", "c asks for version 5 of pods again, 3 times in 0s, although it gets 410 each time.",
 			func(s *tale) {
 				s.list("", "5")
 				s.gone(Ask{Version: "5"})
@@ -128,7 +128,7 @@ func TestVerdicts(t *testing.T) {
 			func(s *tale) { s.list("0", "5"); s.watch(Ask{}, "6") }, func(s *tale) { s.watch(Ask{}, "6") }},
 		{"ignores-retry-after", "c asks for pods again before the 1s that a 429 told it to wait are over (2 times).",
 			func(s *tale) { s.ask(Ask{}, 429); s.ask(Ask{}, 429) }, func(s *tale) { s.ask(Ask{}, 429) }},
-		{"goes-back", "c resumes pods from version 5 although it was given 9 (2 times): it is told again what it knows.",
+		{"goes-back", "c resumes pods from version 5 although it was given 9 (2 times): the server sends it again what it knows.",
 			func(s *tale) {
 				s.list("0", "5")
 				s.watch(Ask{Version: "5"}, "7", "9")

@@ -31,7 +31,7 @@ var All = []Rule{
 	{7, "Versions are opaque to clients: they ask only for versions that they were given.", func(bool) checking { return &opaqueVersions{} }},
 	{8, "The store first, the handler second; and the order of each key is kept.", func(fromStart bool) checking { return newStoreFirst(fromStart) }},
 	{9, "What a watcher is sent is in order, and nothing comes twice.", func(bool) checking { return &inOrder{} }},
-	{10, "Every channel holds back who sends into it: none holds more than it has room for.", func(bool) checking { return &backpressure{} }},
+	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", func(bool) checking { return &backpressure{} }},
 }
 
 // Breach is a rule that was broken.

@@ -37,17 +37,17 @@ type Knob struct {
 var KnobNames = map[string]string{
 	"handler.add":     "adds a handler named Target to the shared informer",
 	"handler.remove":  "removes it",
-	"handler.delay":   `makes the handler Target take Value for each call: "2s", "0" for no time at all`,
-	"line.drop":       "breaks the open watches of the client Target, as a connection that is lost",
+	"handler.delay":   `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
+	"line.drop":       "breaks the open watches of the client Target, like a lost connection",
 	"line.cut":        `Value "true": the client Target cannot reach the server, until "false"`,
 	"line.stall":      `Value "true": the client Target reads nothing that arrives, until "false"`,
-	"ring.capacity":   `fixes the history ring of the resource Target at Value events; "0": it moves again`,
+	"ring.capacity":   `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
 	"etcd.compact":    "makes etcd forget all history up to now",
 	"etcd.restart":    "stops etcd and starts it again on its data",
 	"etcd.node":       `Value "false": the node Target of etcd dies, until "true"`,
-	"traffic.rate":    "writes Value changes a second to pods made for it, 0 to 10000",
+	"traffic.rate":    "writes Value changes a second, 0 to 10000, to pods made for it",
 	"watchers.remove": "removes every watcher that was opened to look",
-	"switch":          "starts both halves again, on the same etcd, with the switch Target of the command line at Value",
+	"switch":          "restarts both halves, on the same etcd, with the flag Target at Value",
 }
 
 // Turn turns one knob. That it was turned stands in the log before its effects do. An error is an apierrors.APIStatus; a
@@ -124,7 +124,7 @@ func (s *Sandbox) plan(knob Knob) (turning, error) {
 		return turning{rest: s.compactEtcd}, nil
 	case "etcd.restart":
 		if s.config.RestartEtcd == nil {
-			return turning{}, apierrors.NewBadRequest("this etcd is not ours to restart")
+			return turning{}, apierrors.NewBadRequest("this etcd was not started by this program, which cannot restart it")
 		}
 		return turning{rest: s.config.RestartEtcd}, nil
 	case "etcd.node":
@@ -216,7 +216,7 @@ func (s *Sandbox) planNode(knob Knob) (turning, error) {
 
 func (s *Sandbox) planConnection(knob Knob) (turning, error) {
 	if knob.Target == "" {
-		return turning{}, apierrors.NewBadRequest("whose connection? The target is what the client calls itself")
+		return turning{}, apierrors.NewBadRequest("target: want the name of a client, as it calls itself")
 	}
 	if !s.connections.knows(knob.Target) {
 		return turning{}, notFound("clients", knob.Target)

@@ -209,45 +209,45 @@ func (q *Question) because(why string) *Question {
 func look(stations ...probe.Station) []probe.Station { return stations }
 
 var beatsOfLosesNothing = []Beat{
-	{Say: "A client creates three pods and lists them. The list carries one version: what was written up to that version is in it.",
+	{Say: "A client creates three pods and lists them. The list carries one version. It contains every write up to that version.",
 		Look: look(probe.HTTP, probe.Store), rest: at(probe.RequestAnswered, ownList)},
 	{Say: "Now pods change five times. The client has its list and no watch.",
 		Look: look(probe.Etcd, probe.Ring), rest: nth(8, probe.RingAppend, own)},
 	{Say: "The client opens its watch at the version of its list, which lies five changes back.",
-		Question: ask("What does the server send on the watch first?", 1, "Only what changes from now on", "The five changes, from the ring", "All three pods once more").
+		Question: ask("What does the server send on the watch first?", 1, "Only what changes from now on", "The five changes, from the ring", "All three pods again").
 			because("The version of its list names a place in the ring. The watch begins right after it."),
 		Look: look(probe.Ring, probe.Watcher), rest: at(probe.WatcherInterval, stream(0))},
-	{Say: "Five more changes come, and these take the usual way through the dispatcher.",
+	{Say: "Five more changes come. The dispatcher hands them to the watcher.",
 		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: nth(10, probe.FrameWritten, stream(0), typed("MODIFIED"))},
 }
 
 var beatsOfThreeVersions = []Beat{
 	{Say: "A client creates a pod with turn=first, and changes it to turn=second. The pod now has two versions.",
 		Look: look(probe.Etcd, probe.Ring, probe.Store), rest: nth(2, probe.RingAppend, pod("a"))},
-	{Say: "The client lists without a resourceVersion. The cache makes sure first that it has caught up with etcd.",
+	{Say: "The client lists without a resourceVersion. The cache first makes sure that it has caught up with etcd.",
 		Question: ask("Which turn does the list without a version show?", 1, "first", "second", "Either of the two").
 			because("A read without a version is consistent: the server asks etcd for its newest revision, and waits until the cache has it."),
 		Look: look(probe.HTTP, probe.Etcd, probe.Store), rest: nth(1, probe.RequestAnswered, ownList)},
-	{Say: "The client lists with resourceVersion=0: the cache answers at once with what it has. It asks etcd for nothing.",
+	{Say: "The client lists with resourceVersion=0. The cache answers at once with what it has, and does not ask etcd.",
 		Look: look(probe.HTTP, probe.Store), rest: nth(2, probe.RequestAnswered, ownList)},
-	{Say: "The client lists at exactly the first version. Meanwhile the pod has changed.",
-		Question: ask("Can the server still answer with the past?", 0, "Yes: it shows turn=first", "No: it answers 410", "It shows turn=second").
+	{Say: "The client lists at exactly the first version. The pod has changed since.",
+		Question: ask("Can the server still answer with that state?", 0, "Yes: it shows turn=first", "No: it answers 410", "It shows turn=second").
 			because("The store keeps a snapshot for each version that the ring still holds."),
 		Look: look(probe.HTTP, probe.Store), rest: nth(3, probe.RequestAnswered, ownList)},
 }
 
 var beatsOfRingWrap = []Beat{
-	{Say: "The ring of pods keeps the last events for clients that come back. The story makes it four events small.",
+	{Say: "The ring of pods keeps the newest events, for clients that come back. The story shrinks it to four events.",
 		Look: look(probe.Ring), rest: at(probe.RingResize)},
-	{Say: "The line of the informer is cut. The informer remembers the last version that it has seen.",
+	{Say: "The story cuts the informer's connection. The informer remembers the last version that it has seen.",
 		Look: look(probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatchEnded, by("informer"))},
 	{Say: "While the informer is away, one pod changes eight times. The ring has four places.",
 		Look: look(probe.Etcd, probe.Ring), rest: nth(8, probe.RingAppend, own)},
-	{Say: "The line is mended. The informer asks to go on after the last version that it has seen.",
+	{Say: "The connection works again. The informer asks to resume after the last version that it has seen.",
 		Question: ask("What does the server answer?", 2, "The eight changes", "The last four changes", "410: that version is too old").
 			because("Eight changes went through a ring of four places. It no longer holds the one that follows the informer's version."),
 		Look: look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
-	{Say: "The reflector does the only thing it can: it takes the whole state again.",
+	{Say: "The reflector does the only thing it can: it fetches the whole state again.",
 		Look: look(probe.Store, probe.Watcher, probe.Wire, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool {
 			return r.Subject == "informer" && (r.Point == probe.ReflectorSynced || r.Point == probe.ReflectorListed)
 		}}},
@@ -256,13 +256,13 @@ var beatsOfRingWrap = []Beat{
 var beatsOfSlowWatcher = []Beat{
 	{Say: "A client opens a watch of all pods. Then it stops reading.",
 		Look: look(probe.Watcher, probe.Wire), rest: at(probe.KnobTurned, says("line.stall"))},
-	{Say: "Pods change 200 times a second. The watcher's result channel has ten places, and its client takes nothing out.",
+	{Say: "Pods change 200 times a second. The watcher's result channel has ten places, and its client takes nothing.",
 		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: at(probe.ResultBlocked, stream(0))},
-	{Say: "The watcher's goroutine waits at its full result channel. So it takes nothing out of its input channel either.",
+	{Say: "The watcher's goroutine waits at its full result channel. So it takes nothing from its input channel either.",
 		Look: look(probe.Dispatch, probe.Watcher), rest: at(probe.InputBlocked, stream(0))},
 	{Say: "Input and result are full. The dispatcher holds one more event for this watcher, and every other watcher is waiting for the next one.",
 		Question: ask("What does the dispatcher do?", 2, "It waits until the client reads", "It drops this one event", "It waits a little, and closes the watcher").
-			because("The watchers that are full share a budget of at most 100 ms. One that is still full then is closed, and the others go on."),
+			because("All full watchers share a budget of at most 100 ms. The dispatcher closes those that are still full then, and serves the others."),
 		Look: look(probe.Dispatch, probe.Watcher), rest: at(probe.WatcherForced, stream(0))},
 	{Say: "The client reads again and finds the end of its stream. It opens a new watch at the last version that it has read.",
 		Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.WireOpened, stream(1))},
@@ -273,11 +273,11 @@ var beatsOfTriggerIndex = []Beat{
 		Look: look(probe.Watcher), rest: at(probe.WatcherAdded, says(node(nNodes-1)))},
 	{Say: "One pod moves from node 17 to node 423. The change goes through etcd into the ring.",
 		Look: look(probe.Etcd, probe.Ring), rest: at(probe.RingAppend, own, typed("MODIFIED"))},
-	{Say: "The dispatcher takes the change and looks up who wants it.",
-		Question: ask("How many of the thousand watchers are handed the change?", 1, "One", "Two", "A thousand").
-			because("The pod leaves node 17 and comes to node 423. An index by node name finds these two, and the other 998 are not even asked."),
+	{Say: "The dispatcher takes the change and looks up which watchers want it.",
+		Question: ask("To how many of the thousand watchers does the dispatcher hand the change?", 1, "One", "Two", "A thousand").
+			because("The pod leaves node 17 and comes to node 423. An index by node name finds these two watchers; the dispatcher does not look at the other 998."),
 		Look: look(probe.Incoming, probe.Dispatch), rest: at(probe.DispatchStarted, own, typed("MODIFIED"))},
-	{Say: "For node 17 the pod is gone, for node 423 it is new. Each is told so, for the same change.",
+	{Say: "For node 17 the pod is gone, for node 423 it is new. The same change reaches one as DELETED and the other as ADDED.",
 		Look: look(probe.Dispatch, probe.Watcher), rest: nth(2, probe.ResultSent, newest, typed("ADDED", "DELETED"))},
 }
 
@@ -287,10 +287,10 @@ var beatsOfSelector = []Beat{
 	{Say: "The label becomes tier=blue. The ring stores a MODIFIED; the pod is new to the watch of tier=blue.",
 		Look: look(probe.Ring, probe.Watcher), rest: nth(1, probe.ResultSent, stream(0), typed("ADDED"))},
 	{Say: "The label becomes tier=green again. The pod lives on.",
-		Question: ask("What is the watch of tier=blue told?", 2, "Nothing", "MODIFIED", "DELETED").
+		Question: ask("What does the watch of tier=blue receive?", 2, "Nothing", "MODIFIED", "DELETED").
 			because("The pod matched before the change and does not match after it. For this watch it is gone."),
 		Look: look(probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(0), typed("DELETED"))},
-	{Say: "And blue once more.",
+	{Say: "The label becomes tier=blue again.",
 		Look: look(probe.Ring, probe.Watcher), rest: nth(2, probe.ResultSent, stream(0), typed("ADDED"))},
 	{Say: "Now the pod moves to story-node. The ring stores one more MODIFIED; the watch of that node has not seen this pod before.",
 		Look: look(probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(1), typed("ADDED"))},
@@ -299,12 +299,12 @@ var beatsOfSelector = []Beat{
 var beatsOfBookmarks = []Beat{
 	{Say: "Two clients watch pods that do not exist, from the same version. Only the second one asks for bookmarks.",
 		Look: look(probe.Watcher, probe.Wire), rest: all(at(probe.WatcherAdded, stream(0)), at(probe.WatcherAdded, stream(1)))},
-	{Say: "A third client changes a pod twenty times. The ring has sixteen places: it passes the version of the two clients.",
+	{Say: "A third client changes a pod twenty times. The ring has sixteen places, so it loses the changes after the version of the two clients.",
 		Look: look(probe.Ring), rest: nth(21, probe.RingAppend, own)},
-	{Say: "Shortly before the time of the streams is over, the dispatcher sends a bookmark to the watcher that asked: a version, and no object.",
+	{Say: "Shortly before the streams time out, the dispatcher sends a bookmark to the watcher that asked for them: a version, and no object.",
 		Look: look(probe.Dispatch, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, ownStream, typed("BOOKMARK"))},
 	{Say: "Both streams end, as every watch does. Both clients come back, each with the last version that it knows.",
-		Question: ask("Which client is refused with 410?", 0, "The one without bookmarks", "The one with bookmarks", "Both").
+		Question: ask("Which client does the server refuse with 410?", 0, "The one without bookmarks", "The one with bookmarks", "Both").
 			because("The bookmark gave the other client a newer version, one that the ring still holds."),
 		Look: look(probe.Ring, probe.Watcher, probe.Wire),
 		rest: all(at(probe.WireOpened, stream(2)), at(probe.WireOpened, stream(3)), at(probe.FrameWritten, typed("ERROR")))},
@@ -317,27 +317,27 @@ var beatsOfCompaction = []Beat{
 		Look: look(probe.Etcd), rest: at(probe.KnobTurned, says("etcd.compact"))},
 	{Say: "A client watches events from an old version. Events have no cache here, so the watch goes to etcd.",
 		Question: ask("What does etcd answer?", 1, "It sends all changes since then", "It refuses: that revision has been compacted").
-			because("etcd has forgotten the revisions before the compaction. It says so, and leaves no silent gap."),
+			because("etcd has forgotten the revisions before the compaction. It reports an error rather than leave a silent gap."),
 		Look: look(probe.HTTP, probe.Etcd, probe.Etcd3), rest: at(probe.WatchChanError)},
 	{Say: "The same client watches pods from the same old version.",
-		Question: ask("And the watch of pods?", 0, "It goes on from the ring", "It is refused as well").
-			because("The ring is the cache's own memory. A compaction of etcd takes no event out of it."),
+		Question: ask("And the watch of pods?", 0, "It resumes from the ring", "The server refuses it, too").
+			because("The ring is the cache's own memory. A compaction of etcd removes no event from it."),
 		Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, own, typed("ADDED", "MODIFIED"),
 			ownStream)},
 }
 
 var beatsOfMissedDeletion = []Beat{
-	{Say: "A handler, the witness, is registered with the informer. A pod is created, and the witness is told.",
+	{Say: "A handler, the witness, is registered with the informer. A client creates a pod, and the informer calls the witness.",
 		Look: look(probe.Indexer, probe.Listener, probe.Handler), rest: at(probe.HandlerCalled, by("witness"), typed("ADDED"), pod("a"))},
-	{Say: "The line of the informer is cut.",
+	{Say: "The story cuts the informer's connection.",
 		Look: look(probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatchEnded, by("informer"))},
-	{Say: "The pod is deleted. Six more changes push the deletion out of a ring that is four events small.",
+	{Say: "A client deletes the pod. Six more changes push the deletion out of the ring, which has four places.",
 		Look: look(probe.Etcd, probe.Ring), rest: nth(6, probe.RingAppend, pod("b"))},
-	{Say: "The line is mended. The informer asks for a version that the ring has passed, and is answered 410.",
+	{Say: "The connection works again. The informer asks for a version that the ring has lost, and the server answers 410.",
 		Look: look(probe.Ring, probe.Reflector), rest: moment{match: func(_ *facts, r *probe.Record) bool { return isExpired(r) }}},
-	{Say: "The informer takes the whole state again. The pod is not in it.",
-		Question: ask("What is the witness told of the pod?", 1, "Nothing: it keeps the pod for ever", "OnDelete, with the last state that the informer knew", "OnDelete, with the state at the deletion").
-			because("The informer compares the new state with its indexer. What is missing there has been deleted; its last known state is all that the informer has."),
+	{Say: "The informer fetches the whole state again. The pod is not in it.",
+		Question: ask("What does the witness hear of the pod?", 1, "Nothing: it keeps the pod forever", "OnDelete, with the last state that the informer knew", "OnDelete, with the state at the deletion").
+			because("The informer compares the new state with its indexer. A pod that is missing from the new state has been deleted; its last known state is all that the informer has."),
 		Look: look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: at(probe.HandlerCalled, by("witness"), typed("DELETED"), pod("a"))},
 }
 
@@ -346,39 +346,39 @@ var beatsOfResync = []Beat{
 		Look: look(probe.Reflector, probe.FIFO, probe.Indexer, probe.Handler), rest: nth(2, probe.HandlerReturned, by(again))},
 	{Say: "A second has passed, and the reflector's timer fires.",
 		Question: ask("Where do the objects of a resync come from?", 2, "From a new list", "From the server's ring", "From the informer's own indexer").
-			because("A resync puts what the indexer holds into the queue once more. No request leaves the client."),
+			because("A resync puts what the indexer holds into the queue again. The client sends no request."),
 		Look: look(probe.Reflector, probe.FIFO, probe.Indexer), rest: nth(1, probe.FIFOAdded, by(resyncing), typed(string(deltafifo.SyncAll)))},
-	{Say: "The handler is told two updates. Each is from a version to the same version.",
+	{Say: "The informer calls the handler with two updates. Old and new object have the same version.",
 		Look: look(probe.Indexer, probe.Listener, probe.Handler), rest: nth(4, probe.HandlerReturned, by(again))},
-	{Say: "Two more resyncs follow. Watch the reflector: no request leaves it.",
+	{Say: "Two more resyncs follow. Watch the reflector: it sends no request.",
 		Look: look(probe.Wire, probe.Reflector, probe.Handler), rest: nth(8, probe.HandlerReturned, by(again))},
 }
 
 var beatsOfSlowHandler = []Beat{
-	{Say: "A second handler, called slow, is registered beside the observer. Each of its calls takes a second.",
+	{Say: "A second handler, called slow, is registered next to the observer. Each of its calls takes a second.",
 		Look: look(probe.Processor, probe.Listener, probe.Handler), rest: at(probe.KnobTurned, says("handler.delay"))},
-	{Say: "A pod changes. The slow handler is called, and the next notification for it has to wait.",
+	{Say: "A pod changes. The slow handler is called, and the next notification for it waits.",
 		Look: look(probe.Listener, probe.Handler), rest: at(probe.PendingPushed, by("slow"))},
-	{Say: "Twenty changes in a row.",
-		Question: ask("What waits for the slow handler?", 2, "The observer beside it", "The informer's queue and the stream", "Only what is meant for it, in its pending ring").
-			because("Each listener has a pending ring of its own, which grows without a bound. So the informer and the other handlers do not wait."),
+	{Say: "The pod changes twenty times in a row.",
+		Question: ask("What waits for the slow handler?", 2, "The observer, too", "The informer's queue and the stream", "Only its own notifications, in its pending ring").
+			because("Each listener has its own pending ring, which grows without a bound. So the informer and the other handlers do not wait."),
 		Look: look(probe.FIFO, probe.Processor, probe.Listener, probe.Handler),
 		rest: all(at(probe.HandlerReturned, by("observer"), newest), at(probe.PendingPushed, by("slow"), newest))},
-	{Say: "A second later the slow handler has finished a call and takes the next one. The rest waits in memory, and nothing bounds it.",
+	{Say: "A second later the slow handler has finished a call and takes the next one. The rest waits in memory, without a bound.",
 		Look: look(probe.Listener, probe.Handler), rest: at(probe.HandlerReturned, by("slow"))},
 }
 
 var beatsOfTwoQueues = []Beat{
-	{Say: "Two more reflectors watch the same two pods. One puts what it receives into a RealFIFO, the other one into a DeltaFIFO. Nothing takes anything out.",
+	{Say: "Two more reflectors watch the same two pods. One puts what it receives into a RealFIFO, the other one into a DeltaFIFO. The story does not empty the queues yet.",
 		Look: look(probe.Reflector, probe.FIFO), rest: all(at(probe.ReflectorSynced, by(realQueue)), at(probe.ReflectorSynced, by(deltaQueue)))},
-	{Say: "The pods a and b change in turn, four times each. Both queues take it in.",
+	{Say: "The pods a and b change in turn, four times each. Both queues take all changes.",
 		Look: look(probe.Reflector, probe.FIFO), rest: all(at(probe.FIFOAdded, by(realQueue), newest), at(probe.FIFOAdded, by(deltaQueue), newest))},
 	{Say: "The story empties the RealFIFO.",
 		Question: ask("In which order do the changes come out of the RealFIFO?", 0, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4").
-			because("A RealFIFO keeps every change in the order in which it came, whatever its key."),
+			because("A RealFIFO keeps every change in the order of arrival, whatever its key."),
 		Look: look(probe.FIFO), rest: at(probe.FIFOPopped, by(realQueue), newest)},
 	{Say: "The story empties the DeltaFIFO, which keeps one entry for each key.",
 		Question: ask("And out of the DeltaFIFO?", 1, "a1 b1 a2 b2 a3 b3 a4 b4", "a1 a2 a3 a4 b1 b2 b3 b4", "Only a4 and b4").
-			because("A DeltaFIFO collects the changes of one key in one entry, and gives them out together."),
+			because("A DeltaFIFO collects the changes of one key in one entry, and hands them out together."),
 		Look: look(probe.FIFO), rest: at(probe.FIFOPopped, by(deltaQueue), newest)},
 }

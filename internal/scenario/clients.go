@@ -9,9 +9,9 @@ import (
 
 var slowHandler = Scenario{
 	ID:      "slow-handler",
-	Title:   "A slow handler, and who pays for it",
-	Symptom: "The memory of a controller grows and grows, and no metric of the API server knows anything of it.",
-	Watch:   "The listener called slow: its pending ring fills, the only queue without a bound. The handler beside it is not held up.",
+	Title:   "A slow handler, and what it costs",
+	Symptom: "The memory of a controller grows and grows, and no metric of the API server shows why.",
+	Watch:   "The listener called slow: its pending ring fills, the only queue without a bound. The other handler does not wait for it.",
 	Chapter: "12-processor",
 	Thread:  "kubernetes/client-go#1326",
 	Beats:   beatsOfSlowHandler,
@@ -60,6 +60,6 @@ func playSlowHandler(s *stagehand) (string, error) {
 	}
 	calls := s.count(of(probe.HandlerReturned, slow))
 	s.step("two seconds later: %d calls are over, the rest wait", calls)
-	return fmt.Sprintf("The observer was told of the last change %s after its commit. In the pending ring of the slow handler %d were waiting by then, and it had finished %d calls two seconds later. Nothing else waited for it: not the queue, not the stream, not the server. What waits there is memory, and nothing bounds it.",
+	return fmt.Sprintf("The observer had the last change %s after its commit. By then %d changes waited in the pending ring of the slow handler, and two seconds later it had finished %d calls. Nothing else waited for it: not the queue, not the stream, not the server. Its pending changes take memory, without a bound.",
 		(done.Time - committed.Time).Round(10*time.Microsecond), waiting.Args[0], calls), nil
 }

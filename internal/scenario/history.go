@@ -14,8 +14,8 @@ const informerAgent = "listwatch-informer"
 var ringWrap = Scenario{
 	ID:      "ring-wrap",
 	Title:   "The ring wraps: 410, and the whole state again",
-	Symptom: "“too old resource version: 2781 (3056)” in the log of a controller that has done nothing wrong.",
-	Watch:   "The ring, made four events small: its start hand passes the version that the informer will ask for. Then the reflector.",
+	Symptom: "“too old resource version: 2781 (3056)” in the log of a controller that did nothing wrong.",
+	Watch:   "The ring of four events: its start moves past the version that the informer will ask for. Then the reflector.",
 	Chapter: "04-watchcache",
 	Thread:  "kubernetes/kubernetes#55230",
 	Beats:   beatsOfRingWrap,
@@ -32,7 +32,7 @@ func playRingWrap(s *stagehand) (string, error) {
 		return "", err
 	}
 	s.key = expired.Seq
-	return fmt.Sprintf("While the informer was away the ring passed the version it had seen last. Coming back, it was answered 410: %q. It took the whole state again, objects: %d, at %d, and has missed nothing but the way there.",
+	return fmt.Sprintf("While the informer was away, the ring lost the changes after the last version it had seen. When it came back, the server answered 410: %q. It fetched the whole state again, objects: %d, at %d. It has missed no state, only the changes in between.",
 		short(expired.Text, 90), synced.Args[0], synced.RV), nil
 }
 
@@ -85,7 +85,7 @@ var bookmarks = Scenario{
 	ID:      "bookmarks",
 	Title:   "Bookmarks keep a quiet watch alive",
 	Symptom: "“My watch selects almost nothing, and each time it is opened again I get 410 and a full list.”",
-	Watch:   "Two watchers that select nothing, and the ring turning below them. One asked for bookmarks. Both streams end after six seconds.",
+	Watch:   "Two watchers that select nothing, while the ring turns. One asked for bookmarks. Both streams end after six seconds.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/enhancements#956",
 	Beats:   beatsOfBookmarks,
@@ -160,14 +160,14 @@ func (s *stagehand) afterBookmark(start uint64, marked, with, without string) (s
 	}) > 0 {
 		return "", fmt.Errorf("the watch with bookmarks was told to begin again")
 	}
-	return fmt.Sprintf("Neither was sent an event. The one without bookmarks came back with %d, which the ring had passed: 410. The other one came back with its bookmark of %d, and goes on.", start, bookmark.RV), nil
+	return fmt.Sprintf("Neither received an event. The one without bookmarks came back with %d, which the ring had lost: 410. The other one came back with its bookmark of %d, and resumed.", start, bookmark.RV), nil
 }
 
 var compaction = Scenario{
 	ID:      "compaction",
 	Title:   "etcd forgets",
 	Symptom: "“etcdserver: mvcc: required revision has been compacted”",
-	Watch:   "The etcd3 watchChan: the watch of a resource that has no cache goes straight to etcd, and etcd does not remember.",
+	Watch:   "The etcd3 watchChan: the watch of a resource that has no cache goes straight to etcd, and etcd has forgotten.",
 	Chapter: "02-etcd3",
 	Beats:   beatsOfCompaction,
 	play:    playCompaction,
@@ -209,7 +209,7 @@ func playCompaction(s *stagehand) (string, error) {
 		return "", fmt.Errorf("the watch of pods from %d, which the ring still holds: %s %v", old, event.Type, err)
 	}
 	s.step("watched pods, which have one, from %d: %s", old, event.Type)
-	return fmt.Sprintf("A watch of events from %d was refused by etcd: %q. A watch of pods from the same version went on as if nothing had happened: its ring in the cache still remembers. Compaction hurts who reads from etcd, and who comes later than the ring reaches.",
+	return fmt.Sprintf("etcd refused a watch of events from %d: %q. A watch of pods from the same version resumed as if nothing had happened: its ring in the cache still holds the changes. Compaction hurts clients that read from etcd, and clients that come back later than the ring reaches.",
 		old, short(failed.Text, 90)), nil
 }
 
@@ -217,7 +217,7 @@ var missedDeletion = Scenario{
 	ID:      "missed-deletion",
 	Title:   "The deletion that no watch saw",
 	Symptom: "panic: interface conversion: interface {} is cache.DeletedFinalStateUnknown, not *v1.Pod",
-	Watch:   "The indexer and the handlers: a pod is deleted while the informer is away, and the ring forgets it before the informer is back.",
+	Watch:   "The indexer and the handlers. A pod is deleted while the informer is away, and the ring loses the deletion before the informer is back.",
 	Chapter: "10-deltafifo",
 	Thread:  "grafana/grafana-app-sdk#1352",
 	Beats:   beatsOfMissedDeletion,
@@ -259,7 +259,7 @@ func playMissedDeletion(s *stagehand) (string, error) {
 		return "", fmt.Errorf("the handler was told %v, and no DeletedFinalStateUnknown", seen)
 	}
 	s.step("the handler is called with a DeletedFinalStateUnknown")
-	return fmt.Sprintf("No DELETED event ever reached the client: the ring had forgotten it. The pod was missing from the new state, so the queue inferred its deletion, and OnDelete was given a DeletedFinalStateUnknown with the last state known, that of version %d. What it looked like when it was really deleted nobody can say.", rv), nil
+	return fmt.Sprintf("No DELETED event reached the client: the ring had lost it. The pod was missing from the new state, so the queue inferred its deletion and gave OnDelete a DeletedFinalStateUnknown with the last known state, that of version %d. The client cannot know the pod's state at its deletion.", rv), nil
 }
 
 // deleteUnseen deletes a pod and lets the ring forget it.

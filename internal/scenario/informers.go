@@ -17,8 +17,8 @@ import (
 var resync = Scenario{
 	ID:      "resync",
 	Title:   "A resync asks no server",
-	Symptom: "“We resync every ten minutes, so a missed event is made up for by the next list. Is it?”",
-	Watch:   "One more informer on the same pods, whose handler is shown everything again each second. No request leaves it.",
+	Symptom: "“We resync every ten minutes, so the next list makes up for a missed event. Does it?”",
+	Watch:   "One more informer on the same pods. Its handler gets everything again each second, and it sends no request.",
 	Chapter: "13-informer",
 	Beats:   beatsOfResync,
 	play:    playResync,
@@ -70,7 +70,7 @@ func playResync(s *stagehand) (string, error) {
 	if requests > 0 {
 		return "", fmt.Errorf("it asked the server %d times after its first state", requests)
 	}
-	return fmt.Sprintf("The handler was told %d updates, each from a version to the same version: the reflector's timer put %s, “all there is”, into the queue %d times, and what there is was read from the informer's own indexer. It asked the server for nothing. What was never received is not shown by a resync either; only a list could tell, and that comes after a 410, not after a period.",
+	return fmt.Sprintf("The informer called the handler with %d updates, each from a version to the same version. The reflector's timer put %s, “all there is”, into the queue %d times, and the informer read the objects from its own indexer. It asked the server for nothing. So a resync cannot show an event that was never received; only a list can, and that comes after a 410, not after a period.",
 		updates, shown.Type, nResyncs), nil
 }
 

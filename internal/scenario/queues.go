@@ -15,9 +15,9 @@ import (
 
 var twoQueues = Scenario{
 	ID:      "two-queues",
-	Title:   "RealFIFO beside DeltaFIFO",
-	Symptom: "“My handler is told of a's third change before b's first. Is the order of events not the order of the ring?”",
-	Watch:   "Two more reflectors on the same pods, each with a queue of one age. Nobody takes anything out until all changes are in.",
+	Title:   "RealFIFO against DeltaFIFO",
+	Symptom: "“My handler gets a's third change before b's first. Does the ring's order not hold?”",
+	Watch:   "Two more reflectors on the same pods, one with a RealFIFO, one with a DeltaFIFO. The story empties the queues when all changes are in.",
 	Chapter: "10-deltafifo",
 	Beats:   beatsOfTwoQueues,
 	play:    playTwoQueues,
@@ -75,7 +75,7 @@ func playTwoQueues(s *stagehand) (string, error) {
 	if want := "a1 a2 a3 a4 b1 b2 b3 b4"; orders[deltaQueue] != want {
 		return "", fmt.Errorf("DeltaFIFO gave %s, want %s", orders[deltaQueue], want)
 	}
-	return fmt.Sprintf("Into both queues went, while no consumer took anything out: %s. RealFIFO, today's, gave just that. DeltaFIFO gave %s: it keeps one entry for each key, and whoever takes a key takes all that has gathered for it. The order of each key holds in both.",
+	return fmt.Sprintf("While no consumer took anything, both queues received: %s. RealFIFO, the queue of today, gave just that. DeltaFIFO gave %s: it keeps one entry for each key, and its consumer takes all changes of a key at once. Both keep the order of each key.",
 		orders[realQueue], orders[deltaQueue]), nil
 }
 

@@ -27,26 +27,26 @@ var notReady = Scenario{
 	ID:      "not-ready",
 	Title:   "429 until the cache is ready",
 	Symptom: "“the server has received too many requests and has asked us to try again later”, and the server has hardly any load.",
-	Watch:   "The store of a server that has just begun: it is empty until etcd has handed out everything. Then the answers.",
+	Watch:   "The store of a server that has just started: it is empty until etcd has sent everything. Then the answers.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/enhancements#4568",
 	Alone:   "it ends the API server, and its etcd takes ten seconds for a list",
 	Beats: []Beat{
-		{Say: "The API server ends, and all streams with it. The informer keeps its objects, and the version that it has reached.",
+		{Say: "The API server ends, and with it all streams. The informer keeps its objects, and the version that it has reached.",
 			Look: look(probe.Wire, probe.Reflector, probe.Indexer), rest: at(probe.ReflectorWatchEnded, by("informer"))},
-		{Say: "Another API server starts. Its cache of pods is empty, and etcd is slow: it needs ten seconds to hand out the state.",
-			Question: ask("A client lists pods with a selector. What is it answered?", 2, "An empty list", "Nothing, until the cache has its state", "429: try again in a second").
-				because("Answers from a cache that is not filled would be wrong, and requests that wait for it would pile up. So the server says when to come again."),
+		{Say: "Another API server starts. Its cache of pods is empty, and etcd is slow: it needs ten seconds to send the state.",
+			Question: ask("A client lists pods with a selector. What does the server answer?", 2, "An empty list", "Nothing, until the cache has its state", "429: try again in a second").
+				because("Answers from an empty cache would be wrong, and requests that wait for it would pile up. So the server says when to retry."),
 			Look: look(probe.HTTP, probe.Etcd, probe.Store), rest: moment{match: both(ownList, status(429))}},
 		{Say: "The client reads one pod by its name. This one key is cheap: the server reads it from etcd.",
 			Look: look(probe.HTTP, probe.Etcd), rest: moment{match: both(says("/pods/not-ready-a"), status(200))}},
-		{Say: "The client of the list repeats its request, after as many seconds as the header Retry-After says: one at first, and more the longer this lasts.",
+		{Say: "The client repeats its list, each time after the seconds in the header Retry-After: one at first, and more the longer this lasts.",
 			Look: look(probe.HTTP, probe.Store), rest: moment{n: 5, match: both(ownList, status(429))}},
-		{Say: "The state of etcd is in the cache. The cache is ready.",
+		{Say: "The cache has the state of etcd. It is ready.",
 			Look: look(probe.Etcd, probe.Ring, probe.Store), rest: at(probe.CacherReady, ofPods)},
-		{Say: "Now the list is answered. The informer opens its watch again, too.",
+		{Say: "Now the server answers the list. The informer opens its watch again, too.",
 			Question: ask("Does the informer list again?", 0, "No: it resumes after its last version", "Yes: after a 429 nothing is certain").
-				because("With 429 the server says that it has done nothing. What the informer knows stays as good as it was."),
+				because("With 429 the server says that it has done nothing. What the informer knows stays valid."),
 			Look: look(probe.HTTP, probe.Store, probe.Watcher, probe.Reflector), rest: all(moment{match: both(ownList, status(200))}, at(probe.ReflectorWatching, by("informer")))},
 	},
 	play: playNotReady,
@@ -97,7 +97,7 @@ func playNotReady(s *stagehand) (string, error) {
 		return "", fmt.Errorf("the informer took the whole state again")
 	}
 	s.step("the informer has resumed")
-	return fmt.Sprintf("Until the cache had the state of etcd, lists and watches were answered 429 with Retry-After, %d times for this one list. A read by name went through to etcd. The informer waited and resumed after %d without a list: 429 says “wait”, and not “begin again”.", tries, rv), nil
+	return fmt.Sprintf("Until the cache had the state of etcd, the server answered lists and watches with 429 and Retry-After, %d times for this one list. A read by name went through to etcd. The informer waited and resumed after %d without a list: 429 says “wait”, and not “begin again”.", tries, rv), nil
 }
 
 const (
@@ -110,22 +110,22 @@ var serverRestart = Scenario{
 	ID:      "server-restart",
 	Title:   "The server restarts, and a thousand clients come back",
 	Symptom: "“After each restart of the API server its memory and load jump, and etcd is busy for a minute.”",
-	Watch:   "The lanes of the watchers: a thousand end, a thousand come back. Count the lists.",
+	Watch:   "The watchers: a thousand end, a thousand come back. Count the lists.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/enhancements#1904",
-	Alone:   "it restarts the API server, below a thousand clients of its own",
+	Alone:   "it restarts the API server under a thousand clients of its own",
 	Beats: []Beat{
-		{Say: "A thousand clients watch, each the pods of its node. Other pods have changed since. Nine hundred clients asked for bookmarks and know the newest version. A hundred did not. Now the server ends, and all streams with it.",
+		{Say: "A thousand clients watch, each the pods of its node. Other pods have changed since. Nine hundred clients asked for bookmarks and know the newest version. A hundred did not. Now the server ends, and with it all streams.",
 			Look: look(probe.Watcher, probe.Wire), rest: nth(nClients, probe.WireClosed)},
-		{Say: "Another server starts. It takes the state from etcd, once for each resource. Its ring is empty.",
+		{Say: "Another server starts. It reads the state from etcd, once for each resource. Its ring is empty.",
 			Look: look(probe.Etcd, probe.Ring, probe.Store), rest: at(probe.CacherReady, ofPods)},
-		{Say: "The clients come back. Each waits a little first, and each for another time, so that they do not come all at once. Each asks to resume after the last version that it knows.",
-			Question: ask("Who can resume, although the ring is empty?", 1, "All: nothing happened to their pods", "Only those whose version is as new as the server's list", "None of them").
-				because("A ring that begins empty reaches back to the list that filled the cache, and no further."),
+		{Say: "The clients come back. Each first waits a short random time, so that they do not come all at once. Each asks to resume after the last version that it knows.",
+			Question: ask("Which clients can resume, although the ring is empty?", 1, "All: nothing happened to their pods", "Only those whose version is as new as the server's list", "None of them").
+				because("An empty ring reaches back to the list that filled the cache, and no further."),
 			Look: look(probe.HTTP, probe.Ring, probe.Watcher), rest: at(probe.WireOpened, says("kubelet /api"))},
-		{Say: "A client without bookmarks comes back with the version of its first list. What has happened since then is not in the new ring.",
+		{Say: "A client without bookmarks comes back with the version of its first list. The new ring does not hold the changes since then.",
 			Look: look(probe.Ring, probe.Wire), rest: at(probe.FrameWritten, ofPods, typed("ERROR"))},
-		{Say: "Two seconds later all are back. Each client that was refused has listed and then opened its watch.",
+		{Say: "Two seconds later all are back. Each client that got a 410 has listed and then opened its watch.",
 			Look: look(probe.HTTP, probe.Store, probe.Watcher), rest: all(nth(nClients, probe.WatcherAdded, says(kubeletNode)), nth(nUnmarked, probe.ListServed, ofPods))},
 	},
 	play: playServerRestart,
@@ -206,7 +206,7 @@ func (s *stagehand) whoListed() (string, error) {
 	if refused != nUnmarked || lists != nUnmarked {
 		return "", fmt.Errorf("%d were refused and %d have listed, want %d", refused, lists, nUnmarked)
 	}
-	return fmt.Sprintf("A thousand streams ended at once, and a thousand clients came back within %v. The %d that knew the newest version, from a bookmark, resumed. The %d others were told 410 and listed. Had one more write come in between, all thousand would have listed: a new ring begins empty. That is why clusters run several servers, whose rings reach back.",
+	return fmt.Sprintf("A thousand streams ended at once, and a thousand clients came back within %v. The %d that knew the newest version, from a bookmark, resumed. The %d others got 410 and listed. One more write in between would have made all thousand list: a new ring begins empty. That is one reason why clusters run several servers, whose rings reach back.",
 		(last - first).Round(100*time.Millisecond), nClients-refused, refused), nil
 }
 
@@ -223,26 +223,26 @@ var restoredEtcd = Scenario{
 	ID:      "restored-etcd",
 	Title:   "“Too large resource version” after a restored etcd",
 	Symptom: "“Timeout: Too large resource version: 17, current: 12”, and controllers that no longer react to anything.",
-	Watch:   "The versions in the ring and at the informer, before and after etcd has gone back to its backup.",
+	Watch:   "The versions in the ring and at the informer, before and after etcd is restored from its backup.",
 	Chapter: "04-watchcache",
 	Thread:  "kubernetes/kubernetes#91073",
 	Alone:   "it restores etcd from a backup",
 	Beats: []Beat{
-		{Say: "A backup of etcd is taken. After that a pod changes six times. The informer knows all of it.",
+		{Say: "The story takes a backup of etcd. After that a pod changes six times. The informer has every change.",
 			Look: look(probe.Etcd, probe.Ring, probe.Indexer), rest: nth(6, probe.IndexerUpdated, by("informer"), pod("a"), typed("MODIFIED"))},
-		{Say: "etcd is lost, and restored from the backup. The API server is started again. The last six versions have never happened, and etcd will give their numbers to other changes.",
+		{Say: "etcd is lost, and restored from the backup. The API server restarts. etcd no longer has the last six versions, and will give their numbers to other changes.",
 			Look: look(probe.Etcd, probe.Ring, probe.Store), rest: at(probe.CacheReplaced, ofPods)},
 		{Say: "The informer comes back and asks to resume after the last version that it knows. That version lies in the server's future.",
 			Question: ask("What does the server answer to this watch?", 1, "410: list again", "200, and then it sends nothing", "504: too large resource version").
-				because("A watch begins after the version that it names, also when that is still to come. Here nothing tells the server that it was used before."),
+				because("A watch begins after the version that it names, even if that version is still to come. The server cannot know that it was used before."),
 			Look: look(probe.Ring, probe.Watcher, probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatching, by("informer"))},
-		{Say: "A client creates another pod. It stands in the ring. For the watcher of the informer its version is too small, so the watcher sends nothing.",
+		{Say: "A client creates another pod. The ring has it. Its version is too small for the informer's watcher, so the watcher sends nothing.",
 			Look: look(probe.Ring, probe.Dispatch, probe.Watcher, probe.Indexer), rest: at(probe.InputReceived, toInformer, pod("b"))},
 		{Say: "Another client lists, and asks for a state no older than the version that it has seen before. The cache waits three seconds for that version.",
 			Look: look(probe.HTTP, probe.Store), rest: moment{match: status(504)}},
-		{Say: "The pod goes on changing. etcd counts up, and passes the version that the informer asked for.",
-			Question: ask("Does the informer learn of the pod that was created meanwhile?", 1, "Yes: it is sent all that it has missed", "No: it is sent only what comes after its version").
-				because("Its watch begins after the version that it asked for. What was written below that number is left out, without an error."),
+		{Say: "The pod keeps changing. etcd counts up, and passes the version that the informer asked for.",
+			Question: ask("Does the informer learn of the pod that was created in between?", 1, "Yes: it receives all that it has missed", "No: it receives only what comes after its version").
+				because("Its watch begins after the version that it asked for. The watch skips what was written below that number, without an error."),
 			Look: look(probe.Ring, probe.Watcher, probe.Reflector, probe.Indexer), rest: at(probe.IndexerUpdated, by("informer"), newest)},
 	},
 	play: playRestoredEtcd,
@@ -310,7 +310,7 @@ func playRestoredEtcd(s *stagehand) (string, error) {
 		return "", fmt.Errorf("the list came to %v (%v), and the informer's store says of the second pod: %v", got.list, got.err, missed)
 	}
 	s.step("the informer's store still lacks the other pod")
-	return fmt.Sprintf("etcd went back from %d to %d. A list no older than %d was refused with 504 after three seconds. The watch from %d was accepted, and silent until etcd had counted past %d. The pod that was created at %d is in the server and not in the informer, and no error says so. Only a new list heals it: restart the clients, or restore etcd with its revision moved on and marked compacted, so that each client is told 410.",
+	return fmt.Sprintf("etcd went back from %d to %d. A list no older than %d was refused with 504 after three seconds. The server accepted the watch from %d, and sent nothing until etcd had counted past %d. The server has the pod that was created at %d, the informer does not, and no error says so. Only a new list repairs it: restart the clients, or restore etcd with its revision raised and marked compacted, so that each client gets 410.",
 		known, backup, known, known, known, created), nil
 }
 

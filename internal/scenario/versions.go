@@ -14,8 +14,8 @@ import (
 var losesNothing = Scenario{
 	ID:      "loses-nothing",
 	Title:   "List, then watch: nothing is lost",
-	Symptom: "“Between my list and my watch somebody created a pod. Have I missed it?”",
-	Watch:   "The ring. The watch begins in the past, at the version of the list, and is first sent what the ring remembers.",
+	Symptom: "“A pod was created between my list and my watch. Have I missed it?”",
+	Watch:   "The ring. The watch begins in the past, at the version of the list, and first receives what the ring holds.",
 	Chapter: "03-reflector",
 	Beats:   beatsOfLosesNothing,
 	play:    playLosesNothing,
@@ -62,7 +62,7 @@ func playLosesNothing(s *stagehand) (string, error) {
 	s.step("the stream brought %d events", len(want))
 	r, err := s.await("the replay", func(r *probe.Record) bool { return r.Point == probe.WatcherInterval && r.Args[0] >= len(before) })
 	s.key = r.Seq
-	return fmt.Sprintf("The list stood at %s. Five changes came before the watch began and five after. The watch from %s brought all ten, in order, none twice: %d to %d. What came before was still in the ring.",
+	return fmt.Sprintf("The list had version %s. Five changes came before the watch began and five after. The watch from %s brought all ten, in order, each once: %d to %d. The first five were still in the ring.",
 		list.ResourceVersion, list.ResourceVersion, want[0], want[len(want)-1]), err
 }
 
@@ -169,6 +169,6 @@ func playThreeVersions(s *stagehand) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Without a version: %s, and nothing newer existed when you asked. With 0: %s, whatever the cache had at that moment, here just as new. At exactly %d: %s. The past, from a copy of the tree that costs nothing.",
+	return fmt.Sprintf("Without a version: %s, and nothing newer existed at the time of the request. With 0: %s, what the cache had at that moment, here just as new. At exactly %d: %s, from a snapshot that shares its tree with the present state.",
 		answers[0], answers[1], old, answers[2]), nil
 }

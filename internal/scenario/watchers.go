@@ -20,7 +20,7 @@ var slowWatcher = Scenario{
 	ID:      "slow-watcher",
 	Title:   "A watcher that does not read is closed",
 	Symptom: "“Forcing pods watcher close due to unresponsiveness: … len(c.input) = 10, len(c.result) = 10”",
-	Watch:   "The new lane: result fills, then input, then the dispatcher's battery drains while all others wait. Then the door closes.",
+	Watch:   "The new lane: result fills, then input. Then the dispatcher spends its budget while all other watchers wait, and closes the watcher.",
 	Chapter: "06-cacher",
 	Thread:  "kubernetes/kubernetes#125123",
 	Beats:   beatsOfSlowWatcher,
@@ -64,7 +64,7 @@ func playSlowWatcher(s *stagehand) (string, error) {
 	}
 	s.step("its client reads again, finds the end of the stream, and comes back as %s", again)
 	others := s.count(func(r *probe.Record) bool { return r.Point == probe.WatcherForced && r.Subject != lane })
-	return fmt.Sprintf("%s held %d in its input and %d in its result, and its client read nothing. The dispatcher waited what its budget allowed and closed it; of the others it closed %d. The client came back as %s, from the last version that it had seen.",
+	return fmt.Sprintf("%s held %d in its input and %d in its result, and its client read nothing. The dispatcher waited as long as its budget allowed and closed it; it closed %d of the others. The client came back as %s, from the last version that it had seen.",
 		lane, full["input"], full["result"], others, again), nil
 }
 
@@ -97,7 +97,7 @@ var triggerIndex = Scenario{
 	ID:      "trigger-index",
 	Title:   "A thousand nodes, two deliveries",
 	Symptom: "“We have a thousand kubelets. Does each of them look at every change of every pod?”",
-	Watch:   "The dispatcher's number of recipients while a thousand watchers are registered, each for one node.",
+	Watch:   "How many watchers the dispatcher picks while a thousand are registered, each for one node.",
 	Chapter: "06-cacher",
 	Beats:   beatsOfTriggerIndex,
 	play:    playTriggerIndex,
@@ -152,7 +152,7 @@ func playTriggerIndex(s *stagehand) (string, error) {
 	}
 	s.step("%s is told %s, %s is told %s", from, gone.Type, to, come.Type)
 	registered := s.watching("pods")
-	return fmt.Sprintf("Of %d watchers of pods the dispatcher picked %d: the two nodes, and the %d that want every pod. %s was sent DELETED and %s ADDED, for one and the same change; %d nodes never heard of it.",
+	return fmt.Sprintf("Of %d watchers of pods the dispatcher picked %d: the two nodes, and the %d that want every pod. %s received DELETED and %s ADDED, for the same change; the other %d nodes received nothing.",
 		registered, started.Args[0], started.Args[0]-2, from, to, nNodes-2), nil
 }
 
@@ -173,8 +173,8 @@ func (s *stagehand) move(name, node string) (uint64, error) {
 var selectorTransition = Scenario{
 	ID:      "selector",
 	Title:   "In and out of a selector",
-	Symptom: "“The kubelet is told ADDED, and kubectl says MODIFIED. It was one and the same change.”",
-	Watch:   "The two new lanes: what each is sent for the same events. The type depends on who asks.",
+	Symptom: "“The kubelet receives ADDED, and kubectl shows MODIFIED, for the same change.”",
+	Watch:   "The two new lanes: what each receives for the same events. The type depends on the selector.",
 	Chapter: "05-cachewatcher",
 	Beats:   beatsOfSelector,
 	play:    playSelectorTransition,
@@ -228,7 +228,7 @@ func playSelectorTransition(s *stagehand) (string, error) {
 	sent, err := s.await("the same event as it is stored", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
 	s.key = sent.Seq
 	s.step("moved it to story-node: ADDED there, %s in the ring", sent.Type)
-	return fmt.Sprintf("Three changes of one label were sent to the watch of tier=blue as %s. With DELETED came the object as it was when it still matched, at the new version. Its move to another node stands in the ring as %s; the node's watch was sent ADDED: it had not seen this pod before.", strings.Join(types, ", "), sent.Type), err
+	return fmt.Sprintf("Three changes of one label reached the watch of tier=blue as %s. DELETED carried the object as it was when it still matched, at the new version. The ring holds its move to another node as %s; the watch of that node received ADDED, as it had not seen this pod before.", strings.Join(types, ", "), sent.Type), err
 }
 
 // after does something and waits for the event of it.

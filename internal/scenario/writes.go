@@ -16,22 +16,22 @@ var staleWrite = Scenario{
 	ID:      "stale-write",
 	Title:   "A stale read, then a 409",
 	Symptom: "“Operation cannot be fulfilled on pods: the object has been modified; please apply your changes to the latest version and try again”",
-	Watch:   "The indexer, whose connection is cut, beside the ring. Then the answer to the write.",
+	Watch:   "The indexer, whose connection is cut, and the ring. Then the answer to the write.",
 	Chapter: "07-registry",
 	Beats: []Beat{
-		{Say: "A pod is created. The informer of a controller receives it and keeps it in its local store.",
+		{Say: "A client creates a pod. The informer of a controller receives it and keeps it in its local store.",
 			Look: look(probe.Ring, probe.Reflector, probe.Indexer), rest: at(probe.IndexerUpdated, by("informer"), pod("a"))},
 		{Say: "The connection of the informer breaks.",
 			Look: look(probe.Wire, probe.Reflector), rest: at(probe.ReflectorWatchEnded, by("informer"))},
 		{Say: "Another client changes the pod. The server has the second version, the informer's local store still has the first.",
 			Look: look(probe.Etcd, probe.Ring, probe.Indexer), rest: nth(1, probe.RingAppend, pod("a"), typed("MODIFIED"))},
-		{Say: "The controller reads the pod from the informer's local store, adds a label, and sends the whole pod back. In it stands the version that it has read.",
-			Question: ask("What does the server do?", 2, "It stores what it was sent: the last write wins", "It merges both changes", "It refuses the write").
-				because("In the pod stands the version that was read. It is not the newest, so the server answers 409 and writes nothing."),
+		{Say: "The controller reads the pod from the informer's local store, adds a label, and sends the whole pod back. The pod carries the version that the controller has read.",
+			Question: ask("What does the server do?", 2, "It stores the pod as sent: the last write wins", "It merges both changes", "It refuses the write").
+				because("The pod carries the version that was read. That is not the newest, so the server answers 409 and writes nothing."),
 			Look: look(probe.HTTP, probe.Etcd), rest: at(probe.RequestAnswered, says("PUT "), pod409)},
-		{Say: "The connection is mended. The informer resumes after the version that it knows, and receives the change.",
+		{Say: "The connection works again. The informer resumes after the version that it knows, and receives the change.",
 			Look: look(probe.Ring, probe.Wire, probe.Reflector, probe.Indexer), rest: at(probe.IndexerUpdated, by("informer"), pod("a"), typed("MODIFIED"))},
-		{Say: "The controller reads again, and sends its label on top of the second version. Nothing of the other client's change is lost.",
+		{Say: "The controller reads again, and adds its label to the second version. The other client's change is not lost.",
 			Look: look(probe.HTTP, probe.Etcd, probe.Ring), rest: nth(2, probe.RingAppend, pod("a"), typed("MODIFIED"))},
 	},
 	play: playStaleWrite,
@@ -91,7 +91,7 @@ func playStaleWrite(s *stagehand) (string, error) {
 		return r.Point == probe.RingAppend && about(r, name) && r.RV > second
 	})
 	s.step("read again and wrote: version %d", written.RV)
-	return fmt.Sprintf("The controller wrote on top of version %d, which its informer still held, when the pod was at %d already. The server compared the two and answered 409. Nothing was written, so nothing was lost. Read again, the write succeeded as version %d. An informer is always a little behind: a 409 is its normal price.",
+	return fmt.Sprintf("The controller wrote on top of version %d, which its informer still held, when the pod was at %d already. The server compared the two and answered 409. It wrote nothing, so nothing was lost. After a new read the write succeeded as version %d. An informer is always a little behind, so a 409 now and then is normal.",
 		first, second, written.RV), err
 }
 
@@ -112,22 +112,22 @@ var finalizers = Scenario{
 	ID:      "finalizers",
 	Title:   "Finalizers, or why Delete answers MODIFIED",
 	Symptom: "“kubectl delete does not return, and the watch says MODIFIED. Is the pod deleted or not?”",
-	Watch:   "The ring and the new lane: one deletion is two events. And the answers to the requests.",
+	Watch:   "The ring and the new lane: one deletion is two events. Also the answers to the requests.",
 	Chapter: "07-registry",
 	Beats: []Beat{
-		{Say: "A pod is created with a finalizer: the name of a controller that has work to do before the pod may go. A client watches the pod.",
+		{Say: "A client creates a pod with a finalizer: the name of a controller that has work to do before the pod may go. Another client watches the pod.",
 			Look: look(probe.Ring, probe.Watcher), rest: at(probe.WatcherAdded, stream(0))},
 		{Say: "A client deletes the pod. The server answers 200.",
-			Question: ask("What is the watch told?", 1, "DELETED", "MODIFIED", "Nothing, as long as the finalizer is there").
+			Question: ask("What does the watch receive?", 1, "DELETED", "MODIFIED", "Nothing, as long as the finalizer is there").
 				because("The server only marks the pod, and a mark is a change like any other."),
 			Look: look(probe.HTTP, probe.Etcd, probe.Ring, probe.Watcher), rest: at(probe.ResultSent, stream(0), typed("MODIFIED"))},
-		{Say: "The change is a mark: metadata.deletionTimestamp. The client deletes the pod once more. The server finds the mark, answers 200, and writes nothing.",
+		{Say: "The change is a mark: metadata.deletionTimestamp. The client deletes the pod again. The server finds the mark, answers 200, and writes nothing.",
 			Look: look(probe.HTTP, probe.Etcd), rest: at(probe.RequestAnswered, says("DELETE "))},
 		{Say: "The controller has done its work. It removes its finalizer with a patch.",
 			Question: ask("What does this patch write to etcd?", 2, "The pod without the finalizer", "The pod without the finalizer, and then its deletion", "The deletion only").
-				because("The pod is marked, and the patch takes the last finalizer away. So the server erases the pod in the place of the update."),
-			Look: look(probe.HTTP, probe.Etcd), rest: at(probe.TxnCommitted, pod("a"))},
-		{Say: "Now the watch is told DELETED. The object in the event carries the version of the deletion.",
+				because("The pod is marked, and the patch removes the last finalizer. So the server deletes the pod instead of updating it."),
+			Look: look(probe.HTTP, probe.Etcd, probe.Ring), rest: at(probe.RingAppend, pod("a"), typed("DELETED"))},
+		{Say: "Now the watch receives DELETED. The object in the event carries the version of the deletion.",
 			Look: look(probe.Ring, probe.Watcher, probe.Wire), rest: at(probe.FrameWritten, stream(0), typed("DELETED"))},
 	},
 	play: playFinalizers,
@@ -175,20 +175,20 @@ func playFinalizers(s *stagehand) (string, error) {
 	s.step("removed the finalizer: %s at %d", gone.Type, end)
 	sent, err := s.await("the frame", func(r *probe.Record) bool { return r.Point == probe.FrameWritten && r.RV == end && r.Type == "DELETED" })
 	s.key = sent.Seq
-	return fmt.Sprintf("The first request to delete only marked the pod: MODIFIED at %d. The second found the mark and wrote nothing. The patch that removed the last finalizer erased the pod: DELETED at %d, and no event says that the finalizer was removed. A deletion that does not end waits for a finalizer: look into metadata.finalizers for its owner.",
+	return fmt.Sprintf("The first request to delete only marked the pod: MODIFIED at %d. The second found the mark and wrote nothing. The patch that removed the last finalizer deleted the pod: DELETED at %d, and no event says that the finalizer was removed. A deletion that does not end waits for a finalizer: metadata.finalizers names its owner.",
 		mark, end), err
 }
 
 var leftSelector = Scenario{
 	ID:      "left-selector",
-	Title:   "Told DELETED of a pod that lives",
-	Symptom: "“My controller was told that the pod is deleted and creates it again: pods already exists. And kubectl still shows the pod.”",
-	Watch:   "Two informers for one change: the one of all pods, and one more that selects tier=blue.",
+	Title:   "DELETED for a pod that still runs",
+	Symptom: "“My controller receives DELETED, creates the pod again, and gets “already exists”. And kubectl still shows the pod.”",
+	Watch:   "Two informers and one change: the informer of all pods, and one more that selects tier=blue.",
 	Chapter: "05-cachewatcher",
 	Beats: []Beat{
-		{Say: "A controller has an informer for the pods with tier=blue. A pod with this label is created, and the controller's handler is told.",
+		{Say: "A controller has an informer for the pods with tier=blue. A client creates a pod with this label, and the informer calls the controller's handler.",
 			Look: look(probe.Watcher, probe.Reflector, probe.Indexer, probe.Handler), rest: at(probe.HandlerReturned, by(blue), pod("a"))},
-		{Say: "A client changes the label to tier=green. The ring stores a MODIFIED. The pod goes on running.",
+		{Say: "A client changes the label to tier=green. The ring stores a MODIFIED. The pod keeps running.",
 			Look: look(probe.Etcd, probe.Ring), rest: at(probe.RingAppend, pod("a"), typed("MODIFIED"))},
 		{Say: "The watcher of the blue informer compares: the old pod matched the selector, the new one does not.",
 			Question: ask("What does this watcher send?", 2, "MODIFIED, with tier=green", "Nothing: the pod does not match", "DELETED, with the pod as it was when it matched").
@@ -197,7 +197,7 @@ var leftSelector = Scenario{
 		{Say: "The blue informer drops the pod from its local store and calls OnDelete. The informer of all pods calls OnUpdate for the same change.",
 			Look: look(probe.Reflector, probe.Indexer, probe.Handler),
 			rest: all(at(probe.HandlerReturned, by(blue), pod("a"), typed("DELETED")), at(probe.HandlerReturned, by("observer"), pod("a"), typed("MODIFIED")))},
-		{Say: "The controller believes that the pod is dead, and creates it again under its name.",
+		{Say: "The controller takes the pod for deleted, and creates it again under its name.",
 			Question: ask("What does the server answer?", 1, "201: a new pod", "409: it already exists").
 				because("The pod was never deleted. DELETED said that it no longer matches the selector."),
 			Look: look(probe.HTTP, probe.Etcd), rest: at(probe.RequestAnswered, says("POST "), pod409)},
@@ -251,6 +251,6 @@ func playLeftSelector(s *stagehand) (string, error) {
 		return "", err
 	}
 	s.step("created it again: 409")
-	return fmt.Sprintf("One change of a label, at %d, was OnDelete for the informer of tier=blue and OnUpdate for that of all pods. The pod lives: a list shows it as tier=%s, and its creation was refused with 409. To a selector, DELETED says that the object is no longer among those that match. A controller that must know more asks the server.",
+	return fmt.Sprintf("One change of a label, at %d, was OnDelete for the informer of tier=blue and OnUpdate for that of all pods. The pod still runs: a list shows it as tier=%s, and the server refused its creation with 409. For a watch with a selector, DELETED means that the object no longer matches. A controller that must know more asks the server.",
 		rv, alive.Items[0].Labels["tier"]), nil
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	processor "listwatch/chapters/12-processor"
+	informer "listwatch/chapters/13-informer"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/fold"
 	"listwatch/internal/mvcc"
@@ -28,7 +30,7 @@ import (
 	"listwatch/internal/sandbox"
 )
 
-var update = flag.Bool("update", false, "make the recordings anew")
+var update = flag.Bool("update", false, "make the recordings again")
 
 // set is a whole pipeline in a bubble, with a camera.
 type set struct {
@@ -37,6 +39,7 @@ type set struct {
 	http   *http.Client          // somebody's curl
 	from   uint64                // the camera runs from the record after this one
 	before *fold.State           // the picture then
+	pods   *informer.SharedIndexInformer
 }
 
 // script is what happens in a take. It says roll when the camera is to run; until then nothing is kept.
@@ -125,6 +128,10 @@ func playSlow(t *testing.T, s *set) {
 
 // playTour does what viz/tour/play.js does to the program.
 func playTour(t *testing.T, s *set) {
+	// As in the program. The tour ends at a handler, which must not be called before the informer on stage has the change.
+	if _, err := s.pods.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: "observer"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"a", "b"} {
 		s.create(t, name)
 		time.Sleep(4 * time.Second)
@@ -245,6 +252,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.pods = client.Pods().Informer()
 		whole := &pipeline.Pipeline{Server: server, Client: client}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{}) // closed when Run has returned

@@ -68,7 +68,7 @@ function newHands(stage) {
 
   return {
     keys: [
-      [[" "], "freeze, resume; play from here", () => player.toggle()],
+      [[" "], "freeze the picture, resume; play from here", () => player.toggle()],
       [["."], "next record", () => player.step(1)],
       [[","], "previous record", () => player.step(-1)],
       [[">"], "next hop of what is followed", () => toHop(1)],
@@ -79,13 +79,13 @@ function newHands(stage) {
       [["p"], "previous anomaly", () => toAnomaly(-1)],
       [["Home"], "to the start", () => player.seek(player.oldest)],
       [["End"], "to the end, live", () => player.live()],
-      [["f"], "follow the marked object, or no longer", () => toggleFollow(follow.has() ? "" : marked())],
+      [["f"], "follow the marked object, or stop following it", () => toggleFollow(follow.has() ? "" : marked())],
       [["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"], "to 0: the first ten stations", (event) => scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus()],
       [["c"], "create a pod", press("#create-pod")],
       [["m"], "modify the marked pod", press("#change-pod")],
       [["d"], "delete it", press("#delete-pod")],
       [["w"], "add a watcher", press("#add-watcher")],
-      [["Escape"], "close what is open, let go of the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
+      [["Escape"], "close what is open, remove the focus", () => stage.escape() ?? document.activeElement?.blur?.()],
     ],
     escape: () => follow.has() && (follow.clear(), true),
   };

@@ -15,7 +15,7 @@
 //	shown(res, state)  the scene was drawn from state; res is the resource on stage, undefined if nothing is known of it
 //	draw(now)          once a frame
 //	resource(name)     another resource is on stage
-//	world(status)      the running world was held, let go, or its clock moved
+//	world(status)      the running world was held or resumed, or its clock moved
 //	restyle()          the colours are others
 //	escape()           Escape was pressed: close what is open, and return true if something was
 //	keys               rows of [keys, words, act] for keys.js

@@ -5,6 +5,12 @@ import { levels } from "../stage/level.js";
 
 const period = 250; // ms between two readings of the rate
 
+// meanings explain the modes that stop something.
+const meanings = {
+  frozen: "The picture is frozen at the cursor; the program runs on", held: "The program is held: every goroutine stops at its next point",
+  replay: "The page shows records of the past", live: "",
+};
+
 export const status = {
   name: "status",
   offers: ["count", "rates"],
@@ -69,7 +75,7 @@ function newStatus(stage) {
     const word = frozen ? (player.moved || player.recording || player.speed !== 1 ? "Play" : "Resume") : "Freeze";
     if (button.getAttribute("aria-label") !== word) {
       put(button, "aria-label", word);
-      put(button, "title", `${word} (Space)`);
+      put(button, "title", `${word === "Freeze" ? "Freeze the picture; the program runs on" : word} (Space)`);
       put(button, "aria-pressed", String(frozen));
       put(button.querySelector("path"), "d", frozen ? "M4 2L14 8L4 14Z" : "M4 3H7V13H4ZM10 3H13V13H10Z");
     }
@@ -86,7 +92,7 @@ function newStatus(stage) {
     const [state, title] = stage.connection;
     const broken = state !== "live" && !(player.recording && !stage.source);
     put($("#mode"), "data-state", broken ? state : mode);
-    put($("#mode"), "title", broken ? title : "");
+    put($("#mode"), "title", broken ? title : meanings[mode]);
     const words = { connecting: "connecting", reconnecting: "reconnecting", silent: "process stopped" };
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
     const calm = mode === "replay" && frozen ? "paused" : mode;

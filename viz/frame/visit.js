@@ -36,13 +36,13 @@ function newVisit(stage) {
 
   async function copyLink() {
     const href = linkTo({ ...stage.shown, cursor: player.cursor, follow });
-    if (!stage.source && !stage.shown.recording) return stage.notice("This browser gives no name to a recording on a page that is neither local nor encrypted, so there is no link to it.");
+    if (!stage.source && !stage.shown.recording) return stage.notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     window.history.replaceState(null, "", href);
     try {
       await navigator.clipboard.writeText(location.href);
       stage.tell("link copied");
     } catch {
-      stage.tell("the link stands in the address bar");
+      stage.tell("the link is in the address bar");
     }
   }
 
@@ -122,7 +122,7 @@ function newVisit(stage) {
 
   function explain(header) {
     const old = header.points && header.points !== document.body.dataset.points;
-    if (old) return stage.notice("This recording was written by another version of the program; what has changed since may be shown wrongly.");
+    if (old) return stage.notice("Another version of the program wrote this recording. Parts that have changed since may be shown wrongly.");
     const why = header.reason ? `Why: ${header.reason} ` : "";
     stage.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true);
   }

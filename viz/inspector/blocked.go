@@ -104,9 +104,9 @@ func (p *part) follow(queue, subject string) chain {
 	case c.Full:
 		c.Says = fmt.Sprintf("%s is full, %d of %d. %s%s", first.Name, first.Len, first.Cap, first.Sends, p.end(last))
 	case first.Len > 0:
-		c.Says = fmt.Sprintf("Nobody waits to put something into %s. What stands in it waits: %s", first.Name, p.end(last))
+		c.Says = fmt.Sprintf("No goroutine waits to put something into %s. What it holds waits: %s", first.Name, p.end(last))
 	default:
-		c.Says = fmt.Sprintf("%s is empty: %s waits for something to come from %s.", first.Name, orSomebody(first.Takers), orSomebody(first.Senders))
+		c.Says = fmt.Sprintf("%s is empty: %s waits for something to come from %s.", first.Name, orAny(first.Takers), orAny(first.Senders))
 	}
 	return c
 }
@@ -125,40 +125,40 @@ func (p *part) linkOf(each fold.Link) link {
 		l.Station, l.Senders, l.Takers = ends(each.Queue)
 	}
 	if each.Sender != nil {
-		l.Sends = fmt.Sprintf("%s has waited there for %s. ", orSomebody(strings.Fields(each.Sender.Lane)), p.since(each.Sender))
+		l.Sends = fmt.Sprintf("%s has waited there for %s. ", orAny(strings.Fields(each.Sender.Lane)), p.since(each.Sender))
 	}
 	if each.Taker != nil {
-		l.Takes = fmt.Sprintf("%[1]s takes nothing: for %[3]s it has waited for %[2]s", orSomebody(l.Takers), waitTexts[each.Taker.Kind], p.since(each.Taker))
+		l.Takes = fmt.Sprintf("%[1]s takes nothing: for %[3]s it has waited for %[2]s", orAny(l.Takers), waitTexts[each.Taker.Kind], p.since(each.Taker))
 	}
 	return l
 }
 
-// waitTexts say what for somebody waits, to be followed by how long.
+// waitTexts say what a goroutine waits for, to be followed by how long.
 var waitTexts = map[string]string{
 	string(probe.ForRoom): "room at the next one", string(probe.ForTaker): "the next one to take it", string(probe.ForLock): "a lock",
 	string(probe.ForVersion): "a newer version", string(probe.ForClient): "its client to read", string(probe.ForReturn): "its own code to return",
 	string(probe.ForWork): "something to do",
 }
 
-// end says who can end the waiting at the last queue of a chain.
+// end says which goroutine can end the waiting at the last queue of a chain.
 func (p *part) end(last *link) string {
-	who := orSomebody(last.Takers)
+	who := orAny(last.Takers)
 	if last.Taker == nil {
-		return fmt.Sprintf("Everybody waits for %s to take from %s.", who, last.Name)
+		return fmt.Sprintf("All of them wait for %s to take from %s.", who, last.Name)
 	}
 	subject, spent := last.Taker.Subject, p.since(last.Taker)
 	switch probe.Wait(last.Taker.Kind) {
 	case probe.ForClient:
-		return fmt.Sprintf("Everybody waits for the client of %s: %s has been writing to it for %s.", subject, who, spent)
+		return fmt.Sprintf("All of them wait for the client of %s: %s has been writing to it for %s.", subject, who, spent)
 	case probe.ForReturn:
-		return fmt.Sprintf("Everybody waits for the code of %s, which has been at %s for %s.", subject, probe.ObjectKey(last.Taker.Key), spent)
+		return fmt.Sprintf("All of them wait for the code of %s, which has been at %s for %s.", subject, probe.ObjectKey(last.Taker.Key), spent)
 	case probe.ForLock:
-		return fmt.Sprintf("Everybody waits for a lock that %s has wanted for %s.", who, spent)
+		return fmt.Sprintf("All of them wait for a lock that %s has wanted for %s.", who, spent)
 	}
-	return fmt.Sprintf("Everybody waits for %s.", who)
+	return fmt.Sprintf("All of them wait for %s.", who)
 }
 
-// since says how long somebody has waited, on the log's clock.
+// since says how long a goroutine has waited, on the log's clock.
 func (p *part) since(w *fold.Wait) string {
 	d := time.Duration(p.t - w.T)
 	if d < 10*time.Second {
@@ -167,9 +167,9 @@ func (p *part) since(w *fold.Wait) string {
 	return fmt.Sprintf("%d s", int(d.Seconds()))
 }
 
-func orSomebody(names []string) string {
+func orAny(names []string) string {
 	if len(names) == 0 {
-		return "whoever is there"
+		return "any goroutine"
 	}
 	return strings.Join(names, " or ")
 }

@@ -74,7 +74,7 @@ func (i *Inspector) partBytes(p *part) (templ.Component, error) {
 	}
 	why := ""
 	if len(streams) == 0 {
-		why = "No stream of this program's own clients. What other programs have opened does not pass through our hands."
+		why = "No stream of this program's own clients. This page does not see the streams of other programs."
 	}
 	return partBytesLeaf(p, streams, why), nil
 }

@@ -108,7 +108,7 @@ func ringFields(r fold.Ring) fieldGroup {
 	}
 	return fieldGroup{"ring", []field{
 		{"capacity", fmt.Sprint(r.Capacity)}, {"startIndex", slot(r.Start)}, {"endIndex", slot(r.End)}, {"holds", fmt.Sprint(r.End - r.Start)},
-		{"a watch may start from", fmt.Sprint(r.Oldest)}, {"the cache stands at", fmt.Sprint(r.Newest)},
+		{"a watch may start from", fmt.Sprint(r.Oldest)}, {"the cache is at", fmt.Sprint(r.Newest)},
 	}}
 }
 

@@ -80,7 +80,7 @@ function newLens(stage) {
     say($("#lens-seen"), `${count(clients.length, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
     const lags = $("#lens-lags");
     lags.hidden = report.dropped + report.blind === 0;
-    say(lags, `The lens lagged: ${bytes(report.dropped)} and ${count(report.blind, "request")} were forwarded and not looked at.`);
+    say(lags, `The lens lagged: ${bytes(report.dropped)} and ${count(report.blind, "request")} were forwarded unseen.`);
     $("#lens-none").hidden = findings.length > 0;
     $("#lens-verdicts").replaceChildren(...findings.map(verdict));
     $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));

@@ -40,7 +40,7 @@ func Button(server string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " aria-expanded=\"false\" aria-controls=\"lens\" title=\"Who asks that server through our port, and what is wrong with it (J)\">Lens <span id=\"lens-state\"></span></button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " aria-expanded=\"false\" aria-controls=\"lens\" title=\"The clients that ask that server through our port, and what they do wrong (J)\">Lens <span id=\"lens-state\"></span></button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -70,20 +70,20 @@ func Panel(server string) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"lens\" class=\"below\" aria-label=\"Lens\" hidden><p class=\"state\"><span>What asks <b>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"lens\" class=\"below\" aria-label=\"Lens\" hidden><p class=\"state\"><span>Requests to <b>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(server)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/lens/lens.templ`, Line: 14, Col: 30}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/lens/lens.templ`, Line: 14, Col: 32}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</b> through this port is forwarded and seen. <span id=\"lens-seen\"></span></span> <button type=\"button\" id=\"lens-close\" class=\"quiet\" aria-label=\"Close the lens\">✕</button></p><p id=\"lens-lags\" role=\"status\" hidden></p><ol id=\"lens-verdicts\" aria-label=\"Verdicts\"></ol><p id=\"lens-none\">No client has done anything wrong so far. <span id=\"lens-point\"></span></p><form id=\"guest\" aria-label=\"What is watched of that server\"><label>Watch <input name=\"resources\" autocomplete=\"off\" spellcheck=\"false\" list=\"guest-resources\" placeholder=\"pods, deployments.apps\" required></label> <datalist id=\"guest-resources\"></datalist> <label>in <input name=\"namespace\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"all namespaces\"></label> <label>with <input name=\"labels\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"labels: app=web\"></label> <label><span class=\"unseen\">Field selector</span><input name=\"fields\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"fields: spec.nodeName=n1\"></label> <button type=\"submit\">Watch</button> <span id=\"guest-state\"></span></form><ul id=\"guest-troubles\" role=\"status\"></ul><div class=\"requests\" tabindex=\"0\" role=\"region\" aria-label=\"Requests seen through the lens\"><table><thead><tr><th scope=\"col\">Client</th><th scope=\"col\">Asks for</th><th scope=\"col\">From</th><th scope=\"col\">Status</th><th scope=\"col\">Bytes</th><th scope=\"col\">First byte</th><th scope=\"col\">Frames</th><th scope=\"col\">Newest</th><th scope=\"col\">Lag</th><th scope=\"col\">Took</th><th scope=\"col\">End</th><th scope=\"col\">Next</th></tr></thead> <tbody id=\"lens-rows\"></tbody></table></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</b> through this port are forwarded and listed here. <span id=\"lens-seen\"></span></span> <button type=\"button\" id=\"lens-close\" class=\"quiet\" aria-label=\"Close the lens\">✕</button></p><p id=\"lens-lags\" role=\"status\" hidden></p><ol id=\"lens-verdicts\" aria-label=\"Verdicts\"></ol><p id=\"lens-none\">No client has done anything wrong so far. <span id=\"lens-point\"></span></p><form id=\"guest\" aria-label=\"What to watch on that server\"><label>Watch <input name=\"resources\" autocomplete=\"off\" spellcheck=\"false\" list=\"guest-resources\" placeholder=\"pods, deployments.apps\" required></label> <datalist id=\"guest-resources\"></datalist> <label>in <input name=\"namespace\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"all namespaces\"></label> <label>with <input name=\"labels\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"labels: app=web\"></label> <label><span class=\"unseen\">Field selector</span><input name=\"fields\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"fields: spec.nodeName=n1\"></label> <button type=\"submit\">Watch</button> <span id=\"guest-state\"></span></form><ul id=\"guest-troubles\" role=\"status\"></ul><div class=\"requests\" tabindex=\"0\" role=\"region\" aria-label=\"Requests seen through the lens\"><table><thead><tr><th scope=\"col\">Client</th><th scope=\"col\">Asks for</th><th scope=\"col\">From</th><th scope=\"col\">Status</th><th scope=\"col\">Bytes</th><th scope=\"col\">First byte</th><th scope=\"col\">Frames</th><th scope=\"col\">Newest</th><th scope=\"col\">Lag</th><th scope=\"col\">Took</th><th scope=\"col\">End</th><th scope=\"col\">Next</th></tr></thead> <tbody id=\"lens-rows\"></tbody></table></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

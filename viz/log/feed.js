@@ -83,7 +83,7 @@ export function newFeed(on) {
 
   setInterval(() => {
     if (source?.readyState === EventSource.OPEN && performance.now() - heard > silence) {
-      on.state("silent", "Connected, but not a word: the process is stopped, perhaps in a debugger.");
+      on.state("silent", "Connected, but the process sends nothing: it is stopped, perhaps in a debugger.");
     }
   }, 1000);
   document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()));

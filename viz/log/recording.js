@@ -29,7 +29,7 @@ function recordsOf(lines, infos, header) {
   for (let i = 1; i < lines.length; i++) {
     if (lines[i] === "") continue;
     const r = parse(lines[i]);
-    if (r === null || typeof r !== "object") throw new Error(`line ${i + 1} of the recording is no record: the file is cut off, or not ours`);
+    if (r === null || typeof r !== "object") throw new Error(`line ${i + 1} of the recording is not a record: the file is cut off, or was not written by this program`);
     if (!infos.has(r.point)) throw new Error(`line ${i + 1} speaks of ${String(r.point).slice(0, 40)}, which this version of the program does not know`);
     checkRecord(r, records.at(-1), i + 1);
     if (records.length === most) throw new Error(`the recording has more than the ${most} records that can be shown`);
@@ -37,7 +37,7 @@ function recordsOf(lines, infos, header) {
   }
   if (records.length === 0) throw new Error("the recording is empty");
   const at = header.keyframe?.seq ?? records[0].seq - 1;
-  if (header.keyframe && at !== records[0].seq - 1) throw new Error(`the recording's picture stands at record ${at}, and its records begin with ${records[0].seq}`);
+  if (header.keyframe && at !== records[0].seq - 1) throw new Error(`the recording's picture is of record ${at}, but its records begin with ${records[0].seq}`);
   return records;
 }
 
@@ -52,14 +52,14 @@ function checkRecord(r, before, line) {
   if (before && r.t < before.t) throw new Error(`record ${r.seq} is earlier than the one before it`);
   if (r.args !== undefined && !(Array.isArray(r.args) && r.args.length <= 4 && r.args.every(Number.isSafeInteger))) throw new Error(`record ${r.seq} has args that cannot be counted with`);
   if (r.rv !== undefined && !version64(r.rv)) throw new Error(`record ${r.seq} has no resource version`);
-  for (const name of texts) if (r[name] !== undefined && typeof r[name] !== "string") throw new Error(`the ${name} of record ${r.seq} is no text`);
+  for (const name of texts) if (r[name] !== undefined && typeof r[name] !== "string") throw new Error(`the ${name} of record ${r.seq} is not text`);
 }
 
 const version64 = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
 
 // checkHeader checks the picture before the first record: what is not there is filled in (fold.js), what is there has to fit.
 function checkHeader(header) {
-  if (header.keyframe !== undefined && !fits(header.keyframe, picture)) throw new Error("the picture that the recording begins with is none");
+  if (header.keyframe !== undefined && !fits(header.keyframe, picture)) throw new Error("the recording does not begin with a picture");
   return header;
 }
 

@@ -14,7 +14,7 @@ const grace = 250e6; // ns of the log that a write to a client may last
 const tick = 10; // columns from one time to the next
 
 const deeds = { // of those whose line a span is on
-  room: "waits for room", taker: "waits for a taker", lock: "waits for a lock", version: "waits for a version",
+  room: "waits for room", taker: "waits for a receiver", lock: "waits for a lock", version: "waits for a version",
   client: "writes to its client", return: "runs what it calls",
 };
 const throughs = { etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between" };
@@ -64,7 +64,7 @@ export function newDrawing(stage) {
     put(root, "data-passages", passed.length);
     const took = columns.length > 1 ? milliseconds(columns.at(-1).r.t - columns[0].r.t) : "no time";
     const words = `${count(columns.length, "record")} on ${count(drawn.lines.length, "line")} in ${took}, ${handed.length} handed over`;
-    say(part("about"), words);
+    say(part("about"), `${count(columns.length, "record")} in ${took}, one column each, not to scale`);
     put(root, "aria-label", `Space-time view: ${words}. The table below has the records in words.`);
     showNames();
     showCursor();
@@ -84,7 +84,7 @@ export function newDrawing(stage) {
       put(paths[i], "d", `M${area.left} ${y(l)}H${area.right}`);
       put(names[i], "y", y(l) + 4.5);
       say(names[i].querySelector("tspan"), rest ? `+${hidden} more` : l.title);
-      say(names[i].querySelector("title"), rest ? `${hidden} lines that there is no room for` : l.place ? `${l.title}: whoever reports there` : `${l.title}: the goroutine of that name`);
+      say(names[i].querySelector("title"), rest ? `${hidden} lines more, for which there is no room` : l.place ? `${l.title}: any goroutine that reports there` : `${l.title}: the goroutine of that name`);
     });
   }
 
@@ -125,7 +125,7 @@ export function newDrawing(stage) {
       put(all[i], "data-sent", t.sent.r.seq);
       put(all[i], "data-taken", t.taken.r.seq);
       mark(all[i], "followed", follow.matches(t.sent.r));
-      const late = t.taken.index < t.sent.index ? ", and who took it was the first to write that down" : `, ${milliseconds(t.taken.r.t - t.sent.r.t)}`;
+      const late = t.taken.index < t.sent.index ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back" : `, ${milliseconds(t.taken.r.t - t.sent.r.t)}`;
       say(all[i].querySelector("title"), `${t.sent.r.type ?? ""} ${objectKey(t.sent.r.key ?? "")} ${through(t)}${late}`.trim());
     });
   }

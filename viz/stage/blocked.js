@@ -65,7 +65,7 @@ function newBlocked(stage) {
     const others = causes(res).length - 1;
     say(badge.querySelector("span"), tell(cause, waits.length, others));
     say(badge.querySelector("small"), [...new Set(waits.map(whoOf))].map((who) => `⇥ ${who}`).slice(0, 4).join("  "));
-    put(badge, "aria-label", `Everybody waits here: ${badge.querySelector("span").textContent}. Show the chain.`);
+    put(badge, "aria-label", `All of them wait here: ${badge.querySelector("span").textContent}. Show the chain.`);
     put(badge, "data-cause", `${cause.queue} ${cause.subject}`);
     stand(place);
   }

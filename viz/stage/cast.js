@@ -18,7 +18,7 @@ const roles = {
   process: { lane: "informer", begin: ["FIFOPopped"], end: ["Distributed"], subject: (scene) => scene.informer },
 };
 const states = {
-  room: ["⇥", "waits for room"], taker: ["⇥", "waits for a taker"], lock: ["⌛", "waits for a lock"], client: ["⇥", "waits for a client"],
+  room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"], lock: ["⌛", "waits for a lock"], client: ["⇥", "waits for a client"],
   version: ["⌛", "waits for a version"], return: ["▶", "runs"], work: ["⇤", "has nothing to do"],
 };
 

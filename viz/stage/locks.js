@@ -39,8 +39,8 @@ function newLocks(stage) {
       mark(el, "closed", Boolean(under) || waits.length > 0);
       say(el.querySelector(".lock-word"), waits.length > 0 ? `${waits.length} wait` : under ? "W" : "");
       const n = res.points[lock.waited] ?? 0;
-      const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it` : under ? `held for writing by ${holder}, at this record` : "nobody waits for it";
-      const all = `${lock.name}: ${now}. So far somebody had to wait for it ${n === 1 ? "once" : `${n} times`}.`;
+      const now = waits.length > 0 ? `${waits[0].lane.split(" ")[0]} waits for it` : under ? `held for writing by ${holder}, at this record` : "no goroutine waits for it";
+      const all = `${lock.name}: ${now}. So far goroutines have waited for it ${n === 1 ? "once" : `${n} times`}.`;
       put(el, "aria-label", all);
       say(el.querySelector("title"), all);
     }

@@ -80,7 +80,7 @@ function showServer(scene, res, general) {
   mark(scene.stations.get("dispatch"), "blocked", blocked);
   const full = `${dispatch?.vars.blocked} full`;
   const [to, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [`pass 1: to ${n}`, `pass 2: ${full}`];
-  scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to nobody" : to);
+  scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : to);
   // The budget is spent by waiting: what is left of it is a matter of time.
   const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");

@@ -49,7 +49,7 @@ function newKnobs(stage) {
     try {
       const began = performance.now();
       show(await ask("POST", "/viz/reset"), true);
-      stage.tell(`everything is where it was, after ${Math.round(performance.now() - began)} ms`);
+      stage.tell(`reset: done after ${Math.round(performance.now() - began)} ms`);
     } catch (problem) {
       stage.notice(problem.message);
     }

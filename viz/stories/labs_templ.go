@@ -50,7 +50,7 @@ func labShelf(labs []lab.Lab) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " labs: mend it yourself, in a working copy</summary><div class=\"shelf\"><table><thead><tr><th scope=\"col\">Chapter</th><th scope=\"col\">Lab</th><th scope=\"col\">What you do</th><th scope=\"col\">Time</th><th scope=\"col\">Begin with</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " labs: repair it yourself, in a working copy</summary><div class=\"shelf\"><table><thead><tr><th scope=\"col\">Chapter</th><th scope=\"col\">Lab</th><th scope=\"col\">What you do</th><th scope=\"col\">Time</th><th scope=\"col\">Begin with</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -159,7 +159,7 @@ func labShelf(labs []lab.Lab) templ.Component {
 	})
 }
 
-// LabLine says which lab's working copy the program runs in, what is to hold, and how it stands (promises.js).
+// LabLine says which lab's working copy the program runs in, its goal, and whether the promise is kept (promises.js).
 func LabLine(l lab.Lab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

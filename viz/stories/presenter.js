@@ -110,7 +110,7 @@ function newPresenter(stage) {
     draw,
     escape: () => lit !== null && (light(null), true),
     keys: [
-      [["a"], "presenter: large type, one station in the light", () => toggle()],
+      [["a"], "presenter: large type, one station lit", () => toggle()],
       [["q"], "notes for the speaker, in a window of their own", openNotes],
       [["PageDown"], "presenter: the next station; also on a remote clicker", () => walk(1)],
       [["PageUp"], "presenter: the station before", () => walk(-1)],

@@ -41,7 +41,7 @@ function newPromises(stage) {
     mark(button, "broken", now > 0);
     say(button.querySelector(".seal"), now > 0 ? "▲" : "✓");
     say($("#promises-state"), now > 0 ? `${now} broken` : "10");
-    const missed = report.missed > 0 ? `; ${report.missed} came too fast to be checked` : "";
+    const missed = report.missed > 0 ? `; ${report.missed} came too fast to check` : "";
     say($("#promises-checked"), `${report.checked} records checked, up to ${report.seq}${missed}`);
     if (lab) {
       const count = report.rules.find((rule) => String(rule.number) === lab.dataset.rule).count;

@@ -14,7 +14,7 @@ import (
 	"listwatch/internal/rules"
 )
 
-// PromisesPanel is the ten promises, and who broke which.
+// PromisesPanel is the ten promises, and the records that broke one.
 func PromisesPanel(promises []rules.Rule) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -145,14 +145,14 @@ func Gallery(stories []Scenario, labs []lab.Lab) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if s.Alone != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p>Told from a recording: ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p>Told from a recording, because ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 string
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(s.Alone)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/sandbox.templ`, Line: 33, Col: 41}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/stories/sandbox.templ`, Line: 33, Col: 49}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -298,7 +298,7 @@ func Gallery(stories []Scenario, labs []lab.Lab) templ.Component {
 	})
 }
 
-// Panel stands where the records stand while a story is told.
+// Panel takes the place of the records while a story is told.
 func Panel() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -320,7 +320,7 @@ func Panel() templ.Component {
 			templ_7745c5c3_Var15 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<aside id=\"story\" class=\"below\" aria-labelledby=\"story-title\" hidden><header><h2 id=\"story-title\"></h2><ol id=\"story-beats\" aria-hidden=\"true\"></ol><span class=\"unseen\">Beat <span id=\"story-count\"></span></span><p class=\"state\" id=\"story-state\" role=\"status\"></p><div class=\"buttons\"><button type=\"button\" id=\"story-back\" title=\"The beat before (←)\">Back</button> <button type=\"button\" id=\"story-next\" class=\"main\" title=\"Go on (→)\">Next</button> <button type=\"button\" id=\"story-auto\" aria-pressed=\"false\" title=\"Go on by itself (Space)\">Auto-play</button> <a id=\"story-chapter\" class=\"button\" href=\"/book/\">Chapter</a> <button type=\"button\" id=\"story-leave\" title=\"Back to the stage as it was (Esc)\">Leave</button></div></header><p class=\"symptom\" id=\"story-symptom\"></p><p id=\"story-say\" aria-live=\"polite\"></p><div id=\"story-question\" role=\"group\" aria-labelledby=\"story-ask\" hidden><p id=\"story-ask\" aria-live=\"polite\"></p><div id=\"story-answers\" class=\"buttons\"></div><p id=\"story-verdict\" aria-live=\"polite\" hidden><b></b> <span></span></p></div><div id=\"story-saw\" aria-live=\"polite\" hidden><b>You saw</b><ol></ol><p id=\"story-run\" hidden><b>The run</b> <span></span></p></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<aside id=\"story\" class=\"below\" aria-labelledby=\"story-title\" hidden><header><h2 id=\"story-title\"></h2><ol id=\"story-beats\" aria-hidden=\"true\"></ol><span class=\"unseen\">Beat <span id=\"story-count\"></span></span><p class=\"state\" id=\"story-state\" role=\"status\"></p><div class=\"buttons\"><button type=\"button\" id=\"story-back\" title=\"The beat before (←)\">Back</button> <button type=\"button\" id=\"story-next\" class=\"main\" title=\"Next beat (→)\">Next</button> <button type=\"button\" id=\"story-auto\" aria-pressed=\"false\" title=\"Play all beats (Space)\">Auto-play</button> <a id=\"story-chapter\" class=\"button\" href=\"/book/\">Chapter</a> <button type=\"button\" id=\"story-leave\" title=\"Back to the stage as it was (Esc)\">Leave</button></div></header><p class=\"symptom\" id=\"story-symptom\"></p><p id=\"story-say\" aria-live=\"polite\"></p><div id=\"story-question\" role=\"group\" aria-labelledby=\"story-ask\" hidden><p id=\"story-ask\" aria-live=\"polite\"></p><div id=\"story-answers\" class=\"buttons\"></div><p id=\"story-verdict\" aria-live=\"polite\" hidden><b></b> <span></span></p></div><div id=\"story-saw\" aria-live=\"polite\" hidden><b>You saw</b><ol></ol><p id=\"story-run\" hidden><b>The run</b> <span></span></p></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

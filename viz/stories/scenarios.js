@@ -40,12 +40,12 @@ function newScenarios(stage) {
     try {
       found = await shelf.story(id);
     } catch (problem) {
-      return stage.notice(`There is no story ${id} to be told: ${problem.message}`);
+      return stage.notice(`There is no story ${id}: ${problem.message}`);
     }
     if (teller) end();
     else resource = stage.resource;
     story = found;
-    [run, remark, seen, playing] = [null, found.alone ? `It is not played here: ${found.alone}` : "", [], null];
+    [run, remark, seen, playing] = [null, found.alone ? `It is told from a recording: ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
     teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.notice(problem.message) });
@@ -68,7 +68,7 @@ function newScenarios(stage) {
     if (live && !run) await playLive();
     let place = run?.beats[i];
     if (place?.to) await toProgram();
-    if (run && place.to && run.log !== stage.shown.log) fall("The program has begun again since it played the story");
+    if (run && place.to && run.log !== stage.shown.log) fall("The program has restarted since it played the story");
     if (run && !place.to) remark = `The machine's run does not show beat ${i + 1}: it is told from the recording.`;
     if (!run || !place.to) {
       place = story.recorded[i];
@@ -226,7 +226,7 @@ function newScenarios(stage) {
   function showState() {
     if (!teller) return;
     const seconds = playing && Math.floor((performance.now() - playing.began) / 1000);
-    const source = run && !onTake ? "from the machine's run, just now" : live ? "the machine plays it when you go on" : "from a recording";
+    const source = run && !onTake ? "from the machine's run, just now" : live ? "the machine plays it when you press Play it" : "from a recording";
     say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark ? `. ${remark}` : ""}`);
   }
 

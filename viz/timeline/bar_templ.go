@@ -56,7 +56,7 @@ func Bar() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</button> <button type=\"button\" id=\"freeze\" class=\"icon main\" aria-label=\"Freeze\" aria-pressed=\"false\" title=\"Freeze (Space)\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</button> <button type=\"button\" id=\"freeze\" class=\"icon main\" aria-label=\"Freeze\" aria-pressed=\"false\" title=\"Freeze the picture; the program runs on (Space)\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

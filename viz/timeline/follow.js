@@ -187,7 +187,7 @@ export function newFollow(infos, on) {
   }
 
   function total(way) {
-    if (way.length === 0) return "Nothing in the log tells of it yet.";
+    if (way.length === 0) return "The log has no record of it yet.";
     const commit = way.find((h) => h.r.point === "TxnCommitted");
     const calls = way.filter((h) => h.r.point === "HandlerCalled");
     if (!commit) return "Its commit has left the log.";

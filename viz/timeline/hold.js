@@ -1,5 +1,5 @@
-// Holding the world: not the view of it but the program itself. The gate is closed and the world's clock stands; from here it
-// is let go hop by hop, station by station, or altogether. What is shown is what the program says, never what was asked for.
+// Holding the world: not the view of it but the program itself. The gate is closed and the world's clock is stopped; from here it
+// is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never what was asked for.
 
 import { cut, mark, pool, put, say, squeeze } from "../frame/dom.js";
 import { objectKey } from "../log/fold.js";
@@ -59,8 +59,8 @@ function newHold(stage) {
     if (!closed()) return stage.tell("nothing is held: hold the world first");
     const answer = await gate({ do: "step", ...where });
     if (!answer) return;
-    if (answer.passed > 0) return stage.tell(`${answer.passed} ${answer.passed === 1 ? "goroutine goes" : "goroutines go"} on by one point`);
-    stage.tell(Object.keys(where).length > 0 ? "nobody who is held has it: it waits in a queue" : "nobody is held: everybody waits for somebody else, or for the clock");
+    if (answer.passed > 0) return stage.tell(`${answer.passed} ${answer.passed === 1 ? "goroutine" : "goroutines"} advanced one step`);
+    stage.tell(Object.keys(where).length > 0 ? "no held goroutine has it: it waits in a queue" : "no goroutine is held: each waits for another one, or for the clock");
   }
 
   const hopFollowed = () => (follow.has() ? hop({ key: follow.key ?? "", rv: Number(follow.rv) || 0 }) : stage.tell("follow an object first: click it, or press F"));
@@ -71,7 +71,7 @@ function newHold(stage) {
     status = answer;
     heard = performance.now();
     player.worldPace = status.clock.paused ? 0 : status.clock.speed;
-    if (status.letGo && !closed()) stage.notice(`The watchdog let go: ${status.letGo}.`);
+    if (status.letGo && !closed()) stage.notice(`Watchdog: ${status.letGo}.`);
     put(document.body, "data-gates", status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":")).join(" "));
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
     if (!closed()) folded = false;
@@ -88,13 +88,13 @@ function newHold(stage) {
   }
 
   function showBar() {
-    const word = status.held || !closed() ? (closed() ? "Let go" : "Hold") : "Open gates";
+    const word = status.held || !closed() ? (closed() ? "Resume" : "Hold") : "Open gates";
     say($("#hold"), word);
-    say($("#let-go"), closed() ? word : "Let go");
+    say($("#let-go"), closed() ? word : "Resume");
     put($("#hold"), "aria-pressed", String(closed()));
     const { paused, speed } = status.clock;
     say($("#world-clock"), paused ? "❄ 0×" : times(speed));
-    put($("#world-clock"), "aria-label", paused ? "The world's clock stands" : `The world's clock runs at ${times(speed)}`);
+    put($("#world-clock"), "aria-label", paused ? "The world's clock is stopped" : `The world's clock runs at ${times(speed)}`);
   }
 
   function showClock() {
@@ -178,7 +178,7 @@ function newHold(stage) {
     });
     const more = status.waiting.length - shown.length;
     $("#held-nobody").hidden = shown.length > 0 && more === 0;
-    say($("#held-nobody"), more > 0 ? `and ${more} more` : status.held ? "Nobody stands at a gate: everybody waits for somebody else, or for the clock." : "Nobody is held.");
+    say($("#held-nobody"), more > 0 ? `and ${more} more` : status.held ? "No goroutine is paused at a gate: each waits for another one, or for the clock." : "No goroutine is held.");
   }
 
   function row() {
@@ -207,7 +207,7 @@ function newHold(stage) {
     const passed = (now - heard) / 1000;
     const next = status.clock.next[0];
     const left = next && Math.max(0, next.in - passed * (status.clock.paused ? 0 : status.clock.speed));
-    say($("#world-next"), next ? `next timer: ${next.who} in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set");
+    say($("#world-next"), next ? `next timer: ${next.who}, in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set");
     showSlow();
     say($("#world-since"), status.held ? `for ${((Date.now() - Date.parse(status.since)) / 1000).toFixed(0)} s` : "");
   }
@@ -223,7 +223,7 @@ function newHold(stage) {
   click("#clock-second", () => clock({ advance: "1s" }));
   click("#clock-next", async () => {
     const next = status?.clock.next[0];
-    if ((await clock({ advance: "next" })) && next) stage.tell(`the clock is where ${next.who} waited for it`);
+    if ((await clock({ advance: "next" })) && next) stage.tell(`the clock has moved to the timer of ${next.who}`);
   });
   click("#world-clock", () => {
     open = panel.hidden;
@@ -270,7 +270,7 @@ function newHold(stage) {
     turned = setTimeout(() => clock({ speed: Math.min(10, Math.max(0.001, 10 ** Number(event.target.value))) }), settle);
   });
   for (const id of ["create-pod", "change-pod", "delete-pod"]) {
-    click(`#${id}`, () => status?.held && stage.tell("the world is held: the request stands at its first point until you let it go on"));
+    click(`#${id}`, () => status?.held && stage.tell("the world is held: the request is paused at its first point until you resume"));
   }
 
   // Whoever goes says how long to wait for somebody to come.
@@ -294,8 +294,8 @@ function newHold(stage) {
     followed: () => status && showHeld(),
     escape: () => !panel.hidden && ((open = false), (folded = true), showPanel(), true),
     keys: [
-      [["Shift+ "], "hold the world, let it go", toggle],
-      [["h"], "held: one hop; of what is followed, if anything is", () => (follow.has() ? hopFollowed() : hop())],
+      [["Shift+ "], "hold the world, resume it", toggle],
+      [["h"], "held: one hop; only of what is followed, if you follow something", () => (follow.has() ? hopFollowed() : hop())],
     ],
   };
 }

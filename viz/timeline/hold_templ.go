@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import "listwatch/internal/hold"
 
 // HoldButton holds the world, and says how its clock goes. It is always at hand: a viewer who opens the page while the world is
-// held has to be able to let it go.
+// held has to be able to resume it.
 func HoldButton(world bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -43,7 +43,7 @@ func HoldButton(world bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "><button type=\"button\" id=\"hold\" aria-pressed=\"false\" title=\"Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)\">Hold</button> <button type=\"button\" id=\"world-clock\" aria-expanded=\"false\" aria-controls=\"world\" title=\"The world's clock, gates, and who is held\">1×</button></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "><button type=\"button\" id=\"hold\" aria-pressed=\"false\" title=\"Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)\">Hold</button> <button type=\"button\" id=\"world-clock\" aria-expanded=\"false\" aria-controls=\"world\" title=\"The world's clock, gates, and held goroutines\">1×</button></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -51,7 +51,7 @@ func HoldButton(world bool) templ.Component {
 	})
 }
 
-// HoldPanel is the watchdog: who is held, where, since when; and everything that can be done about it.
+// HoldPanel lists the held goroutines, where and since when, with everything that can be done about it.
 func HoldPanel() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -73,7 +73,7 @@ func HoldPanel() templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Let go\"><button type=\"button\" id=\"hop\" title=\"Everybody who is held passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only what is held with the followed object passes one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"Everybody goes on, and so does the clock (Shift+Space)\">Let go</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop the world's clock, or let it run: also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Resume\"><button type=\"button\" id=\"hop\" title=\"Each held goroutine passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only the goroutines that hold the followed object pass one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"All goroutines continue, and so does the clock (Shift+Space)\">Resume</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop or start the world's clock, also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -122,7 +122,7 @@ func HoldPanel() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<label>slow client <select id=\"slow\" title=\"The gate is closed for one watcher's client alone: it reads nothing any more\"><option value=\"\">none</option></select></label></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Who is held\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">stands at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">let go</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"nobody\" id=\"held-nobody\">Nobody is held.</p></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<label>slow client <select id=\"slow\" title=\"Closes the gate for one watcher's client: it stops reading\"><option value=\"\">none</option></select></label></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Held goroutines\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">paused at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">one hop</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"nobody\" id=\"held-nobody\">No goroutine is held.</p></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -44,7 +44,7 @@ function newPace(stage) {
     if (player.mode !== "live" || player.speed === 1) return;
     if (player.speed > 1) return stage.tell("live, nothing is faster than the program");
     player.play();
-    stage.tell("slow motion from here on; End returns to live");
+    stage.tell("slow motion from here; End returns to live");
   }
 
   let drawn = 1;

@@ -30,7 +30,7 @@ func Records() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"records\" aria-label=\"Everything that was reported, newest first; up and down move the cursor\" tabindex=\"0\"><table><thead><tr><th scope=\"col\" class=\"n\">seq</th><th scope=\"col\" class=\"n\">ms</th><th scope=\"col\">station</th><th scope=\"col\">who</th><th scope=\"col\">type</th><th scope=\"col\">key</th><th scope=\"col\" class=\"n\">rv</th><th scope=\"col\" class=\"says\">what happened</th></tr></thead> <tbody id=\"records\"></tbody></table></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"records\" aria-label=\"All records, newest first; the up and down keys move the cursor\" tabindex=\"0\"><table><thead><tr><th scope=\"col\" class=\"n\">seq</th><th scope=\"col\" class=\"n\">ms</th><th scope=\"col\">station</th><th scope=\"col\">subject</th><th scope=\"col\">type</th><th scope=\"col\">key</th><th scope=\"col\" class=\"n\">rv</th><th scope=\"col\" class=\"says\">what happened</th></tr></thead> <tbody id=\"records\"></tbody></table></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -60,7 +60,7 @@ func Journey() templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<section id=\"journey\" aria-labelledby=\"journey-title\" hidden><header><h2 id=\"journey-title\"></h2><button type=\"button\" id=\"journey-more\" class=\"quiet\" title=\"Every hop, and how long it took\">Every hop</button> <button type=\"button\" id=\"journey-end\" class=\"quiet\" aria-label=\"Follow no longer\" title=\"Follow no longer (F)\">✕</button></header><ol></ol></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<section id=\"journey\" aria-labelledby=\"journey-title\" hidden><header><h2 id=\"journey-title\"></h2><button type=\"button\" id=\"journey-more\" class=\"quiet\" title=\"Every hop, and how long it took\">Every hop</button> <button type=\"button\" id=\"journey-end\" class=\"quiet\" aria-label=\"Stop following\" title=\"Stop following (F)\">✕</button></header><ol></ol></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -90,7 +90,7 @@ func Biography() templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<aside id=\"biography\" aria-labelledby=\"biography-title\" hidden><header><h2 id=\"biography-title\"></h2><button type=\"button\" class=\"side quiet\" aria-label=\"To the other side\" title=\"To the other side\">⇄</button> <button type=\"button\" class=\"close quiet\" aria-label=\"Follow no longer\" title=\"Follow no longer (F)\">✕</button></header><div class=\"pick\"><label class=\"unseen\" for=\"revision\">Revision</label> <select id=\"revision\"></select> <a href=\"/viz/trace\" download=\"listwatch-trace.json\" title=\"For ui.perfetto.dev or chrome://tracing\">Trace</a></div><p class=\"total\"></p><ol></ol></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<aside id=\"biography\" aria-labelledby=\"biography-title\" hidden><header><h2 id=\"biography-title\"></h2><button type=\"button\" class=\"side quiet\" aria-label=\"To the other side\" title=\"To the other side\">⇄</button> <button type=\"button\" class=\"close quiet\" aria-label=\"Stop following\" title=\"Stop following (F)\">✕</button></header><div class=\"pick\"><label class=\"unseen\" for=\"revision\">Revision</label> <select id=\"revision\"></select> <a href=\"/viz/trace\" download=\"listwatch-trace.json\" title=\"For ui.perfetto.dev or chrome://tracing\">Trace</a></div><p class=\"total\"></p><ol></ol></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -21,7 +21,7 @@ export async function until(fact) {
     if (found) return found;
     await new Promise((done) => setTimeout(done, 30));
   }
-  throw new Error("The program does not go on. Is it held, or stopped by a debugger?");
+  throw new Error("The program does not continue. Is it held, or stopped by a debugger?");
 }
 
 // openClient opens the client that may be stopped, and returns its id and what it calls itself.

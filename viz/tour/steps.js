@@ -56,7 +56,7 @@ export const steps = [
   },
   {
     title: "the ring", look: ["ring", "store"],
-    purpose: () => "The ring keeps the newest changes, so that a client whose connection broke can resume where it was. The store beside it keeps the newest state of each object.",
+    purpose: () => "The ring keeps the newest changes, so that a client whose connection broke can resume where it was. The store keeps the newest state of each object.",
     rest: (plot) => plot.one("StoreUpdate"),
     happened(plot) {
       const [start, end, capacity, oldest] = plot.one("RingAppend")?.args ?? [];
@@ -65,7 +65,7 @@ export const steps = [
   },
   {
     title: "the dispatcher", look: ["incoming", "dispatch"],
-    purpose: () => "One goroutine, the dispatcher, hands each change to every client that may want it. None of them may hold it up.",
+    purpose: () => "One goroutine, the dispatcher, hands each change to every client that may want it. No client may hold it up for long.",
     rest: (plot) => plot.one("DispatchStarted"),
     happened(plot, res, r) {
       const all = Object.values(res?.subjects ?? {}).filter((s) => s.kind === "watcher").length;
@@ -74,15 +74,15 @@ export const steps = [
   },
   {
     title: "input", look: ["watcher"], queue: "input",
-    purpose: () => "Each client has two queues in the server. The left one is its input: the dispatcher puts the change in and goes on, whatever the client is doing.",
+    purpose: () => "Each client has two queues in the server. The left one is its input. The dispatcher puts the change in and turns to the next client; it does not wait for this one to read.",
     rest: (plot) => plot.one("InputSent", plot.reader),
-    happened: (plot, res) => `Revision ${plot.first} stands in the input of ${plot.reader}, the informer’s watcher, and takes ${fill(res?.subjects[plot.reader]?.queues.input)} places.`,
+    happened: (plot, res) => `Revision ${plot.first} is in the input of ${plot.reader}, the informer’s watcher: ${fill(res?.subjects[plot.reader]?.queues.input)} places are taken.`,
   },
   {
     title: "result", look: ["watcher"], queue: "result",
-    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. What fits waits for the connection in the right queue, the result.",
+    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. A change that fits waits in the right queue, the result, until it is sent to the client.",
     rest: (plot) => plot.one("ResultSent", plot.reader),
-    happened: (plot, res, r) => `The informer asked for all pods. Revision ${plot.first} fits, and stands in the result of ${plot.reader} as ${r.type}.`,
+    happened: (plot, res, r) => `The informer asked for all pods. Revision ${plot.first} fits, and is now in the result of ${plot.reader} as ${r.type}.`,
   },
   {
     title: "your turn", look: ["watcher"], act: true,
@@ -99,13 +99,13 @@ export const steps = [
       const queues = res?.subjects[plot.client]?.queues;
       const rest = s.changes - s.sent - (queues?.result?.len ?? 0) - (queues?.input?.len ?? 0);
       const end = s.closed ? `Then ${plot.client} was closed.` : `Its result holds ${fill(queues?.result)},${rest === 1 ? " one waits to enter it," : ""} and its input holds ${fill(queues?.input)}.`;
-      const wait = s.waited ? "the dispatcher waited a moment, and went on" : "nothing held it up";
+      const wait = s.waited ? "the dispatcher waited a moment, then served the others" : "nothing held it up";
       return `${plot.name} was changed ${s.changes} times, and ${plot.client} read nothing. The connection took ${s.sent} changes until it was full. ${end} The informer has ${s.stored === s.changes ? "all" : ""} ${s.stored}: ${wait}.`;
     },
   },
   {
     title: "the FIFO", look: ["wire", "reflector", "fifo"],
-    purpose: () => "In the client, the reflector reads the stream and puts each change into a queue, the FIFO. So reading does not wait for your code.",
+    purpose: () => "In the client, the reflector reads the stream and puts each change into a queue, the FIFO. So it keeps reading while your code works.",
     rest: (plot) => plot.two("FIFOAdded", plot.informer),
     happened(plot, res, r) {
       const bytes = plot.two("FrameWritten", plot.reader)?.args?.[0];
@@ -114,20 +114,20 @@ export const steps = [
   },
   {
     title: "the indexer", look: ["indexer"],
-    purpose: () => "The indexer is the client’s own copy of all pods. Your controller reads from here, and need not ask the server.",
+    purpose: () => "The indexer is the client’s own copy of all pods. Your controller reads it here, and does not have to ask the server.",
     rest: (plot) => plot.two("IndexerUpdated", plot.informer),
     happened: (plot, res, r) => `The indexer has ${plot.name} at revision ${plot.last}${since(plot, plot.last, r)}.`,
   },
   {
     title: "your controller", look: ["processor", "listener", "handler", "workqueue"],
-    purpose: () => "The processor tells every handler. A handler is your code: most put the object’s key into a workqueue, and a controller takes it from there and acts.",
+    purpose: () => "A handler is your code. The client calls it for each change. Most handlers only put the pod’s name into the workqueue, and your controller takes it from there and acts.",
     rest: (plot) => plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
     happened(plot, res, r) {
       const queues = res?.subjects[plot.client]?.queues;
       const left = (queues?.input?.len ?? 0) + (queues?.result?.len ?? 0);
-      const names = plot.records.filter((each) => each.rv === plot.last && each.point === "HandlerCalled" && each.seq <= r.seq).map((each) => each.subject.replace(/-handler$/, ""));
-      const handlers = names.length > 1 ? `handlers of ${names.slice(0, -1).join(", ")} and ${names.at(-1)} were` : `handler of ${names[0]} was`;
-      return `The ${handlers} called with ${plot.name}${since(plot, plot.last, r)}.${left > 0 ? ` ${left} changes still wait for ${plot.client} in the server.` : ""}`;
+      const calls = plot.records.filter((each) => each.rv === plot.last && each.point === "HandlerCalled" && each.seq <= r.seq).length;
+      const handlers = calls > 1 ? `${calls} handlers were` : "One handler was";
+      return `${handlers} called with ${plot.name}${since(plot, plot.last, r)}.${left > 0 ? ` ${left} changes still wait in the server for ${plot.client}, the client that you stopped.` : ""}`;
     },
   },
 ];

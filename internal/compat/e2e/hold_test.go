@@ -348,7 +348,7 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
 	program.Eventually(t, patience, func() (bool, string) { // nobody is there: the watchdog
 		w := v.world(t)
-		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was let go"), fmt.Sprintf("%+v", w)
+		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed"), fmt.Sprintf("%+v", w)
 	})
 	before := v.seq(t)
 	program.Eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })

@@ -114,7 +114,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 		point, words, _ := strings.Cut(step.effect, " ")
 		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
 	}
-	p.until(t, `document.querySelector("#notice").textContent.includes("everything is where it was")`)
+	p.until(t, `document.querySelector("#notice").textContent.includes("reset: done")`)
 	var state struct {
 		Traffic  struct{ Rate int }
 		Handlers []struct{ Name string }
