@@ -169,10 +169,18 @@ func hasHeading(text, anchor string) bool {
 	}
 	for line := range strings.Lines(text) {
 		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {
-			if strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-") == anchor {
+			if slug(heading) == anchor {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// notInSlug is what an anchor leaves out of its heading.
+var notInSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// slug is the anchor that a forge gives a heading.
+func slug(heading string) string {
+	return strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
 }

@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	toAnchor = regexp.MustCompile(`\]\(([^)\s#]*)#([^)\s]+)\)`)
+	boldOnce = regexp.MustCompile(`(?m)^### (.+)$`)
+)
+
+// glossary is where each term has a heading of its own.
+const glossary = "docs/GLOSSARY.md"
+
+// deadAnchors returns the links of all documents that lead to a heading that is not there. A chapter's link into the glossary leads to
+// a term, not to a section of it.
+func deadAnchors(repo *Repo) []Fault {
+	var faults []Fault
+	texts := map[string]string{}
+	for _, pattern := range []string{"docs/*.md", "README.md", "chapters/*/README.md"} {
+		names, _ := fs.Glob(repo.FS, pattern) // the patterns are well formed
+		for _, name := range names {
+			text, err := fs.ReadFile(repo.FS, name)
+			if err != nil {
+				return []Fault{fault(name, 0, "%v", err)}
+			}
+			texts[name] = string(text)
+		}
+	}
+	terms := boldOnce.FindAllString(texts[glossary], -1)
+	for name, text := range texts {
+		for i, line := range strings.Split(text, "\n") {
+			for _, link := range toAnchor.FindAllStringSubmatch(line, -1) {
+				to := name
+				if link[1] != "" {
+					to = path.Join(path.Dir(name), link[1])
+				}
+				isTerm := func(term string) bool { return hasHeading(term+"\n", link[2]) }
+				switch target, known := texts[to]; {
+				case !known: // elsewhere: another site, or the line of a source
+				case !hasHeading(target, link[2]):
+					faults = append(faults, fault(name, i+1, "%s has no heading for #%s", to, link[2]))
+				case to == glossary && name != glossary && !slices.ContainsFunc(terms, isTerm):
+					faults = append(faults, fault(name, i+1, "#%s is no term of the glossary", link[2]))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+func TestEveryLinkHasItsAnchor(t *testing.T) {
+	repo, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range deadAnchors(repo) {
+		t.Error(each)
+	}
+}
+
+func TestADeadAnchorIsFound(t *testing.T) {
+	repo := seeded(t, map[string]string{
+		"docs/DEBUGGING.md":  "",
+		glossary:             "# Glossary\n\n## Words\n\n### DeltaFIFO, RealFIFO\n\nTwo queues.\n",
+		"docs/READS.md":      "# Reads\n\n[sound](GLOSSARY.md#deltafifo-realfifo) and [here](#reads), [of its `own`](#gone)\n",
+		"docs/ENDINGS.md":    "[a section](GLOSSARY.md#words)\n",
+		"docs/CHANNELS.md":   "[elsewhere](https://example.com/#x), [a line](../cmd/viz/main.go#L3)\n",
+		"docs/SIGNALS.md":    "\n[nothing](READS.md#nothing)\n",
+		"README.md":          "words\n",
+		"docs/CONTRIBUTE.md": "",
+	})
+	var got []string
+	for _, each := range deadAnchors(repo) {
+		got = append(got, each.String())
+	}
+	slices.Sort(got)
+	want := []string{
+		"docs/ENDINGS.md:1: #words is no term of the glossary",
+		"docs/READS.md:3: docs/READS.md has no heading for #gone",
+		"docs/SIGNALS.md:2: docs/READS.md has no heading for #nothing",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
