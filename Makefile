@@ -15,10 +15,12 @@ INIT     ?= $(if $(RECIPE),docs/recipes/$(RECIPE).dlv)
 DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.\([0-9]*\).*/\1/p')" -ge \
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
-PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
+PLATFORMS := darwin/arm64 windows/amd64
+TARGETS  ?=
+BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race lint generate recordings screenshots site cross bench debug debug-viz storm full
+.PHONY: help run ready test race lint generate recordings screenshots site cross dist bag bag-check bench debug debug-viz storm full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -43,6 +45,7 @@ storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher
 full: test storm ## what CI runs, and what is too long for it: a storm of ten minutes, as a race build, too
 	$(MAKE) storm RACE=1
 	FULL=1 $(GO) test -timeout 30m ./internal/scenario ./internal/takes
+	$(MAKE) bag-check TARGETS=$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)
 	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run TestAPodIsFollowed -stay 61s
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 
@@ -66,11 +69,21 @@ site: ## write the book, the stories and the stage as static pages into ./site; 
 	$(GO) run ./cmd/viz -export site
 	$(if $(SITE_URL),sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' site/index.html && rm site/index.html.bak)
 
-cross: ## build cmd/viz for the systems attendees bring
+cross: ## vet everything and build cmd/viz for the systems that attendees bring, as releases are built
 	@for p in $(PLATFORMS); do \
-	  echo "build ./cmd/viz for $$p"; \
-	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/viz || exit 1; \
+	  echo "vet ./... and build ./cmd/viz for $$p"; \
+	  export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
+	  $(GO) vet -trimpath ./... && $(GO) build -trimpath -o /dev/null ./cmd/viz || exit 1; \
 	done
+
+dist: ## releases for six systems, with licences and checksums, in bin/dist: make dist TARGETS=linux/amd64,darwin/arm64
+	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) dist bin/dist
+
+bag: ## one archive for a stick or a LAN: releases, sources, Go modules, kubectl, delve, plan, answers, handout
+	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) pack $(BAG)
+
+bag-check: bag ## work from the bag as an attendee would: empty caches, no network
+	$(GO) run ./cmd/bag check $(BAG)
 
 bench: ## benchmarks, side by side with the real thing where there is one
 	$(GO) test -run '^$$' -bench . -benchmem ./...

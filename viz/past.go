@@ -57,6 +57,8 @@ type wanted struct {
 	resource string // "": of any
 	key      string // as the client half knows it; "": any
 	rv       uint64 // 0: any
+	point    string // "": any
+	subject  string // "": any
 }
 
 // some reports whether anything is asked for in particular.
@@ -69,10 +71,13 @@ func (w *wanted) matches(r *probe.Record) bool {
 	if w.key != "" && (r.Key == "" || probe.ObjectKey(r.Key) != w.key) {
 		return false
 	}
+	if w.point != "" && r.Point.String() != w.point || w.subject != "" && r.Subject != w.subject {
+		return false
+	}
 	return w.rv == 0 || r.RV == w.rv
 }
 
-// serveRecords answers GET /viz/records?from=&to=&limit=&resource=&key=&rv= with the records in [from, to) that match, as many
+// serveRecords answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to) that match, as many
 // as fit, and where to go on. It is 410 Gone if the log no longer holds from.
 func (u *UI) serveRecords(w http.ResponseWriter, r *http.Request) {
 	q, err := u.readRecordsQuery(r.URL.Query())
@@ -118,7 +123,7 @@ func (u *UI) readRecordsQuery(values url.Values) (q recordsQuery, err error) {
 
 func readWanted(values url.Values) (wanted, error) {
 	rv, err := number(values, "rv", 0)
-	return wanted{resource: values.Get("resource"), key: values.Get("key"), rv: rv}, err
+	return wanted{resource: values.Get("resource"), key: values.Get("key"), point: values.Get("point"), subject: values.Get("subject"), rv: rv}, err
 }
 
 // recordsOf returns records as a JSON array, and the first sequence number that was not looked at.

@@ -155,6 +155,9 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 		{"resource=nodes", "[5]"},
 		{"from=2&to=4", "[2 3]"},
 		{"limit=2", "[1 2]"},
+		{"point=IndexerUpdated", "[3 4]"},
+		{"point=IndexerUpdated&key=default/a", "[3]"},
+		{"subject=informer", "[]"},
 	}
 	for _, test := range tests {
 		var answer recordsAnswer

@@ -198,6 +198,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	}{
 		{"good", "POST", "/viz/watchers", "application/json", `{"labelSelector":"app=web","fieldSelector":"spec.nodeName=","bookmarks":true}`, 201},
 		{"empty", "POST", "/viz/watchers", "application/json; charset=utf-8", `{}`, 201},
+		{"without a type", "POST", "/viz/watchers", "", `{}`, 201},
 		{"no JSON", "POST", "/viz/watchers", "application/json", `{`, 400},
 		{"two values", "POST", "/viz/watchers", "application/json", `{}{}`, 400},
 		{"unknown field", "POST", "/viz/watchers", "application/json", `{"selector":"a"}`, 400},
@@ -226,8 +227,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		})
 	}
 	want := WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true}
-	if len(world.added) != 2 || world.added[0] != want {
-		t.Errorf("added: got %+v, want %+v first of two", world.added, want)
+	if len(world.added) != 3 || world.added[0] != want {
+		t.Errorf("added: got %+v, want %+v first of three", world.added, want)
 	}
 	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got, `"userAgent":"listwatch-page-1"`) {
 		t.Errorf("watchers: got %s", got)

@@ -109,10 +109,11 @@ func readOptions(w http.ResponseWriter, r *http.Request) (WatcherOptions, error)
 	return options, nil
 }
 
-// readJSON reads one JSON value of at most maxBody bytes into target.
+// readJSON reads one JSON value of at most maxBody bytes into target. A body without a type is JSON, too: `kubectl create --raw`
+// names none, and a foreign web page does not come as far as this.
 func readJSON(w http.ResponseWriter, r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || mediaType != "application/json" {
+	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type: want application/json")
 	}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -13,8 +14,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
+
+	"listwatch/internal/source"
 )
 
 const (
@@ -49,12 +53,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(stderr, "viz: %v (viz -h lists the flags)\n", err)
 		return exitUsage
+	case o.version:
+		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", versionOf(debug.ReadBuildInfo()), source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return exitOK
 	case o.ready:
 		return ready(ctx, thisMachine(), o.listen, stdout)
 	case o.sleeper != nil:
 		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":
 		err = exportTo(o, stdout)
+	case o.serveBag != "":
+		err = serveBag(ctx, o.serveBag, o.listen, stdout)
 	default:
 		err = serve(ctx, o, stdout, stderr)
 	}
@@ -64,4 +73,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitError
 	}
 	return exitOK
+}
+
+// releaseName is what a release is called: the linker sets it.
+var releaseName string
+
+// versionOf is the version of a release, or the revision that was built, or "devel".
+func versionOf(info *debug.BuildInfo, ok bool) string {
+	if releaseName != "" || !ok {
+		return cmp.Or(releaseName, "devel")
+	}
+	revision, modified := "devel", ""
+	for _, each := range info.Settings {
+		switch {
+		case each.Key == "vcs.revision":
+			revision = each.Value
+		case each.Key == "vcs.modified" && each.Value == "true":
+			modified = ", modified"
+		}
+	}
+	return revision + modified
 }
