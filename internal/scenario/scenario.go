@@ -33,7 +33,7 @@ type Scenario struct {
 // All are the stories, in the order in which they are best told.
 var All = []Scenario{
 	losesNothing, watchList, threeVersions, ringWrap, slowWatcher, triggerIndex, selectorTransition, leftSelector, bookmarks, compaction,
-	missedDeletion, resync, slowHandler, twoQueues, staleWrite, finalizers, notReady, serverRestart, restoredEtcd,
+	missedDeletion, resync, slowHandler, twoQueues, staleWrite, finalizers, notReady, serverRestart, restoredEtcd, leaderGone, failOver,
 }
 
 // World is what stories are played on. All fields but Machine are required.
@@ -54,6 +54,13 @@ type Machine interface {
 	StartServer() error
 	// SlowEtcd makes each list of etcd take so long.
 	SlowEtcd(each time.Duration)
+	// OtherServer starts another server half on the same etcd, of which nothing is recorded, and waits until it is ready. What
+	// connects while move runs is connected to it. From hang on nothing comes from it any more; end lets its connections break.
+	OtherServer(move func() error) (hang, end func(), err error)
+	// StopLeader lets the node of etcd that leads die. Until Elect, reads wait that must not be stale, and writes are lost.
+	StopLeader()
+	// Elect lets another node lead.
+	Elect()
 	// RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
 	RestoreEtcd(rv uint64)
 }

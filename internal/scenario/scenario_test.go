@@ -52,6 +52,8 @@ var signatures = map[string]struct {
 	"not-ready":       {[]probe.Point{probe.ReflectorWatchEnded, probe.RequestAnswered, probe.CacherReady, probe.ListServed}, `with 429 and Retry-After, \d+ times.*resumed after \d+ without a list`},
 	"server-restart":  {[]probe.Point{probe.WireClosed, probe.CacheReplaced, probe.FrameWritten, probe.ListServed, probe.WatcherAdded}, `The 900 that knew.*The 100 others got 410`},
 	"restored-etcd":   {[]probe.Point{probe.IndexerUpdated, probe.CacheReplaced, probe.ReflectorWatching, probe.RingAppend, probe.FreshnessGivenUp, probe.RequestAnswered, probe.IndexerUpdated}, `refused with 504.*created at \d+, the informer does not`},
+	"leader-gone":     {[]probe.Point{probe.EtcdLookedAt, probe.RequestReceived, probe.ListServed, probe.EtcdLookedAt, probe.RequestAnswered, probe.TxnCommitted, probe.IndexerUpdated}, `answered with 500 after 1\.1\d*s.*No client listed again`},
+	"fail-over":       {[]probe.Point{probe.RingAppend, probe.IndexerUpdated, probe.RingAppend, probe.ReflectorWatchEnded, probe.WatcherInterval, probe.IndexerUpdated}, `nothing was lost, nothing came twice`},
 	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
 }
 

@@ -62,6 +62,8 @@ var Stories = []Take{
 	{StoryPrefix + "finalizers", "Finalizers, or why Delete answers MODIFIED", "default/finalizers-a"},
 	{StoryPrefix + "not-ready", "429 until the cache is ready", "default/not-ready-a"},
 	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back", "default/server-restart-a"},
+	{StoryPrefix + "leader-gone", "etcd’s leader is gone", "default/leader-gone-b"},
+	{StoryPrefix + "fail-over", "A client that fails over", "default/fail-over-a"},
 	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
 }
 

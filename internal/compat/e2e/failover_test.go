@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,11 +100,12 @@ func (l *lists) count() int {
 	return l.n
 }
 
-// seen keeps what an informer's handler was told of a counter in each object.
+// seen keeps what an informer's handler was told of a counter in each object, and in which versions.
 type seen struct {
-	mu     sync.Mutex // guards the fields below
-	newest map[string]int
-	wrong  []string
+	mu       sync.Mutex // guards the fields below
+	newest   map[string]int
+	versions map[string][]string
+	wrong    []string
 }
 
 func (s *seen) note(obj any) {
@@ -115,10 +117,55 @@ func (s *seen) note(obj any) {
 		s.wrong = append(s.wrong, fmt.Sprintf("%s: %d after %d", object.Name, n, last))
 	}
 	s.newest[object.Name] = n
+	s.versions[object.Name] = append(s.versions[object.Name], object.ResourceVersion)
 }
 
-// TestAnInformerFailsOverAndResumes kills etcd's leader, and then the server that the informer watches, while a writer counts up
-// in a few objects. Both servers have etcd's versions, so the real client-go goes on where it was.
+// guestOf starts a program whose client half watches ConfigMaps at the first of several servers that answers.
+func guestOf(t *testing.T, servers ...string) *program.Viz {
+	guest := program.StartViz(t, "-flight=off", "-server", strings.Join(servers, ","))
+	response, err := http.Post(guest.URL+"/viz/guest", "application/json", strings.NewReader(`{"resources":["configmaps"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
+		points := pointsOf(t, guest)
+		return points["ReflectorWatching"] > 0, fmt.Sprint(response.Status, points)
+	})
+	return guest
+}
+
+// pointsOf returns how often each point was reported about ConfigMaps.
+func pointsOf(t *testing.T, guest *program.Viz) map[string]int {
+	var snapshot struct {
+		State struct {
+			Resources map[string]struct{ Points map[string]int }
+		}
+	}
+	guest.Get(t, "/viz/snapshot", &snapshot)
+	return snapshot.State.Resources["configmaps"].Points
+}
+
+// storedBy returns in which versions our own informer stored an object.
+func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string) {
+	var past struct {
+		Records []struct {
+			Point string
+			RV    string
+		}
+	}
+	guest.Get(t, "/viz/records?resource=configmaps&key=default/"+name, &past)
+	for _, r := range past.Records {
+		if r.Point == "IndexerUpdated" {
+			versions = append(versions, r.RV)
+		}
+	}
+	return versions
+}
+
+// TestAnInformerFailsOverAndResumes kills etcd's leader, and then the server that two informers watch, while a writer counts up
+// in a few objects. One is the real client-go, behind a balancer; the other is ours, which knows both addresses. Both servers have etcd's
+// versions, so both informers go on where they were, and are told the same.
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	cluster, err := etcdnode.StartCluster(t.Context(), 3, etcdnode.Options{Dir: t.TempDir()})
 	if err != nil {
@@ -139,7 +186,7 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(config)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ConfigMaps().Informer()
-	told := &seen{newest: map[string]int{}}
+	told := &seen{newest: map[string]int{}, versions: map[string][]string{}}
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: told.note, UpdateFunc: func(_, now any) { told.note(now) }}); err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +200,8 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		t.Fatal("not synced")
 	}
 	before := counted.count()
+	guest := guestOf(t, first.URL, second.URL)
+	listed := pointsOf(t, guest)["ReflectorListed"] + pointsOf(t, guest)["ReflectorSynced"]
 
 	const objects, changes = 5, 60
 	maps := client.CoreV1().ConfigMaps("default")
@@ -199,6 +248,16 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		}
 		return true, ""
 	})
+	for i := range objects {
+		name := "c-" + strconv.Itoa(i)
+		program.Eventually(t, program.ReadyWithin, func() (bool, string) {
+			ours := storedBy(t, guest, name)
+			return slices.Equal(ours, told.versions[name]), fmt.Sprintf("%s: ours stored %v, client-go was told %v", name, ours, told.versions[name])
+		})
+	}
+	if points := pointsOf(t, guest); points["ReflectorListed"]+points["ReflectorSynced"] != listed {
+		t.Errorf("our informer listed again: %v", points)
+	}
 	if len(told.wrong) > 0 {
 		t.Errorf("the handler saw %q", told.wrong)
 	}

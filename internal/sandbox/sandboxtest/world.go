@@ -1,5 +1,5 @@
 // Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played on in tests and
-// when their recordings are made. Its server can be ended and started again, and its etcd be slow or go back to a backup.
+// when their recordings are made. Its server can be ended and started again, and its etcd be slow, lose its leader or go back to a backup.
 //
 // The bubble's goroutine alone calls what changes a [World].
 package sandboxtest
@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -38,20 +39,78 @@ type World struct {
 
 	etcd       etcd
 	stopServer func()
-	listener   atomic.Pointer[pipenet.Listener] // of the server that was started last
+	listener   atomic.Pointer[pipenet.Listener] // where connections lead: to the server that was started last
+	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this becomes true; otherwise nil
 }
 
-// etcd is the small one, which can be slow.
+// etcd is the small one, which can be slow, and be without a leader as one of three nodes is for a while when the node that leads dies.
 type etcd struct {
 	*mvcc.Store
-	slow *atomic.Int64
+	slow     *atomic.Int64
+	election *atomic.Pointer[election] // nil: a node leads
+}
+
+// election is under way until elected is closed, by [World.Elect].
+type election struct{ elected chan struct{} }
+
+// answerGrace is how long after an election the members of etcdnode wait before they answer that a write was lost.
+const answerGrace = 250 * time.Millisecond
+
+// awaitLeader returns whether it had to wait.
+func (e etcd) awaitLeader(ctx context.Context) (waited bool, err error) {
+	now := e.election.Load()
+	if now == nil {
+		return false, nil
+	}
+	select {
+	case <-now.elected:
+		return true, nil
+	case <-ctx.Done():
+		return true, ctx.Err()
+	}
+}
+
+// lose is what becomes of a write that is on its way to a leader that died; nil: there is a leader.
+func (e etcd) lose(ctx context.Context) error {
+	waited, err := e.awaitLeader(ctx)
+	if !waited || err != nil {
+		return err
+	}
+	if err := routine.Sleep(ctx, clock.RealClock{}, answerGrace); err != nil {
+		return err
+	}
+	return rpctypes.ErrTimeoutDueToLeaderFail
+}
+
+func (e etcd) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
+	if _, err := e.awaitLeader(ctx); err != nil {
+		return kubernetes.GetResponse{}, err
+	}
+	return e.Store.Get(ctx, key, opts)
 }
 
 func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+	if _, err := e.awaitLeader(ctx); err != nil {
+		return kubernetes.ListResponse{}, err
+	}
 	if err := routine.Sleep(ctx, clock.RealClock{}, time.Duration(e.slow.Load())); err != nil {
 		return kubernetes.ListResponse{}, err
 	}
 	return e.Store.List(ctx, prefix, opts)
+}
+
+func (e etcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+	if err := e.lose(ctx); err != nil {
+		return kubernetes.PutResponse{}, err
+	}
+	return e.Store.OptimisticPut(ctx, key, value, expected, opts)
+}
+
+func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64, opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
+	if err := e.lose(ctx); err != nil {
+		return kubernetes.DeleteResponse{}, err
+	}
+	return e.Store.OptimisticDelete(ctx, key, expected, opts)
 }
 
 // Run runs body in a bubble with a world that has settled.
@@ -59,7 +118,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
+		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64), new(atomic.Pointer[election])}}
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
 		if err := w.StartServer(); err != nil {
@@ -101,7 +160,28 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 }
 
 func (w *World) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return w.listener.Load().Dial(ctx, network, address)
+	conn, err := w.listener.Load().Dial(ctx, network, address)
+	if hung := w.hung.Load(); err == nil && hung != nil {
+		return hanging{conn, hung}, nil
+	}
+	return conn, err
+}
+
+// hanging is a connection through which nothing comes any more once hung is true.
+type hanging struct {
+	net.Conn
+	hung *atomic.Bool
+}
+
+// Read returns when something comes, or when the connection breaks.
+func (c hanging) Read(p []byte) (n int, err error) {
+	for n, err = c.Conn.Read(p); err == nil && c.hung.Load(); {
+		n, err = c.Conn.Read(p)
+	}
+	if err != nil && c.hung.Load() {
+		return 0, err
+	}
+	return n, err
 }
 
 // StopServer ends the server: its streams end, and its clients are refused.
@@ -109,27 +189,72 @@ func (w *World) StopServer() { w.stopServer() }
 
 // StartServer starts another server on the same etcd. It does not wait until its caches are filled.
 func (w *World) StartServer() error {
-	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Clock: w.Clock, Probe: w.Probe, UseWatchList: true})
+	s, err := w.start(w.Probe)
 	if err != nil {
 		return err
 	}
-	listener := pipenet.Listen()
-	front := &http.Server{Handler: server.Handler()}
+	w.stopServer = func() {
+		// Closed first: all clients are refused, and each comes back after a wait of its own.
+		_ = s.listener.Close()
+		s.EndStreams()
+		_ = s.front.Shutdown(context.Background())
+		s.end()
+	}
+	w.Pipeline.Server = s.Server
+	w.listener.Store(s.listener)
+	return nil
+}
+
+// server is a server half with what serves it.
+type server struct {
+	*pipeline.Server
+	listener *pipenet.Listener
+	front    *http.Server
+	end      func() // after front: returns when nothing runs any more
+}
+
+func (w *World) start(p *probe.Probe) (*server, error) {
+	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Clock: w.Clock, Probe: p, UseWatchList: true})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{Server: half, listener: pipenet.Listen(), front: &http.Server{Handler: half.Handler()}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
 	var group sync.WaitGroup
-	group.Go(func() { server.Run(ctx) })
-	group.Go(func() { _ = front.Serve(listener) })
-	w.stopServer = func() {
-		// Closed first: a client that came back while the streams end would find a watch that is over at once, and list again.
-		_ = listener.Close()
-		server.EndStreams()
-		_ = front.Shutdown(context.Background())
+	group.Go(func() { half.Run(ctx) })
+	group.Go(func() { _ = s.front.Serve(s.listener) })
+	s.end = func() {
 		cancel()
 		group.Wait()
 	}
-	w.Pipeline.Server = server
-	w.listener.Store(listener)
-	return nil
+	return s, nil
+}
+
+// OtherServer starts another server on the same etcd, of which nothing is recorded. What connects while move runs is connected to it.
+// From hang on nothing comes from it any more; end ends it as a crash does: its connections break.
+func (w *World) OtherServer(move func() error) (hang, end func(), err error) {
+	s, err := w.start(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() {
+		_ = s.front.Close()
+		s.end()
+	}
+	hung := new(atomic.Bool)
+	err = s.WaitReady(w.ctx)
+	if err == nil {
+		w.hung.Store(hung)
+		first := w.listener.Swap(s.listener)
+		err = move()
+		w.listener.Store(first)
+		w.hung.Store(nil)
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return func() { hung.Store(true) }, end, nil
 }
 
 // SlowEtcd makes each list of etcd take so long.
@@ -137,3 +262,15 @@ func (w *World) SlowEtcd(each time.Duration) { w.etcd.slow.Store(int64(each)) }
 
 // RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
 func (w *World) RestoreEtcd(rv uint64) { w.etcd.Store = w.etcd.Store.Until(int64(rv)) }
+
+// StopLeader lets the node of etcd that leads die. Until [World.Elect], reads wait that must not be stale, and writes are lost.
+func (w *World) StopLeader() {
+	w.etcd.election.Store(&election{make(chan struct{})})
+	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 does not answer", "", 0, 0, 0)
+}
+
+// Elect lets one of the others lead.
+func (w *World) Elect() {
+	close(w.etcd.election.Swap(nil).elected)
+	w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0)
+}
