@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -112,8 +113,9 @@ func (m *maker) addModules(ctx context.Context, bag *archive) error {
 				continue
 			}
 			added[name] = true
-			if err := bag.addFile(path.Join(modulesName, name), filepath.Join(download, filepath.FromSlash(name)), false); err != nil {
-				return err
+			err := bag.addFile(path.Join(modulesName, name), filepath.Join(download, filepath.FromSlash(name)), false)
+			if err != nil && !(errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(name, ".mod")) {
+				return err // a go.mod that the go command did not read here is one that it never reads: the graph is pruned there
 			}
 		}
 	}
