@@ -28,6 +28,10 @@ We append.
 > [!WARNING]
 > Positions never ` + "`wrap`" + `.
 
+**What wraps?**
+
+> **Answer** Nothing, and ` + "`rv`" + ` neither.
+
 See [chapter 06](../06-cacher/README.md#the-walk), [the file](ring.go), [the law](../../docs/STYLE.md),
 [upstream](https://example.com/?a=1&b=2).[^1]
 
@@ -101,6 +105,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`<span class="l told" data-point="RingAppend" data-n="18">`,
 		`<span class="k">func</span> (r *Ring) <span class="d">add</span>() {`,
 		`<aside class="callout warning"><p class="word">warning</p>` + "\n<p>Positions never <code>wrap</code>.</p>\n</aside>",
+		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> neither.</p>\n</details>",
 		`<a href="/book/06-cacher#the-walk">chapter 06</a>`,
 		`<a href="/book/04-ring/ring.go">the file</a>`,
 		`<span class="outside">the law</span>`,

@@ -16,6 +16,7 @@ import (
 var sections = []string{
 	"The question",
 	"The picture",
+	"Watch it happen",
 	"The data structure",
 	"The walk",
 	"Locks and goroutines",
@@ -23,6 +24,7 @@ var sections = []string{
 	"What changed since the older descriptions",
 	"Try it",
 	"Questions",
+	"You can now explain",
 }
 
 // checkChapters looks for what every chapter must have: prose with all sections, a doc.go, tests.

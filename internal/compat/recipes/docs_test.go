@@ -5,7 +5,6 @@ package recipes
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,61 +20,6 @@ func debuggingPage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// TestEveryCommandOfThePageDoesWhatItSays runs each box of DEBUGGING.md: commands of a shell, then what is typed at delve's prompt and
-// what delve answers.
-func TestEveryCommandOfThePageDoesWhatItSays(t *testing.T) {
-	boxes := strings.Split(debuggingPage(t), "```\n")
-	if len(boxes) < 15 {
-		t.Fatalf("the page has %d boxes", len(boxes)/2)
-	}
-	for i := 1; i < len(boxes); i += 2 {
-		var command string
-		var script []string
-		for line := range strings.Lines(boxes[i]) {
-			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "(dlv) ") || strings.HasPrefix(line, "=> ") {
-				script = append(script, line)
-			} else {
-				command += line + "\n"
-			}
-		}
-		switch {
-		case strings.Contains(command, "RECIPE=follow-a-pod"):
-			continue // has a test of its own
-		case strings.HasPrefix(command, "S="):
-			t.Run("the shell's lines", func(t *testing.T) { postAll(t, command) })
-			continue
-		case len(script) == 0:
-			t.Errorf("the box does not say what is seen:\n%s", command)
-			continue
-		}
-		t.Run(strings.Fields(command)[0]+fmt.Sprint(i/2), func(t *testing.T) {
-			// A person has a terminal, and the usual port.
-			command = strings.ReplaceAll(command, "dlv exec ", "dlv exec --allow-non-terminal-interactive=true ")
-			command = strings.Replace(command, "make debug-viz", "make debug-viz ARGS='-listen 127.0.0.1:0'", 1)
-			command = strings.Replace(command, "-demo=false\n", "-demo=false -listen 127.0.0.1:0\n", 1)
-			s := debug(t, "set -e\n"+command)
-			s.follow(script)
-			if strings.HasPrefix(script[len(script)-1], "=> listening") {
-				s.interrupt()
-				s.wants("received SIGINT")
-			}
-			s.understood()
-		})
-	}
-}
-
-// postAll runs commands against a program with the manual clock.
-func postAll(t *testing.T, commands string) {
-	v := program.StartViz(t, "-clock=manual", "-demo=false")
-	_, commands, _ = strings.Cut(commands, "\n")
-	cmd := exec.Command("sh", "-ec", "S="+v.URL+"\n"+commands)
-	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "{") < strings.Count(commands, "\n")-1 {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 // TestThePageListsWhatTheRecipesDo: the first stop of each recipe, and every breakpoint of the long one with its condition.
