@@ -148,7 +148,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 // ofServerHalf are the flags that mean nothing when the server half is not ours.
 var ofServerHalf = []string{
 	"data-dir", "etcd-endpoints", "etcd-cacert", "etcd-cert", "etcd-key", "etcd-nodes", "etcd-quota", "demo", "controllers",
-	"etcd-watcher", "dispatch", "storage-media-type", "ring-capacity", "replay",
+	"etcd-watcher", "dispatch", "storage-media-type", "ring-capacity", "replay", "export",
 }
 
 // checkServer reads -server, and refuses the flags that go with a server half of our own.
@@ -217,6 +217,9 @@ func (o *options) check() error {
 	for _, other := range []struct{ name, value string }{{"-record", o.record}, {"-data-dir", o.dataDir}, {"-etcd-endpoints", o.etcdEndpoints}} {
 		if o.replay != "" && other.value != "" {
 			return fmt.Errorf("%s and -replay exclude each other: a replay runs nothing", other.name)
+		}
+		if o.export != "" && other.value != "" {
+			return fmt.Errorf("%s and -export exclude each other: an export runs nothing", other.name)
 		}
 	}
 	if one := strings.HasSuffix(o.export, onePage); o.export != "" && one != (o.replay != "") {

@@ -5,7 +5,7 @@
 //   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
 //   - callout.go: a quotation that begins with [!NOTE] becomes a box.
-//   - links.go: links between chapters and files, as the book's own addresses.
+//   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
 //   - appendix.go: the map of symbols and the list of differences, written to docs/.
@@ -31,11 +31,15 @@ import (
 // Root is the path of the contents page; chapters lie directly below it.
 const Root = "/book/"
 
-// Book is every chapter, rendered.
+// Book is every chapter and every document, rendered.
 type Book struct {
-	Chapters []*Chapter
-	problems []error
+	Chapters  []*Chapter
+	Documents []*Chapter // those of docs/, by name: of a chapter they have Title, Path, Contents and HTML
+	problems  []error
 }
+
+// Documents is the path below which they lie, each under its name without ".md".
+const Documents = Root + "docs/"
 
 // Chapter is one chapter, rendered.
 type Chapter struct {
@@ -75,10 +79,10 @@ type Moment struct {
 	Function string // "Cacher.dispatchEvents"
 }
 
-// New renders the chapters of fsys, which is laid out as [chapters.FS]. What a chapter gets wrong (an unknown symbol,
+// New renders the chapters of fsys, which is laid out as [chapters.FS], and the documents of docs, which may be nil. What a chapter gets wrong (an unknown symbol,
 // a dead link) does not keep the rest from being read: it is shown as a gap in its place and reported by
 // [Book.Check]. The error is for sources that cannot be read at all.
-func New(fsys fs.FS) (*Book, error) {
+func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {
 		return nil, err
@@ -88,9 +92,23 @@ func New(fsys fs.FS) (*Book, error) {
 		return nil, err
 	}
 	editor := newEditor(fsys, tree)
+	if docs != nil {
+		if editor.docs, err = fs.Glob(docs, "*.md"); err != nil {
+			return nil, err
+		}
+	}
 	book := &Book{}
 	for _, entry := range list {
 		book.add(editor.chapter(entry))
+	}
+	for _, name := range editor.docs {
+		text, err := fs.ReadFile(docs, name)
+		if err != nil {
+			return nil, err
+		}
+		doc := &Chapter{Path: Documents + strings.TrimSuffix(name, ".md")}
+		editor.render(doc, "docs/"+name, text)
+		book.Documents = append(book.Documents, doc)
 	}
 	editor.land(book)
 	book.problems = editor.problems
@@ -136,6 +154,7 @@ type editor struct {
 	tree    *source.Tree
 	moments []source.Moment
 	told    map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
+	docs    []string          // names of the documents
 
 	jumps    []jump // links to places in chapters, not checked yet
 	problems []error
@@ -154,9 +173,8 @@ func newEditor(fsys fs.FS, tree *source.Tree) *editor {
 	return e
 }
 
-// problem notes what is wrong at a line of a chapter's README; line 0 means the file as a whole.
-func (e *editor) problem(folder string, line int, format string, args ...any) {
-	where := path.Join("chapters", folder, "README.md")
+// problem notes what is wrong at a line of a file; line 0 means the file as a whole.
+func (e *editor) problem(where string, line int, format string, args ...any) {
 	if line > 0 {
 		where = fmt.Sprintf("%s:%d", where, line)
 	}
@@ -168,12 +186,13 @@ func (e *editor) chapter(entry chapters.Chapter) *Chapter {
 	chapter := &Chapter{Chapter: entry, Path: Root + entry.Folder}
 	chapter.Files = e.files(entry.Folder)
 	chapter.Moments = e.momentsOf(entry.Folder)
-	readme, err := fs.ReadFile(e.fsys, path.Join(entry.Folder, "README.md"))
+	name := path.Join(entry.Folder, "README.md")
+	readme, err := fs.ReadFile(e.fsys, name)
 	if err != nil {
-		e.problem(entry.Folder, 0, "the chapter has no prose: %w", err)
+		e.problem("chapters/"+name, 0, "the chapter has no prose: %w", err)
 		return chapter
 	}
-	e.render(chapter, readme)
+	e.render(chapter, "chapters/"+name, readme)
 	return chapter
 }
 

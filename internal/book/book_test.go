@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"listwatch/chapters"
+	"listwatch/docs"
 )
 
 const ringReadme = `# 04 · The ring
@@ -75,7 +76,7 @@ func course() fstest.MapFS {
 
 func open(t *testing.T, fsys fstest.MapFS) *Book {
 	t.Helper()
-	book, err := New(fsys)
+	book, err := New(fsys, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +156,8 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"not alone", "[Ring.add](ring.go \"code\") and more", "line: a code link stands alone in its paragraph"},
 		{"dead chapter", "[x](../07-x/README.md)", "line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
 		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
-		{"dead anchor", "[x](../06-cacher/README.md#gone)", "line: link to #gone: 06-cacher has no such place"},
-		{"dead anchor here", "[x](#gone)", "line: link to #gone: 04-ring has no such place"},
+		{"dead anchor", "[x](../06-cacher/README.md#gone)", "line: link to #gone: /book/06-cacher has no such place"},
+		{"dead anchor here", "[x](#gone)", "line: link to #gone: /book/04-ring has no such place"},
 		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only https leads out of the book"},
 		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
 		{"image", "![x](x.png)", "line: an image: draw it in a code fence"},
@@ -204,7 +205,7 @@ func FuzzHighlightingLosesNothing(f *testing.F) {
 }
 
 func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
-	book, err := New(chapters.FS())
+	book, err := New(chapters.FS(), docs.FS())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -16,7 +17,8 @@ import (
 //
 //	../04-watchcache/README.md#the-walk   /book/04-watchcache#the-walk
 //	dispatch.go                           /book/06-cacher/dispatch.go
-//	../../docs/STYLE.md                   none: the words stay, the link goes
+//	../../docs/WHERE.md                   /book/docs/WHERE
+//	../../internal/fold                   none: the words stay, the link goes
 //
 // A chapter or file that does not exist is a problem.
 func (d *document) link(node *ast.Link) {
@@ -36,7 +38,7 @@ func (d *document) link(node *ast.Link) {
 		return
 	}
 	if target.Path == "" {
-		d.editor.jumps = append(d.editor.jumps, jump{d, d.line(node), d.chapter.Folder, target.Fragment})
+		d.editor.jumps = append(d.editor.jumps, jump{d, d.line(node), d.chapter.Path, target.Fragment})
 		return
 	}
 	if strings.HasPrefix(target.Path, "/") {
@@ -51,25 +53,32 @@ func (d *document) link(node *ast.Link) {
 
 // address returns where a file of the repository is to be seen in the book, "" if it is not part of it.
 func (d *document) address(node ast.Node, target *url.URL) (string, error) {
-	name := path.Join(d.chapter.Folder, target.Path) // chapters/ is the root
-	if strings.HasPrefix(name, "../") {
+	whole := path.Join(path.Dir(d.name), target.Path)
+	fragment := ""
+	if target.Fragment != "" {
+		fragment = "#" + target.Fragment
+	}
+	page := func(address string) (string, error) {
+		d.editor.jumps = append(d.editor.jumps, jump{d, d.line(node), address, target.Fragment})
+		return address + fragment, nil
+	}
+	if doc, ok := strings.CutPrefix(whole, "docs/"); ok && slices.Contains(d.editor.docs, doc) {
+		return page(Documents + strings.TrimSuffix(doc, ".md"))
+	}
+	name, ok := strings.CutPrefix(whole, "chapters/")
+	if !ok {
 		return "", nil
 	}
 	if _, err := fs.Stat(d.editor.fsys, name); err != nil {
 		return "", fmt.Errorf("link to %s: %w", target, err)
 	}
-	fragment := ""
-	if target.Fragment != "" {
-		fragment = "#" + target.Fragment
-	}
 	switch {
 	case path.Base(name) == "README.md":
-		d.editor.jumps = append(d.editor.jumps, jump{d, d.line(node), path.Dir(name), target.Fragment})
-		return Root + path.Dir(name) + fragment, nil
-	case path.Ext(name) == ".go":
+		return page(Root + path.Dir(name))
+	case path.Ext(name) == ".go" && strings.Contains(name, "/"):
 		return Root + name + fragment, nil
 	case !strings.Contains(name, "/"):
-		return Root + name + fragment, nil // a chapter's folder
+		return page(Root + name) // a chapter's folder
 	}
 	return "", nil
 }
@@ -92,22 +101,26 @@ func (d *document) renderLink(w util.BufWriter, _ []byte, node ast.Node, enterin
 	return ast.WalkContinue, nil
 }
 
-// jump is a link to a place in a chapter. Whether the place exists is known when all chapters are rendered.
+// jump is a link to a place in a page. Whether the place exists is known when all pages are rendered.
 type jump struct {
 	document *document
 	line     int
-	folder   string
+	page     string // its path
 	fragment string
 }
 
-// land checks all jumps against the anchors of the rendered chapters.
+// land checks all jumps against the anchors of the rendered pages.
 func (e *editor) land(book *Book) {
+	pages := make(map[string]string)
+	for _, page := range slices.Concat(book.Chapters, book.Documents) {
+		pages[page.Path] = page.HTML
+	}
 	for _, jump := range e.jumps {
 		if jump.fragment == "" {
 			continue // [document.address] has seen that the chapter is there
 		}
-		if !strings.Contains(book.Chapter(jump.folder).HTML, `id="`+html.EscapeString(jump.fragment)+`"`) {
-			e.problem(jump.document.chapter.Folder, jump.line, "link to #%s: %s has no such place", jump.fragment, jump.folder)
+		if !strings.Contains(pages[jump.page], `id="`+html.EscapeString(jump.fragment)+`"`) {
+			e.problem(jump.document.name, jump.line, "link to #%s: %s has no such place", jump.fragment, jump.page)
 		}
 	}
 }

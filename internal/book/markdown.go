@@ -2,6 +2,7 @@ package book
 
 import (
 	"bytes"
+	"cmp"
 	"html"
 	"strings"
 
@@ -39,15 +40,16 @@ func newMarkdown(d *document) goldmark.Markdown {
 type document struct {
 	editor  *editor
 	chapter *Chapter
+	name    string // from the root of the repository
 	src     []byte
 }
 
-// render fills in the chapter's prose.
-func (e *editor) render(chapter *Chapter, readme []byte) {
-	d := &document{editor: e, chapter: chapter, src: readme}
+// render fills in the prose of a chapter, or of a document.
+func (e *editor) render(chapter *Chapter, name string, src []byte) {
+	d := &document{editor: e, chapter: chapter, name: name, src: src}
 	var out bytes.Buffer
-	if err := newMarkdown(d).Convert(readme, &out); err != nil {
-		e.problem(chapter.Folder, 0, "render: %w", err)
+	if err := newMarkdown(d).Convert(src, &out); err != nil {
+		e.problem(name, 0, "render: %w", err)
 		return
 	}
 	chapter.HTML = out.String()
@@ -75,7 +77,11 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.link(node)
 		case *ast.Image:
 			d.problem(node, "an image: draw it in a code fence")
-		case *ast.HTMLBlock, *ast.RawHTML:
+		case *ast.HTMLBlock:
+			if comment := bytes.HasPrefix(node.Lines().Value(d.src), []byte("<!--")); !comment {
+				d.problem(node, "raw HTML is dropped")
+			}
+		case *ast.RawHTML:
 			d.problem(node, "raw HTML is dropped")
 		}
 	}
@@ -84,6 +90,7 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 // heading takes the title out, which the page shows itself, and notes the others.
 func (d *document) heading(node *ast.Heading) {
 	if node.Level == 1 {
+		d.chapter.Title = cmp.Or(d.chapter.Title, d.text(node))
 		node.Parent().RemoveChild(node.Parent(), node)
 		return
 	}
@@ -127,7 +134,7 @@ func (d *document) text(node ast.Node) string {
 
 // problem reports what is wrong with a node, at its line.
 func (d *document) problem(node ast.Node, format string, args ...any) {
-	d.editor.problem(d.chapter.Folder, d.line(node), format, args...)
+	d.editor.problem(d.name, d.line(node), format, args...)
 }
 
 // line returns the line on which a node, or the block it stands in, begins; 0 if it has no text.

@@ -99,7 +99,11 @@ func checkBook(repo *Repo) []Fault {
 	if err != nil {
 		return []Fault{fault("chapters", 0, "%v", err)}
 	}
-	b, err := book.New(sub)
+	docs, err := fs.Sub(repo.FS, "docs")
+	if err != nil {
+		return []Fault{fault("docs", 0, "%v", err)}
+	}
+	b, err := book.New(sub, docs)
 	if err != nil {
 		return []Fault{fault("chapters", 0, "%v", err)}
 	}

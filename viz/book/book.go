@@ -19,6 +19,7 @@ import (
 	"github.com/a-h/templ"
 
 	"listwatch/chapters"
+	"listwatch/docs"
 	text "listwatch/internal/book"
 )
 
@@ -28,14 +29,14 @@ import (
 var Files embed.FS
 
 // New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a source
-// file at /book/06-cacher/dispatch.go, of the chapters embedded in the program. The first request renders all pages, which
+// file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program. The first request renders all pages, which
 // takes longer than the rest of the program's start; they need no script. Places where the prose asks for what is not there
 // are shown as gaps; the tests of the book fail on them.
-func New() http.Handler { return onFirstRequest(chapters.FS()) }
+func New() http.Handler { return onFirstRequest(chapters.FS(), docs.FS()) }
 
-// onFirstRequest is the book of fsys, of which nothing is read before a request comes.
-func onFirstRequest(fsys fs.FS) http.Handler {
-	pages := sync.OnceValues(func() (http.Handler, error) { return newBook(fsys) })
+// onFirstRequest is the book of fsys and documents, of which nothing is read before a request comes.
+func onFirstRequest(fsys, documents fs.FS) http.Handler {
+	pages := sync.OnceValues(func() (http.Handler, error) { return newBook(fsys, documents) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		book, err := pages()
 		if err != nil {
@@ -46,9 +47,9 @@ func onFirstRequest(fsys fs.FS) http.Handler {
 	})
 }
 
-// newBook renders the chapters of fsys.
-func newBook(fsys fs.FS) (http.Handler, error) {
-	b, err := text.New(fsys)
+// newBook renders the chapters of fsys, and documents.
+func newBook(fsys, documents fs.FS) (http.Handler, error) {
+	b, err := text.New(fsys, documents)
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)
 	}
@@ -63,6 +64,9 @@ func newBook(fsys fs.FS) (http.Handler, error) {
 		for _, file := range chapter.Files {
 			views[file.Path] = bookSource(b, chapter, file)
 		}
+	}
+	for _, doc := range b.Documents {
+		views[doc.Path] = bookDocument(b, doc)
 	}
 	zip := gzip.NewWriter(nil) // one for all pages: each would bring a megabyte of tables
 	for path, view := range views {

@@ -39,7 +39,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 // TestNothingIsRenderedBeforeTheFirstRequest holds most of what the start of the program once took.
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
-	handler := onFirstRequest(course)
+	handler := onFirstRequest(course, nil)
 	if course.opened != 0 {
 		t.Errorf("before the first request: %d files opened, want 0", course.opened)
 	}
@@ -59,7 +59,7 @@ const themeScript = `<script src="/viz/assets/frame/theme.js"></script>`
 var inlineCode = regexp.MustCompile(`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)
 
 func TestTheBookAnswersItsPages(t *testing.T) {
-	handler, err := newBook(bookCourse())
+	handler, err := newBook(bookCourse(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 }
 
 func TestABookPageIsNotSentTwice(t *testing.T) {
-	handler, err := newBook(bookCourse())
+	handler, err := newBook(bookCourse(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestABookPageIsNotSentTwice(t *testing.T) {
 }
 
 func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
-	handler, err := newBook(bookCourse())
+	handler, err := newBook(bookCourse(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // TestEveryChapterHasItsMiniStage holds that the steps of the figures are moments of their recordings, and that there are
 // enough of them to scroll through.
 func TestEveryChapterHasItsMiniStage(t *testing.T) {
-	b, err := text.New(chapters.FS())
+	b, err := text.New(chapters.FS(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 }
 
 func TestTheKeyMomentIsATruePicture(t *testing.T) {
-	b, err := text.New(chapters.FS())
+	b, err := text.New(chapters.FS(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ package export
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -22,8 +23,11 @@ import (
 	"slices"
 	"strings"
 
+	"listwatch/docs"
 	"listwatch/internal/probe"
 	"listwatch/internal/takes"
+	"listwatch/viz/book"
+	"listwatch/viz/stories"
 )
 
 // site is what is to be written.
@@ -31,12 +35,16 @@ type site struct {
 	program http.Handler
 	files   map[string][]byte // by path from the folder's root, with slashes
 	ways    []string          // addresses of pages that are linked to and not written yet
-	alone   bool              // the stage is the only page
+	offered []stories.Scenario
+	alone   bool // the stage is the only page
 }
 
 // Write asks program, which answers as package viz does and runs nothing, for all that its pages link to, and writes it into dir. It returns how
 // many files and bytes that was.
 func Write(dir string, program http.Handler) (files, size int, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, 0, err // before all the work
+	}
 	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, ways: []string{"/", "/book/"}}
 	if err := s.gather(); err != nil {
 		return 0, 0, err
@@ -73,7 +81,23 @@ func (s *site) gather() error {
 			return err
 		}
 	}
-	return nil
+	s.files["assets/preview.png"] = docs.Preview
+	return s.search()
+}
+
+// search adds the page for searching, and what it looks through.
+func (s *site) search() error {
+	var page bytes.Buffer
+	if err := book.SearchPage().Render(context.Background(), &page); err != nil {
+		return err
+	}
+	const name = "search.html"
+	text, err := s.rewrite(name, page.String())
+	if err != nil {
+		return err
+	}
+	s.files[name] = []byte(s.complete(name, text))
+	return s.addData("data/search", s.index())
 }
 
 // addData adds a value that pages load.
@@ -111,12 +135,11 @@ func (s *site) stories() (string, any, error) {
 	if err != nil {
 		return name, nil, err
 	}
-	var offered []struct{ ID string }
-	if err := json.Unmarshal(list, &offered); err != nil {
+	if err := json.Unmarshal(list, &s.offered); err != nil {
 		return name, nil, err
 	}
 	told := make(map[string]json.RawMessage)
-	for _, story := range offered {
+	for _, story := range s.offered {
 		if told[story.ID], err = s.get("/viz/scenario/" + story.ID); err != nil {
 			return name, nil, err
 		}

@@ -61,6 +61,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 	s.addPacked("takes/"+theRecording, file)
 	page := strings.Replace(string(s.files["index.html"]), `data-take="tour"`, `data-take="`+theRecording+`"`, 1)
 	page = icon.ReplaceAllString(page, "")
+	page = strings.Replace(page, `<a class="book">Book</a>`, "", 1)
 	var styles, scripts []string
 	page = sheet.ReplaceAllStringFunc(page, func(link string) string {
 		text := s.files[sheet.FindStringSubmatch(link)[1]]
@@ -79,7 +80,7 @@ func (s *site) one(file []byte) ([]byte, error) {
 			return inline(text)
 		}
 		last.WriteString(inline(text))
-		if last.Len() > 0 && strings.Contains(tag, "static.js") {
+		if strings.Contains(tag, "static.js") {
 			for _, name := range []string{"data/points", "data/leaves", "takes/" + theRecording} {
 				last.WriteString(inline(s.files[name+".js"]))
 			}

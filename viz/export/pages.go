@@ -93,6 +93,25 @@ func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	page = module.ReplaceAllString(page, "<script defer")
 	const charset = `<meta charset="utf-8">`
-	return strings.Replace(page, charset, fmt.Sprintf(`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
+	page = strings.Replace(page, charset, fmt.Sprintf(`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
 		charset, policy, up), 1)
+	if s.alone {
+		return page
+	}
+	page = strings.Replace(page, `<nav aria-label="Site">`, fmt.Sprintf(`<nav aria-label="Site"><a href="%ssearch.html">Search</a>`, up), 1)
+	page = strings.Replace(page, `<a class="book" href="book/index.html">`, `<a class="book" href="search.html">Search</a> <a class="book" href="book/index.html">`, 1)
+	if name == "index.html" {
+		page = strings.Replace(page, "</head>", preview+"</head>", 1)
+	}
+	return page
+}
+
+// preview is what is shown of a link to the pages. Where a picture has to have its whole address, `make site` puts that in.
+const preview = `<meta property="og:title" content="listwatch: Kubernetes' list-watch machinery, alive">` +
+	`<meta property="og:description" content="Follow one change from kubectl to a controller, read the book beside the stage, and see what has happened to you told as a story.">` +
+	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png"><meta name="twitter:card" content="summary_large_image">`
+
+// beatAddress leads to a beat of a story, which counts from 0 here and from 1 for its readers.
+func beatAddress(id string, beat int) string {
+	return fmt.Sprintf("index.html?story=%s&beat=%d", id, beat+1)
 }

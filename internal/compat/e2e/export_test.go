@@ -74,6 +74,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.exportedTour(t, base)
 	p.exportedLeaves(t)
 	p.exportedMini(t, base)
+	p.exportedSearch(t, base)
 	p.stays(t, base)
 
 	server := httptest.NewServer(http.StripPrefix("/a/folder", http.FileServer(http.Dir(dir))))
@@ -88,6 +89,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.do(t, chromedp.Navigate(base+"/?story=ring-wrap&beat=2"))
 	p.rests(t, 2, "ready")
 	p.exportedMini(t, base)
+	p.exportedSearch(t, base)
 	p.stays(t, base)
 
 	one := filepath.Join(t.TempDir(), "one.html")
@@ -195,6 +197,26 @@ func (p *page) exportedLeaves(t *testing.T) {
 	p.until(t, `document.querySelector("#leaf figure.decl .l.lit")`)
 	evaluate[bool](t, p, `(listwatch.stage.inspect({ station: "dispatch", queue: "", subject: "" }, "state"), true)`)
 	p.until(t, `document.querySelector("#leaf").textContent.includes("needs the program")`)
+}
+
+// exportedSearch looks for words, and goes to where the first place leads: a document, a section of a chapter, and a beat of a story.
+func (p *page) exportedSearch(t *testing.T, base string) {
+	t.Helper()
+	for _, search := range []struct{ words, leads, there string }{
+		{"glossary bookmark", "/book/docs/GLOSSARY.html", `document.querySelector("h1").textContent === "Glossary"`},
+		{"why a relist and nobody lost", "", ""},
+		{"cacher the question", "/book/06-cacher.html#the-question", `document.querySelector(":target").textContent === "The question"`},
+		{"story forget compact", "index.html?story=compaction", `document.body.dataset.story === "compaction"`},
+	} {
+		p.do(t, chromedp.Navigate(base+"/search.html?q="+url.QueryEscape(search.words)))
+		p.until(t, `document.querySelector("#found").textContent !== ""`)
+		if leads := evaluate[string](t, p, `document.querySelector("#hits a")?.href ?? ""`); !strings.Contains(leads, search.leads) || (leads == "") != (search.leads == "") {
+			t.Errorf("%q leads to %s, want %s", search.words, leads, search.leads)
+		} else if leads != "" {
+			p.do(t, chromedp.Navigate(leads))
+			p.until(t, search.there)
+		}
+	}
 }
 
 // exportedMini steps through a chapter's mini-stage.
