@@ -5,7 +5,7 @@
 // requests to the Kubernetes API on the same origin, and through [World] for watchers that the process itself holds; and it
 // can hold the world and move its clock, see package hold.
 //
-// Its own feed is a list-watch: /viz/snapshot is the list, with the sequence number it stands at; /viz/events is the
+// Its own feed is a list-watch: /viz/snapshot is the list, with its sequence number; /viz/events is the
 // watch from there, with bookmarks while nothing happens, and `gone` when the log no longer holds what was asked for,
 // upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the newest
 // state in one message, and what was skipped can still be had by range.

@@ -19,7 +19,7 @@ const (
 	feedBatch = 2048
 	// bookmarkPeriod is how long a feed may be silent.
 	bookmarkPeriod = time.Second
-	// writeTimeout is how long one write to a page may take. Whoever reads more slowly resumes, or begins again.
+	// writeTimeout is how long one write to a page may take. A page that reads more slowly resumes, or begins again.
 	writeTimeout = 10 * time.Second
 	// slowWrite is how long a write may take before the page counts as slow.
 	slowWrite = 100 * time.Millisecond
@@ -55,7 +55,7 @@ type feed struct {
 }
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
-// of a client that comes back, and without either those from now on; while there are more than anybody can look at, their sum
+// of a client that comes back, and without either those from now on; above the display rate it streams their sum
 // and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour. It ends when the client
 // goes, when the server ends, or with `gone` when the log no longer holds the next record.
 func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +102,7 @@ func (u *UI) startOf(r *http.Request) (uint64, error) {
 	return seq, nil
 }
 
-// stream writes a frame every framePeriod until somebody ends it.
+// stream writes a frame every framePeriod until it is ended.
 func (f *feed) stream(ctx context.Context, u *UI) {
 	ticker := u.config.Clock.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -182,7 +182,7 @@ func (f *feed) frame(records []probe.Record) error {
 }
 
 // coalesced takes the page to the newest state in one message, instead of all the records in between: it reads too slowly,
-// or nobody could look at them. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
+// or they come faster than eyes can follow. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
 func (f *feed) coalesced() error {
 	from := f.seq
 	seq, state := f.folder.shared(from)

@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-// Above so many events a second nobody can look at single ones: the page draws how many pass each way (level.js, L3), or,
+// Above so many events a second eyes cannot follow single ones: the page draws how many pass each way (level.js, L3), or,
 // of fewer events that make many records, one in k (L2). Its feed then carries sums, and of the records those that matter.
 const (
 	flowEvents   = 2000                   // a second; sent to the page as one of its limits
@@ -38,7 +38,7 @@ type meterMark struct {
 
 // pace is how a page is told what happens.
 type pace struct {
-	Sums  bool   // in sums: there is more than anybody can look at
+	Sums  bool   // in sums: more than eyes can follow
 	Every uint64 // with the records of one in so many resource versions; 0: of none
 }
 

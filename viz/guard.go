@@ -9,10 +9,10 @@ import (
 )
 
 // contentSecurityPolicy lets a page load from its own origin only, and run no script and no style that is written
-// into it. Names, labels and error texts come from whoever can create a pod.
+// into it. Names, labels and error texts come from any client that can create a pod.
 const contentSecurityPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// framed lets a page of ours stand in another one of ours: a chapter's mini-stage is the stage in a frame.
+// framed lets one of our pages be shown in another one: a chapter's mini-stage is the stage in a frame.
 func framed(header http.Header) {
 	header.Set("Content-Security-Policy", strings.Replace(contentSecurityPolicy, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
 	header.Set("X-Frame-Options", "SAMEORIGIN")

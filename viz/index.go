@@ -19,7 +19,7 @@ const (
 var limits = frame.Limits{FlowEvents: flowEvents, BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
 	Writes: []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}}
 
-// span is the answer of /viz/timeline: what there is to be seen, and where.
+// span is the answer of /viz/timeline: how much there is to see, and where.
 type span struct {
 	Log     string      `json:"log"`
 	Oldest  uint64      `json:"oldest"` // the first picture that can be had

@@ -38,7 +38,7 @@ func (u *UI) serveKeyframe(w http.ResponseWriter, r *http.Request) {
 	}{u.id, oldest, frame.Seq, frame.State})
 }
 
-// Keyframe returns a picture at or before the record seq, as JSON, and the record it stands at; ok is false if the log no
+// Keyframe returns a picture at or before the record seq, as JSON, and its record; ok is false if the log no
 // longer leads there.
 func (u *UI) Keyframe(seq uint64) (at uint64, state json.RawMessage, ok bool) {
 	frame, _, ok := u.folder.keyframe(seq)

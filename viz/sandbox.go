@@ -13,7 +13,7 @@ import (
 // Sandbox is what can be done to the running pipeline besides writing to it. Errors that are an apierrors.APIStatus keep
 // their status.
 type Sandbox interface {
-	// Turn turns one knob. It returns when that is done; what follows stands in the log.
+	// Turn turns one knob. It returns when that is done; the effects follow in the log.
 	Turn(ctx context.Context, knob Knob) error
 	// Knobs returns how everything stands that a knob can change, as something that marshals to JSON.
 	Knobs() any

@@ -68,6 +68,6 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	// The peer may have gone; there is nobody else to tell.
+	// The peer may have gone; there is no one else to tell.
 	_, _ = w.Write(body)
 }

@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/routine"
 )
 
-// watchWithResync runs watch with startResync beside it, and returns when both have ended.
+// watchWithResync runs watch and startResync at the same time, and returns when both have ended.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watchWithResync
 // Differs: without a resync period there is no goroutine.

@@ -22,7 +22,7 @@ func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) 
 	return w.waitUntilFreshLocked(ctx, key, rv)
 }
 
-// waitUntilFreshLocked expects w.mu held for reading. It lets go of it while it waits, or the one writer it waits for
+// waitUntilFreshLocked expects w.mu held for reading. It releases it while it waits; otherwise the one writer it waits for
 // could never write. key is only reported.
 //
 // While a reader waits, the storage is asked for progress: on a quiet resource no event will ever bring the version

@@ -90,7 +90,7 @@ func (w *WatchCache) apply(event *Event, element *Element) {
 	w.updateStoreLocked(event, element)
 }
 
-// waitForLock takes w.mu when its readers have let go of it. It is where a slow list would be seen to hold up the writer.
+// waitForLock takes w.mu when its readers have released it. A slow list would hold up the writer here.
 func (w *WatchCache) waitForLock() {
 	w.config.Probe.At(probe.CacheLockWaited, "", 0)
 	w.mu.Lock()

@@ -36,7 +36,7 @@ func newStore(indexers map[string]IndexFunc) *store {
 	return s
 }
 
-// replaceLocked forgets everything and holds elements instead. The old tree is left to those who have snapshots of it.
+// replaceLocked forgets everything and holds elements instead. Snapshots of the old tree keep it.
 func (s *store) replaceLocked(elements []*Element) {
 	s.tree = ptree.New(keyOf, elements)
 	s.indices = map[string]map[string]map[string]*Element{}

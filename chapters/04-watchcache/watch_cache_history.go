@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// BookmarkFrequency is how often a watcher is sent a bookmark. It stands here because it decides the next number.
+	// BookmarkFrequency is how often a watcher is sent a bookmark. It is here because it decides the next number.
 	BookmarkFrequency = time.Minute
 
 	// EventFreshDuration is how far back the ring should reach: a bookmark's distance and a little more, so that a

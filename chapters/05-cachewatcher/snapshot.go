@@ -15,7 +15,7 @@ type Snapshot struct {
 	Deadline      time.Time `json:"deadline,omitzero"`
 }
 
-// Snapshot returns the state. The lengths are read one after the other, without stopping anybody.
+// Snapshot returns the state. The lengths are read one after the other, without a lock over both.
 func (w *CacheWatcher) Snapshot() Snapshot {
 	return Snapshot{
 		ID:            w.id,

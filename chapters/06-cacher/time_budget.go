@@ -41,7 +41,7 @@ func (t *timeBudget) takeAvailable() time.Duration {
 	return taken
 }
 
-// returnUnused gives back what was not needed. A negative amount, more than was taken, is not held against anybody.
+// returnUnused gives back what was not needed. A negative amount, more than was taken, is ignored.
 func (t *timeBudget) returnUnused(unused time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -43,8 +43,8 @@ func (n namespacedName) narrowed(pred storage.SelectionPredicate) namespacedName
 	return n
 }
 
-// indexedWatchers are the registered watchers. Each stands in one of the two maps: by the trigger's value if its
-// selector pins that, otherwise by scope. Within a list they stand in the order in which they were registered.
+// indexedWatchers are the registered watchers. Each is in one of the two maps: by the trigger's value if its
+// selector pins that, otherwise by scope. A list has them in the order in which they were registered.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: indexedWatchers
 // Differs: lists instead of maps, which cost a search when a watcher goes, and nothing for each of its events.

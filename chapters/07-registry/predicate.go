@@ -58,8 +58,8 @@ func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key str
 	return s.resource.KeyRoot(namespace), true, nil
 }
 
-// List returns the objects that options select, as a list at one resource version. Errors: 400 for a resource version
-// or continue token that is none, 410 for one that is gone, 504 for one that has not come yet.
+// List returns the objects that options select, as a list at one resource version. Errors: 400 for a malformed resource
+// version or continue token, 410 for one that is gone, 504 for one that the server has not reached yet.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).List
 func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object, error) {

@@ -68,7 +68,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	writeObject(w, r, int(status.Code), output, status)
 }
 
-// notFound answers where there is no path. It says what there is, if the server was told how to find that out.
+// notFound answers a request for an unknown path. It names the known ones, if the server was given a way to find them.
 //
 // Upstream: k8s.io/apiserver/pkg/server/handler.go: director.ServeHTTP
 // Differs: upstream says "404 page not found", from which clients make the first half of our message.

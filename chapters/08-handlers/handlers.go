@@ -21,7 +21,7 @@ const RequestTimeout = time.Minute
 
 // Config is what the API is made of.
 type Config struct {
-	// Storage holds what stands behind each path: "pods", "pods/status", "pods/binding", "nodes"...
+	// Storage holds the storage of each path: "pods", "pods/status", "pods/binding", "nodes"...
 	Storage map[string]Storage
 
 	Clock clock.WithTicker
@@ -33,7 +33,7 @@ type Config struct {
 	// streams can tell the server's end from their client's; nil: the server never ends.
 	Shutdown <-chan struct{}
 
-	// What kubectl wants beside the path of reading and writing is plugged in here. Each may be nil.
+	// What kubectl needs besides reading and writing is plugged in here. Each may be nil.
 	Meter   Meter                     // counts requests and what watches send
 	Fields  func(*Scope) FieldManager // is asked once for each path that can be updated
 	Missing func(path string) string  // says which part of a path there is not, for the text of a 404

@@ -11,8 +11,8 @@ import (
 	registry "listwatch/chapters/07-registry"
 )
 
-// Storage is what stands behind a path. What else it can do is found by asserting the interfaces below: a route exists
-// exactly if the storage has the method for it. namespace is "" for cluster-scoped kinds and for all namespaces.
+// Storage is the storage of one path. The interfaces below say what else it can do: a route exists exactly if the storage
+// has the method for it. namespace is "" for cluster-scoped kinds and for all namespaces.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Storage
 type Storage interface {

@@ -2,7 +2,7 @@ package handlers
 
 import registry "listwatch/chapters/07-registry"
 
-// Storages returns what stands behind the paths of cfg.Resource: the resource itself, its status if it has one, and the
+// Storages returns the storages of the paths of cfg.Resource: the resource itself, its status if it has one, and the
 // binding of pods. The keys are those of [Config.Storage].
 func Storages(cfg registry.Config) map[string]Storage {
 	name := cfg.Resource.Name

@@ -133,7 +133,7 @@ func (c *Cache) Replace(list []any, resourceVersion string) error {
 	return err
 }
 
-// ReplaceAll is Replace for those who have to tell others about it: changes are the updates in the order of list, each
+// ReplaceAll is Replace for callers that have to report it: changes are the updates in the order of list, each
 // with what was there before; gone are the deletions.
 func (c *Cache) ReplaceAll(list []any, resourceVersion string) (changes, gone []Transaction, err error) {
 	changes = make([]Transaction, 0, len(list))

@@ -46,7 +46,7 @@ func (f ResourceEventHandlerFuncs) OnDelete(obj any) {
 	}
 }
 
-// ResourceEventHandlerDetailedFuncs is [ResourceEventHandlerFuncs] for those who want to know isInInitialList.
+// ResourceEventHandlerDetailedFuncs is [ResourceEventHandlerFuncs] for handlers that need isInInitialList.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandlerDetailedFuncs
 type ResourceEventHandlerDetailedFuncs struct {

@@ -94,7 +94,7 @@ func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, cl
 		done:              make(chan struct{}),
 		runFinished:       make(chan struct{}),
 		pending:           pendingRing{slots: make([]*notification, initialBufferSize)},
-		// A listener counts as syncing until a resync says otherwise. Without resyncs that is for ever, and so a relist
+		// A listener counts as syncing until a resync says otherwise. Without resyncs that is forever, and so a relist
 		// shows every listener every object, changed or not.
 		syncing:               true,
 		requestedResyncPeriod: opts.RequestedResyncPeriod,

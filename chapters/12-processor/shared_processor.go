@@ -27,8 +27,8 @@ type Config struct {
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedProcessor
 // Differs: listeners are told in the order in which they were added; upstream keeps them in a Go map.
-// Differs: Start returns when the listeners run, before the first notification; upstream starts them beside the
-// controller and lets distribute wait for them.
+// Differs: Start returns when the listeners run, before the first notification; upstream starts them at the same
+// time as the controller, and distribute waits for them.
 type SharedProcessor struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
@@ -188,7 +188,7 @@ func (p *SharedProcessor) OnDelete(obj any) {
 	p.distribute(notification{typ: deleted, obj: obj}, false)
 }
 
-// sameVersion says that an update is none: a resync, or an object that a relist found as it was.
+// sameVersion says that an update changes nothing: a resync, or an object that a relist found as it was.
 func sameVersion(old, obj any) bool {
 	oldMeta, err := meta.Accessor(old)
 	if err != nil {

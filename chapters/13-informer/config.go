@@ -30,7 +30,7 @@ type Config struct {
 	Probe         *probe.Probe
 
 	// ResyncPeriod is the resync period of handlers that do not ask for another, and how often the reflector checks
-	// whether anyone's is over; handlers added before Run can shorten it. 0: no resyncs, even for those who ask.
+	// whether anyone's is over; handlers added before Run can shorten it. 0: no resyncs, even for handlers that ask.
 	ResyncPeriod time.Duration
 
 	FIFO              string // [FIFOReal] or [FIFODelta]; "": FIFOReal

@@ -5,7 +5,7 @@
 //   - process_deltas.go: what each delta means to the store and then to the handlers.
 //   - shared_informer.go: [SharedIndexInformer], with its contract; handlers.go: its handlers come and go.
 //   - wait.go: waiting for the initial state, at three levels.
-//   - mutation_detector.go: catches those who write to what the store holds.
+//   - mutation_detector.go: catches writes to what the store holds.
 //   - factory.go, typed.go: [SharedInformerFactory], one informer per type, and the typed view of the five resources.
 //
 // # Goroutines

@@ -89,7 +89,7 @@ func (s *SharedIndexInformer) RemoveEventHandler(registration processor.Registra
 }
 
 // ShutDownEventHandler removes a handler and returns when it will not be called any more. Called from that handler it
-// waits for ever.
+// waits forever.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ShutDownEventHandler
 func ShutDownEventHandler(s *SharedIndexInformer, registration processor.Registration) error {

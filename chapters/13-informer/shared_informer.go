@@ -111,7 +111,7 @@ func (s *SharedIndexInformer) Run(ctx context.Context) {
 		return
 	}
 	s.goroutines.Go(ctx, "informer.watchSynced", s.watchSynced)
-	// Those who listen to the controller outlive it, and so ctx, too.
+	// The listeners outlive the controller, and so ctx, too.
 	listeningCtx, stopListening := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopListening()
 	if s.detector != nil {

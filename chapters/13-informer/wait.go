@@ -34,7 +34,7 @@ func WaitFor(ctx context.Context, checkers ...deltafifo.DoneChecker) bool {
 	return true
 }
 
-// WaitForCacheSync is WaitFor for those who have only functions to ask. It polls, and so may be late by 100 ms.
+// WaitForCacheSync is WaitFor for callers that have only functions to ask. It polls, and so may be late by 100 ms.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: WaitForCacheSync
 func WaitForCacheSync(ctx context.Context, clk clock.WithTicker, cacheSyncs ...InformerSynced) bool {

@@ -107,7 +107,7 @@ func (q *DelayingQueue) Run(ctx context.Context) {
 
 // wait blocks until something may have become ready, and takes in what AddAfter sent. It returns false at the end.
 func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bool {
-	// A receive from a nil channel blocks for ever: with nothing waiting, that case is switched off.
+	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched off.
 	var nextReadyAt <-chan time.Time
 	if q.timer != nil {
 		nextReadyAt = q.timer.C()

@@ -34,7 +34,7 @@ type KubeletConfig struct {
 	PodCIDR netip.Prefix // where pods get their addresses from; default 10.N.0.0/16
 
 	StartAfter  time.Duration // from the pod's arrival until its containers run; default 1 s
-	FinishAfter time.Duration // from then until they end, unless they are to run for ever; default 10 s
+	FinishAfter time.Duration // from then until they end, unless they are to run forever; default 10 s
 	StopAfter   time.Duration // from the wish to delete until they have stopped, at most the grace period; default 1 s
 }
 
@@ -48,8 +48,8 @@ const (
 // Kubelet brings the pods of one node to life and to their end. There are no containers: it waits a little and says
 // that they run. But what it is told, when, and what it writes, is as with a real one.
 //
-// Everything it needs to know stands in the pod. It compares what is with what should be, does one step, and waits to be
-// told of the result, as of any other change.
+// The pod holds all that it needs to know. It compares what is with what should be, does one step, and waits for the event
+// of the result, as for any other change.
 //
 // Differs: k8s.io/kubernetes/pkg/kubelet has a worker per pod and compares with what runs on the machine; here one
 // worker does everything and the status is the machine. Writes status by PUT with the resourceVersion that was looked

@@ -32,7 +32,7 @@ const contentPeriod = time.Second
 // NamespaceController removes what is in namespaces that are being deleted, and then lets them go. The server only
 // marks such a namespace, refuses new content, and waits until the finalizer is taken off the list in its spec.
 //
-// Differs: k8s.io/kubernetes/pkg/controller/namespace asks discovery what there is to be removed; here is a list.
+// Differs: k8s.io/kubernetes/pkg/controller/namespace asks discovery which resources to empty; here is a list.
 type NamespaceController struct {
 	// Set by NewNamespaceController, never changed.
 	config    NamespaceControllerConfig

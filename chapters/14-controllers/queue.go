@@ -95,7 +95,7 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	return key, false
 }
 
-// waitForKeyLocked returns when there is a key or the queue is shut down. It expects q.mu, and lets go of it while it
+// waitForKeyLocked returns when there is a key or the queue is shut down. It expects q.mu, and releases it while it
 // waits.
 func (q *Queue) waitForKeyLocked() {
 	q.probe.At(probe.WorkWaited, "", 0)
@@ -105,8 +105,8 @@ func (q *Queue) waitForKeyLocked() {
 	q.probe.At(probe.WorkWoken, "", 0)
 }
 
-// Done lets go of a key that Get handed out. If it was added meanwhile it is queued again, at the end, and that even
-// after ShutDown: the wish was accepted before.
+// Done releases a key that Get handed out. If the key was added meanwhile, Done queues it again, at the end, and does so
+// even after ShutDown: the addition was accepted before.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Done
 func (q *Queue) Done(key string) {

@@ -30,7 +30,7 @@ const schedulerSelector = "status.phase!=Succeeded,status.phase!=Failed"
 func SchedulerOptions(options *metav1.ListOptions) { options.FieldSelector = schedulerSelector }
 
 // StripManagedFields is a transform function for informers: it drops the part of an object that is large and that no
-// controller here reads. The object is not shared with anybody yet, so it may be changed in place.
+// controller here reads. The object is not shared yet, so it may be changed in place.
 func StripManagedFields(obj any) (any, error) {
 	if accessor, ok := obj.(metav1.Object); ok {
 		accessor.SetManagedFields(nil)
@@ -161,8 +161,8 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 	return outcome{}, fmt.Errorf("bind %s to %s: %w", key, node, err)
 }
 
-// bind writes the decision down. A Binding is no object that anybody can read: the server takes it as the order to set
-// the pod's node, and refuses if it has one. The UID makes sure that it is still the pod we decided about.
+// bind writes the decision down. A Binding is not an object that a client can read: the server takes it as the order to
+// set the pod's node, and refuses if the pod has one. The UID makes sure that it is still the pod we decided about.
 func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},

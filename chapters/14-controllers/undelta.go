@@ -10,7 +10,7 @@ import (
 // undeltaStore is a store that asks for a look at whatever changed in it. It is all that stands between a kubelet's
 // reflector and its workqueue: no FIFO, no processor, no handlers. One consumer needs none of them.
 //
-// Its writers are the one goroutine of its reflector; anybody may read.
+// Its writers are the one goroutine of its reflector; any goroutine may read.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: UndeltaStore
 // Differs: adds the keys that changed to a queue; upstream hands the complete list to a function after every change,

@@ -126,7 +126,7 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	show := "  go run ./cmd/viz          # shows it on the stage\n"
 	switch {
 	case chosen.Kind == lab.Predict:
-		show = "" // the recording shows it: its command stands above
+		show = "" // the recording shows it: its command is printed above
 	case strings.HasPrefix(chosen.Look, "Nothing on the stage"):
 		show = "  go run ./cmd/viz          # runs it\n"
 	}
@@ -135,7 +135,7 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	return nil
 }
 
-// hint prints the hints given so far and the next one. How many were given stands in a file of the working copy.
+// hint prints the hints given so far and the next one. A file of the working copy counts them.
 func hint(dir string, chosen lab.Lab, out io.Writer) error {
 	counter := filepath.Join(dir, ".hints")
 	text, _ := os.ReadFile(counter)                               // none yet

@@ -13,7 +13,7 @@ import (
 // comes, a socket keeps megabytes: a watcher that does not read would be noticed after thousands of events.
 const socketBuffer = 4 << 10
 
-// feedBuffer is what the network keeps for a page: what stands in it is old when it is read. Left alone a socket grows to
+// feedBuffer is what the network keeps for a page: what it holds is old when it is read. Left alone a socket grows to
 // megabytes, and a page that is slow would be known to be so only ten thousands of records later.
 const feedBuffer = 128 << 10
 

@@ -37,7 +37,7 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return live(ctx, o, listener, stdout, stderr)
 }
 
-// live runs the real thing, and again whenever somebody wants it with other switches: etcd with its data, and the port, stay.
+// live runs the real thing, and again after each change of a switch: etcd with its data, and the port, stay.
 func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, stderr io.Writer) (err error) {
 	etcd, err := openEtcd(ctx, o, stderr)
 	if err != nil {

@@ -149,5 +149,5 @@ func lend(listener *net.TCPListener) lentListener {
 	return lentListener{listener}
 }
 
-// Close lets whoever waits in Accept return. Who connects from now on is accepted by the next user.
+// Close makes a waiting Accept return. The next user accepts the connections that come from now on.
 func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/worldclock"
 )
 
-// clocks are the times of the program's inside and of those who ask from outside.
+// clocks are the times of the program's inside and of requests from outside.
 type clocks struct {
 	world    *worldclock.Clock
 	patience *worldclock.Clock // never stands

@@ -1,4 +1,4 @@
-// Package apiserver is what kubectl needs of an API server beside the path of chapter 08: discovery, OpenAPI, patches,
+// Package apiserver is what kubectl needs of an API server besides the path of chapter 08: discovery, OpenAPI, patches,
 // server-side apply, managed fields, metrics and health. It is built on the types of the handlers.
 //
 // Upstream: k8s.io/apiserver/pkg/server

@@ -26,7 +26,7 @@ const (
 // aggregatedType is how discovery in one piece is asked for, and answered.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discovery is what a client is told about what there is. It comes in two ages: one answer that says everything, and
+// discovery tells a client which resources the server has. It comes in two forms: one answer that says everything, and
 // a chain of answers, group by group, that older clients follow.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go
@@ -58,7 +58,7 @@ func newDiscovery(installed []*handlers.Scope) *discovery {
 	return d
 }
 
-// missing says which part of a path there is not, and what there is instead; "" if that cannot be told.
+// missing says which part of a path does not exist, and what exists instead; "" if it cannot say.
 func (d *discovery) missing(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

@@ -25,9 +25,9 @@ import (
 	"listwatch/internal/scheme"
 )
 
-// fieldManager keeps, in metadata.managedFields of each object, who has last decided which of its fields. Every write
-// is noted there. Who applies says only what it wants decided: what it wanted earlier and wants no longer goes away,
-// what others have decided otherwise is a conflict, and the rest is nobody's business.
+// fieldManager keeps, in metadata.managedFields of each object, which client has last decided which of its fields. Every
+// write is noted there. A client that applies sends only the fields it decides. Fields that it decided earlier and no longer
+// sends are removed; a field that another client has decided differently is a conflict; the others stay as they are.
 //
 // The rules are those of structured-merge-diff, a library; here is only what it has to be told, and which of its answers can
 // be used again.

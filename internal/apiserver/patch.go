@@ -161,7 +161,7 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
 
-// AllowsCreate reports whether the object need not exist: to apply is to say what there is to be.
+// AllowsCreate reports whether the object need not exist: to apply creates it if it is missing.
 func (p *patcher) AllowsCreate() bool { return p.patchType == types.ApplyYAMLPatchType }
 
 // applyWishes is server-side apply: the patch is a part of an object, in YAML, of which JSON is a case. old is empty if

@@ -9,7 +9,7 @@ import (
 	"listwatch/internal/source"
 )
 
-// Site is a declaration in which moments are reported, as the page shows it beside the picture.
+// Site is a declaration in which moments are reported, as the page shows it next to the picture.
 type Site struct {
 	Symbol   string            // "Cacher.dispatchEvents"
 	File     string            // from the root of the repository: "chapters/06-cacher/dispatch.go"

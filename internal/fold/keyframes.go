@@ -14,7 +14,7 @@ import (
 // watchers more.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd is how many times the usual number of records may stand between two keyframes when they come too fast.
+// crowd is how many times the usual number of records may lie between two keyframes when they come too fast.
 const crowd = 8
 
 // Keyframe is the picture after the record Seq, as JSON: what [Read] reads.

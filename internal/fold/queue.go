@@ -41,7 +41,7 @@ func (q *Queue) settle(length int64) {
 }
 
 // newest returns the last n elements of list, or all. The list is moved to the front of its array, so that a list
-// that is trimmed for ever does not grow for ever.
+// that is trimmed again and again stays bounded.
 func newest[T any](list []T, n int64) []T {
 	drop := int64(len(list)) - max(0, n)
 	if drop <= 0 {

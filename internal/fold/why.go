@@ -76,7 +76,7 @@ func (r *Resource) Causes() []Link {
 	return causes
 }
 
-// waitsAtQueues returns the waits of those who cannot put something into a queue, the oldest first.
+// waitsAtQueues returns the waits of goroutines that cannot put something into a queue, the oldest first.
 func (r *Resource) waitsAtQueues() []Wait {
 	var all []Wait
 	for _, waits := range r.Waits {
@@ -88,7 +88,7 @@ func (r *Resource) waitsAtQueues() []Wait {
 	return all
 }
 
-// senderOf returns the oldest wait of those who would put something into a queue.
+// senderOf returns the oldest wait of a goroutine that would put something into a queue.
 func (r *Resource) senderOf(queue, subject string) *Wait {
 	for _, w := range r.waitsAtQueues() {
 		if w.On == queue && w.Subject == subject {

@@ -1,12 +1,12 @@
-// Package hold is what people may do to the running world: hold it and let it go hop by hop, close the gate at one
+// Package hold is what people may do to the running world: hold it and resume it hop by hop, close the gate at one
 // station, stop, slow, hurry and move its clock.
 //
-// Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. One without the other would lie: behind a
-// closed gate with a running clock everything times out that would not have, and beside a stopped clock with an open gate
-// whatever does not wait for time goes on. That the clock can be let run while the gate is closed is then a thing to do on
-// purpose, and to see what it does: the watcher that does not keep up is evicted.
+// Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. Doing only one would mislead: with the gate
+// closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open, all that
+// does not wait for time runs on. A user can still start the clock while the gate is closed, and see what that does: the
+// watcher that does not keep up is evicted.
 //
-// A held world that its holder has forgotten looks like a broken program, so a watchdog lets it go: when no page has been
+// A held world that its holder has forgotten looks like a broken program, so a watchdog resumes it: when no page has been
 // open for a while, and when the program ends.
 package hold
 
@@ -38,11 +38,11 @@ const (
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
-	// Patience is the clock of those who ask from outside: it stands never, and is never slower than the wall's.
+	// Patience is the clock of requests from outside. It never stops, and never runs slower than the wall's.
 	Patience *worldclock.Clock
 	// Wall is the clock of the watchdog. A program that was stopped as a whole has not been unattended.
 	Wall clock.WithTicker
-	// Say is told in one line when the watchdog lets go. May be nil.
+	// Say is called with one line when the watchdog resumes the world. May be nil.
 	Say func(line string)
 }
 
@@ -178,7 +178,7 @@ func (w *World) setClockLocked() {
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
 }
 
-// Attend says that a page is open from which the world can be let go, until the returned function is called, once.
+// Attend says that a page is open from which the world can be resumed, until the returned function is called, once.
 func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

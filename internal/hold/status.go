@@ -12,7 +12,7 @@ type Status struct {
 	Since      *time.Time       `json:"since,omitempty"` // on the wall
 	Gates      []probe.Selector `json:"gates"`           // closed at single stations
 	Opened     []probe.Selector `json:"opened"`          // open although the world is held
-	Waiting    []Waiting        `json:"waiting"`         // who stands at a gate, the longest first
+	Waiting    []Waiting        `json:"waiting"`         // held at a gate, the longest first
 	Clock      Clock            `json:"clock"`
 	Stations   []probe.Station  `json:"stations"`   // where a gate can be closed
 	Attending  int              `json:"attending"`  // pages that are open

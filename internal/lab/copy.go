@@ -54,7 +54,7 @@ func Start(root, dir string, lab Lab) (err error) {
 	return os.WriteFile(filepath.Join(dir, marker), []byte(lab.ID+"\n"+root+"\n"), 0o644)
 }
 
-// In returns the lab of which dir is a working copy, and the checkout it was made from; ok is false if it is none.
+// In returns the lab of which dir is a working copy, and the checkout it was made from; ok is false if it is no lab's.
 func In(dir string) (lab Lab, root string, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, marker))
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package lab holds the labs: exercises on the project's own sources. Each takes a working copy, breaks something in it
 // or takes something out, says what a user would notice, and checks the attendee's repair with the chapters' own tests.
 //
-//   - lab.go: [Lab], what one lab is. The labs themselves stand in find.go, build.go and predict.go.
+//   - lab.go: [Lab], what one lab is. The labs themselves are in find.go, build.go and predict.go.
 //   - edit.go: [Edit], how a broken version is made from the present sources. An edit is anchored on a symbol, so an edit
 //     whose place has changed fails a test.
 //   - copy.go: [Start] writes a working copy.
@@ -26,7 +26,7 @@ type Kind string
 const (
 	Find    Kind = "find it"    // something is broken: find and mend it
 	Build   Kind = "build it"   // the heart of a station is taken out: write it
-	Predict Kind = "predict it" // no code: a question, whose answer stands in a recording
+	Predict Kind = "predict it" // no code: a question that a recording answers
 )
 
 // Lab is one exercise.

@@ -40,7 +40,7 @@ func (q *Question) solve() (answer string, seq uint64, err error) {
 	return answer, seq, nil
 }
 
-// checkAnswer compares what stands in the copy's answer file with what the recording says.
+// checkAnswer compares the copy's answer file with what the recording says.
 func (l Lab) checkAnswer(dir string) Verdict {
 	want, seq, err := l.Ask.solve()
 	if err != nil {

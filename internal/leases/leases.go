@@ -28,7 +28,7 @@ type Client interface {
 }
 
 // Manager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a key
-// does, and those who write with a time to live write often; so a lease lasts a little longer than asked, and serves
+// does, and clients that write with a time to live write often; so a lease lasts a little longer than asked, and serves
 // every writer that comes in the meantime.
 //
 //	granted ── reused by later writes ──► │ then another is granted
@@ -40,7 +40,7 @@ type Manager struct {
 	// Set by New, never changed.
 	client Client
 	clock  clock.PassiveClock
-	ttl    time.Duration // at least this; 0: objects live for ever
+	ttl    time.Duration // at least this; 0: objects live forever
 
 	mu       sync.Mutex // guards the fields below, and is held while a lease is granted: who comes meanwhile shares it
 	id       clientv3.LeaseID
@@ -53,7 +53,7 @@ func New(client Client, clk clock.PassiveClock, ttl time.Duration) *Manager {
 	return &Manager{client: client, clock: clk, ttl: ttl}
 }
 
-// Lease returns the lease to write under, 0 for objects that live for ever.
+// Lease returns the lease to write under, 0 for objects that live forever.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: (*leaseManager).GetLease
 func (l *Manager) Lease(ctx context.Context) (clientv3.LeaseID, error) {

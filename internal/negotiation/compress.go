@@ -27,7 +27,7 @@ var gzipPool = sync.Pool{New: func() any {
 var keptPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Writer puts off the header of an answer until it is known whether it is worth compressing: it keeps the
-// first [gzipThreshold] bytes. Whoever fails before there are as many can still give another answer. The rest goes out
+// first [gzipThreshold] bytes. A handler that fails before that can still give another answer. The rest goes out
 // in pieces of that size: a list is written item by item, and net/http would make a system call of every few items.
 //
 // It belongs to one goroutine.

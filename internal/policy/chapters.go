@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/source"
 )
 
-// sections are the headings that every chapter's README.md has, in this order. Others may stand between them.
+// sections are the headings that every chapter's README.md has, in this order. Others may come between them.
 var sections = []string{
 	"The question",
 	"The picture",
@@ -150,7 +150,7 @@ func checkFileLists(repo *Repo) []Fault {
 	return faults
 }
 
-// top is what may stand at the top of the repository, besides names that begin with a dot.
+// top is what belongs at the top of the repository, besides names that begin with a dot.
 var top = []string{"chapters", "internal", "viz", "cmd", "docs", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE"}
 
 // checkTop keeps the top a table of contents. What .gitignore lists with a leading slash is not part of it.

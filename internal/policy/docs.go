@@ -14,7 +14,7 @@ var (
 	docTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// docMethod is a method the way a debugger names it: cacher.(*Cacher).dispatchEvent.
 	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
-	// quotedName is what stands in backquotes.
+	// quotedName is text in backquotes.
 	quotedName = regexp.MustCompile("`([^`]+)`")
 )
 

@@ -1,5 +1,5 @@
 // Package policy holds the rules of the house that a reader relies on, as data and as checks, so that they are kept
-// without anybody having to remember them. docs/STYLE.md says why each is there.
+// without anyone having to remember them. docs/STYLE.md says why each is there.
 //
 // A [Rule] reads the repository as text with structure and returns [Fault] values; it neither builds nor runs anything.
 // The tests apply every rule to this repository, and every rule to a small seeded fault, because a rule that cannot
@@ -13,7 +13,7 @@
 //   - clock.go: no wall clock in chapters.
 //   - names.go: doc links, Upstream lines and excerpts resolve.
 //   - docs.go: what docs/ points at exists.
-//   - chapters.go: what every chapter consists of; what may stand at the top of the repository.
+//   - chapters.go: what every chapter consists of; what belongs at the top of the repository.
 //   - moments.go: a probe point is one source line.
 //   - honesty.go: no skipped tests, no open ends in chapters, no unguarded goroutines.
 //   - generated.go: generated files are those that the pinned tool would write.
@@ -97,7 +97,7 @@ func fault(path string, line int, format string, args ...any) Fault {
 	return Fault{Where: where, What: fmt.Sprintf(format, args...)}
 }
 
-// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it is none.
+// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs to none.
 func chapterNumber(dir string) int {
 	rest, ok := strings.CutPrefix(dir, "chapters/")
 	if !ok || len(rest) < 3 || rest[2] != '-' {

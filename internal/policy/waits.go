@@ -21,7 +21,7 @@ var unpaired = map[string]string{
 	"chapters/14-controllers.AddAfter":          "the waiting loop waits for nobody, and has room for a thousand",
 }
 
-// checkWaits holds that whoever may have to wait at a channel begins a wait in the log: without it nobody could tell who is
+// checkWaits holds that a function that may have to wait at a channel begins a wait in the log: without it no reader could tell what is
 // blocked. The last chapter only wires the others.
 func checkWaits(repo *Repo) []Fault {
 	var faults []Fault
@@ -89,7 +89,7 @@ func hasDefault(choice *ast.SelectStmt) bool {
 	return slices.ContainsFunc(choice.Body.List, func(clause ast.Stmt) bool { return clause.(*ast.CommClause).Comm == nil })
 }
 
-// reportsWait reports whether a wait for room, or for somebody to take, is begun.
+// reportsWait reports whether a wait for room, or for a receiver, is begun.
 func reportsWait(body *ast.BlockStmt) bool {
 	for node := range ast.Preorder(body) {
 		selector, ok := node.(*ast.SelectorExpr)

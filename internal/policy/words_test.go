@@ -239,11 +239,11 @@ var kinds = []struct {
 	bound float64
 	texts func(*Repo) []sentence
 }{
-	{"chapters", 1.5, func(r *Repo) []sentence { return prose(r, "chapters/*/README.md") }},
-	{"documents", 2, func(r *Repo) []sentence { return prose(r, "docs/*.md", "README.md") }},
-	{"comments of chapters", 1.5, func(r *Repo) []sentence { return inGo(r, comments, "chapters/") }},
-	{"comments of internal packages", 4, func(r *Repo) []sentence { return inGo(r, comments, "internal/", "cmd/", "viz/") }},
-	{"page", 0.5, func(r *Repo) []sentence {
+	{"chapters", 1.3, func(r *Repo) []sentence { return prose(r, "chapters/*/README.md") }},
+	{"documents", 1.5, func(r *Repo) []sentence { return prose(r, "docs/*.md", "README.md") }},
+	{"comments of chapters", 0.8, func(r *Repo) []sentence { return inGo(r, comments, "chapters/") }},
+	{"comments of internal packages", 1.2, func(r *Repo) []sentence { return inGo(r, comments, "internal/", "cmd/", "viz/") }},
+	{"page", 0.3, func(r *Repo) []sentence {
 		said := inGo(r, literals, "viz/", "cmd/", "internal/probe/points.go", "internal/scenario/", "internal/sandbox/", "internal/hold/", "internal/remote/")
 		return append(said, prose(r, "viz/*/*.templ", "viz/*/*.js")...)
 	}},

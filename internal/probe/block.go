@@ -23,11 +23,11 @@ func (m *moment) record(seq uint64, t time.Duration) Record {
 
 // slot is the place of one record: two lines of the processor's cache.
 type slot struct {
-	// Written by whoever owns the sequence number, before seq; then, once, t by whoever seals it.
+	// Written by the goroutine that claimed the sequence number, before seq; then, once, t by the one that seals it.
 	moment
 	t time.Duration
 
-	seq atomic.Uint64 // of the record that is here. It is stored last: who has loaded it may read the rest
+	seq atomic.Uint64 // of the record that is here. It is stored last: a goroutine that has loaded it may read the rest
 }
 
 const blockSize = 1024 // records; a new block is a tenth of a megabyte
@@ -41,7 +41,7 @@ type block struct {
 // blockOf returns the number of the block for a record, and its place there.
 func blockOf(seq uint64) (number, place uint64) { return (seq - 1) / blockSize, (seq - 1) % blockSize }
 
-// complete reports whether every record of the block is there, so that nobody will write into it any more.
+// complete reports whether every record of the block is there, so that no goroutine will write into it any more.
 func (b *block) complete() bool {
 	first := b.number.Load()*blockSize + 1
 	for i := range b.slots {

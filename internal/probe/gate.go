@@ -10,24 +10,24 @@ import (
 )
 
 // Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The moment
-// itself is written down before, so the picture shows where everybody stands; and because real goroutines really stop,
-// what is behind them fills up as it would behind any slow one.
+// itself is written down before, so the picture shows where each goroutine is. And because real goroutines really stop,
+// the queues behind them fill up as they would behind any slow one.
 //
 //	            open            closed at station "watcher"                 the world is held
 //	sender      ──●──►  queue   ──●──►  queue [▮▮▮▮▮▮▮▮▮▮]  10/10           ──●┃
-//	receiver    ──●──►          ──●┃    stands at InputReceived             ──●┃
+//	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
 // There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.
-// [Gate.Close] closes it for one station, or one subject there: only those stop who take something out of a queue or act
-// at the station. Whoever brings something there belongs to the station before and is stopped by the full queue, not by
+// [Gate.Close] closes it for one station, or one subject there: only goroutines stop that take something out of a queue or act
+// at the station. A goroutine that brings something there belongs to the station before; the full queue stops it, not
 // the gate.
 //
-// Nobody is ever held at a point that is reported under a lock ([Info].Locked), that begins a wait, or that passes for
-// another reason ([Info].Passes), and no request that only reads is: whoever looks at a held world is not part of it.
+// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), that begins a wait, or that
+// passes for another reason ([Info].Passes). It holds no request that only reads: a reader is not part of the held world.
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
-	closed  atomic.Bool   // somebody may have to be held; written under mu, and all that an open gate costs
+	closed  atomic.Bool   // a goroutine may have to be held; written under mu, and all that an open gate costs
 	changes atomic.Uint64 // counts what [Gate.State] would show
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is held
@@ -38,11 +38,11 @@ type Gate struct {
 	waiting []*waiter  // in the order in which they came
 }
 
-// waiter is one goroutine that stands at the gate.
+// waiter is one goroutine that is paused at the gate.
 type waiter struct {
 	record  Record
-	since   time.Time     // on the wall: the world's clock may stand
-	passed  chan struct{} // closed, once, by who lets it go, under Gate.mu; nothing is sent
+	since   time.Time     // on the wall: the world's clock may be stopped
+	passed  chan struct{} // closed, once, by the goroutine that releases it, under Gate.mu; nothing is sent
 	callers []uintptr
 }
 
@@ -70,8 +70,8 @@ func (h Hop) matches(r *Record) bool {
 	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
 }
 
-// Holdable reports whether anybody can be held at the point. Whoever is about to wait for room, a lock or work is not held
-// on top of that: it goes and waits, as the moment says it does.
+// Holdable reports whether a goroutine can be held at the point. One that is about to wait for room, a lock or work is not
+// held on top of that: it waits, as the moment says.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	return !info.Locked && info.Passes == "" && !info.Waits.onOther()
@@ -99,7 +99,7 @@ func (g *Gate) Unhold() {
 	g.changedLocked()
 }
 
-// Release opens the gate for everybody.
+// Release opens the gate for every goroutine.
 func (g *Gate) Release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,7 +127,7 @@ func (g *Gate) Open(s Selector) {
 	g.changedLocked()
 }
 
-// End opens the gate for good: from now on nobody is held any more, whatever is asked. For the end of the program.
+// End opens the gate for good: from now on it holds no goroutine, whatever is asked. For the end of the program.
 func (g *Gate) End() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +135,7 @@ func (g *Gate) End() {
 	g.changedLocked()
 }
 
-// Step lets everybody go who is held now and whom hop selects, and returns how many that were. Each passes exactly one
+// Step releases the goroutines that are held now and that hop selects, and returns how many these were. Each passes exactly one
 // point: the gate stays closed, and holds it at the next one.
 func (g *Gate) Step(hop Hop) int {
 	g.mu.Lock()
@@ -145,7 +145,7 @@ func (g *Gate) Step(hop Hop) int {
 	return before - len(g.waiting)
 }
 
-// wait returns when whoever has reported r may go on. r is written down already.
+// wait returns when the goroutine that has reported r may continue. r is in the log already.
 func (g *Gate) wait(r Record) {
 	if !r.Point.Holdable() || onlyLooks(&r) {
 		return
@@ -181,7 +181,7 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	return g.world && !slices.ContainsFunc(g.opened, selected)
 }
 
-// changedLocked lets go whom the gate does not hold any more. It expects mu.
+// changedLocked releases the goroutines that the gate no longer holds. It expects mu.
 func (g *Gate) changedLocked() {
 	g.closed.Store(!g.ended && (g.world || len(g.gates) > 0))
 	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })

@@ -18,10 +18,10 @@ type GateState struct {
 	World  bool // held as a whole
 	Gates  []Selector
 	Opened []Selector
-	Held   []Held // who stands there, the longest first
+	Held   []Held // held there, the longest first
 }
 
-// Held is one goroutine that stands at the gate.
+// Held is one goroutine that is paused at the gate.
 type Held struct {
 	Record    Record
 	Since     time.Time // on the wall

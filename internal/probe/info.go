@@ -36,7 +36,7 @@ const (
 // Stations lists every station in path order.
 var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer, Processor, Listener, Handler, Workqueue}
 
-// Op says what a moment does to the picture. Whoever folds the log needs no more than this and the args.
+// Op says what a moment does to the picture. The fold needs no more than this and the args.
 type Op string
 
 // The operations.
@@ -47,7 +47,7 @@ const (
 	Open  Op = "open"
 	Close Op = "close"
 	// Send and Recv move one token into and out of the queue of the subject. They are reported by the two sides of
-	// a channel without a common lock, so a Recv may stand in the log before its Send: a channel holds
+	// a channel without a common lock, so a Recv may come in the log before its Send: a channel holds
 	// max(0, sends-receives) tokens, and its k-th receive takes its k-th send. Their args are "len cap" as the
 	// reporting side saw them; only cap is kept.
 	Send Op = "send"
@@ -58,28 +58,28 @@ const (
 	Pop  Op = "pop"
 )
 
-// Wait says what for somebody waits from a moment on. What waits for work is idle; everything else is held up.
+// Wait says what a goroutine waits for from a moment on. What waits for work is idle; everything else is held up.
 type Wait string
 
 // The waits.
 const (
 	ForRoom    Wait = "room"    // a channel is full
-	ForTaker   Wait = "taker"   // an unbuffered channel has nobody at its other end
-	ForLock    Wait = "lock"    // somebody else holds it
+	ForTaker   Wait = "taker"   // no goroutine is at the other end of an unbuffered channel
+	ForLock    Wait = "lock"    // another goroutine holds it
 	ForVersion Wait = "version" // the cache is older than a reader wants
 	ForClient  Wait = "client"  // a write to the network has not returned
 	ForReturn  Wait = "return"  // of code that is not the station's own: a handler, a reconciliation
 	ForWork    Wait = "work"    // there is nothing to do
 )
 
-// onOther reports whether somebody else has to act before the wait can end. Whoever begins one is about to stand still
-// anyway, and belongs to the station before: a gate does not hold it.
+// onOther reports whether another goroutine has to act before the wait can end. A goroutine that begins one is about to
+// stop anyway, and belongs to the station before: a gate does not hold it.
 func (w Wait) onOther() bool { return w == ForRoom || w == ForTaker || w == ForLock }
 
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
-// subject. One that has a key or a version to wait for ends with that. Whoever might have to wait for a channel tries
+// subject. One that has a key or a version to wait for ends with that. A goroutine that might have to wait for a channel tries
 // first, and reports only if that fails, so a channel that has room costs nothing.
 type Info struct {
 	Name    string  // of the Go constant
@@ -88,7 +88,7 @@ type Info struct {
 	Opens   string // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
 	Queue   string // for Send, Recv, Push, Pop: the data-queue name
 	Args    string // names of the args, separated by spaces; they become the station's (or the subject's) variables
-	Lane    string // the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if anybody may
+	Lane    string // the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if any goroutine may
 	Waits   Wait   // what for the goroutine waits from here on; "" if it goes on
 	On      string // where Waits: the name of the queue at which, "" if there is none
 	Holds   string // where Waits: the queues from which nothing is taken meanwhile, because the goroutine is their receiver

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Record is one moment as it stands in the log. Records are values and never change.
+// Record is one moment in the log. Records are values and never change.
 type Record struct {
 	Seq      uint64        // 1, 2, 3, … without gaps
 	Time     time.Duration // since the log was made, on the log's clock
@@ -29,10 +29,10 @@ const DefaultLogSize = 1 << 16
 // that a reader which asks for records the log no longer holds is told so instead of being given a gap.
 // All methods are safe for concurrent use.
 //
-// Whoever reports never waits for a reader, and for another who reports only while a new block is made, once in a
-// thousand records:
+// A reporting goroutine never waits for a reader. It waits for another one that reports only while a new block is made,
+// once in a thousand records:
 //
-//	claim       next.Add(1) is the record's number, and with it a slot that is nobody else's
+//	claim       next.Add(1) is the record's number, and with it a slot of its own
 //	write       the slot, without a lock
 //	publish     the slot's seq: now it may be read
 //
@@ -50,7 +50,7 @@ type Log struct {
 	start time.Time
 	size  uint64 // how many records are kept
 
-	gate Gate // behind every record; open, unless somebody holds the world
+	gate Gate // behind every record; open, unless the world is held
 
 	next    atomic.Uint64         // sequence number that was claimed last
 	current atomic.Pointer[block] // where the newest records go, most likely
@@ -118,8 +118,8 @@ func (l *Log) block(number uint64) *block {
 	return b
 }
 
-// reuse gives a block that has left the log another number, if nobody writes into it and nobody is reading. Otherwise it
-// returns nil: whoever reports does not wait for a reader.
+// reuse gives a block that has left the log another number, if it is complete and not being read. Otherwise it
+// returns nil: a reporting goroutine does not wait for a reader.
 func (l *Log) reuse(b *block, number uint64) *block {
 	if b == nil || !b.complete() || !l.mu.TryLock() {
 		return nil

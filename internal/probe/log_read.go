@@ -47,11 +47,11 @@ func (l *Log) Since(dst []Record, seq uint64, max int) (records []Record, ok boo
 	return dst, true
 }
 
-// sealLocked settles what has been published since the last time, up to the first record that somebody is still writing:
+// sealLocked settles what has been published since the last time, up to the first record that is still being written:
 // its time becomes that of the record before it if it was earlier. It expects l.mu.
 func (l *Log) sealLocked() {
 	if oldest := l.oldestLocked(); l.sealed+1 < oldest {
-		l.sealed = oldest - 1 // nobody has looked for a while
+		l.sealed = oldest - 1 // no reader has asked for a while
 	}
 	for claimed := l.next.Load(); l.sealed < claimed; l.sealed++ {
 		s := l.slotLocked(l.sealed + 1)

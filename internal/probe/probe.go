@@ -60,8 +60,8 @@ func (p *Probe) ID() string {
 }
 
 // At reports a moment about the object key at resource version rv. Either may be zero. What args mean is declared
-// with the point, in [Info.Args]; at most four are kept. At never allocates, and never blocks unless somebody holds the
-// world, see [Gate].
+// with the point, in [Info.Args]; at most four are kept. At never allocates, and never blocks unless the world is
+// held, see [Gate].
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	if p != nil { // so small that it is inlined: off, a report costs this comparison
 		p.report(point, "", "", key, rv, args)
@@ -119,7 +119,7 @@ func cutKey(key string) string {
 func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int) {
 	text, key = cutText(text), cutKey(key)
 	l := p.log
-	t := l.now() // before the claim: a goroutine that is interrupted between the two holds up nobody
+	t := l.now() // before the claim: a goroutine that is interrupted between the two holds up no other
 	seq, s := l.claim()
 	if s != nil {
 		// Field by field: a whole moment, put together and copied, would take twice as long.
@@ -129,7 +129,7 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 		copy(s.args[:], args)
 		s.seq.Store(seq)
 	}
-	if l.gate.closed.Load() { // nobody holds the world: a load is all it costs
+	if l.gate.closed.Load() { // while the world runs, a load is all it costs
 		m := moment{probe: p, typ: typ, text: text, key: key, rv: rv, point: point}
 		copy(m.args[:], args)
 		l.gate.wait(m.record(seq, t))

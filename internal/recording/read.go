@@ -25,7 +25,7 @@ type limits struct {
 	records int
 }
 
-// Read returns a whole recording. The error says what is wrong with a file that is none, was cut off, holds more than can be
+// Read returns a whole recording. The error says what is wrong with a file that is not a recording, was cut off, holds more than can be
 // shown, or says what no recording says: numbers beyond 2^53, gaps, times that go back.
 func Read(in io.Reader) (Header, []probe.Record, error) {
 	return limits{maxBytes, maxRecords}.read(in)

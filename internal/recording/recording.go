@@ -42,7 +42,7 @@ type Header struct {
 	Reason   string            `json:"reason,omitempty"`   // why, if the command line did not ask for it
 	Revision string            `json:"revision,omitempty"` // of the source, where the build knows it
 	Points   string            `json:"points,omitempty"`   // hash of the table of points: another one may mean other pictures
-	Switches map[string]string `json:"switches,omitempty"` // the command line's, for those who look at it later
+	Switches map[string]string `json:"switches,omitempty"` // the command line's, for later readers
 	// Keyframe is the picture before the first record, as [fold.Read] reads it; none: nothing was there yet.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }

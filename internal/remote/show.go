@@ -76,7 +76,7 @@ func (a *Ask) plural() string {
 	return name
 }
 
-// number is a version as the log keeps it; 0 if it is none.
+// number is a version as the log keeps it; 0 if it is not a number.
 func number(version string) uint64 {
 	rv, _ := strconv.ParseUint(version, 10, 64)
 	return rv

@@ -41,7 +41,7 @@ type EventStrategy struct{ freely }
 // AllowCreateOnUpdate: a reporter that counts up an event need not know whether it is still there.
 func (EventStrategy) AllowCreateOnUpdate() bool { return true }
 
-// Validate checks that the event stands in the namespace of what it is about.
+// Validate checks that the event is in the namespace of the object it is about.
 func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	event := obj.(*corev1.Event)
 	if event.Namespace != cmp.Or(event.InvolvedObject.Namespace, metav1.NamespaceDefault) {

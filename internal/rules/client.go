@@ -6,8 +6,8 @@ import (
 	"listwatch/internal/probe"
 )
 
-// opaqueVersions is rule 7. Who asks only for what it was given does not reckon with versions. The cacher's own reflector
-// stands in the server, and keeps the rule as well.
+// opaqueVersions is rule 7. A client that asks only for versions it was given does no arithmetic with them. The cacher's own
+// reflector is in the server, and keeps the rule as well.
 type opaqueVersions struct {
 	reflectors map[string]*asker
 }
@@ -53,9 +53,9 @@ func (o *opaqueVersions) asks(r *probe.Record) string {
 	return fmt.Sprintf("%s asks for %d, which no server gave it", r.Subject, r.RV)
 }
 
-// storeFirst is rule 8. What a handler is told stands in the local store, or stood there; and of one object a handler
-// is told in the order of its versions. A deletion that was only inferred has no version, and nothing is said of it. A
-// listener whose opening was not seen belongs to no known store: only the order is checked.
+// storeFirst is rule 8. The local store holds what a handler is called with, or has held it; and of one object a handler
+// hears in the order of its versions. A deletion that was only inferred has no version, and is not checked. A listener
+// whose opening was not seen belongs to no known store: only the order is checked.
 type storeFirst struct {
 	fromStart bool // what was not seen to be stored was not stored
 

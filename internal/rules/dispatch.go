@@ -9,7 +9,7 @@ import (
 )
 
 // oneWriter is rule 1. The moments of ring and store are reported under one lock, so their order in the log is that of the
-// facts; and the writer hands the event on itself, so that too stands in its place.
+// facts; and the writer hands the event on itself, so that, too, is in its place.
 type oneWriter struct {
 	inRing *probe.Record // appended, and not in the store yet
 	newest uint64        // version of the newest event or list, 0 if none was seen

@@ -1,4 +1,4 @@
-// Package rules checks the promises that the whole machinery stands on, while it runs or afterwards.
+// Package rules checks the promises that the whole machinery rests on, while it runs or afterwards.
 //
 // There are ten of them ([All]). Each is checked on the log of moments alone, so the same checkers serve a test, a run
 // with faults, a recording, and the page. A [Checker] is fed records in the order of the log, as a fold is, and answers

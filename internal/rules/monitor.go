@@ -122,7 +122,7 @@ type BreachReport struct {
 	Text     string `json:"text"` // hostile input: escape before showing
 }
 
-// Report returns how the rules stand at the last look.
+// Report returns the state of the rules at the last look.
 func (m *Monitor) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()

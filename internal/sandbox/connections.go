@@ -238,7 +238,7 @@ func (c *Connections) end(body *connectionBody) io.Closer {
 	return body.under
 }
 
-// wake lets those who wait at a stalled connection look whether they still want to.
+// wake lets readers that wait at a stalled connection check whether it is still stalled.
 func (c *Connections) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	demoSelector = "demo=listwatch"
 )
 
-// Demo is gentle traffic, so that there is something to see before anybody has typed a command. It creates pods,
+// Demo is gentle traffic, so that there is something to see before the first command. It creates pods,
 // relabels them and deletes them, over HTTP, as any client would; pods that are not its own it leaves alone.
 //
 // Differs: upstream has nothing of the kind.

@@ -19,7 +19,7 @@
 // gone; it ends early only with the session. So nothing is left half done, and no lock is needed between commands.
 //
 // The owner waits for nothing and meets no gate: KnobTurned passes, and whatever reports other moments runs elsewhere. In
-// a held world a command is therefore taken at once, its effects stand at their points, and the request is answered
+// a held world a command is therefore taken at once, its effects wait at their points, and the request is answered
 // when it has waited a quarter of a second for them.
 //
 // # Locks

@@ -50,7 +50,7 @@ var KnobNames = map[string]string{
 	"switch":          "restarts both halves, on the same etcd, with the flag Target at Value",
 }
 
-// Turn turns one knob. That it was turned stands in the log before its effects do. An error is an apierrors.APIStatus; a
+// Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a
 // status of 400, 404 or 409 says that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, knob Knob) error {
 	return s.do(ctx, s.turningOf(knob, func() error { return nil }))

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxCommands = 16                     // that wait to be taken; who comes then waits with its request
-	heldPeriod  = 250 * time.Millisecond // how long a request waits for effects that stand in a held world
+	heldPeriod  = 250 * time.Millisecond // how long a request waits for effects that are held
 )
 
 // Config says what the sandbox acts on. Pipeline, Connections and Clock are required.
@@ -66,7 +66,7 @@ type Sandbox struct {
 	demo        *Demo // nil: none
 
 	commands chan *command // sent by do, received by Run, never closed; room for maxCommands
-	finished chan *command // sent by those who do what takes time, received by Run, never closed; unbuffered: Run outlives them
+	finished chan *command // sent by the commands that take time, received by Run, never closed; unbuffered: Run outlives them
 	ended    chan struct{} // closed by Run when it takes no more
 
 	// Owned by Run.
@@ -77,7 +77,7 @@ type Sandbox struct {
 	tours   int           // pages that give their tour
 
 	mu    sync.Mutex          // guards the fields below, which Run alone changes; innermost
-	alone map[string]*command // that run and want no other of their kind beside them, by kind
+	alone map[string]*command // that run and exclude others of their kind, by kind
 	fixed map[string]int      // by resource: the capacity its ring was told to keep
 }
 
@@ -117,7 +117,7 @@ func New(config Config) (*Sandbox, error) {
 }
 
 // Run takes commands until ctx is done, and returns when all that it has begun is over: stories are undone by then. It is
-// called once, beside the client half: its watchers are clients, too.
+// called once, together with the client half: its watchers are clients, too.
 func (s *Sandbox) Run(ctx context.Context) {
 	var clients routine.Group
 	clients.Go(ctx, "traffic", s.traffic.Run)
@@ -223,7 +223,7 @@ func (s *Sandbox) do(ctx context.Context, c *command) error {
 	}
 }
 
-// stands reports whether what is left of a command may stand in a held world, and the request waits no longer.
+// stands reports whether the rest of a command may be held with the world, and the request waits no longer.
 func (s *Sandbox) stands(c *command) bool {
 	select {
 	case <-c.taken:

@@ -30,7 +30,7 @@ const (
 )
 
 // Traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
-// traffic=listwatch. They stand on nodes that do not exist, so that no scheduler and no kubelet cares. It writes at the
+// traffic=listwatch. They are on nodes that do not exist, so that no scheduler and no kubelet cares. It writes at the
 // storage, below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
 //
 // Its methods may be called from any goroutine.

@@ -27,7 +27,7 @@ type Question struct {
 	Why     string   `json:"why,omitempty"` // why that is so, said when it has been shown
 }
 
-// Range says where a beat stands in the records of one run: it plays (From, To] and rests at To.
+// Range is the place of a beat in the records of one run: it plays (From, To] and rests at To.
 type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`

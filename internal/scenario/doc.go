@@ -1,5 +1,5 @@
 // Package scenario plays stories on a running pipeline: the things people meet at work and ask about. Each [Scenario]
-// tells its symptom first, does a few things that anybody could do, waits for what must follow, and says what was
+// tells its symptom first, does a few things that any user could do, waits for what must follow, and says what was
 // seen, with the numbers of this very run. One whose signature does not appear in the log ends in an error.
 //
 // What a run has written is told afterwards, at the reader's pace, in [Beat]s: what is said, where to look, and where the beat

@@ -42,7 +42,7 @@ func (s *stagehand) outrun(absent func() error) (expired, synced probe.Record, e
 	if err = s.turn("line.cut", informerAgent, "true"); err != nil {
 		return
 	}
-	s.step("cut the line of the informer")
+	s.step("cut the connection of the informer")
 	cut, err := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer"))
 	if err == nil {
 		err = absent()
@@ -57,7 +57,7 @@ func (s *stagehand) outrun(absent func() error) (expired, synced probe.Record, e
 	if err != nil {
 		return
 	}
-	s.step("mended the line")
+	s.step("restored the connection")
 	if expired, err = s.awaitAfter(cut.Seq, "the answer 410", isExpired); err != nil {
 		return
 	}

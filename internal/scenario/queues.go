@@ -84,7 +84,7 @@ const (
 	deltaQueue = "informer-delta"
 )
 
-// fill runs a reflector into a queue of each kind, for the length of the story. Nobody takes anything out of them.
+// fill runs a reflector into a queue of each kind, for the length of the story. No consumer takes anything out of them.
 func (s *stagehand) fill() map[string]deltafifo.Queue {
 	queues := map[string]deltafifo.Queue{
 		realQueue: realFIFO(s, realQueue),

@@ -61,7 +61,7 @@ func playStaleWrite(s *stagehand) (string, error) {
 	if _, err := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer")); err != nil {
 		return "", err
 	}
-	s.step("cut the line of the informer")
+	s.step("cut the connection of the informer")
 	second, err := s.relabel(name, "turn", "other")
 	if err != nil {
 		return "", err
@@ -83,7 +83,7 @@ func playStaleWrite(s *stagehand) (string, error) {
 	if err := knows(second); err != nil {
 		return "", err
 	}
-	s.step("mended the line; the informer has version %d", second)
+	s.step("restored the connection; the informer has version %d", second)
 	if err := s.writeBack(name); err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 	"go/token"
 )
 
-// Decl is a declaration as it stands in its file: doc comment and body, byte for byte.
+// Decl is a declaration as its file has it: doc comment and body, byte for byte.
 type Decl struct {
 	Symbol string // "Cacher", "Cacher.dispatchEvents", "bookmarkFrequency"
 	File   *File
@@ -162,7 +162,7 @@ func (p *Package) decl(file *File, symbol string, name *ast.Ident, node ast.Node
 	}
 }
 
-// lineStart and lineEnd widen a position to the line it stands on: comments behind the last brace belong to it.
+// lineStart and lineEnd widen a position to its whole line: comments behind the last brace belong to it.
 func (t *Tree) lineStart(file *File, pos token.Pos) int {
 	return bytes.LastIndexByte(file.Src[:t.offset(pos)], '\n') + 1
 }
@@ -175,7 +175,7 @@ func (t *Tree) lineEnd(file *File, pos token.Pos) int {
 	return len(file.Src)
 }
 
-// Body returns the offsets in File.Src of what stands between the braces of a function; ok is false if d is none.
+// Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is not a function.
 func (d *Decl) Body() (from, to int, ok bool) {
 	fn, ok := d.node.(*ast.FuncDecl)
 	if !ok || fn.Body == nil {

@@ -19,7 +19,7 @@ type Moment struct {
 	Method   string // "At", "Event" or "Text"; "" if the point is mentioned in any other way
 	Args     int    // how many values follow point, type or text, key and resource version
 	Spread   bool   // the last one is a slice...
-	OwnLine  bool   // nothing else stands on the line
+	OwnLine  bool   // nothing else is on the line
 	Locked   bool   // a lock is held there, as far as the function itself shows; see [holdsLock]
 	Package  *Package
 	File     *File
@@ -113,7 +113,7 @@ func pointName(expr ast.Expr, imports map[string]string, isPoint func(string) bo
 	return selector.Sel.Name
 }
 
-// ownLine reports whether node is all that stands on its line or lines, a comment behind it aside.
+// ownLine reports whether node has its line or lines to itself, but for a comment behind it.
 func (t *Tree) ownLine(file *File, node ast.Node) bool {
 	before := file.Src[t.lineStart(file, node.Pos()):t.offset(node.Pos())]
 	after := file.Src[t.offset(node.End()):t.lineEnd(file, node.End())]

@@ -1,4 +1,4 @@
-// Package takes holds short recordings of the whole pipeline: what the chapters show beside their text, and what
+// Package takes holds short recordings of the whole pipeline: what the chapters show next to their text, and what
 // screenshots are made from. They were made by `make recordings`, which runs the pipeline in a bubble where time is a
 // fake and no socket is opened; which goroutine comes first is the only thing that differs from one making to the next.
 //

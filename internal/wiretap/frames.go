@@ -58,7 +58,7 @@ func (s *parser) readHead() {
 			size = size<<8 | uint64(b)
 		}
 	}
-	if size >= maxSize || s.line[1] > lengthBits { // a server that masks is none
+	if size >= maxSize || s.line[1] > lengthBits { // a server must not mask
 		s.line, s.state = nil, done
 		return
 	}

@@ -25,7 +25,7 @@ const (
 	maxHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
 )
 
-// Tap looks at watches where net/http does not let anybody look: between the HTTP client and the network. A reader
+// Tap looks at watches where net/http gives no access: between the HTTP client and the network. A reader
 // of a response sees a stream of bytes; on the wire it is cut into chunks, each with its size in front and a line end
 // behind:
 //

@@ -38,7 +38,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The speeds a clock can run at, beside standing still.
+// The speeds a clock can run at, besides being stopped.
 const (
 	MinSpeed = 1.0 / 1000
 	MaxSpeed = 10.0
@@ -58,7 +58,7 @@ type Clock struct {
 
 	wake chan struct{} // sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough
 
-	moves sync.Mutex // held by the one who moves the clock by hand; taken before mu
+	moves sync.Mutex // held while the clock is moved by hand; taken before mu
 
 	mu      sync.Mutex // guards the fields below
 	speed   float64    // when it runs
@@ -75,7 +75,7 @@ type frame struct {
 	world time.Time
 	wall  time.Time
 	pace  float64       // world seconds per second; 0: it stands
-	reach time.Duration // on the wall, how long it runs without another frame; 0: for ever
+	reach time.Duration // on the wall, how long it runs without another frame; 0: forever
 }
 
 func (f *frame) at(wall time.Time) time.Time {

@@ -1,4 +1,4 @@
-// Package book is the room of the chapters: their pages, and the mini-stage beside each.
+// Package book is the room of the chapters: their pages, and the mini-stage of each.
 package book
 
 import (

@@ -12,7 +12,7 @@ import (
 	"listwatch/viz/stage"
 )
 
-// chapterTakes says which recording stands beside a chapter. A chapter that is not named has the life of a pod.
+// chapterTakes says which recording is shown with a chapter. A chapter that is not named has the life of a pod.
 var chapterTakes = map[int]string{3: "start", 4: "ring", 6: "slow"}
 
 // chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a resource version comes from

@@ -18,7 +18,7 @@ type link struct {
 	fold.Link
 	Name    string        // "input of w3"
 	Station probe.Station // where it is looked into
-	Place   string        // the data-queue there, "" if it is none
+	Place   string        // the data-queue there, "" if it has none
 	Senders []string      // goroutines
 	Takers  []string
 	Sends   string // who cannot put something in, and for how long
@@ -31,7 +31,7 @@ func (l *link) full() bool { return l.Sender != nil || l.Cap > 0 && l.Len >= l.C
 // chain is who waits for whom, from the queue that was asked about to the one whose receiver can end it.
 type chain struct {
 	Links []link
-	Full  bool // somebody waits, or would
+	Full  bool // a goroutine waits, or would
 	Says  string
 }
 

@@ -106,7 +106,7 @@ func (p *part) lastPoint() string {
 // breakAt is how one debugger is told to stop at a line.
 type breakAt struct{ In, Text, Where string }
 
-// breaksAt returns the ways to stop at a line, which docs/DEBUGGING.md explains. The line stands behind the first colon.
+// breaksAt returns the ways to stop at a line, which docs/DEBUGGING.md explains. The line follows the first colon.
 func breaksAt(file string, line int) []breakAt {
 	at := fmt.Sprintf("%s:%d", file, line)
 	return []breakAt{

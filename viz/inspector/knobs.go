@@ -10,7 +10,7 @@ import (
 	"listwatch/viz/stories"
 )
 
-// knob is something that can be done to a part: by a button of the page, and by anybody else with the request.
+// knob is something that can be done to a part: by a button of the page, or by any client with the request.
 type knob struct {
 	Title   string
 	Press   string // selector of the page's button that does it; "": Turn says it
@@ -105,6 +105,6 @@ func (p *part) lineKnobs() []knob {
 	}
 	return []knob{
 		turn("Drop its connection", "line.drop", agent, ""), turn("Stall its reader", "line.stall", agent, "true"), turn("Let it read again", "line.stall", agent, "false"),
-		turn("Cut its line", "line.cut", agent, "true"), turn("Mend its line", "line.cut", agent, "false"),
+		turn("Cut its connection", "line.cut", agent, "true"), turn("Restore its connection", "line.cut", agent, "false"),
 	}
 }

@@ -36,7 +36,7 @@ var partTabs = []partTab{
 type part struct {
 	Station  probe.Station
 	Queue    string // data-queue; "": the station itself
-	Subject  string // "w3"; "": whoever is there
+	Subject  string // "w3"; "": any that is there
 	Resource string
 	Point    string // what the code tab is to show; "": what was reported here last
 	Query    string // what the history is searched for

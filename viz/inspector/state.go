@@ -148,7 +148,7 @@ func lastFields(count uint64, last fold.Moment) []field {
 	return append(fields, field{"last", last.Point}, field{"last about", cmp.Or(about, "–")})
 }
 
-// raw returns the same as it stands in the folded state.
+// raw returns the same as in the folded state.
 func (p *part) raw() map[string]any {
 	raw := map[string]any{}
 	if station := p.picture.Stations[string(p.Station)]; station != nil {

@@ -81,7 +81,7 @@ func (v View) lanes(kind string) []Lane {
 	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == kind })
 }
 
-// workqueues returns those who hold a workqueue, by name. None of them opens, so lanesWhere finds them all equally old.
+// workqueues returns the subjects that hold a workqueue, by name. None of them opens, so lanesWhere finds them all equally old.
 func (v View) workqueues() []Lane {
 	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == "" && s.Queues["workqueue"] != nil })
 }

@@ -112,7 +112,7 @@ function newKnobs(stage) {
       `${who}${line.streams === 1 ? "" : `, ${line.streams} streams`}`,
       knob("Drop", `Drop the connection of ${who}`, "line.drop", who, ""),
       knob("Stall", `Stall the reader of ${who}`, "line.stall", who, String(!line.stalled), Boolean(line.stalled)),
-      knob("Cut", `Cut the line of ${who}`, "line.cut", who, String(!line.cut), Boolean(line.cut)),
+      knob("Cut", `Cut the connection of ${who}`, "line.cut", who, String(!line.cut), Boolean(line.cut)),
     );
   }
 

@@ -46,18 +46,18 @@ type Scenario struct {
 	Alone string `json:"alone,omitempty"`
 	Beats []Beat `json:"beats"` // how it is told
 	Take  string `json:"take"`  // the recording that the program brings along
-	// Recorded says where the beats stand in that recording.
+	// Recorded is the place of each beat in that recording.
 	Recorded func() ([]Range, error) `json:"-"`
 }
 
-// Range says where a beat stands in the records of one run: it plays (From, To] and rests at To.
+// Range is the place of a beat in the records of one run: it plays (From, To] and rests at To.
 type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
 	Resource string `json:"resource,omitempty"` // of the record at which it rests
 }
 
-// Beat is one step in the telling of a story. Where it stands in the records of a run comes with the run.
+// Beat is one step in the telling of a story. Its place in the records of a run comes with the run.
 type Beat struct {
 	Say      string          `json:"say"`
 	Look     []probe.Station `json:"look"` // all other stations are dimmed
