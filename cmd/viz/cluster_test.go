@@ -114,7 +114,7 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 	t.Run("without a majority", func(t *testing.T) { askWithoutMajority(t, p, known, newest) })
 	waitFor(t, "the log says why", func() bool {
 		_, body := p.get(t, "/viz/records")
-		return strings.Contains(body, "it takes no writes, etcd has no leader") || strings.Contains(body, "it takes no writes, etcd does not answer")
+		return strings.Contains(body, "it takes no writes, etcd has no leader: a majority of its members cannot be reached")
 	})
 	p.send(t, "POST", "/viz/reset", "")
 	waitFor(t, "ready again", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK })

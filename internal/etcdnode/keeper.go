@@ -45,26 +45,26 @@ type Member struct {
 
 // Ready returns why writes would fail; nil if they would not.
 func (s State) Ready() error {
+	silent, unled := 0, false
 	err := errors.New("etcd has not answered yet")
-	silent := 0
-	for _, m := range s.Members {
-		if m.Error != "" {
-			silent++
-		}
-	}
 	for _, m := range s.Members {
 		switch {
 		case m.Full:
 			return rpctypes.ErrNoSpace
 		case m.Error != "":
+			silent++
 			err = errors.New(m.Error)
-		case m.leader == 0 && 2*silent < len(s.Members):
-			err = errors.New("etcd has no leader: its members are electing one")
 		case m.leader == 0:
-			err = errors.New("etcd has no leader: a majority of its members cannot be reached")
+			unled = true
 		default:
 			return nil
 		}
+	}
+	switch {
+	case unled && 2*silent < len(s.Members):
+		return errors.New("etcd has no leader: its members are electing one")
+	case unled:
+		return errors.New("etcd has no leader: a majority of its members cannot be reached")
 	}
 	return err
 }
