@@ -125,9 +125,11 @@ type StoreSnapshot struct {
 // from is "", at the first.
 func (s StoreSnapshot) From(prefix, from string) iter.Seq[*Element] {
 	return func(yield func(*Element) bool) {
-		for e := range s.tree.From(max(prefix, from)) {
-			if !strings.HasPrefix(e.Key, prefix) || !yield(e) {
-				return
+		for leaf := range s.leaves(prefix, from) {
+			for _, e := range leaf {
+				if !yield(e) {
+					return
+				}
 			}
 		}
 	}
@@ -135,16 +137,23 @@ func (s StoreSnapshot) From(prefix, from string) iter.Seq[*Element] {
 
 // List returns what From yields.
 func (s StoreSnapshot) List(prefix, from string) []*Element {
-	return slices.AppendSeq(make([]*Element, 0, s.capacityFor(prefix)), s.From(prefix, from))
+	return slices.Concat(slices.Collect(s.leaves(prefix, from))...)
 }
 
-// capacityFor spares the list of a whole resource the growing of its slice.
-func (s StoreSnapshot) capacityFor(prefix string) int {
-	n := s.tree.Len()
-	if n == 0 || !strings.HasPrefix(s.tree.First().Key, prefix) || !strings.HasPrefix(s.tree.Last().Key, prefix) {
-		return 0
+// leaves yields what From does, a leaf of the tree at a time: for all but the last leaf, one key says that all have the prefix.
+func (s StoreSnapshot) leaves(prefix, from string) iter.Seq[[]*Element] {
+	return func(yield func([]*Element) bool) {
+		for leaf := range s.tree.Leaves(max(prefix, from)) {
+			if strings.HasPrefix(leaf[len(leaf)-1].Key, prefix) {
+				if !yield(leaf) {
+					return
+				}
+				continue
+			}
+			yield(leaf[:slices.IndexFunc(leaf, func(e *Element) bool { return !strings.HasPrefix(e.Key, prefix) })])
+			return
+		}
 	}
-	return n
 }
 
 // sortedBelow returns those of elements whose keys begin with prefix, ordered by key. It writes into elements.

@@ -53,13 +53,16 @@ func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptio
 // page is the part of a list that goes into one answer.
 type page struct {
 	selected []*watchcache.Element
-	lastKey  string // of the last one selected
+	lastKey  string // of the last one selected, if there is a limit
 	more     bool   // elements after it were not looked at
 }
 
 // selectPage takes what matches until the page is full.
 func selectPage(elements []*watchcache.Element, opts storage.ListOptions) page {
 	limit, everything := listLimit(opts), opts.Predicate.Empty()
+	if everything && limit == 0 {
+		return page{selected: elements}
+	}
 	var p page
 	for i, e := range elements {
 		if everything || opts.Predicate.MatchesObjectAttributes(e.Labels, e.Fields) {

@@ -99,9 +99,9 @@ func (t Tree[T]) Get(key string) (e T, ok bool) {
 	return e, ok
 }
 
-// From yields the elements from key on, in order.
-func (t Tree[T]) From(key string) iter.Seq[T] {
-	return func(yield func(T) bool) {
+// Leaves yields the elements from key on, in order, leaf by leaf. The slices must not be changed.
+func (t Tree[T]) Leaves(key string) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
 		if t.root != nil {
 			t.ascend(t.root, key, yield)
 		}
@@ -109,15 +109,13 @@ func (t Tree[T]) From(key string) iter.Seq[T] {
 }
 
 // ascend returns false when yield has had enough.
-func (t Tree[T]) ascend(n *node[T], from string, yield func(T) bool) bool {
+func (t Tree[T]) ascend(n *node[T], from string, yield func([]T) bool) bool {
 	if n.children == nil {
-		i, _ := t.search(n, from)
-		for _, e := range n.elements[i:] {
-			if !yield(e) {
-				return false
-			}
+		i := 0
+		if n.least < from {
+			i, _ = t.search(n, from)
 		}
-		return true
+		return i == len(n.elements) || yield(n.elements[i:])
 	}
 	for _, child := range n.children[n.childFor(from):] {
 		if !t.ascend(child, from, yield) {
@@ -125,24 +123,6 @@ func (t Tree[T]) ascend(n *node[T], from string, yield func(T) bool) bool {
 		}
 	}
 	return true
-}
-
-// First returns the element with the smallest key; the tree is not empty.
-func (t Tree[T]) First() T {
-	n := t.root
-	for n.children != nil {
-		n = n.children[0]
-	}
-	return n.elements[0]
-}
-
-// Last returns the element with the greatest key; the tree is not empty.
-func (t Tree[T]) Last() T {
-	n := t.root
-	for n.children != nil {
-		n = n.children[len(n.children)-1]
-	}
-	return n.elements[len(n.elements)-1]
 }
 
 // search returns the position of key in a leaf, or the one where it would be.
