@@ -25,49 +25,38 @@ type Guest interface {
 	Offered(ctx context.Context) ([]string, error)
 }
 
-// guest returns the guest, or answers that there is none.
-func (u *UI) guest(w http.ResponseWriter) Guest {
+// guest returns the guest; the error is 404 if there is none.
+func (u *UI) guest() (Guest, error) {
 	if u.config.Guest == nil {
-		writeStatus(w, http.StatusNotFound, "this server is our own")
+		return nil, refuse(http.StatusNotFound, "this server is our own")
 	}
-	return u.config.Guest
+	return u.config.Guest, nil
 }
 
-func (u *UI) serveGuest(w http.ResponseWriter, _ *http.Request) {
-	if guest := u.guest(w); guest != nil {
-		writeJSON(w, http.StatusOK, guest.State())
-	}
-}
-
-func (u *UI) serveOffered(w http.ResponseWriter, r *http.Request) {
-	guest := u.guest(w)
-	if guest == nil {
-		return
-	}
-	names, err := guest.Offered(r.Context())
+func (u *UI) guestState(*http.Request) (any, error) {
+	guest, err := u.guest()
 	if err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, names)
+	return guest.State(), nil
 }
 
-// maxChoice is how long the body of a choice may be.
-const maxChoice = 16 << 10
+func (u *UI) offered(r *http.Request) (any, error) {
+	guest, err := u.guest()
+	if err != nil {
+		return nil, err
+	}
+	return guest.Offered(r.Context())
+}
 
-func (u *UI) choose(w http.ResponseWriter, r *http.Request) {
-	guest := u.guest(w)
-	if guest == nil {
-		return
+func (u *UI) choose(r *http.Request) (any, error) {
+	guest, err := u.guest()
+	if err != nil {
+		return nil, err
 	}
 	var choice Choice
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChoice)).Decode(&choice); err != nil {
-		writeStatus(w, http.StatusBadRequest, "invalid choice: "+err.Error())
-		return
+	if err := json.NewDecoder(r.Body).Decode(&choice); err != nil {
+		return nil, refuse(http.StatusBadRequest, "invalid choice: %v", err)
 	}
-	if err := guest.Choose(r.Context(), choice); err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusAccepted, choice)
+	return answered{http.StatusAccepted, choice}, guest.Choose(r.Context(), choice)
 }

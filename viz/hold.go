@@ -38,37 +38,26 @@ type stepped struct {
 	hold.Status
 }
 
-// serveHold says what is held.
-func (u *UI) serveHold(w http.ResponseWriter, _ *http.Request) {
+// held says what is held.
+func (u *UI) held(*http.Request) (any, error) {
 	if u.config.Hold == nil {
-		refuseHold(w)
-		return
+		return nil, errNoWorld
 	}
-	writeJSON(w, http.StatusOK, u.config.Hold.Status())
+	return u.config.Hold.Status(), nil
 }
 
-func refuseHold(w http.ResponseWriter) {
-	writeStatus(w, http.StatusConflict, "nothing runs here that could be held")
-}
+var errNoWorld = refuse(http.StatusConflict, "nothing runs here that could be held")
 
 // hold holds the world, or lets it go, and answers with what is held then. Without a world it is 409 Conflict.
-func (u *UI) hold(w http.ResponseWriter, r *http.Request) {
+func (u *UI) hold(r *http.Request) (any, error) {
 	if u.config.Hold == nil {
-		refuseHold(w)
-		return
+		return nil, errNoWorld
 	}
 	var command holdCommand
-	err := readJSON(w, r, &command)
-	if err != nil {
-		writeError(w, err)
-		return
+	if err := readJSON(r, &command); err != nil {
+		return nil, err
 	}
-	answer, err := u.obey(&command)
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, answer)
+	return u.obey(&command)
 }
 
 // obey does what was asked for and returns the answer.
@@ -127,21 +116,16 @@ type clockCommand struct {
 
 // moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then. Without a clock it is
 // 409 Conflict.
-func (u *UI) moveClock(w http.ResponseWriter, r *http.Request) {
+func (u *UI) moveClock(r *http.Request) (any, error) {
 	if u.config.Hold == nil {
-		refuseHold(w)
-		return
+		return nil, errNoWorld
 	}
 	var command clockCommand
-	err := readJSON(w, r, &command)
-	if err == nil {
-		err = u.turn(&command)
+	if err := readJSON(r, &command); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, u.config.Hold.Status())
+	err := u.turn(&command)
+	return u.config.Hold.Status(), err
 }
 
 func (u *UI) turn(command *clockCommand) error {

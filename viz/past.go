@@ -13,29 +13,26 @@ import (
 // maxRecords is the most records one answer carries.
 const maxRecords = 10_000
 
-// serveKeyframe answers GET /viz/keyframe?at=SEQ with a picture from which, with the records after it, the one at SEQ can
+// keyframe answers GET /viz/keyframe?at=SEQ with a picture from which, with the records after it, the one at SEQ can
 // be folded. It is 410 Gone if the log no longer leads there.
-func (u *UI) serveKeyframe(w http.ResponseWriter, r *http.Request) {
+func (u *UI) keyframe(r *http.Request) (any, error) {
 	at, err := number(r.URL.Query(), "at", u.config.Log.Last())
 	if err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
 	if err := u.knows(r); err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
 	frame, oldest, ok := u.folder.keyframe(at)
 	if !ok {
-		writeError(w, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", at, oldest))
-		return
+		return nil, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", at, oldest)
 	}
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		Log    string          `json:"log"`
 		Oldest uint64          `json:"oldest"`
 		Seq    uint64          `json:"seq"`
 		State  json.RawMessage `json:"state"`
-	}{u.id, oldest, frame.Seq, frame.State})
+	}{u.id, oldest, frame.Seq, frame.State}, nil
 }
 
 // Keyframe returns a picture at or before the record seq, as JSON, and its record; ok is false if the log no
@@ -77,29 +74,23 @@ func (w *wanted) matches(r *probe.Record) bool {
 	return w.rv == 0 || r.RV == w.rv
 }
 
-// serveRecords answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to) that match, as many
+// records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to) that match, as many
 // as fit, and where to go on. It is 410 Gone if the log no longer holds from.
-func (u *UI) serveRecords(w http.ResponseWriter, r *http.Request) {
+func (u *UI) records(r *http.Request) (any, error) {
 	q, err := u.readRecordsQuery(r.URL.Query())
 	if err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
 	if err := u.knows(r); err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
 	body, next, err := u.recordsOf(q)
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		Log     string          `json:"log"`
 		Oldest  uint64          `json:"oldest"`
 		Next    uint64          `json:"next"` // the first record that was not looked at
 		Records json.RawMessage `json:"records"`
-	}{u.id, u.config.Log.Oldest(), next, body})
+	}{u.id, u.config.Log.Oldest(), next, body}, err
 }
 
 func (u *UI) readRecordsQuery(values url.Values) (q recordsQuery, err error) {
@@ -160,11 +151,11 @@ func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
 	return append(body, ']'), next, nil
 }
 
-// serveTimeline answers GET /viz/timeline with when how much happened, and what must not be overlooked.
-func (u *UI) serveTimeline(w http.ResponseWriter, _ *http.Request) {
+// timeline answers GET /viz/timeline with when how much happened, and what must not be overlooked.
+func (u *UI) timeline(*http.Request) (any, error) {
 	line := u.folder.timeline()
 	line.Log = u.id
-	writeJSON(w, http.StatusOK, line)
+	return line, nil
 }
 
 // knows refuses a request about another process's log: its numbers mean nothing here.

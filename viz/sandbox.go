@@ -34,91 +34,76 @@ type Scenario = stories.Scenario
 
 // routesOfSandbox are the commands below /viz/ that act on the pipeline.
 func (u *UI) routesOfSandbox(router chi.Router) {
-	router.Get("/viz/knobs", u.listKnobs)
-	router.Post("/viz/knobs", u.turnKnob)
-	router.Post("/viz/reset", u.resetSandbox)
-	router.Get("/viz/scenarios", u.listScenarios)
-	router.Get("/viz/scenario/{id}", u.tellScenario)
-	router.Post("/viz/scenario/{id}", u.playScenario)
+	router.Get("/viz/knobs", answering(u.knobs))
+	router.Post("/viz/knobs", answering(u.turnKnob))
+	router.Post("/viz/reset", answering(u.resetSandbox))
+	router.Get("/viz/scenarios", answering(u.scenarios))
+	router.Get("/viz/scenario/{id}", answering(u.tellScenario))
+	router.Post("/viz/scenario/{id}", answering(u.playScenario))
 }
 
-// sandbox returns the sandbox, or answers that there is none.
-func (u *UI) sandbox(w http.ResponseWriter) Sandbox {
+// sandbox returns the sandbox; the error is 503 if there is none.
+func (u *UI) sandbox() (Sandbox, error) {
 	if u.config.Sandbox == nil {
-		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could be acted on")
+		return nil, refuse(http.StatusServiceUnavailable, "nothing is running that could be acted on")
 	}
-	return u.config.Sandbox
+	return u.config.Sandbox, nil
 }
 
-func (u *UI) listKnobs(w http.ResponseWriter, _ *http.Request) {
-	if sandbox := u.sandbox(w); sandbox != nil {
-		writeJSON(w, http.StatusOK, sandbox.Knobs())
+func (u *UI) knobs(*http.Request) (any, error) {
+	sandbox, err := u.sandbox()
+	if err != nil {
+		return nil, err
 	}
+	return sandbox.Knobs(), nil
 }
 
-func (u *UI) turnKnob(w http.ResponseWriter, r *http.Request) {
-	sandbox := u.sandbox(w)
-	if sandbox == nil {
-		return
+func (u *UI) turnKnob(r *http.Request) (any, error) {
+	sandbox, err := u.sandbox()
+	if err != nil {
+		return nil, err
 	}
 	var knob Knob
-	err := readJSON(w, r, &knob)
-	if err == nil {
-		err = sandbox.Turn(r.Context(), knob)
+	if err := readJSON(r, &knob); err != nil {
+		return nil, err
 	}
+	err = sandbox.Turn(r.Context(), knob)
+	return sandbox.Knobs(), err
+}
+
+func (u *UI) resetSandbox(r *http.Request) (any, error) {
+	sandbox, err := u.sandbox()
 	if err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, sandbox.Knobs())
+	err = sandbox.Reset(r.Context())
+	return sandbox.Knobs(), err
 }
 
-func (u *UI) resetSandbox(w http.ResponseWriter, r *http.Request) {
-	sandbox := u.sandbox(w)
-	if sandbox == nil {
-		return
-	}
-	if err := sandbox.Reset(r.Context()); err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, sandbox.Knobs())
-}
-
-func (u *UI) listScenarios(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, append([]Scenario{}, u.config.Scenarios...))
+func (u *UI) scenarios(*http.Request) (any, error) {
+	return append([]Scenario{}, u.config.Scenarios...), nil
 }
 
 // tellScenario answers GET /viz/scenario/ID with what the page needs to tell it, from a run or from its recording.
-func (u *UI) tellScenario(w http.ResponseWriter, r *http.Request) {
+func (u *UI) tellScenario(r *http.Request) (any, error) {
 	id := chi.URLParam(r, "id")
 	i := slices.IndexFunc(u.config.Scenarios, func(s Scenario) bool { return s.ID == id })
 	if i < 0 {
-		writeStatus(w, http.StatusNotFound, "there is no story of that name")
-		return
+		return nil, refuse(http.StatusNotFound, "there is no story of that name")
 	}
 	story := u.config.Scenarios[i]
 	recorded, err := story.Recorded()
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		Scenario
 		Recorded []stories.Range `json:"recorded"`
 		Runs     bool            `json:"runs"` // there is a machine to play it
-	}{story, recorded, u.config.Sandbox != nil})
+	}{story, recorded, u.config.Sandbox != nil}, err
 }
 
-func (u *UI) playScenario(w http.ResponseWriter, r *http.Request) {
-	sandbox := u.sandbox(w)
-	if sandbox == nil {
-		return
-	}
-	seen, err := sandbox.Play(r.Context(), chi.URLParam(r, "id"))
+func (u *UI) playScenario(r *http.Request) (any, error) {
+	sandbox, err := u.sandbox()
 	if err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, seen)
+	return sandbox.Play(r.Context(), chi.URLParam(r, "id"))
 }

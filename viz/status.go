@@ -35,6 +35,30 @@ func writeStatus(w http.ResponseWriter, code int, message string) {
 	})
 }
 
+// answering is the handler that answers what f returns: an error, under the status it carries, or a value as JSON, under 200 if it
+// is not [answered] under another one.
+func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		value, err := f(r)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		if a, ok := value.(answered); ok {
+			writeJSON(w, a.code, a.value)
+			return
+		}
+		writeJSON(w, http.StatusOK, value)
+	}
+}
+
+// answered is a value under another status than 200.
+type answered struct {
+	code  int
+	value any
+}
+
 // writeError answers with an error, under the status it carries, or 500.
 func writeError(w http.ResponseWriter, err error) {
 	var refused *refusal
@@ -60,6 +84,10 @@ func serveMethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 
 // writeJSON answers with value as JSON.
 func writeJSON(w http.ResponseWriter, code int, value any) {
+	if code == http.StatusNoContent {
+		w.WriteHeader(code)
+		return
+	}
 	body, err := json.Marshal(value)
 	if err != nil {
 		http.Error(w, "answer is not JSON: "+err.Error(), http.StatusInternalServerError)

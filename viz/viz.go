@@ -127,29 +127,29 @@ func (u *UI) routes() http.Handler {
 	router := chi.NewRouter()
 	router.Use(middleware.GetHead)
 	router.Get("/", u.serveStage)
-	router.Get("/viz/snapshot", u.serveSnapshot)
+	router.Get("/viz/snapshot", answering(u.snapshot))
 	router.Get("/viz/events", u.serveEvents)
-	router.Get("/viz/keyframe", u.serveKeyframe)
-	router.Get("/viz/records", u.serveRecords)
-	router.Get("/viz/timeline", u.serveTimeline)
+	router.Get("/viz/keyframe", answering(u.keyframe))
+	router.Get("/viz/records", answering(u.records))
+	router.Get("/viz/timeline", answering(u.timeline))
 	router.Get("/viz/trace", u.serveTrace)
-	router.Get("/viz/points", servePoints)
+	router.Get("/viz/points", answering(points))
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
 	router.Get("/viz/notes", serveNotes)
-	router.Get("/viz/state", u.serveState)
-	router.Get("/viz/rules", u.serveRules)
-	router.Get("/viz/lab", u.serveLab)
-	router.Get("/viz/wire", u.serveWire)
-	router.Get("/viz/lens", u.serveLens)
-	router.Get("/viz/guest", u.serveGuest)
-	router.Post("/viz/guest", u.choose)
-	router.Get("/viz/guest/resources", u.serveOffered)
-	router.Get("/viz/watchers", u.listWatchers)
-	router.Post("/viz/watchers", u.addWatcher)
-	router.Delete("/viz/watchers/{id}", u.removeWatcher)
-	router.Get("/viz/hold", u.serveHold)
-	router.Post("/viz/hold", u.hold)
-	router.Post("/viz/clock", u.moveClock)
+	router.Get("/viz/state", answering(u.state))
+	router.Get("/viz/rules", answering(u.rules))
+	router.Get("/viz/lab", answering(u.lab))
+	router.Get("/viz/wire", answering(u.wire))
+	router.Get("/viz/lens", answering(u.lens))
+	router.Get("/viz/guest", answering(u.guestState))
+	router.Post("/viz/guest", answering(u.choose))
+	router.Get("/viz/guest/resources", answering(u.offered))
+	router.Get("/viz/watchers", answering(u.watchers))
+	router.Post("/viz/watchers", answering(u.addWatcher))
+	router.Delete("/viz/watchers/{id}", answering(u.removeWatcher))
+	router.Get("/viz/hold", answering(u.held))
+	router.Post("/viz/hold", answering(u.hold))
+	router.Post("/viz/clock", answering(u.moveClock))
 	u.routesOfSandbox(router)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
@@ -171,58 +171,53 @@ func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
 	u.config.API.ServeHTTP(w, r)
 }
 
-// serveSnapshot is the list of the page's list-watch: everything up to seq.
-func (u *UI) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
+// snapshot is the list of the page's list-watch: everything up to seq.
+func (u *UI) snapshot(*http.Request) (any, error) {
 	seq, state := u.folder.snapshot()
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		Seq       uint64            `json:"seq"`
 		Log       string            `json:"log"`
 		Recording string            `json:"recording,omitempty"`
 		Switches  map[string]string `json:"switches,omitempty"`
 		State     json.RawMessage   `json:"state"`
-	}{seq, u.id, u.config.Recording, u.config.Switches, state})
+	}{seq, u.id, u.config.Recording, u.config.Switches, state}, nil
 }
 
-// serveState shows what the components say of themselves, pulled this moment.
-func (u *UI) serveState(w http.ResponseWriter, _ *http.Request) {
+// state shows what the components say of themselves, pulled this moment.
+func (u *UI) state(*http.Request) (any, error) {
 	if u.config.Snapshot == nil {
-		writeStatus(w, http.StatusNotFound, "no component to ask: this page shows a log only")
-		return
+		return nil, refuse(http.StatusNotFound, "no component to ask: this page shows a log only")
 	}
-	writeJSON(w, http.StatusOK, u.config.Snapshot())
+	return u.config.Snapshot(), nil
 }
 
-// serveRules says how the ten promises stand, and which records have broken one.
-func (u *UI) serveRules(w http.ResponseWriter, _ *http.Request) {
+// rules says how the ten promises stand, and which records have broken one.
+func (u *UI) rules(*http.Request) (any, error) {
 	if u.config.Rules == nil {
-		writeStatus(w, http.StatusNotFound, "this log is not checked")
-		return
+		return nil, refuse(http.StatusNotFound, "this log is not checked")
 	}
 	u.config.Rules.Look()
-	writeJSON(w, http.StatusOK, u.config.Rules.Report())
+	return u.config.Rules.Report(), nil
 }
 
-// serveLab says in a sentence how the lab stands in whose working copy the program runs.
-func (u *UI) serveLab(w http.ResponseWriter, _ *http.Request) {
+// lab says in a sentence how the lab stands in whose working copy the program runs.
+func (u *UI) lab(*http.Request) (any, error) {
 	if u.config.LabState == nil {
-		writeStatus(w, http.StatusNotFound, "this program runs in no lab's working copy")
-		return
+		return nil, refuse(http.StatusNotFound, "this program runs in no lab's working copy")
 	}
 	says, err := u.config.LabState()
 	if err != nil {
-		writeStatus(w, http.StatusServiceUnavailable, err.Error())
-		return
+		return nil, refuse(http.StatusServiceUnavailable, "%v", err)
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"says": says})
+	return map[string]string{"says": says}, nil
 }
 
-// serveLens says what was seen of the requests that are forwarded to a server that is not ours.
-func (u *UI) serveLens(w http.ResponseWriter, _ *http.Request) {
+// lens says what was seen of the requests that are forwarded to a server that is not ours.
+func (u *UI) lens(*http.Request) (any, error) {
 	if u.config.Lens == nil {
-		writeStatus(w, http.StatusNotFound, "there is no lens: this server is our own")
-		return
+		return nil, refuse(http.StatusNotFound, "there is no lens: this server is our own")
 	}
-	writeJSON(w, http.StatusOK, u.config.Lens())
+	return u.config.Lens(), nil
 }
 
 // pointInfo is one row of the table of points, as the page's fold reads it.
@@ -244,7 +239,7 @@ type pointInfo struct {
 	Says    string   `json:"says"`
 }
 
-func servePoints(w http.ResponseWriter, _ *http.Request) {
+func points(*http.Request) (any, error) {
 	table := []pointInfo{}
 	for _, p := range probe.Points() {
 		info := p.Info()
@@ -255,5 +250,5 @@ func servePoints(w http.ResponseWriter, _ *http.Request) {
 			Waits: string(info.Waits), On: info.On, Holds: strings.Fields(info.Holds), Until: strings.Fields(info.Until),
 		})
 	}
-	writeJSON(w, http.StatusOK, table)
+	return table, nil
 }

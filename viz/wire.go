@@ -21,13 +21,12 @@ type WireStream struct {
 	Bytes any
 }
 
-// serveWire answers GET /viz/wire?resource=&watcher= with the open watches of the client half as they are on the wire:
+// wire answers GET /viz/wire?resource=&watcher= with the open watches of the client half as they are on the wire:
 // request, header, and the newest chunks, each with its size line, data and line end. What other programs have opened
 // does not pass through our hands on their side, and is not among them.
-func (u *UI) serveWire(w http.ResponseWriter, r *http.Request) {
+func (u *UI) wire(r *http.Request) (any, error) {
 	if u.config.Wire == nil {
-		writeStatus(w, http.StatusNotFound, "there is no wire: this page shows a log only")
-		return
+		return nil, refuse(http.StatusNotFound, "there is no wire: this page shows a log only")
 	}
 	resource, watcher := r.URL.Query().Get("resource"), r.URL.Query().Get("watcher")
 	streams := []inspector.Stream{}
@@ -36,7 +35,7 @@ func (u *UI) serveWire(w http.ResponseWriter, r *http.Request) {
 			streams = append(streams, stream)
 		}
 	}
-	writeJSON(w, http.StatusOK, streams)
+	return streams, nil
 }
 
 // streams returns the open watches with their watchers, and with nothing in their bytes that opens doors.

@@ -53,48 +53,39 @@ type WatcherInfo struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (u *UI) listWatchers(w http.ResponseWriter, _ *http.Request) {
+func (u *UI) watchers(*http.Request) (any, error) {
 	watchers := []WatcherInfo{}
 	if u.config.World != nil {
 		watchers = append(watchers, u.config.World.Watchers()...)
 	}
-	writeJSON(w, http.StatusOK, watchers)
+	return watchers, nil
 }
 
-func (u *UI) addWatcher(w http.ResponseWriter, r *http.Request) {
+var errNothingToWatch = refuse(http.StatusServiceUnavailable, "nothing is running that could watch")
+
+func (u *UI) addWatcher(r *http.Request) (any, error) {
 	if u.config.World == nil {
-		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could watch")
-		return
+		return nil, errNothingToWatch
 	}
-	options, err := readOptions(w, r)
+	options, err := readOptions(r)
 	if err != nil {
-		writeError(w, err)
-		return
+		return nil, err
 	}
 	id, err := u.config.World.AddWatcher(r.Context(), options)
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusCreated, map[string]string{"id": id})
+	return answered{http.StatusCreated, map[string]string{"id": id}}, err
 }
 
-func (u *UI) removeWatcher(w http.ResponseWriter, r *http.Request) {
+func (u *UI) removeWatcher(r *http.Request) (any, error) {
 	if u.config.World == nil {
-		writeStatus(w, http.StatusServiceUnavailable, "nothing is running that could watch")
-		return
+		return nil, errNothingToWatch
 	}
-	if err := u.config.World.RemoveWatcher(r.Context(), chi.URLParam(r, "id")); err != nil {
-		writeError(w, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return answered{code: http.StatusNoContent}, u.config.World.RemoveWatcher(r.Context(), chi.URLParam(r, "id"))
 }
 
 // readOptions reads and checks the body of a request.
-func readOptions(w http.ResponseWriter, r *http.Request) (WatcherOptions, error) {
+func readOptions(r *http.Request) (WatcherOptions, error) {
 	var options WatcherOptions
-	if err := readJSON(w, r, &options); err != nil {
+	if err := readJSON(r, &options); err != nil {
 		return options, err
 	}
 	if options.Resource == "" {
@@ -109,14 +100,14 @@ func readOptions(w http.ResponseWriter, r *http.Request) (WatcherOptions, error)
 	return options, nil
 }
 
-// readJSON reads one JSON value of at most maxBody bytes into target. A body without a type is JSON, too: `kubectl create --raw`
-// names none, and a foreign web page does not come as far as this.
-func readJSON(w http.ResponseWriter, r *http.Request, target any) error {
+// readJSON reads the one JSON value of a body, which [answering] bounds, into target. A body without a type is JSON, too:
+// `kubectl create --raw` names none, and a foreign web page does not come as far as this.
+func readJSON(r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type: want application/json")
 	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(target)
 	var tooLarge *http.MaxBytesError
