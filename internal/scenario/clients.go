@@ -20,44 +20,24 @@ var slowHandler = Scenario{
 
 func playSlowHandler(s *stagehand) (string, error) {
 	const slow, quick, n = "slow", "observer", 20
-	if err := s.turn("handler.add", slow, ""); err != nil {
-		return "", err
-	}
-	if err := s.turn("handler.delay", slow, "1s"); err != nil {
-		return "", err
-	}
+	s.turn("handler.add", slow, "")
+	s.turn("handler.delay", slow, "1s")
 	s.step("added a handler that takes a second for each call")
-	last, err := s.churn(s.name(0), n)
-	if err != nil {
-		return "", err
-	}
+	last := s.churn(s.name(0), n)
 	s.step("changed a pod %d times", n)
-	done, err := s.await("the other handler to be done", func(r *probe.Record) bool {
+	done := s.await("the other handler to be done", func(r *probe.Record) bool {
 		return r.Point == probe.HandlerReturned && r.Subject == quick && r.RV == last
 	})
-	if err != nil {
-		return "", err
-	}
-	waiting, err := s.await("the last change in the pending ring", func(r *probe.Record) bool {
+	waiting := s.await("the last change in the pending ring", func(r *probe.Record) bool {
 		return r.Point == probe.PendingPushed && r.Subject == slow && r.RV == last
 	})
-	if err != nil {
-		return "", err
-	}
 	s.key = waiting.Seq
 	if waiting.Args[0] < n/2 {
 		return "", fmt.Errorf("only %d wait in the pending ring", waiting.Args[0])
 	}
-	committed, err := s.await("its commit", func(r *probe.Record) bool { return r.Point == probe.TxnCommitted && r.RV == last })
-	if err != nil {
-		return "", err
-	}
-	if err := s.pause(2 * time.Second); err != nil {
-		return "", err
-	}
-	if err := s.read(); err != nil {
-		return "", err
-	}
+	committed := s.await("its commit", func(r *probe.Record) bool { return r.Point == probe.TxnCommitted && r.RV == last })
+	s.pause(2 * time.Second)
+	must(s.read())
 	calls := s.count(of(probe.HandlerReturned, slow))
 	s.step("two seconds later: %d calls are over, the rest wait", calls)
 	return fmt.Sprintf("The observer had the last change %s after its commit. By then %d changes waited in the pending ring of the slow handler, and two seconds later it had finished %d calls. Nothing else waited for it: not the queue, not the stream, not the server. Its pending changes take memory, without a bound.",

@@ -23,14 +23,9 @@ var ringWrap = Scenario{
 }
 
 func playRingWrap(s *stagehand) (string, error) {
-	if err := s.turn("ring.capacity", "pods", "4"); err != nil {
-		return "", err
-	}
+	s.turn("ring.capacity", "pods", "4")
 	s.step("made the ring 4 events small")
-	expired, synced, err := s.outrun(func() error { _, err := s.churn(s.name(0), 8); return err })
-	if err != nil {
-		return "", err
-	}
+	expired, synced := s.outrun(func() { s.churn(s.name(0), 8) })
 	s.key = expired.Seq
 	return fmt.Sprintf("While the informer was away, the ring lost the changes after the last version it had seen. When it came back, the server answered 410: %q. It fetched the whole state again, objects: %d, at %d. It has missed no state, only the changes in between.",
 		short(expired.Text, 90), synced.Args[0], synced.RV), nil
@@ -38,35 +33,22 @@ func playRingWrap(s *stagehand) (string, error) {
 
 // outrun cuts the informer off, lets absent happen, and lets it come back to a ring that no longer remembers. It returns
 // the answer 410 and the moment at which the informer had the whole state again.
-func (s *stagehand) outrun(absent func() error) (expired, synced probe.Record, err error) {
-	if err = s.turn("line.cut", informerAgent, "true"); err != nil {
-		return
-	}
+func (s *stagehand) outrun(absent func()) (expired, synced probe.Record) {
+	s.turn("line.cut", informerAgent, "true")
 	s.step("cut the connection of the informer")
-	cut, err := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer"))
-	if err == nil {
-		err = absent()
-	}
-	if err == nil {
-		err = s.pause(eye)
-	}
-	if err == nil {
-		s.step("changed pods while it was away")
-		err = s.turn("line.cut", informerAgent, "false")
-	}
-	if err != nil {
-		return
-	}
+	cut := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer"))
+	absent()
+	s.pause(eye)
+	s.step("changed pods while it was away")
+	s.turn("line.cut", informerAgent, "false")
 	s.step("restored the connection")
-	if expired, err = s.awaitAfter(cut.Seq, "the answer 410", isExpired); err != nil {
-		return
-	}
+	expired = s.awaitAfter(cut.Seq, "the answer 410", isExpired)
 	s.step("410: its version is gone")
-	synced, err = s.awaitAfter(expired.Seq, "the whole state", func(r *probe.Record) bool {
+	synced = s.awaitAfter(expired.Seq, "the whole state", func(r *probe.Record) bool {
 		return r.Subject == "informer" && (r.Point == probe.ReflectorSynced || r.Point == probe.ReflectorListed)
 	})
 	s.step("it has the whole state again, at %d", synced.RV)
-	return
+	return expired, synced
 }
 
 // isExpired reports whether the informer learns that its version is gone.
@@ -93,68 +75,36 @@ var bookmarks = Scenario{
 }
 
 func playBookmarks(s *stagehand) (string, error) {
-	if err := s.turn("ring.capacity", "pods", "16"); err != nil {
-		return "", err
-	}
-	start, err := s.churn(s.name(0), 2)
-	if err != nil {
-		return "", err
-	}
+	s.turn("ring.capacity", "pods", "16")
+	start := s.churn(s.name(0), 2)
 	quiet := sandbox.WatcherOptions{Resource: "pods", LabelSelector: label + "=nothing", ResourceVersion: fmt.Sprint(start), TimeoutSeconds: 6}
-	without, err := s.AddWatcher(quiet)
-	if err != nil {
-		return "", err
-	}
+	without := ok(s.AddWatcher(quiet))
 	quiet.Bookmarks = true
-	with, err := s.AddWatcher(quiet)
-	if err != nil {
-		return "", err
-	}
+	with := ok(s.AddWatcher(quiet))
 	s.step("opened two watches that select nothing, at version %d; the second asks for bookmarks", start)
-	marked, err := s.lane(s.from, with)
-	if err != nil {
-		return "", err
-	}
-	if _, err := s.churn(s.name(0), 20); err != nil {
-		return "", err
-	}
+	marked := s.lane(s.from, with)
+	s.churn(s.name(0), 20)
 	s.step("changed a pod 20 times: the ring of 16 has passed %d", start)
 	return s.afterBookmark(start, marked, with, without)
 }
 
 func (s *stagehand) afterBookmark(start uint64, marked, with, without string) (string, error) {
-	bookmark, err := s.await("a bookmark", func(r *probe.Record) bool {
+	bookmark := s.await("a bookmark", func(r *probe.Record) bool {
 		return r.Point == probe.FrameWritten && r.Subject == marked && r.Type == "BOOKMARK" && r.RV > start
 	})
-	if err != nil {
-		return "", err
-	}
 	s.step("%s is sent a bookmark of %d, two seconds before its time is over", marked, bookmark.RV)
-	plain, err := s.lane(s.from, without)
-	if err != nil {
-		return "", err
-	}
+	plain := s.lane(s.from, without)
 	again := map[string]string{}
 	for agent, first := range map[string]string{with: marked, without: plain} {
-		closed, err := s.await("the end of "+first, of(probe.WireClosed, first))
-		if err != nil {
-			return "", err
-		}
-		if again[agent], err = s.lane(closed.Seq, agent); err != nil {
-			return "", err
-		}
+		closed := s.await("the end of "+first, of(probe.WireClosed, first))
+		again[agent] = s.lane(closed.Seq, agent)
 	}
 	s.step("both streams have ended, and both clients came back")
-	gone, err := s.await("410 for the one without", func(r *probe.Record) bool {
+	gone := s.await("410 for the one without", func(r *probe.Record) bool {
 		return r.Point == probe.FrameWritten && r.Subject == again[without] && r.Type == "ERROR"
 	})
-	if err != nil {
-		return "", err
-	}
 	s.key = gone.Seq
-	if err := s.pause(eye); err != nil {
-		return "", err
-	}
+	s.pause(eye)
 	if s.count(func(r *probe.Record) bool {
 		return r.Point == probe.FrameWritten && r.Subject == again[with] && r.Type == "ERROR"
 	}) > 0 {
@@ -174,39 +124,24 @@ var compaction = Scenario{
 }
 
 func playCompaction(s *stagehand) (string, error) {
-	old, err := s.churn(s.name(0), 3)
-	if err != nil {
-		return "", err
-	}
-	if _, err := s.churn(s.name(0), 3); err != nil {
-		return "", err
-	}
-	if err := s.turn("etcd.compact", "", ""); err != nil {
-		return "", err
-	}
+	old := s.churn(s.name(0), 3)
+	s.churn(s.name(0), 3)
+	s.turn("etcd.compact", "", "")
 	s.step("compacted etcd: everything before the newest revision is forgotten")
-	if err := s.pause(eye); err != nil {
-		return "", err
-	}
+	s.pause(eye)
 	began := s.Log.Last()
 	request := s.client.Get().Resource("events").Param("watch", "true").Param("resourceVersion", fmt.Sprint(old))
 	if stream, err := request.Watch(s.ctx); err == nil { // otherwise it was refused at once
 		defer stream.Stop()
 	}
 	s.step("watched events, which have no cache, from %d", old)
-	failed, err := s.awaitAfter(began, "etcd's refusal", point(probe.WatchChanError))
-	if err != nil {
-		return "", err
-	}
+	failed := s.awaitAfter(began, "etcd's refusal", point(probe.WatchChanError))
 	s.key = failed.Seq
-	pods, err := s.open(fmt.Sprint(old))
-	if err != nil {
-		return "", err
-	}
+	pods := s.open(fmt.Sprint(old))
 	defer pods.Stop()
-	event, err := s.next(pods)
-	if err != nil || event.Type == "ERROR" {
-		return "", fmt.Errorf("the watch of pods from %d, which the ring still holds: %s %v", old, event.Type, err)
+	event := s.next(pods)
+	if event.Type == "ERROR" {
+		return "", fmt.Errorf("the watch of pods from %d, which the ring still holds: %s %v", old, event.Type, event.Object)
 	}
 	s.step("watched pods, which have one, from %d: %s", old, event.Type)
 	return fmt.Sprintf("etcd refused a watch of events from %d: %q. A watch of pods from the same version resumed as if nothing had happened: its ring in the cache still holds the changes. Compaction hurts clients that read from etcd, and clients that come back later than the ring reaches.",
@@ -226,33 +161,19 @@ var missedDeletion = Scenario{
 
 func playMissedDeletion(s *stagehand) (string, error) {
 	const witness = "witness"
-	if err := s.turn("handler.add", witness, ""); err != nil {
-		return "", err
-	}
-	if err := s.turn("ring.capacity", "pods", "4"); err != nil {
-		return "", err
-	}
+	s.turn("handler.add", witness, "")
+	s.turn("ring.capacity", "pods", "4")
 	victim := s.name(0)
-	rv, err := s.create(victim, nowhere, nil)
-	if err != nil {
-		return "", err
-	}
+	rv := s.create(victim, nowhere, nil)
 	told := func(typ string) func(r *probe.Record) bool {
 		return func(r *probe.Record) bool {
 			return r.Point == probe.HandlerCalled && r.Subject == witness && r.Type == typ && about(r, victim)
 		}
 	}
-	if _, err := s.await("the news of it", told("ADDED")); err != nil {
-		return "", err
-	}
+	s.await("the news of it", told("ADDED"))
 	s.step("created %s at %d; the handler knows it", victim, rv)
-	if _, _, err := s.outrun(func() error { return s.deleteUnseen(victim) }); err != nil {
-		return "", err
-	}
-	called, err := s.await("the handler's deletion", told("DELETED"))
-	if err != nil {
-		return "", err
-	}
+	s.outrun(func() { s.deleteUnseen(victim) })
+	called := s.await("the handler's deletion", told("DELETED"))
 	s.key = called.Seq
 	seen := s.Seen(witness)
 	if !strings.Contains(strings.Join(seen, " "), "DELETED "+namespace+"/"+victim+"?") {
@@ -263,13 +184,8 @@ func playMissedDeletion(s *stagehand) (string, error) {
 }
 
 // deleteUnseen deletes a pod and lets the ring forget it.
-func (s *stagehand) deleteUnseen(name string) error {
-	if err := s.delete(name); err != nil {
-		return err
-	}
-	if err := s.pause(100 * time.Millisecond); err != nil {
-		return err
-	}
-	_, err := s.churn(s.name(1), 6)
-	return err
+func (s *stagehand) deleteUnseen(name string) {
+	must(s.delete(name))
+	s.pause(100 * time.Millisecond)
+	s.churn(s.name(1), 6)
 }

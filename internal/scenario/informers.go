@@ -34,37 +34,24 @@ const (
 func playResync(s *stagehand) (string, error) {
 	var last uint64
 	for n := range 2 {
-		rv, err := s.create(s.name(n), nowhere, nil)
-		if err != nil {
-			return "", err
-		}
+		rv := s.create(s.name(n), nowhere, nil)
 		last = rv
 	}
-	if err := s.inform(resyncing, again, resyncPeriod, s.own); err != nil {
-		return "", err
-	}
-	synced, err := s.await("its first state", func(r *probe.Record) bool {
+	s.inform(resyncing, again, resyncPeriod, s.own)
+	synced := s.await("its first state", func(r *probe.Record) bool {
 		return r.Point == probe.HandlerReturned && r.Subject == again && r.RV == last
 	})
-	if err != nil {
-		return "", err
-	}
 	s.step("one more informer has the two pods, and its handler knows them")
 	shown := synced
 	for n := range nResyncs {
-		if shown, err = s.awaitAfter(shown.Seq, "a resync", isResync); err != nil {
-			return "", err
-		}
+		shown = s.awaitAfter(shown.Seq, "a resync", isResync)
 		if n == 0 {
 			s.key = shown.Seq
 		}
 	}
-	told, err := s.awaitAfter(shown.Seq, "what the last resync shows", func(r *probe.Record) bool {
+	told := s.awaitAfter(shown.Seq, "what the last resync shows", func(r *probe.Record) bool {
 		return r.Point == probe.HandlerReturned && r.Subject == again && r.RV == last
 	})
-	if err != nil {
-		return "", err
-	}
 	s.step("%d resyncs later, %s after the first state", nResyncs, (told.Time - synced.Time).Round(100*time.Millisecond))
 	updates, requests := s.sinceSynced(synced.Seq)
 	if requests > 0 {
@@ -79,17 +66,14 @@ func isResync(r *probe.Record) bool {
 }
 
 // inform runs one more informer with one handler for the length of the story.
-func (s *stagehand) inform(name, handler string, resync time.Duration, which func(*metav1.ListOptions)) error {
+func (s *stagehand) inform(name, handler string, resync time.Duration, which func(*metav1.ListOptions)) {
 	p := s.Probe.Resource("pods").Subject(name)
 	i := informer.NewSharedIndexInformer(informer.Config{
 		Name: name, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
 		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("listwatch-"+name, p, nil), "pods", namespace, which),
 	})
-	if _, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: handler}); err != nil {
-		return err
-	}
+	ok(i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: handler}))
 	s.group.Go(s.ctx, "informer", i.Run)
-	return nil
 }
 
 // sinceSynced counts what the handler was told since a record, and what the reflector asked for.

@@ -44,32 +44,17 @@ var watchList = Scenario{
 
 func playWatchList(s *stagehand) (string, error) {
 	for n := range nInitial {
-		if _, err := s.create(s.name(n), nowhere, nil); err != nil {
-			return "", err
-		}
+		s.create(s.name(n), nowhere, nil)
 	}
-	whole, err := s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: label + "=" + s.id}).Do(s.ctx).Raw()
-	if err != nil {
-		return "", err
-	}
+	whole := ok(s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: label + "=" + s.id}).Do(s.ctx).Raw())
 	s.step("created %d pods; a list of them has %d bytes", nInitial, len(whole))
 	s.reflect(listing, "listwatch-"+listing, realFIFO(s, listing), false)
-	if _, err := s.await("its list", of(probe.ReflectorListed, listing)); err != nil {
-		return "", err
-	}
-	if _, err := s.await("its watch", of(probe.ReflectorWatching, listing)); err != nil {
-		return "", err
-	}
+	s.await("its list", of(probe.ReflectorListed, listing))
+	s.await("its watch", of(probe.ReflectorWatching, listing))
 	s.step("the first reflector has listed, and watches")
 	s.reflect(streaming, "story-"+s.id, realFIFO(s, streaming), true)
-	synced, err := s.await("the whole state by the stream", of(probe.ReflectorSynced, streaming))
-	if err != nil {
-		return "", err
-	}
-	lane, err := s.lane(s.from, "story-"+s.id)
-	if err != nil {
-		return "", err
-	}
+	synced := s.await("the whole state by the stream", of(probe.ReflectorSynced, streaming))
+	lane := s.lane(s.from, "story-"+s.id)
 	s.key = synced.Seq
 	frames, largest := 0, 0
 	for i := range s.seen {
@@ -78,16 +63,11 @@ func playWatchList(s *stagehand) (string, error) {
 		}
 	}
 	s.step("the second reflector has the whole state, in %d frames", frames)
-	last, err := s.relabel(s.name(0), "turn", "last")
-	if err != nil {
-		return "", err
-	}
+	last := s.relabel(s.name(0), "turn", "last")
 	for _, name := range []string{listing, streaming} {
-		if _, err := s.await("the change at "+name, func(r *probe.Record) bool {
+		s.await("the change at "+name, func(r *probe.Record) bool {
 			return r.Point == probe.ReflectorReceived && r.Subject == name && r.RV == last
-		}); err != nil {
-			return "", err
-		}
+		})
 	}
 	s.step("both are told of the next change, %d", last)
 	if frames != nInitial+1 || synced.Args[0] != nInitial {

@@ -29,43 +29,30 @@ const turns = 4
 func playTwoQueues(s *stagehand) (string, error) {
 	a, b := s.name(0), s.name(1)
 	for _, name := range []string{a, b} {
-		if _, err := s.create(name, nowhere, nil); err != nil {
-			return "", err
-		}
+		s.create(name, nowhere, nil)
 	}
 	queues := s.fill()
 	for name := range queues {
-		if _, err := s.await("the first state in "+name, of(probe.ReflectorSynced, name)); err != nil {
-			return "", err
-		}
+		s.await("the first state in "+name, of(probe.ReflectorSynced, name))
 	}
 	s.step("two reflectors hold the first state in a queue of either age")
 	var last uint64
 	for turn := range turns {
 		for _, name := range []string{a, b} {
-			rv, err := s.relabel(name, "turn", fmt.Sprint(turn+1))
-			if err != nil {
-				return "", err
-			}
+			rv := s.relabel(name, "turn", fmt.Sprint(turn+1))
 			last = rv
 		}
 	}
 	s.step("changed a and b in turn, %d times each", turns)
 	orders := map[string]string{}
 	for _, name := range []string{realQueue, deltaQueue} {
-		in, err := s.await("the last change in "+name, func(r *probe.Record) bool {
+		in := s.await("the last change in "+name, func(r *probe.Record) bool {
 			return r.Point == probe.FIFOAdded && r.Subject == name && r.RV == last
 		})
-		if err != nil {
-			return "", err
-		}
 		s.key = max(s.key, in.Seq)
 	}
 	for _, name := range []string{realQueue, deltaQueue} {
-		order, err := drain(queues[name])
-		if err != nil {
-			return "", err
-		}
+		order := drain(queues[name])
 		orders[name] = order
 		s.step("%s gives %s", name, order)
 	}
@@ -113,18 +100,15 @@ func (s *stagehand) own(options *metav1.ListOptions) { options.LabelSelector = l
 
 // drain takes everything out of a queue and returns the changes of the story in the order in which they came: "a1" is the
 // state of pod a with turn=1.
-func drain(queue deltafifo.Queue) (string, error) {
+func drain(queue deltafifo.Queue) string {
 	var order []string
 	for queue.Snapshot().Len > 0 {
-		err := queue.Pop(func(deltas deltafifo.Deltas, _ bool) error {
+		must(queue.Pop(func(deltas deltafifo.Deltas, _ bool) error {
 			order = append(order, turnsOf(deltas)...)
 			return nil
-		})
-		if err != nil {
-			return "", err
-		}
+		}))
 	}
-	return strings.Join(order, " "), nil
+	return strings.Join(order, " ")
 }
 
 func turnsOf(deltas deltafifo.Deltas) (order []string) {

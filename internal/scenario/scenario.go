@@ -104,14 +104,18 @@ func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 		s := newStagehand(t, w, id)
 		ctx, cancel := context.WithCancel(t.Ctx)
 		s.ctx = ctx
-		saw, err := All[i].play(s)
+		var saw string
+		var err error
+		if failed := tried(func() { saw, err = All[i].play(s) }); failed != nil {
+			err = failed
+		}
 		s.putBack()
 		cancel()
 		s.group.Wait()
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.read()
 		}
-		if err := s.read(); err != nil {
+		if err != nil {
 			return err
 		}
 		told := Seen{ID: id, From: s.from, Key: s.key, Saw: saw, Steps: s.steps}

@@ -53,45 +53,29 @@ var notReady = Scenario{
 }
 
 func playNotReady(s *stagehand) (string, error) {
-	rv, err := s.create(s.name(0), nowhere, nil)
-	if err != nil {
-		return "", err
-	}
-	if _, err := s.await("the informer's store", func(r *probe.Record) bool {
+	rv := s.create(s.name(0), nowhere, nil)
+	s.await("the informer's store", func(r *probe.Record) bool {
 		return r.Point == probe.IndexerUpdated && r.Subject == "informer" && r.RV == rv
-	}); err != nil {
-		return "", err
-	}
+	})
 	s.curtain()
 	s.Machine.StopServer()
-	if _, err := s.await("the end of the informer's watch", of(probe.ReflectorWatchEnded, "informer")); err != nil {
-		return "", err
-	}
+	s.await("the end of the informer's watch", of(probe.ReflectorWatchEnded, "informer"))
 	s.step("the API server has ended")
 	s.Machine.SlowEtcd(10 * time.Second)
-	if err := s.Machine.StartServer(); err != nil {
-		return "", err
-	}
+	must(s.Machine.StartServer())
 	s.step("another one has started; its etcd is slow")
 	answer := s.listLater(metav1.ListOptions{ResourceVersion: "0"})
-	refused, err := s.await("429", func(r *probe.Record) bool { return ownList(&facts{id: s.id}, r) && r.Args[0] == 429 })
-	if err != nil {
-		return "", err
-	}
+	refused := s.await("429", func(r *probe.Record) bool { return ownList(&facts{id: s.id}, r) && r.Args[0] == 429 })
 	s.key = refused.Seq
 	s.step("a list: 429")
-	if err := s.client.Get().Namespace(namespace).Resource("pods").Name(s.name(0)).Do(s.ctx).Error(); err != nil {
-		return "", err
-	}
+	must(s.client.Get().Namespace(namespace).Resource("pods").Name(s.name(0)).Do(s.ctx).Error())
 	s.step("a read of one pod by its name: 200, from etcd")
 	got := <-answer
 	if got.err != nil || len(got.list.Items) != 1 {
 		return "", fmt.Errorf("the list came to %v: %v", got.list, got.err)
 	}
 	s.step("the cache is ready, and the list is answered")
-	if _, err := s.await("the informer's watch", of(probe.ReflectorWatching, "informer")); err != nil {
-		return "", err
-	}
+	s.await("the informer's watch", of(probe.ReflectorWatching, "informer"))
 	tries := s.count(func(r *probe.Record) bool { return ownList(&facts{id: s.id}, r) && r.Args[0] == 429 })
 	if lists := s.count(of(probe.ReflectorListed, "informer")) + s.count(of(probe.ReflectorSynced, "informer")); lists > 0 {
 		return "", fmt.Errorf("the informer took the whole state again")
@@ -132,9 +116,7 @@ var serverRestart = Scenario{
 }
 
 func playServerRestart(s *stagehand) (string, error) {
-	if _, err := s.create(s.name(0), nowhere, nil); err != nil {
-		return "", err
-	}
+	s.create(s.name(0), nowhere, nil)
 	others := s.watching("pods")
 	for n := range nClients {
 		which := func(options *metav1.ListOptions) {
@@ -150,42 +132,25 @@ func playServerRestart(s *stagehand) (string, error) {
 			ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient("kubelet", nil, nil), "pods", "", which),
 		})
 		s.group.Go(s.ctx, "reflector.Run", r.Run)
-		if err := s.pause(beat); err != nil { // one after the other, which is easier to compress, too
-			return "", err
-		}
+		s.pause(beat) // one after the other, which is easier to compress, too
 	}
-	if err := s.until(func() bool { return s.watching("pods") == others+nClients }); err != nil {
-		return "", err
-	}
-	last, err := s.churn(s.name(0), 20)
-	if err != nil {
-		return "", err
-	}
-	if err := s.pause(90 * time.Second); err != nil { // a bookmark comes each minute
-		return "", err
-	}
+	s.until(func() bool { return s.watching("pods") == others+nClients })
+	last := s.churn(s.name(0), 20)
+	s.pause(90 * time.Second) // a bookmark comes each minute
 	s.curtain()
 	s.step("%d clients watch; other pods have changed up to %d", nClients, last)
 	s.Machine.StopServer()
 	s.step("the API server has ended")
-	if err := s.Machine.StartServer(); err != nil {
-		return "", err
-	}
+	must(s.Machine.StartServer())
 	s.step("another one has started")
-	if err := s.until(func() bool { return s.watching("pods") == others+nClients }); err != nil {
-		return "", err
-	}
+	s.until(func() bool { return s.watching("pods") == others+nClients })
 	return s.whoListed()
 }
 
 // whoListed says how the clients have come back.
 func (s *stagehand) whoListed() (string, error) {
-	if err := s.pause(eye); err != nil {
-		return "", err
-	}
-	if err := s.read(); err != nil {
-		return "", err
-	}
+	s.pause(eye)
+	must(s.read())
 	var first, last time.Duration
 	lists, refused := 0, 0
 	for i := range s.seen {
@@ -252,57 +217,31 @@ var restoredEtcd = Scenario{
 func toInformer(f *facts, r *probe.Record) bool { return r.Subject == f.informer }
 
 func playRestoredEtcd(s *stagehand) (string, error) {
-	backup, err := s.create(s.name(0), nowhere, nil)
-	if err != nil {
-		return "", err
-	}
-	known, err := s.churn(s.name(0), 6)
-	if err != nil {
-		return "", err
-	}
-	knows := func(rv uint64) error {
-		_, err := s.await("the informer's store", func(r *probe.Record) bool {
+	backup := s.create(s.name(0), nowhere, nil)
+	known := s.churn(s.name(0), 6)
+	knows := func(rv uint64) {
+		s.await("the informer's store", func(r *probe.Record) bool {
 			return r.Point == probe.IndexerUpdated && r.Subject == "informer" && r.RV == rv && about(r, s.name(0))
 		})
-		return err
 	}
-	if err := knows(known); err != nil {
-		return "", err
-	}
+	knows(known)
 	s.step("took a backup at %d, and changed a pod up to %d; the informer knows it", backup, known)
 	s.Machine.StopServer()
 	s.Machine.RestoreEtcd(backup)
-	if err := s.Machine.StartServer(); err != nil {
-		return "", err
-	}
-	if err := s.Pipeline.Server.WaitReady(s.ctx); err != nil {
-		return "", err
-	}
+	must(s.Machine.StartServer())
+	must(s.Pipeline.Server.WaitReady(s.ctx))
 	restored := s.Log.Last()
 	s.step("restored etcd, and started the API server again")
-	if _, err := s.awaitAfter(restored, "the informer's watch", of(probe.ReflectorWatching, "informer")); err != nil {
-		return "", err
-	}
+	s.awaitAfter(restored, "the informer's watch", of(probe.ReflectorWatching, "informer"))
 	s.step("the informer watches from %d", known)
-	created, err := s.create(s.name(1), nowhere, nil)
-	if err != nil {
-		return "", err
-	}
+	created := s.create(s.name(1), nowhere, nil)
 	s.step("created another pod, at %d", created)
 	answer := s.listLater(metav1.ListOptions{ResourceVersion: fmt.Sprint(known)})
-	tooLarge, err := s.awaitAfter(restored, "504", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 504 })
-	if err != nil {
-		return "", err
-	}
+	tooLarge := s.awaitAfter(restored, "504", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 504 })
 	s.key = tooLarge.Seq
 	s.step("a list no older than %d: 504, too large resource version", known)
-	last, err := s.churn(s.name(0), int(known-created)+2)
-	if err != nil {
-		return "", err
-	}
-	if err := knows(last); err != nil {
-		return "", err
-	}
+	last := s.churn(s.name(0), int(known-created)+2)
+	knows(last)
 	s.step("changed the first pod up to %d: the informer is told again", last)
 	got := <-answer
 	_, missed := s.Pipeline.Client.Pods().Lister().Namespace(namespace).Get(s.name(1))
@@ -325,7 +264,7 @@ func (s *stagehand) listLater(options metav1.ListOptions) <-chan listed {
 	answer := make(chan listed, 1) // sent once, by the goroutine; room for it
 	s.group.Go(s.ctx, "story.list", func(context.Context) {
 		for {
-			list, err := s.list(options)
+			list, err := s.tryList(options)
 			if !apierrors.IsTooManyRequests(err) {
 				answer <- listed{list, err}
 				return

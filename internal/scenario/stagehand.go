@@ -29,7 +29,8 @@ const (
 	eye       = 300 * time.Millisecond // what an eye needs between two things
 )
 
-// stagehand is what a story works with: a client, the knobs, and the log since it began.
+// stagehand is what a story works with: a client, the knobs, and the log since it began. What its methods cannot do ends the story,
+// by way of [must]; the story's own goroutine calls them.
 type stagehand struct {
 	*World
 	sandbox.Telling
@@ -56,6 +57,37 @@ func newStagehand(t sandbox.Telling, w *World, id string) *stagehand {
 	}
 }
 
+// failure is what ends a story before its time, wherever in it that is.
+type failure struct{ err error }
+
+// must ends the story with err, if that is not nil.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// ok returns value, or ends the story with err.
+func ok[T any](value T, err error) T {
+	must(err)
+	return value
+}
+
+// tried returns the failure with which act ended, nil if it came to its end.
+func tried(act func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	act()
+	return nil
+}
+
 // putBack puts back what only the story knows of.
 func (s *stagehand) putBack() {
 	for i := len(s.undo) - 1; i >= 0; i-- {
@@ -75,22 +107,19 @@ func (s *stagehand) curtain() {
 }
 
 // until waits for what no record says.
-func (s *stagehand) until(holds func() bool) error {
+func (s *stagehand) until(holds func() bool) {
 	for !holds() {
-		if err := s.pause(eye); err != nil {
-			return err
-		}
+		s.pause(eye)
 	}
-	return nil
 }
 
 // turn turns a knob. When the story is over it stands again as before.
-func (s *stagehand) turn(name, target, value string) error {
-	return s.Turn(sandbox.Knob{Name: name, Target: target, Value: value})
+func (s *stagehand) turn(name, target, value string) {
+	must(s.Turn(sandbox.Knob{Name: name, Target: target, Value: value}))
 }
 
 // pause lets people look.
-func (s *stagehand) pause(d time.Duration) error { return routine.Sleep(s.ctx, s.Clock, d) }
+func (s *stagehand) pause(d time.Duration) { must(routine.Sleep(s.ctx, s.Clock, d)) }
 
 // ---- pods
 
@@ -98,14 +127,14 @@ func (s *stagehand) pause(d time.Duration) error { return routine.Sleep(s.ctx, s
 func (s *stagehand) name(n int) string { return s.id + "-" + string(rune('a'+n)) }
 
 // create makes a pod on a node, with labels besides the story's own, and returns its version.
-func (s *stagehand) create(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) (uint64, error) {
+func (s *stagehand) create(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) uint64 {
 	s.pods[name] = true
 	_ = s.delete(name) // of a story that did not end well
-	return s.post(name, node, labels, edit...)
+	return versionOf(ok(s.post(name, node, labels, edit...).Get()))
 }
 
 // post is create for a pod of which there may be one already.
-func (s *stagehand) post(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) (uint64, error) {
+func (s *stagehand) post(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) listwatch.Result {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{label: s.id}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
@@ -116,13 +145,13 @@ func (s *stagehand) post(name, node string, labels map[string]string, edit ...fu
 	for _, change := range edit {
 		change(pod)
 	}
-	return version(s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing).Get())
+	return s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing)
 }
 
 // relabel gives a pod another value of one label, and returns its version.
-func (s *stagehand) relabel(name, key, value string) (uint64, error) {
+func (s *stagehand) relabel(name, key, value string) uint64 {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
-	return version(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Get())
+	return versionOf(ok(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Get()))
 }
 
 // delete deletes a pod at once. A pod that is not there is no error.
@@ -136,63 +165,52 @@ func (s *stagehand) delete(name string) error {
 }
 
 // churn changes a pod n times, and returns its last version. The pod is made if it is not there.
-func (s *stagehand) churn(name string, n int) (last uint64, err error) {
+func (s *stagehand) churn(name string, n int) (last uint64) {
 	if !s.pods[name] {
-		if last, err = s.create(name, nowhere, nil); err != nil {
-			return 0, err
-		}
+		last = s.create(name, nowhere, nil)
 		n--
 	}
 	for i := range n {
-		if last, err = s.relabel(name, "turn", strconv.Itoa(i)); err != nil {
-			return 0, err
-		}
+		last = s.relabel(name, "turn", strconv.Itoa(i))
 	}
-	return last, nil
+	return last
 }
 
 // list lists pods of the story with the given options.
-func (s *stagehand) list(options metav1.ListOptions) (*corev1.PodList, error) {
+func (s *stagehand) list(options metav1.ListOptions) *corev1.PodList { return ok(s.tryList(options)) }
+
+func (s *stagehand) tryList(options metav1.ListOptions) (*corev1.PodList, error) {
 	options.LabelSelector = label + "=" + s.id
 	var list corev1.PodList
 	return &list, s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&options).Do(s.ctx).Into(&list)
 }
 
-func version(obj runtime.Object, err error) (uint64, error) {
-	if err != nil {
-		return 0, err
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
+func versionOf(obj runtime.Object) uint64 {
+	return ok(strconv.ParseUint(ok(meta.Accessor(obj)).GetResourceVersion(), 10, 64))
 }
 
 // ---- the log
 
 // await waits for a record since the story began, and returns it.
-func (s *stagehand) await(what string, match func(r *probe.Record) bool) (probe.Record, error) {
+func (s *stagehand) await(what string, match func(r *probe.Record) bool) probe.Record {
 	return s.awaitAfter(s.from, what, match)
 }
 
 // awaitAfter waits for a record after another.
-func (s *stagehand) awaitAfter(seq uint64, what string, match func(r *probe.Record) bool) (probe.Record, error) {
+func (s *stagehand) awaitAfter(seq uint64, what string, match func(r *probe.Record) bool) probe.Record {
 	began := s.Clock.Now()
 	for {
-		if err := s.read(); err != nil {
-			return probe.Record{}, err
-		}
+		must(s.read())
 		for i := range s.seen {
 			if r := &s.seen[i]; r.Seq > seq && match(r) {
-				return *r, nil
+				return *r
 			}
 		}
 		if s.Clock.Since(began) > patience {
-			return probe.Record{}, fmt.Errorf("waited %v for %s, and it did not come", patience, what)
+			must(fmt.Errorf("waited %v for %s, and it did not come", patience, what))
 		}
-		if err := s.pause(beat); err != nil {
-			return probe.Record{}, fmt.Errorf("wait for %s: %w", what, err)
+		if err := routine.Sleep(s.ctx, s.Clock, beat); err != nil {
+			must(fmt.Errorf("wait for %s: %w", what, err))
 		}
 	}
 }
@@ -238,9 +256,8 @@ func of(p probe.Point, subject string) func(*probe.Record) bool {
 func about(r *probe.Record, name string) bool { return strings.HasSuffix(r.Key, "/"+name) }
 
 // lane waits for the newest stream of a client after a record, and returns the id of the watcher that serves it.
-func (s *stagehand) lane(after uint64, userAgent string) (string, error) {
-	r, err := s.awaitAfter(after, "a stream of "+userAgent, func(r *probe.Record) bool {
+func (s *stagehand) lane(after uint64, userAgent string) string {
+	return s.awaitAfter(after, "a stream of "+userAgent, func(r *probe.Record) bool {
 		return r.Point == probe.WireOpened && strings.HasPrefix(r.Text, userAgent+" ")
-	})
-	return r.Subject, err
+	}).Subject
 }

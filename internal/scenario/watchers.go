@@ -28,40 +28,20 @@ var slowWatcher = Scenario{
 }
 
 func playSlowWatcher(s *stagehand) (string, error) {
-	agent, err := s.AddWatcher(sandbox.WatcherOptions{Resource: "pods", Bookmarks: true})
-	if err != nil {
-		return "", err
-	}
-	lane, err := s.lane(s.from, agent)
-	if err != nil {
-		return "", err
-	}
+	agent := ok(s.AddWatcher(sandbox.WatcherOptions{Resource: "pods", Bookmarks: true}))
+	lane := s.lane(s.from, agent)
 	s.step("opened a watcher: %s", lane)
-	if err := s.turn("line.stall", agent, "true"); err != nil {
-		return "", err
-	}
+	s.turn("line.stall", agent, "true")
 	s.step("its client reads no more")
-	if err := s.turn("traffic.rate", "", "200"); err != nil {
-		return "", err
-	}
+	s.turn("traffic.rate", "", "200")
 	s.step("200 changes a second")
-	forced, err := s.await("the end of "+lane, of(probe.WatcherForced, lane))
-	if err != nil {
-		return "", err
-	}
+	forced := s.await("the end of "+lane, of(probe.WatcherForced, lane))
 	s.key = forced.Seq
 	s.step("%s is closed", lane)
 	full := s.fullest(lane)
-	if err := s.turn("traffic.rate", "", "0"); err != nil {
-		return "", err
-	}
-	if err := s.turn("line.stall", agent, "false"); err != nil {
-		return "", err
-	}
-	again, err := s.lane(forced.Seq, agent)
-	if err != nil {
-		return "", err
-	}
+	s.turn("traffic.rate", "", "0")
+	s.turn("line.stall", agent, "false")
+	again := s.lane(forced.Seq, agent)
 	s.step("its client reads again, finds the end of the stream, and comes back as %s", again)
 	others := s.count(func(r *probe.Record) bool { return r.Point == probe.WatcherForced && r.Subject != lane })
 	return fmt.Sprintf("%s held %d in its input and %d in its result, and its client read nothing. The dispatcher waited as long as its budget allowed and closed it; it closed %d of the others. The client came back as %s, from the last version that it had seen.",
@@ -105,48 +85,28 @@ var triggerIndex = Scenario{
 
 func playTriggerIndex(s *stagehand) (string, error) {
 	name, from, to := s.name(0), node(17), node(423)
-	if _, err := s.create(name, from, nil); err != nil {
-		return "", err
-	}
+	s.create(name, from, nil)
 	streams := make([]watch.Interface, nNodes)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	for n := range streams {
-		stream, err := s.Pipeline.Server.Pods().Watch(ctx, "", &internalversion.ListOptions{
+		stream := ok(s.Pipeline.Server.Pods().Watch(ctx, "", &internalversion.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node(n)), ResourceVersion: "0",
-		})
-		if err != nil {
-			return "", err
-		}
+		}))
 		defer stream.Stop()
 		streams[n] = stream
 	}
-	if event, err := s.next(streams[17]); err != nil || event.Type != watch.Added {
-		return "", fmt.Errorf("the watch of %s begins with %s, want ADDED: %v", from, event.Type, err)
+	if event := s.next(streams[17]); event.Type != watch.Added {
+		return "", fmt.Errorf("the watch of %s begins with %s, want ADDED", from, event.Type)
 	}
 	s.step("%d watchers, each for the pods of one node", nNodes)
-	rv, err := s.move(name, to)
-	if err != nil {
-		return "", err
-	}
+	rv := s.move(name, to)
 	s.step("moved %s from %s to %s", name, from, to)
-	gone, err := s.next(streams[17])
-	if err != nil {
-		return "", err
-	}
-	come, err := s.next(streams[423])
-	if err != nil {
-		return "", err
-	}
-	finished, err := s.await("the end of the dispatch", func(r *probe.Record) bool { return r.Point == probe.DispatchFinished && r.RV == rv })
-	if err != nil {
-		return "", err
-	}
+	gone := s.next(streams[17])
+	come := s.next(streams[423])
+	finished := s.await("the end of the dispatch", func(r *probe.Record) bool { return r.Point == probe.DispatchFinished && r.RV == rv })
 	s.key = finished.Seq
-	started, err := s.await("its beginning", func(r *probe.Record) bool { return r.Point == probe.DispatchStarted && r.RV == rv })
-	if err != nil {
-		return "", err
-	}
+	started := s.await("its beginning", func(r *probe.Record) bool { return r.Point == probe.DispatchStarted && r.RV == rv })
 	if gone.Type != watch.Deleted || come.Type != watch.Added {
 		return "", fmt.Errorf("%s is told %s and %s %s, want DELETED and ADDED", from, gone.Type, to, come.Type)
 	}
@@ -159,15 +119,15 @@ func playTriggerIndex(s *stagehand) (string, error) {
 func node(n int) string { return fmt.Sprintf("story-node-%d", n) }
 
 // move gives a pod another node, which the API does not allow: it is done at the storage.
-func (s *stagehand) move(name, node string) (uint64, error) {
+func (s *stagehand) move(name, node string) uint64 {
 	var moved corev1.Pod
 	update := func(current runtime.Object) (runtime.Object, error) {
 		current.(*corev1.Pod).Spec.NodeName = node
 		return current, nil
 	}
 	key := "/registry/pods/" + namespace + "/" + name
-	err := s.Pipeline.Server.Storage("pods").GuaranteedUpdate(s.ctx, key, &moved, false, nil, update, nil)
-	return version(&moved, err)
+	must(s.Pipeline.Server.Storage("pods").GuaranteedUpdate(s.ctx, key, &moved, false, nil, update, nil))
+	return versionOf(&moved)
 }
 
 var selectorTransition = Scenario{
@@ -182,31 +142,17 @@ var selectorTransition = Scenario{
 
 func playSelectorTransition(s *stagehand) (string, error) {
 	name := s.name(0)
-	if _, err := s.create(name, nowhere, map[string]string{"tier": "green"}); err != nil {
-		return "", err
-	}
-	start, err := s.list(metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
+	s.create(name, nowhere, map[string]string{"tier": "green"})
+	start := s.list(metav1.ListOptions{})
 	s.step("created %s with tier=green", name)
-	blue, err := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, LabelSelector: "tier=blue," + label + "=" + s.id})
-	if err != nil {
-		return "", err
-	}
+	blue := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, LabelSelector: "tier=blue," + label + "=" + s.id})
 	defer blue.Stop()
-	kubelet, err := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, FieldSelector: "spec.nodeName=story-node", LabelSelector: label + "=" + s.id})
-	if err != nil {
-		return "", err
-	}
+	kubelet := s.openWith(metav1.ListOptions{ResourceVersion: start.ResourceVersion, FieldSelector: "spec.nodeName=story-node", LabelSelector: label + "=" + s.id})
 	defer kubelet.Stop()
 	s.step("watched tier=blue, and the pods of story-node")
 	var types, labels []string
 	for _, tier := range []string{"blue", "green", "blue"} {
-		event, err := s.after(blue, func() error { _, err := s.relabel(name, "tier", tier); return err })
-		if err != nil {
-			return "", err
-		}
+		event := s.after(blue, func() { s.relabel(name, "tier", tier) })
 		types = append(types, string(event.Type))
 		labels = append(labels, event.Object.(*corev1.Pod).Labels["tier"])
 		s.step("tier=%s: %s, with the object as tier=%s", tier, event.Type, labels[len(labels)-1])
@@ -214,31 +160,21 @@ func playSelectorTransition(s *stagehand) (string, error) {
 	if got := strings.Join(append(types, labels...), " "); got != "ADDED DELETED ADDED blue blue blue" {
 		return "", fmt.Errorf("the watch of tier=blue was sent %s", got)
 	}
-	bound, err := s.after(kubelet, func() error { _, err := s.move(name, "story-node"); return err })
-	if err != nil {
-		return "", err
-	}
+	bound := s.after(kubelet, func() { s.move(name, "story-node") })
 	if bound.Type != watch.Added {
 		return "", fmt.Errorf("the watch of the node was sent %s, want ADDED", bound.Type)
 	}
-	rv, err := version(bound.Object, nil)
-	if err != nil {
-		return "", err
-	}
-	sent, err := s.await("the same event as it is stored", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
+	rv := versionOf(bound.Object)
+	sent := s.await("the same event as it is stored", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
 	s.key = sent.Seq
 	s.step("moved it to story-node: ADDED there, %s in the ring", sent.Type)
-	return fmt.Sprintf("Three changes of one label reached the watch of tier=blue as %s. DELETED carried the object as it was when it still matched, at the new version. The ring holds its move to another node as %s; the watch of that node received ADDED, as it had not seen this pod before.", strings.Join(types, ", "), sent.Type), err
+	return fmt.Sprintf("Three changes of one label reached the watch of tier=blue as %s. DELETED carried the object as it was when it still matched, at the new version. The ring holds its move to another node as %s; the watch of that node received ADDED, as it had not seen this pod before.", strings.Join(types, ", "), sent.Type), nil
 }
 
 // after does something and waits for the event of it.
-func (s *stagehand) after(stream watch.Interface, act func() error) (watch.Event, error) {
-	if err := act(); err != nil {
-		return watch.Event{}, err
-	}
-	event, err := s.next(stream)
-	if err != nil {
-		return event, err
-	}
-	return event, s.pause(eye)
+func (s *stagehand) after(stream watch.Interface, act func()) watch.Event {
+	act()
+	event := s.next(stream)
+	s.pause(eye)
+	return event
 }

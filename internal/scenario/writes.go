@@ -41,58 +41,36 @@ func pod409(_ *facts, r *probe.Record) bool { return r.Args[0] == 409 }
 
 func playStaleWrite(s *stagehand) (string, error) {
 	name := s.name(0)
-	first, err := s.create(name, nowhere, nil)
-	if err != nil {
-		return "", err
-	}
-	knows := func(rv uint64) error {
-		_, err := s.await("the informer's store", func(r *probe.Record) bool {
+	first := s.create(name, nowhere, nil)
+	knows := func(rv uint64) {
+		s.await("the informer's store", func(r *probe.Record) bool {
 			return r.Point == probe.IndexerUpdated && r.Subject == "informer" && r.RV == rv
 		})
-		return err
 	}
-	if err := knows(first); err != nil {
-		return "", err
-	}
+	knows(first)
 	s.step("created %s, at version %d; the informer knows it", name, first)
-	if err := s.turn("line.cut", informerAgent, "true"); err != nil {
-		return "", err
-	}
-	if _, err := s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer")); err != nil {
-		return "", err
-	}
+	s.turn("line.cut", informerAgent, "true")
+	s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer"))
 	s.step("cut the connection of the informer")
-	second, err := s.relabel(name, "turn", "other")
-	if err != nil {
-		return "", err
-	}
+	second := s.relabel(name, "turn", "other")
 	s.step("another client changed the pod: version %d", second)
 	refusal := s.writeBack(name)
 	if !apierrors.IsConflict(refusal) {
 		return "", fmt.Errorf("the write of version %d was answered %v, want a conflict", first, refusal)
 	}
-	refused, err := s.await("the refusal", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 409 })
-	if err != nil {
-		return "", err
-	}
+	refused := s.await("the refusal", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 409 })
 	s.key = refused.Seq
 	s.step("wrote the pod as the informer knows it: 409")
-	if err := s.turn("line.cut", informerAgent, "false"); err != nil {
-		return "", err
-	}
-	if err := knows(second); err != nil {
-		return "", err
-	}
+	s.turn("line.cut", informerAgent, "false")
+	knows(second)
 	s.step("restored the connection; the informer has version %d", second)
-	if err := s.writeBack(name); err != nil {
-		return "", err
-	}
-	written, err := s.await("the write", func(r *probe.Record) bool {
+	must(s.writeBack(name))
+	written := s.await("the write", func(r *probe.Record) bool {
 		return r.Point == probe.RingAppend && about(r, name) && r.RV > second
 	})
 	s.step("read again and wrote: version %d", written.RV)
 	return fmt.Sprintf("The controller wrote on top of version %d, which its informer still held, when the pod was at %d already. The server compared the two and answered 409. It wrote nothing, so nothing was lost. After a new read the write succeeded as version %d. An informer is always a little behind, so a 409 now and then is normal.",
-		first, second, written.RV), err
+		first, second, written.RV), nil
 }
 
 // writeBack reads a pod from the informer's local store, as a controller does, and writes it with one label more.
@@ -135,48 +113,32 @@ var finalizers = Scenario{
 
 func playFinalizers(s *stagehand) (string, error) {
 	name := s.name(0)
-	rv, err := s.create(name, nowhere, nil, func(pod *corev1.Pod) { pod.Finalizers = []string{finalizer} })
-	if err != nil {
-		return "", err
-	}
-	stream, err := s.open(fmt.Sprint(rv))
-	if err != nil {
-		return "", err
-	}
+	rv := s.create(name, nowhere, nil, func(pod *corev1.Pod) { pod.Finalizers = []string{finalizer} })
+	stream := s.open(fmt.Sprint(rv))
 	defer stream.Stop()
-	if _, err := s.lane(s.from, "story-"+s.id); err != nil {
-		return "", err
-	}
+	s.lane(s.from, "story-"+s.id)
 	s.step("created %s with the finalizer %s, and watched it from %d", name, finalizer, rv)
-	marked, err := s.after(stream, func() error { return s.delete(name) })
-	if err != nil {
-		return "", err
-	}
-	mark, _ := version(marked.Object, nil)
+	marked := s.after(stream, func() { must(s.delete(name)) })
+	mark := versionOf(marked.Object)
 	if seen, ok := marked.Object.(*corev1.Pod); !ok || marked.Type != watch.Modified || seen.DeletionTimestamp == nil {
 		return "", fmt.Errorf("after the request to delete the watch was sent %s %v", marked.Type, marked.Object)
 	}
 	s.step("deleted it: %s at %d, with a deletionTimestamp", marked.Type, mark)
-	if err := s.delete(name); err != nil {
-		return "", err
-	}
+	must(s.delete(name))
 	s.step("deleted it again: 200, and nothing changed")
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
-	gone, err := s.after(stream, func() error {
-		return s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Error()
+	gone := s.after(stream, func() {
+		must(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Error())
 	})
-	if err != nil {
-		return "", err
-	}
-	end, _ := version(gone.Object, nil)
+	end := versionOf(gone.Object)
 	if gone.Type != watch.Deleted || end <= mark {
 		return "", fmt.Errorf("after the finalizer was removed the watch was sent %s at %d, want DELETED after %d", gone.Type, end, mark)
 	}
 	s.step("removed the finalizer: %s at %d", gone.Type, end)
-	sent, err := s.await("the frame", func(r *probe.Record) bool { return r.Point == probe.FrameWritten && r.RV == end && r.Type == "DELETED" })
+	sent := s.await("the frame", func(r *probe.Record) bool { return r.Point == probe.FrameWritten && r.RV == end && r.Type == "DELETED" })
 	s.key = sent.Seq
 	return fmt.Sprintf("The first request to delete only marked the pod: MODIFIED at %d. The second found the mark and wrote nothing. The patch that removed the last finalizer deleted the pod: DELETED at %d, and no event says that the finalizer was removed. A deletion that does not end waits for a finalizer: metadata.finalizers names its owner.",
-		mark, end), err
+		mark, end), nil
 }
 
 var leftSelector = Scenario{
@@ -209,47 +171,27 @@ const blue = "blue" // a handler, and what its informer selects
 
 func playLeftSelector(s *stagehand) (string, error) {
 	name := s.name(0)
-	err := s.inform("informer-"+blue, blue, 0, func(options *metav1.ListOptions) { options.LabelSelector = "tier=" + blue })
-	if err != nil {
-		return "", err
-	}
-	if _, err := s.create(name, nowhere, map[string]string{"tier": blue}); err != nil {
-		return "", err
-	}
-	told := func(handler, typ string) (probe.Record, error) {
+	s.inform("informer-"+blue, blue, 0, func(options *metav1.ListOptions) { options.LabelSelector = "tier=" + blue })
+	s.create(name, nowhere, map[string]string{"tier": blue})
+	told := func(handler, typ string) probe.Record {
 		return s.await(typ+" for "+handler, func(r *probe.Record) bool {
 			return r.Point == probe.HandlerReturned && r.Subject == handler && r.Type == typ && about(r, name)
 		})
 	}
-	if _, err := told(blue, "ADDED"); err != nil {
-		return "", err
-	}
+	told(blue, "ADDED")
 	s.step("created %s with tier=blue; the handler of tier=blue is told ADDED", name)
-	rv, err := s.relabel(name, "tier", "green")
-	if err != nil {
-		return "", err
-	}
+	rv := s.relabel(name, "tier", "green")
 	s.step("changed the label to tier=green, at %d", rv)
-	deleted, err := told(blue, "DELETED")
-	if err != nil {
-		return "", err
-	}
+	deleted := told(blue, "DELETED")
 	s.key = deleted.Seq
-	if _, err := told("observer", "MODIFIED"); err != nil {
-		return "", err
-	}
+	told("observer", "MODIFIED")
 	s.step("the handler of tier=blue is told DELETED, that of all pods MODIFIED")
-	alive, err := s.list(metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
-	_, err = s.post(name, nowhere, nil)
+	alive := s.list(metav1.ListOptions{})
+	err := s.post(name, nowhere, nil).Error()
 	if len(alive.Items) != 1 || !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("there are %d pods, and to create it again was answered %v", len(alive.Items), err)
 	}
-	if _, err := s.await("409", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 409 }); err != nil {
-		return "", err
-	}
+	s.await("409", func(r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == 409 })
 	s.step("created it again: 409")
 	return fmt.Sprintf("One change of a label, at %d, was OnDelete for the informer of tier=blue and OnUpdate for that of all pods. The pod still runs: a list shows it as tier=%s, and the server refused its creation with 409. For a watch with a selector, DELETED means that the object no longer matches. A controller that must know more asks the server.",
 		rv, alive.Items[0].Labels["tier"]), nil
