@@ -26,9 +26,9 @@ type KubeletConfig struct {
 	NodeName     string
 	Client       *listwatch.RESTClient
 	Clock        clock.WithTicker
-	Probe        *probe.Probe  // bound to the subject as which the kubelet appears: "kubelet-node1"
-	UseWatchList bool          // as in [reflector.Config]
-	Share        func(obj any) // may put parts of earlier pods in place of equal ones of obj, before it is stored; nil: no sharing
+	Probe        *probe.Probe            // bound to the subject as which the kubelet appears: "kubelet-node1"
+	UseWatchList bool                    // as in [reflector.Config]
+	Transform    reflector.TransformFunc // applied to every pod before it is stored; nil: none
 
 	HostIP  string       // the node's address; default 192.168.0.N, where N is the number at the end of NodeName
 	PodCIDR netip.Prefix // where pods get their addresses from; default 10.N.0.0/16
@@ -76,7 +76,7 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: config.PodCIDR.Masked().Addr(), done: map[podStep]int{}}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
 	// This store reports nothing: the indexer on the picture is the informer's.
-	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue, share: config.Share}
+	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue, transform: config.Transform}
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
 		Name:          "kubelet " + config.NodeName,

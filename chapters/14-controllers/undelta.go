@@ -17,8 +17,8 @@ import (
 // and the kubelet finds out by comparison what changed.
 type undeltaStore struct {
 	*indexer.Cache
-	queue *RateLimitingQueue
-	share func(obj any) // as in [KubeletConfig]
+	queue     *RateLimitingQueue
+	transform reflector.TransformFunc // as in [KubeletConfig]
 }
 
 var _ reflector.Store = (*undeltaStore)(nil)
@@ -26,27 +26,24 @@ var _ reflector.Store = (*undeltaStore)(nil)
 // Add stores obj, then tells. In that order: who is told looks at once.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Add
-func (u *undeltaStore) Add(obj any) error { return u.tell(obj, u.Cache.Add(u.shared(obj))) }
+func (u *undeltaStore) Add(obj any) error { return u.change(obj, u.Cache.Add) }
 
 // Update stores obj, then tells.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Update
-func (u *undeltaStore) Update(obj any) error { return u.tell(obj, u.Cache.Update(u.shared(obj))) }
+func (u *undeltaStore) Update(obj any) error { return u.change(obj, u.Cache.Update) }
 
 // Delete removes obj, then tells.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Delete
-func (u *undeltaStore) Delete(obj any) error { return u.tell(obj, u.Cache.Delete(obj)) }
+func (u *undeltaStore) Delete(obj any) error { return u.change(obj, u.Cache.Delete) }
 
-func (u *undeltaStore) shared(obj any) any {
-	if u.share != nil {
-		u.share(obj)
-	}
-	return obj
-}
-
-func (u *undeltaStore) tell(obj any, err error) error {
+func (u *undeltaStore) change(obj any, write func(obj any) error) error {
+	obj, err := u.transformed(obj)
 	if err != nil {
+		return err
+	}
+	if err := write(obj); err != nil {
 		return err
 	}
 	key, err := u.Cache.Key(obj)
@@ -57,16 +54,27 @@ func (u *undeltaStore) tell(obj any, err error) error {
 	return nil
 }
 
+func (u *undeltaStore) transformed(obj any) (any, error) {
+	if u.transform == nil {
+		return obj, nil
+	}
+	return u.transform(obj)
+}
+
 // Replace makes list the whole content, then tells about every key that is or was there: those that are gone need a
 // look as much as those that came.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: (*UndeltaStore).Replace
 func (u *undeltaStore) Replace(list []any, resourceVersion string) error {
 	keys := sets.New(u.ListKeys()...)
-	for _, obj := range list {
-		u.shared(obj)
+	kept := make([]any, len(list)) // list is the reflector's
+	for i, obj := range list {
+		var err error
+		if kept[i], err = u.transformed(obj); err != nil {
+			return err
+		}
 	}
-	if err := u.Cache.Replace(list, resourceVersion); err != nil {
+	if err := u.Cache.Replace(kept, resourceVersion); err != nil {
 		return err
 	}
 	keys.Insert(u.ListKeys()...)

@@ -125,7 +125,8 @@ func (c *Client) addControllers() error {
 		name := "kubelet-" + node
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
-			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList, Share: (&parts.Kept{}).Share,
+			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
+			Transform: sharing(controllers.StripManagedFields),
 		}))
 	}
 	return nil
