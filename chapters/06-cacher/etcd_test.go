@@ -19,6 +19,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/eventually"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
 	"listwatch/internal/worldclock"
@@ -174,11 +175,7 @@ func (e *onEtcd) wants(w watch.Interface, want ...string) {
 
 func (e *onEtcd) eventually(what string, is func() bool) {
 	e.t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			e.t.Fatalf("not in time: %s", what)
-		}
-	}
+	eventually.Holds(e.t, what, is)
 }
 
 // follower watches, and when its watch ends it resumes: what any client does.

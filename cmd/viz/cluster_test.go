@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/eventually"
 	"listwatch/internal/sandbox"
 )
 
@@ -45,7 +46,7 @@ func (p *program) runNode(t *testing.T, name string, up bool) {
 func (p *program) createUntilItIs(t *testing.T, name string) time.Duration {
 	t.Helper()
 	began := time.Now()
-	waitFor(t, "create "+name, func() bool {
+	eventually.Holds(t, "create "+name, func() bool {
 		code, _ := p.send(t, "POST", podsPath, onePod(name))
 		return code == http.StatusCreated || code == http.StatusConflict
 	})
@@ -90,16 +91,16 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 	}
 	other := start(t, append(strings.Fields(args), "-flight=off", "-demo=false", "-controllers=false")...)
 	leader := ""
-	waitFor(t, "a leader is seen", func() bool { _, leader = p.nodes(t); return leader != "" })
+	eventually.Holds(t, "a leader is seen", func() bool { _, leader = p.nodes(t); return leader != "" })
 	p.createPod(t, "before")
-	waitFor(t, "the informer sees it", func() bool { return p.informer(t).Client.Informer.Indexer.Objects == 1 })
+	eventually.Holds(t, "the informer sees it", func() bool { return p.informer(t).Client.Informer.Indexer.Objects == 1 })
 	known := p.informer(t).Client.Informer.Reflector.LastSyncResourceVersion
 	before := other.pods(t)
 
 	p.runNode(t, leader, false)
 	t.Logf("a write after the leader is gone took %v; the aim is 3s", p.createUntilItIs(t, "after"))
 	for i, each := range []*program{p, other} {
-		waitFor(t, "the informer sees it", func() bool { return each.informer(t).Client.Informer.Indexer.Objects == 2 })
+		eventually.Holds(t, "the informer sees it", func() bool { return each.informer(t).Client.Informer.Indexer.Objects == 2 })
 		if after := each.pods(t); after["WatcherForced"] != 0 || after["ReflectorListed"] != before["ReflectorListed"] {
 			t.Errorf("server %d: %d evictions, %d lists, want 0 and %d", i, after["WatcherForced"], after["ReflectorListed"], before["ReflectorListed"])
 		}
@@ -110,14 +111,14 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 	nodes, _ := p.nodes(t)
 	i := slices.IndexFunc(nodes, func(n sandbox.NodeInfo) bool { return n.Running })
 	p.runNode(t, nodes[i].Name, false)
-	waitFor(t, "readyz fails", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusInternalServerError })
+	eventually.Holds(t, "readyz fails", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusInternalServerError })
 	t.Run("without a majority", func(t *testing.T) { askWithoutMajority(t, p, known, newest) })
-	waitFor(t, "the log says why", func() bool {
+	eventually.Holds(t, "the log says why", func() bool {
 		_, body := p.get(t, "/viz/records")
 		return strings.Contains(body, "it takes no writes, etcd has no leader: a majority of its members cannot be reached")
 	})
 	p.send(t, "POST", "/viz/reset", "")
-	waitFor(t, "ready again", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK })
+	eventually.Holds(t, "ready again", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK })
 	p.createUntilItIs(t, "again")
 	for _, each := range []*program{other, p} {
 		if status := each.end(t); status != exitOK {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"listwatch/internal/eventually"
 )
 
 // A page that goes away while etcd restarts must not leave etcd down.
@@ -22,7 +24,7 @@ func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
 			answer.Body.Close()
 		}
 		cancel()
-		until(t, "a pod can be created again", func() bool {
+		eventually.Holds(t, "a pod can be created again", func() bool {
 			code, _ := p.post(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a`+string(rune('0'+n))+`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 			return code == http.StatusCreated
 		})

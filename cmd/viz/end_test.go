@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"listwatch/internal/eventually"
 	"listwatch/internal/sandbox"
 )
 
@@ -142,7 +143,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			defer silent.Close()
 			fmt.Fprintf(silent, "POST /viz/knobs HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", target.Host)
 			if held {
-				until(t, "the writes wait", func() bool {
+				eventually.Holds(t, "the writes wait", func() bool {
 					_, body := p.get(t, "/viz/hold")
 					return strings.Contains(body, "RequestReceived")
 				})

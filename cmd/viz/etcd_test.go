@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"listwatch/internal/eventually"
 )
 
 // send returns the status and body of one request.
@@ -28,15 +29,6 @@ func (p *program) send(t *testing.T, method, path, body string) (int, string) {
 	return response.StatusCode, string(answer)
 }
 
-func waitFor(t *testing.T, what string, fact func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !fact(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
 func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false", "-etcd-quota=4194304")
 	const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -44,7 +36,7 @@ func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"data":{"a":%q}}`, name, strings.Repeat("x", kB<<10))
 	}
 	ready := func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK }
-	waitFor(t, "ready", ready)
+	eventually.Holds(t, "ready", ready)
 	code, body := 0, ""
 	for i := 0; i < 100 && (code == 0 || code == http.StatusCreated); i++ {
 		code, body = p.send(t, "POST", configMaps, configMap(fmt.Sprint("c", i), 300))
@@ -54,7 +46,7 @@ func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
 	}
 	// For what was refused there was no room; for something smaller there may be, until that is full, too.
 	n, failed, told := 0, false, false
-	waitFor(t, "readyz fails, and the page says why", func() bool {
+	eventually.Holds(t, "readyz fails, and the page says why", func() bool {
 		n++
 		p.send(t, "POST", configMaps, configMap(fmt.Sprint("small", n), 20))
 		_, body := p.get(t, "/readyz")
@@ -70,11 +62,11 @@ func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
 		t.Fatalf("delete: %d %s", code, body)
 	}
 	// Something small may fit before the space of what was deleted has come back.
-	waitFor(t, "something large can be created again", func() bool {
+	eventually.Holds(t, "something large can be created again", func() bool {
 		code, _ := p.send(t, "POST", configMaps, configMap("again", 300))
 		return code == http.StatusCreated
 	})
-	waitFor(t, "ready again", ready)
+	eventually.Holds(t, "ready again", ready)
 	if status := p.end(t); status != exitOK {
 		t.Errorf("status: got %d; stderr %q", status, p.stderr)
 	}
@@ -86,7 +78,7 @@ func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the page says it", func() bool {
+	eventually.Holds(t, "the page says it", func() bool {
 		_, body := p.get(t, "/viz/snapshot")
 		return strings.Contains(body, "EtcdFailed")
 	})

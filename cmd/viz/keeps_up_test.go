@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"listwatch/internal/eventually"
 )
 
 // TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin again.
@@ -139,15 +141,7 @@ func (p *program) informer(t *testing.T) (now informerOf) {
 
 func (p *program) informerHolds(t *testing.T, n int) {
 	t.Helper()
-	until(t, fmt.Sprintf("the informer holds %d pods", n), func() bool { return p.informer(t).Client.Informer.Indexer.Objects >= n })
+	eventually.Holds(t, fmt.Sprintf("the informer holds %d pods", n), func() bool { return p.informer(t).Client.Informer.Indexer.Objects >= n })
 }
 
 // until returns when fact is true.
-func until(t *testing.T, what string, fact func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !fact(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not in time: " + what)
-		}
-	}
-}

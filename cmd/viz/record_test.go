@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/eventually"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
@@ -86,7 +87,7 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	}
 	defer response.Body.Close()
 	server.createPod(t, "a")
-	waitFor(t, "the frame is told", func() bool {
+	eventually.Holds(t, "the frame is told", func() bool {
 		_, body := p.get(t, "/viz/records")
 		return strings.Contains(body, `"FrameWritten"`)
 	})

@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"listwatch/internal/eventually"
 )
 
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
@@ -102,14 +103,13 @@ func (p *program) how(t *testing.T) (now how) {
 // startedAgain returns when the program writes another log than before and is ready.
 func (p *program) startedAgain(t *testing.T, before how) how {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	var now how
+	eventually.Holds(t, "the program starts again", func() bool {
 		code, _ := p.get(t, "/readyz")
-		if now := p.how(t); now.Log != before.Log && code == http.StatusOK {
-			return now
-		}
-	}
-	t.Fatal("the program does not start again")
-	return how{}
+		now = p.how(t)
+		return now.Log != before.Log && code == http.StatusOK
+	})
+	return now
 }
 
 func (p *program) post(t *testing.T, path, body string) (int, string) {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/eventually"
 )
 
 // keep runs a keeper for as long as the test runs, and returns it.
@@ -34,13 +35,9 @@ func keep(t *testing.T, node *Node) *Keeper {
 	return k
 }
 
-func eventually(t *testing.T, k *Keeper, what string, fact func(State) bool) {
+func until(t *testing.T, k *Keeper, what string, fact func(State) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !fact(k.State()); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 20s: %+v", what, k.State())
-		}
-	}
+	eventually.Holds(t, what, func() bool { return fact(k.State()) })
 }
 
 func small(t *testing.T) *Node {
@@ -57,7 +54,7 @@ var bigValue = strings.Repeat("x", 100<<10)
 func TestWhatIsFullCanBeWrittenAgainAfterDeletions(t *testing.T) {
 	node := small(t)
 	k := keep(t, node)
-	eventually(t, k, "ready", func(s State) bool { return s.Ready() == nil })
+	until(t, k, "ready", func(s State) bool { return s.Ready() == nil })
 	var err error
 	for i := 0; err == nil; i++ {
 		_, err = node.Client().Put(t.Context(), fmt.Sprintf("a/%d", i), bigValue)
@@ -65,11 +62,11 @@ func TestWhatIsFullCanBeWrittenAgainAfterDeletions(t *testing.T) {
 	if !strings.Contains(err.Error(), "etcdserver: mvcc: database space exceeded") {
 		t.Fatalf("got %v", err)
 	}
-	eventually(t, k, "not ready", func(s State) bool { return s.Ready() != nil })
+	until(t, k, "not ready", func(s State) bool { return s.Ready() != nil })
 	if _, err := node.Client().Delete(t.Context(), "a/", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, k, "ready again", func(s State) bool { return s.Ready() == nil && !s.Members[0].Full })
+	until(t, k, "ready again", func(s State) bool { return s.Ready() == nil && !s.Members[0].Full })
 	put(t, node.Client(), "a", bigValue)
 }
 
@@ -82,7 +79,7 @@ func TestHistoryIsForgottenBeforeEtcdIsFull(t *testing.T) {
 		}
 		seen := k.state.Load()
 		room := func(s State) bool { return len(s.Members) == 1 && s.Members[0].Bytes < 34*int64(len(bigValue)) }
-		eventually(t, k, "another look, and room", func(s State) bool { return k.state.Load() != seen && room(s) })
+		until(t, k, "another look, and room", func(s State) bool { return k.state.Load() != seen && room(s) })
 	}
 }
 
@@ -94,7 +91,7 @@ func TestNothingIsForgottenAsLongAsThereIsRoom(t *testing.T) {
 		put(t, node.Client(), "a", bigValue)
 	}
 	seen := k.state.Load()
-	eventually(t, k, "another look", func(State) bool { return k.state.Load() != seen })
+	until(t, k, "another look", func(State) bool { return k.state.Load() != seen })
 	if _, err := node.Client().Get(t.Context(), "a", clientv3.WithRev(first)); err != nil {
 		t.Error(err)
 	}

@@ -12,10 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/eventually"
 )
 
 // cluster is a server of the test's own: gadgets of a group that only a CustomResourceDefinition knows.
@@ -107,15 +108,8 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 
 func (g *Guest) until(t *testing.T, fact func(WatchedState) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		state := g.State()
-		if fact(state.Watched[0]) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v", state)
-		}
-	}
+	var state GuestState
+	eventually.Holds(t, &state, func() bool { state = g.State(); return fact(state.Watched[0]) })
 }
 
 func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -91,17 +93,9 @@ func (b *bench) send(t testing.TB, method, path string, header http.Header) (*ht
 // until waits for a fact of the report.
 func (b *bench) until(t testing.TB, fact func(Report) bool) Report {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		report := b.lens.Report()
-		if fact(report) {
-			return report
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v", report)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	var report Report
+	eventually.Holds(t, &report, func() bool { report = b.lens.Report(); return fact(report) })
+	return report
 }
 
 func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/eventually"
 	"listwatch/internal/probe"
 )
 
@@ -96,7 +97,7 @@ func warm(b *testing.B, client *clientv3.Client, cache side) {
 		rv = must(client.Txn(context.Background()).Then(ops...).Commit()).Header.Revision
 	}
 	all := query{rv: fmt.Sprint(rv), match: metav1.ResourceVersionMatchNotOlderThan}
-	eventually(b, "the cache has what was written", func() bool {
+	eventually.Holds(b, "the cache has what was written", func() bool {
 		return cache.list(b.Context(), all, &corev1.PodList{}) == nil
 	})
 }

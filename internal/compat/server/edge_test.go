@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	realstorage "k8s.io/apiserver/pkg/storage"
+
+	"listwatch/internal/eventually"
 )
 
 // same reports a pair of answers that differ, or that are not what both should say.
@@ -170,7 +172,7 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	// Nobody reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the next.
 	// One event is dispatched after the other: when the last has come to those who read, that has happened.
 	for _, each := range readers {
-		eventually(t, "the last event for who reads", func() bool { return strings.Contains(fmt.Sprint(each.sofar()), "slow/pod-39") })
+		eventually.Holds(t, "the last event for who reads", func() bool { return strings.Contains(fmt.Sprint(each.sofar()), "slow/pod-39") })
 		each.stop()
 	}
 	a, b := readToTheEnd(one), readToTheEnd(other)

@@ -33,6 +33,7 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/eventually"
 	"listwatch/internal/probe"
 	"listwatch/internal/scheme"
 )
@@ -211,7 +212,7 @@ func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.
 func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
 	tb.Helper()
 	delegator := startOurCache(tb, store, p)
-	eventually(tb, "our cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
+	eventually.Holds(tb, "our cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
 	return delegator
 }
 
@@ -261,7 +262,7 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 		tb.Fatal(err)
 	}
 	tb.Cleanup(store.Close)
-	eventually(tb, "etcd is known to report progress", func() bool {
+	eventually.Holds(tb, "etcd is known to report progress", func() bool {
 		return realfeature.DefaultFeatureSupportChecker.Supports(realstorage.RequestWatchProgress)
 	})
 	return store
@@ -270,7 +271,7 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
 	tb.Helper()
 	delegator := startTheirCache(tb, store)
-	eventually(tb, "the real cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
+	eventually.Holds(tb, "the real cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
 	return delegator
 }
 
@@ -300,15 +301,6 @@ func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.Wit
 		c.Stop()
 	})
 	return delegator
-}
-
-func eventually(tb testing.TB, what string, is func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not in time: %s", what)
-		}
-	}
 }
 
 // pod returns a pod from "default/a", with labels and node from "app=x node=n1".

@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/eventually"
 )
 
 // script is a storage that a test writes line by line. Every watch begins with the state and goes on with what the test
@@ -139,7 +140,7 @@ func newStage(t *testing.T) *stage {
 // until moves the clock while it waits.
 func (s *stage) until(what string, is func() bool) {
 	s.t.Helper()
-	eventually(s.t, what, func() bool {
+	eventually.Holds(s.t, what, func() bool {
 		s.clock.Step(10 * time.Millisecond)
 		return is()
 	})
@@ -158,7 +159,7 @@ func (s *stage) play(n int, every time.Duration) {
 			s.script[i].write(sent%20, true)
 		}
 		for _, tail := range tails {
-			eventually(s.t, "the event has come", func() bool { return len(tail.sofar()) > sent })
+			eventually.Holds(s.t, "the event has come", func() bool { return len(tail.sofar()) > sent })
 		}
 	}
 	for _, tail := range tails {
