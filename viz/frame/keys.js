@@ -2,7 +2,8 @@
 // switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
 //
 // A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift
-// and Space; words say what act does. A module hands in rows when it joins the stage (page.js), or later by stage.keys.register.
+// and Space; words say what act does. A module hands in rows when it joins the stage (page.js), or later by stage.keys.register. What
+// a guide takes for itself while it speaks is handed in as guided, [names, words], and only listed.
 
 const storage = "keys";
 
@@ -15,7 +16,7 @@ const sections = [
 ];
 const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
 
-export function newKeys(rows) {
+export function newKeys(rows, guided) {
   const dialog = document.querySelector("#keys-dialog");
   const list = dialog.querySelector(".list");
   const enabled = dialog.querySelector("input");
@@ -50,7 +51,7 @@ export function newKeys(rows) {
       const mine = [...new Set(keys.map((key) => bound.get(key)))].filter((row) => left.delete(row));
       return mine.length > 0 ? part(title, mine) : "";
     });
-    list.replaceChildren(...parts);
+    list.replaceChildren(...parts, part("In a story, and in the tour", guided.map(([keys, words]) => [keys.split(" "), words])));
   }
 
   function part(title, rows) {

@@ -19,6 +19,7 @@
 //	restyle()          the colours are others
 //	escape()           Escape was pressed: close what is open, and return true if something was
 //	keys               rows of [keys, words, act] for keys.js
+//	guided             rows of [names of keys, words]: what the guide does with them while it speaks
 //
 // A module finds its own elements in the page and makes none that it could let templ write.
 
@@ -188,7 +189,7 @@ const core = {
   reopen: () => feed.reopen(), // after leave
 };
 ({ stage, parts } = join(core, modules));
-const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), [["?"], "this list", () => keys.show()]]);
+const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), [["?"], "this list", () => keys.show()]], parts.flatMap((part) => part.guided ?? []));
 document.querySelector("#keys").addEventListener("click", () => keys.show());
 core.reset(newTape(fold, null), newState(), false);
 

@@ -310,6 +310,13 @@ function newScenarios(stage) {
       if (playing) showState();
     },
     escape: () => Boolean(teller) && (leave(), true),
+    guided: [
+      ["→ PageDown", "next beat, next step"],
+      ["← PageUp", "back"],
+      ["Space", "auto-play of a story, or pause"],
+      ["1", "to 4: a guess"],
+      ["Esc", "leave"],
+    ],
     keys: [[["y"], "stories: what has happened to you?", () => dialog.showModal()]],
   };
 }

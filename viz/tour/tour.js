@@ -22,7 +22,7 @@ const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
 
 export const tour = {
   name: "tour",
-  needs: ["attend", "follow", "held", "here", "notice", "player", "resource", "scene", "setResource", "shown", "source"],
+  needs: ["attend", "follow", "held", "here", "notice", "openStory", "player", "resource", "scene", "setResource", "shown", "source"],
   join: newTour,
 };
 
@@ -296,6 +296,10 @@ function newTour(stage) {
   $("#tour-back").addEventListener("click", back);
   $("#open-tour").addEventListener("click", () => (at !== "" && at !== "end" ? leave() : resumable() && !saved.open ? resume() : open()));
   for (const button of panel.querySelectorAll("[data-tour-leave]")) button.addEventListener("click", leave);
+  panel.querySelector("[data-tour-story]").addEventListener("click", (event) => {
+    leave();
+    stage.openStory(event.currentTarget.dataset.tourStory);
+  });
   for (const button of panel.querySelectorAll("[data-tour-try]")) {
     button.addEventListener("click", () => {
       leave();

@@ -240,7 +240,7 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	mode := func() string { return p.moment(t).Mode }
 	p.press(t, "?")
 	listed := evaluate[[]string](t, p, `[...document.querySelectorAll("#keys-dialog[open] kbd")].map((el) => el.textContent)`)
-	for _, key := range []string{"Space", ".", ",", ">", "<", "]", "[", "N", "P", "Home", "End", "+", "-", "1", "Esc", "F", "C", "M", "D", "W", "X", "R", "B", "V", "L", "E", "S", "/", "A", "T", "?"} {
+	for _, key := range []string{"Space", ".", ",", ">", "<", "]", "[", "N", "P", "Home", "End", "+", "-", "1", "Esc", "F", "C", "M", "D", "W", "X", "R", "B", "V", "L", "E", "S", "/", "A", "T", "?", "→", "←"} {
 		if !slices.Contains(listed, key) {
 			t.Errorf("the list of keys lacks %s: %q", key, listed)
 		}

@@ -127,7 +127,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		t.Errorf("at the end of the tour the page names %s", names)
 	}
 	p.press(t, kb.ArrowRight)
-	p.until(t, `document.body.dataset.tour === "end" && document.querySelectorAll("#tour ol li").length === 3 && document.activeElement.getAttribute("href") === "/book/01-storage"`)
+	p.until(t, `document.body.dataset.tour === "end" && document.querySelectorAll("#tour ol li").length === 3 && document.querySelector("#tour [data-tour-story]") && document.activeElement.getAttribute("href") === "/book/01-storage"`)
 	v.rested(t)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.body.dataset.tour`)
