@@ -1,4 +1,4 @@
-// Who is blocked: the queues that somebody waits at are marked, and a badge stands at the one that all of them wait for.
+// Who is blocked: the queues that somebody waits at are marked, and a badge names the one that all of them wait for.
 // It leads to the chain, in the inspector.
 
 import { mark, put, say } from "../frame/dom.js";
@@ -12,6 +12,7 @@ const words = {
   lock: "a lock is held",
 };
 const places = { stream: "reflector", wire: "wire" }; // of the two ways that are no queues of ours
+const place = { right: 1192, bottom: 304, w: 430 }; // of the badge, in units: above the client half's stations
 
 export const blocked = {
   name: "blocked",
@@ -59,15 +60,15 @@ function newBlocked(stage) {
     for (const pipe of scene.root.querySelectorAll(".pipe")) mark(pipe, "blocked", held.has(pipe));
     put(document.body, "data-blocked", waits.length);
     cause = waits.length > 0 ? why(res, waits[0].on, waits[0].subject).at(-1) : null;
-    const place = cause && (pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
-    badge.hidden = !cause || Boolean(place?.closest(".dimmed") && !place.closest(".bright")); // a story is about something else
+    const pipe = cause && (pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
+    badge.hidden = !cause || Boolean(pipe?.closest(".dimmed") && !pipe.closest(".bright")); // a story is about something else
     if (!cause) return;
     const others = causes(res).length - 1;
     say(badge.querySelector("span"), tell(cause, waits.length, others));
-    say(badge.querySelector("small"), [...new Set(waits.map(whoOf))].map((who) => `⇥ ${who}`).slice(0, 4).join("  "));
+    say(badge.querySelector("small"), [...new Set(waits.map(whoOf))].map((who) => `⇥ ${who}`).slice(0, 2).join("  "));
     put(badge, "aria-label", `All of them wait here: ${badge.querySelector("span").textContent}. Show the chain.`);
     put(badge, "data-cause", `${cause.queue} ${cause.subject}`);
-    stand(place);
+    stand();
   }
 
   function tell(link, n, others) {
@@ -82,13 +83,15 @@ function newBlocked(stage) {
     return w.on === "result" ? `${w.subject} ${name}` : name;
   }
 
-  // stand puts the badge under an element, inside the stage.
-  function stand(el) {
-    const ground = badge.parentElement.getBoundingClientRect();
-    const box = el?.getBoundingClientRect() ?? ground;
-    const middle = Math.min(Math.max(box.left + box.width / 2 - ground.left, badge.offsetWidth / 2 + 4), ground.width - badge.offsetWidth / 2 - 4);
-    badge.style.left = `${Math.round(middle)}px`;
-    badge.style.top = `${Math.round(box.bottom - ground.top + 6)}px`;
+  // stand puts the badge where nothing is written: between the halves, or, from near, at the lower edge.
+  function stand() {
+    const { width, height } = badge.parentElement.getBoundingClientRect();
+    const { geometry, view } = scene;
+    const scale = width / view.w;
+    const whole = view.w === geometry.width;
+    badge.style.maxWidth = `${Math.round((whole ? place.w : 0.8 * view.w) * scale)}px`;
+    badge.style.left = `${Math.round(whole ? place.right * scale - badge.offsetWidth : (width - badge.offsetWidth) / 2)}px`;
+    badge.style.top = `${Math.round((whole ? place.bottom * scale : height - 4) - badge.offsetHeight)}px`;
   }
 
   badge.addEventListener("click", () => {

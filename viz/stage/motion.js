@@ -122,19 +122,18 @@ export function newMotion(canvas, scene, infos, follow) {
     for (const chain of job.ends) chain.free = end;
     for (const f of job.flashes) if (flashes.length < 80) flashes.push({ ...f, t0: end });
     const trailing = reduced() || end - from < visible || end <= now;
+    const hurried = end > start && end - from < unhurried; // nobody reads so fast
     let t = from;
     for (const leg of job.legs) {
       const plain = !leg.always && !leg.followed && leg.colour !== "anomaly";
       if (hops.length >= alive && plain) continue;
+      if (hurried && plain) leg.label = "";
       if (trailing) {
         leave(leg, Math.max(end, now), plain);
       } else if (leg.slow) {
         hops.push({ ...leg, t0: from, t1: end, landed: end });
       } else {
-        if (end - from < unhurried) {
-          if (plain) leg.label = ""; // nobody reads so fast
-          leave(leg, end, plain);
-        }
+        if (hurried) leave(leg, end, plain);
         const ms = ((end - from) * leg.distance) / Math.max(1, job.distance);
         hops.push({ ...leg, t0: t, t1: t + ms, landed: end });
         t += ms;
@@ -207,6 +206,7 @@ export function newMotion(canvas, scene, infos, follow) {
     counts(list, resource, now, rate, counted);
     for (const r of list) {
       const one = prepare(r, resource, now);
+      if (one && list.length > 8) for (const leg of one.legs) if (leg.colour !== "anomaly") leg.label = ""; // nobody reads so many names
       if (one) launch(one, now, now);
     }
     landed(now);

@@ -115,7 +115,7 @@ func Scenery(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(panelRight-16, 298))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(boxes["dispatch"].Right(), 28))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

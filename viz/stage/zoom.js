@@ -90,7 +90,17 @@ function newZoom(stage) {
     const { x, y, w, h } = scene.view;
     put(scene.root, "viewBox", [x, y, w, h].map((v) => v.toFixed(2)).join(" "));
     stage.motion.touch();
-    if (t === 1) scene.stale = true; // what stands beside the drawing stands there again
+    if (t < 1) return;
+    scene.stale = true; // what stands beside the drawing stands there again
+    for (const [name, el] of scene.stations) el.classList.toggle("cut", cuts(name));
+    frame.classList.toggle("near", to.w < g.width);
+  }
+
+  // cuts reports whether an edge of the stage goes through a station: what is written there would be cut.
+  function cuts(name) {
+    const { X, Y, W, H } = g.boxes[name];
+    const within = X >= to.x && X + W <= to.x + to.w && Y - 26 >= to.y && Y + H <= to.y + to.h;
+    return !within && name !== station && !framed.split(",").includes(name);
   }
 
   // lookAt shows one cell: what stands in a slot of the ring, or of a queue.

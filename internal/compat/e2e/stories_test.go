@@ -79,15 +79,16 @@ func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	p := openPage(t, "about:blank")
 	p.do(t, prefers("reduced-motion", "reduce"))
 	began := time.Now()
+	var seen looked
 	for i := range all {
 		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
-		p.walk(t, v, &all[i], i == 0)
+		p.walk(t, v, &all[i], i == 0, &seen)
 	}
 	t.Logf("%d stories in %v", len(all), time.Since(began))
 }
 
 // walk goes through a story by keyboard, there and one beat back; linked: from a link, and to its last beat by another one.
-func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
+func (p *page) walk(t *testing.T, v *viz, s *told, linked bool, seen *looked) {
 	t.Helper()
 	n := len(s.Beats)
 	check := func(beat int, phase string, cursor uint64) {
@@ -120,6 +121,7 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 			p.strike(t, "PageDown")
 		}
 		check(i+1, "rests", s.Recorded[i].To)
+		seen.collides(t, p, fmt.Sprint(s.ID, " ", i+1))
 		if moment := moments[fmt.Sprint(s.ID, " ", i+1)]; moment != "" {
 			p.until(t, moment)
 		}

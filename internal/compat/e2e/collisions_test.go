@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// view is a window and a way to look, in which nothing may collide.
+type view struct {
+	look
+	scale  float64 // of a pixel of the page
+	before string  // what is pressed there, and again when it is left
+}
+
+var views = []view{
+	{look{"1280x720", 1280, 720, "light", "reduce"}, 1, ""},
+	{look{"390x844", 390, 844, "light", "reduce"}, 1, ""},
+	{look{"1440x900", 1440, 900, "dark", "reduce"}, 1, ""},
+	{look{"presenter", 1280, 720, "light", "reduce"}, 1, "#presenter"},
+	{look{"1920x1080", 1920, 1080, "light", "reduce"}, 1, ""},
+	{look{"200 %", 640, 360, "light", "reduce"}, 2, ""},
+	{look{"machinery", 1280, 720, "dark", "reduce"}, 1, "#detail"},
+}
+
+// collisions draws what is on the stage with names of 63 characters and versions of seven digits, and says which texts stand on each
+// other or over an edge. Names of tokens keep off each other where they are written.
+const collisions = `(async () => {
+	const { scene } = listwatch.stage;
+	const widen = (state) => JSON.parse(JSON.stringify(state)
+		.replace(/"(rv|oldest|newest|began)":"(\d+)"/g, (all, name, rv) => '"' + name + '":"' + (rv === "0" ? rv : 4000000 + Number(rv)) + '"')
+		.replace(/(\/registry\/\w+\/[\w-]+\/|"key":"[\w-]+\/)([\w.-]+)/g, (all, folder, name) => folder + "a-name-as-long-as-a-label-may-be-and-not-one-letter-longer-".padEnd(63 - name.length, "x").slice(0, 63 - name.length) + name));
+	if (!scene.plain) {
+		scene.plain = scene.show;
+		scene.show = (state, resource) => scene.plain(window.wide ? widen(state) : state, resource);
+	}
+	const drawn = async (wide) => {
+		window.wide = wide;
+		scene.stale = true;
+		for (let n = 0; n < 3 || scene.stale; n++) await new Promise(requestAnimationFrame);
+	};
+	await drawn(true);
+	const stage = document.querySelector("#stage").getBoundingClientRect();
+	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 && t.y < stage.bottom - 1;
+	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
+	const found = [];
+	if (texts.length < 10) found.push("there are " + texts.length + " texts");
+	texts.forEach((a, i) => {
+		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1 || a.y < stage.top - 3 || a.y + a.h > stage.bottom + 3) found.push(a.text + " runs over an edge");
+		for (const b of texts.slice(i + 1)) {
+			if (a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1 && a.y < b.y + b.h - 3 && b.y < a.y + a.h - 3) found.push(a.text + " on " + b.text);
+		}
+	});
+	await drawn(false);
+	return found;
+})()`
+
+// looked counts states: every third one is looked at, in the next view. With FULL each is, in all of them.
+type looked int
+
+// collides looks at what the stage shows, and leaves the window in the first view.
+func (n *looked) collides(t *testing.T, p *page, state string) {
+	t.Helper()
+	*n++
+	which := views
+	if os.Getenv("FULL") == "" {
+		if *n%3 != 0 {
+			return
+		}
+		which = views[int(*n/3)%len(views):][:1]
+	}
+	for _, v := range which {
+		p.do(t, v.wear(v.scale))
+		press := func() {
+			if v.before != "" {
+				evaluate[bool](t, p, fmt.Sprintf("(document.querySelector(%q).click(), true)", v.before))
+			}
+		}
+		press()
+		if found := evaluate[[]string](t, p, collisions); len(found) > 0 {
+			t.Errorf("%s, %s: %d collisions: %q", state, v.name, len(found), found[:min(len(found), 6)])
+			if *screenshots != "" {
+				p.shoot(t, filepath.Join(*screenshots, "collides", state+" "+v.name+".png"))
+			}
+		}
+		press()
+	}
+	p.do(t, views[0].wear(1))
+}
