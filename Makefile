@@ -46,6 +46,7 @@ full: test storm ## what CI runs, and what is too long for it: a storm of ten mi
 	$(MAKE) storm RACE=1
 	FULL=1 $(GO) test -timeout 30m ./internal/scenario ./internal/takes
 	$(MAKE) bag-check TARGETS=$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)
+	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat"
 	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run TestAPodIsFollowed -stay 61s
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 
@@ -61,7 +62,7 @@ generate: ## write the generated files again: templ pages, docs/MAP.md, docs/DIF
 recordings: ## make the recordings of chapters and stories: internal/takes/*.lw.gz
 	$(GO) test ./internal/takes -run TestMake -update
 
-screenshots: ## take the README's pictures from a recording, and those of all key moments, in every look, into ./.screenshots
+screenshots: ## take the README's pictures and films from recordings, and pictures of all key moments, in every look, into ./.screenshots
 	cd internal/compat && $(GO) test ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
 
 site: ## write the book, the stories and the stage as static pages into ./site; SITE_URL=https://… is where they will be, for previews

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"image"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 
 var (
 	screenshots = flag.String("screenshots", "", "write the pictures of all key moments into this folder")
-	opening     = flag.String("opening", "", "write the README's pictures, stage-light.png and stage-dark.png, into this folder")
+	opening     = flag.String("opening", "", "write the README's pictures and films, stage- and film-light.png and -dark.png, into this folder")
 )
 
 // keyMoment is one picture: a moment of a recording.
@@ -114,10 +115,12 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	if *screenshots != "" {
 		which = looks
 	}
+	var seen looked
 	for _, l := range which {
-		p.do(t, l.wear(1))
 		for _, m := range keyMoments {
 			p.stand(t, v, m)
+			seen.collides(t, p, m.name)
+			p.do(t, l.wear(1))
 			p.judge(t, m)
 			if *screenshots != "" {
 				p.rest(t)
@@ -133,6 +136,10 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 		p.stand(t, v, keyMoments[0])
 		p.run(t, keyMoments[0])
 		p.shoot(t, filepath.Join(*opening, "stage-"+l.name+".png"))
+	}
+	p.filmReady(t)
+	for _, l := range looks[:2] {
+		p.film(t, v, l.scheme, filepath.Join(*opening, "film-"+l.name+".png"))
 	}
 }
 
@@ -191,24 +198,11 @@ func (p *page) judge(t *testing.T, m keyMoment) {
 	if said == "" {
 		t.Errorf("%s: nothing is said", m.name)
 	}
-	overlaps := evaluate[[]string](t, p, `(() => {
-		const boxes = [...document.querySelectorAll(".scenery .title, .scenery .name")].filter((el) => el.checkVisibility({ checkVisibilityCSS: true }))
-			.map((el) => [el.textContent, el.getBoundingClientRect()]);
-		const found = [];
-		for (const [a, x] of boxes) for (const [b, y] of boxes) {
-			if (a < b && x.left < y.right - 1 && y.left < x.right - 1 && x.top < y.bottom - 2 && y.top < x.bottom - 2) found.push(a + " and " + b);
-		}
-		return found;
-	})()`)
-	if len(overlaps) > 0 {
-		t.Errorf("%s: names stand on each other: %q", m.name, overlaps)
-	}
 }
 
-// shoot writes what is to be seen.
-func (p *page) shoot(t *testing.T, file string) {
+// see returns what is to be seen.
+func (p *page) see(t *testing.T) image.Image {
 	t.Helper()
-	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`) // what the page said while it was on its way here
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()
 	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
@@ -219,8 +213,15 @@ func (p *page) shoot(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return picture
+}
+
+// shoot writes what is to be seen.
+func (p *page) shoot(t *testing.T, file string) {
+	t.Helper()
+	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`) // what the page said while it was on its way here
 	var small bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, picture); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
