@@ -15,7 +15,8 @@ import (
 
 const (
 	sleeperChanges = 100
-	// sleeperBytes times sleeperChanges is more than two kernels keep of what is not read.
+	// sleeperBytes times sleeperChanges is more than two kernels keep of what is not read. A narrow window would do with less, and
+	// the sleeper would need minutes to read that when it wakes up.
 	sleeperBytes = 100_000
 	// sleeperPatience is many times what all of it takes.
 	sleeperPatience = 5 * time.Minute
@@ -26,20 +27,19 @@ const (
 func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
-	asleep, awake := newHTTPClient(dialNarrow), newHTTPClient(nil)
-	defer asleep.CloseIdleConnections()
-	defer awake.CloseIdleConnections()
+	client := newHTTPClient(nil)
+	defer client.CloseIdleConnections()
 	// A cluster at work is not written to: only a listwatch answers here.
-	if err := send(ctx, awake, http.MethodGet, server.JoinPath("/viz/knobs"), ""); err != nil {
+	if err := send(ctx, client, http.MethodGet, server.JoinPath("/viz/knobs"), ""); err != nil {
 		return fmt.Errorf("no listwatch at %s: %w", server, err)
 	}
 	pods := server.JoinPath("/api/v1/namespaces/default/pods")
-	sleeper, err := openWatch(ctx, asleep, pods, "sleeper")
+	sleeper, err := openWatch(ctx, client, pods, "sleeper")
 	if err != nil {
 		return err
 	}
 	defer sleeper.Close()
-	reader, err := openWatch(ctx, awake, pods, "reader")
+	reader, err := openWatch(ctx, client, pods, "reader")
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 		read = readChanges(reader)
 	}()
 	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000, sleeperChanges)
-	if err := writeChanges(ctx, awake, pods); err != nil {
+	if err := writeChanges(ctx, client, pods); err != nil {
 		_ = reader.Close()
 		<-done
 		return err
@@ -64,7 +64,7 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 		end = "then the end of its stream, and no error"
 	}
 	fmt.Fprintf(out, "the sleeper wakes up and finds %d changes, %s\n", slept.n, end)
-	return send(ctx, awake, http.MethodDelete, pods.JoinPath("big"), "")
+	return send(ctx, client, http.MethodDelete, pods.JoinPath("big"), "")
 }
 
 // writeChanges makes the pod and changes it. Each version says when it was sent.
