@@ -49,6 +49,7 @@ full: test storm ## what CI runs, and what is too long for it: a storm of ten mi
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat"
 	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run TestAPodIsFollowed -stay 61s
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
+	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 30m -run TestAnExportNeedsNoProgram
 
 lint: ## gofmt, vet and fresh generated files
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }

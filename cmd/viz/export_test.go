@@ -72,7 +72,7 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 			continue
 		}
 		pages++
-		if !strings.Contains(text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self';`) || strings.Contains(text, "unsafe-") {
+		if !strings.Contains(text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' file:;`) || strings.Contains(text, "unsafe-") {
 			t.Errorf("%s has no strict policy", name)
 		}
 		for _, each := range linkInExport.FindAllStringSubmatch(text, -1) {

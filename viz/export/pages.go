@@ -15,8 +15,9 @@ var staticScript []byte
 const (
 	assets = "/viz/assets/"
 
-	// policy lets a page load what lies beside it, and run no script and no style that is written into it.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+	// policy lets a page load what lies beside it, and run no script and no style that is written into it. For a page in a folder not every
+	// browser takes its neighbours for 'self'; one from a web server can load no file.
+	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 
 var (
