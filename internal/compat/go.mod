@@ -12,6 +12,7 @@ require (
 	go.uber.org/zap v1.27.1
 	k8s.io/component-base v0.37.2
 	k8s.io/kubectl v0.37.2
+	k8s.io/streaming v0.37.2
 )
 
 require (
@@ -145,7 +146,6 @@ require (
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/metrics v0.37.2 // indirect
-	k8s.io/streaming v0.37.2 // indirect
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
 	listwatch v0.0.0
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect

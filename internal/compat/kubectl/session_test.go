@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,8 @@ var (
 // patience is how long something may take that is sure to happen.
 const patience = 30 * time.Second
 
-// TestSessions plays every session with the kubectl of today, with one of 1.26, and with one that was asked for.
+// TestSessions plays every session with the kubectl of today, with one of 1.26, and with one that was asked for; three of them, in
+// the heavy form all, once more through the lens of another program.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -40,36 +42,35 @@ func TestSessions(t *testing.T) {
 	old := program.OldKubectl(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			playFile(t, file, "")
-		})
+		play := func(how, binary string, lens bool) {
+			t.Run(name+how, func(t *testing.T) {
+				t.Parallel()
+				playFile(t, file, binary, lens)
+			})
+		}
+		play("", "", false)
 		if *update {
 			continue
 		}
-		t.Run(name+" with an old kubectl", func(t *testing.T) {
-			t.Parallel()
-			playFile(t, file, old)
-		})
-		if *other == "" {
-			continue
+		play(" with an old kubectl", old, false)
+		if os.Getenv("FULL") != "" || slices.Contains([]string{"get", "watch", "write"}, name) {
+			play(" through the lens", "", true)
 		}
-		t.Run(name+" with "+*other, func(t *testing.T) {
-			t.Parallel()
-			playFile(t, file, *other)
-		})
+		if *other != "" {
+			play(" with "+*other, *other, false)
+		}
 	}
 }
 
 // playFile plays the session in file, and compares what is said with what is written, or writes it. binary is the
-// kubectl; "" is the one that is built from its module.
-func playFile(t *testing.T, file, binary string) {
+// kubectl; "" is the one that is built from its module. With lens it talks to another program, which forwards.
+func playFile(t *testing.T, file, binary string, lens bool) {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	written := parseScript(string(archive.Comment))
-	s := &session{t: t, binary: binary, dir: t.TempDir(), watches: map[string]*watch{}}
+	s := &session{t: t, binary: binary, lens: lens, dir: t.TempDir(), watches: map[string]*watch{}}
 	for _, f := range archive.Files {
 		if err := os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600); err != nil {
 			t.Fatal(err)
@@ -112,6 +113,7 @@ func playFile(t *testing.T, file, binary string) {
 type session struct {
 	t       *testing.T
 	binary  string // the kubectl; "": the one that is built
+	lens    bool   // between kubectl and the program
 	dir     string // working folder, with the files of the session
 	kubectl *program.Kubectl
 	watches map[string]*watch
@@ -141,7 +143,11 @@ func (s *session) play(command string) (string, error) {
 	case words[0] == "set" && len(words) > 1:
 		return "", s.set(words[1], words[2:])
 	case words[0] == "viz":
-		s.kubectl = program.KubectlFor(s.t, program.StartViz(s.t, words[1:]...))
+		v := program.StartViz(s.t, words[1:]...)
+		if s.lens {
+			v = program.StartViz(s.t, "-flight=off", "-server", v.URL, "-server-writes")
+		}
+		s.kubectl = program.KubectlFor(s.t, v)
 		if s.binary != "" {
 			s.kubectl.Binary = s.binary
 		}
