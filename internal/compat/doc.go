@@ -2,6 +2,7 @@
 // browser. It is a module of its own, so that `go run ./cmd/viz` fetches and builds none of that.
 //
 //   - cmd/kubectl: the real kubectl, built from its own module; oldkubectl: one of 1.26, with a go.mod of its own.
+//   - kubeapiserver: the real kube-apiserver, likewise; only the heavy form of tests builds it.
 //   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists; constants_test.go: our numbers are
 //     upstream's.
 //   - kubectl: whole sessions, output by output, with both kubectls.

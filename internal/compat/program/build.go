@@ -20,6 +20,7 @@ var (
 	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../cmd/viz", RaceEnabled) })
 	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", false) })
 	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", false) })
+	apiserverBinary  = sync.OnceValues(func() (string, error) { return build("../kubeapiserver", false) })
 )
 
 // Build builds the program and the kubectl of today now, and not when the first test asks for them.
