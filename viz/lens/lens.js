@@ -30,19 +30,21 @@ function newLens(stage) {
   async function ask() {
     const answers = await Promise.all(["/viz/lens", "/viz/guest"].map((path) => fetch(path, { cache: "no-store" })));
     if (answers.some((answer) => !answer.ok)) return;
-    show(await answers[0].json());
+    const report = await answers[0].json();
     showGuest(await answers[1].json());
+    show(report);
   }
 
   // showGuest shows how our own informers on that server are doing, and what the server says of itself.
   function showGuest(guest) {
     const words = guest.watched.map((each) => `${each.resource}: ${each.synced ? each.objects : "not synced"}`);
     say($("#guest-state"), `${words.join(", ")} · from ${guest.server} · ${bytes(guest.memory)} of memory`);
-    const troubles = guest.watched.filter((each) => each.trouble).map((each) => `${each.resource}: ${each.trouble}.`);
-    if (guest.trouble) troubles.push(`${guest.trouble}.`);
+    const troubles = guest.watched.filter((each) => each.trouble).map((each) => sentence(`${each.resource}: ${each.trouble}`));
+    const newest = troubles[0] ?? "";
+    if (newest !== trouble) stage.notice(newest); // "" takes away what is healed
+    trouble = newest;
+    if (guest.trouble) troubles.push(sentence(guest.trouble));
     $("#guest-troubles").replaceChildren(...troubles.map((text) => element("li", "", text)));
-    if (guest.watched.some((each) => each.trouble) && troubles[0] !== trouble) stage.notice(troubles[0]);
-    trouble = guest.watched.some((each) => each.trouble) ? troubles[0] : "";
     const shown = { ...guest.metrics[""], ...guest.metrics[resource] };
     for (const el of document.querySelectorAll("[data-theirs]")) say(el, shown[el.dataset.theirs] ?? "–");
     if (filled) return;
@@ -74,8 +76,9 @@ function newLens(stage) {
 
   function show(report) {
     const { findings, rows, clients } = report;
-    mark(button, "broken", findings.length > 0);
-    say($("#lens-state"), findings.length > 0 ? `▲ ${findings.length}` : clients.length > 0 ? String(clients.length) : "");
+    const wrong = findings.length + (trouble ? 1 : 0);
+    mark(button, "broken", wrong > 0);
+    say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients.length > 0 ? String(clients.length) : "");
     const writes = report.writes ? "Writes pass." : "Only reads pass.";
     say($("#lens-seen"), `${count(clients.length, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
     const lags = $("#lens-lags");
@@ -104,6 +107,8 @@ function newLens(stage) {
     keys: [[["j"], "through the lens: clients of the server, and verdicts", () => button.click()]],
   };
 }
+
+const sentence = (text) => (text.endsWith("?") ? text : `${text}.`);
 
 function element(name, className, text) {
   const made = document.createElement(name);
