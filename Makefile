@@ -20,7 +20,7 @@ TARGETS  ?=
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race lint generate recordings screenshots site cross dist bag bag-check bench debug debug-viz storm full
+.PHONY: help run ready test race lint generate recordings screenshots site cross dist bag bag-check bench debug debug-viz scale storm full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -38,6 +38,9 @@ race: ## all tests of both modules under the race detector
 	$(GO) test -race -timeout 30m ./...
 	cd internal/compat && $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v /e2e)
 	cd internal/compat && $(GO) test -race -timeout 30m ./e2e # by itself: browsers want both cores
+
+scale: ## measure what an object, a watch and an event cost, and check the prediction for 5,000 watches and 100,000 pods by a run
+	$(GO) test ./internal/scale -run TestScale -count=1 -v -timeout 1h -scale
 
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
