@@ -20,6 +20,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"listwatch/internal/source"
 )
 
 // allTargets are the systems that attendees bring.
@@ -133,12 +135,13 @@ func (t target) env() []string {
 	return []string{"GOOS=" + t.goos, "GOARCH=" + t.goarch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}
 }
 
-// program is a main package: where its module is, and how it is named there.
-type program struct{ name, dir, pkg, modfile string }
+// program is a main package: where its module is, how it is named there, and what else the linker sets.
+type program struct{ name, dir, pkg, modfile, linked string }
 
 var (
-	viz     = program{name: "viz", pkg: "./cmd/viz"}
-	kubectl = program{name: "kubectl", dir: "internal/compat", pkg: "./cmd/kubectl"}
+	viz = program{name: "viz", pkg: "./cmd/viz"}
+	// Left alone kubectl says that it is v0.0.0, and -ready would call it too old.
+	kubectl = program{name: "kubectl", dir: "internal/compat", pkg: "./cmd/kubectl", linked: " -X k8s.io/component-base/version.gitVersion=" + source.KubernetesVersion}
 	delve   = program{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv", modfile: "internal/tools/go.mod"}
 )
 
@@ -159,6 +162,6 @@ func (m *maker) build(ctx context.Context, t target, p program, file string) err
 	if err != nil {
 		return err
 	}
-	_, err = m.goFor(ctx, t, p, "build", "-trimpath", "-ldflags=-s -w -X main.releaseName="+m.version, "-o", file)
+	_, err = m.goFor(ctx, t, p, "build", "-trimpath", "-ldflags=-s -w -X main.releaseName="+m.version+p.linked, "-o", file)
 	return err
 }
