@@ -19,7 +19,7 @@ const (
 	// the sleeper would need minutes to read that when it wakes up.
 	sleeperBytes = 100_000
 	// sleeperPatience is many times what all of it takes.
-	sleeperPatience = 5 * time.Minute
+	sleeperPatience = 20 * time.Minute
 )
 
 // runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens one
