@@ -63,6 +63,7 @@ lint: ## gofmt, vet and fresh generated files
 generate: ## write the generated files again: templ pages, docs/MAP.md, docs/DIFFERENCES.md, docs/LABS.md, the docs of points
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test ./internal/policy -run Fresh -update
+	$(GO) test ./internal/takes -run TestTheStoryInNumbers -update
 
 recordings: ## make the recordings of chapters and stories: internal/takes/*.lw.gz
 	$(GO) test ./internal/takes -run TestMake -update
