@@ -193,7 +193,7 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 		}
 		return seen.join(" ");
 	})()`)
-	if want := "0 1 1 1 1 1 0 2/32 3 3 3 2/4 2/2 0"; got != want {
+	if want := "0 1 1 1 1 1 0 2/64 3 3 3 2/8 2/2 0"; got != want {
 		t.Errorf("levels by rate: got %s, want %s", got, want)
 	}
 	label := func(want string) {
