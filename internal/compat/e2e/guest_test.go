@@ -76,7 +76,8 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	c.status.Store(http.StatusUnauthorized)
 	server := httptest.NewServer(c)
 	defer server.Close()
-	guest := startViz(t, "-server", server.URL)
+	// The log holds it all: a record that the page asks for just when the log drops it is a 410 on its console.
+	guest := startViz(t, "-server", server.URL, "-log-size=1000000")
 	p := openPage(t, guest.URL)
 	troubled := func(text string) {
 		t.Helper()

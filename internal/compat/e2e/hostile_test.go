@@ -70,7 +70,7 @@ func hostiles() []hostile {
 		{"a text for a number", append1(`"args":["7"]`), "args that cannot be counted with"},
 		{"a negative time", append1(`"t":-1`), "time that can be counted with"},
 		{"no records", header, "empty"},
-		{"deep", header + "\n" + strings.Repeat("[", 200_000), "no record"},
+		{"deep", header + "\n" + strings.Repeat("[", 200_000), "is not a record"},
 	}
 }
 
