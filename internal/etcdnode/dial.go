@@ -14,7 +14,7 @@ import (
 )
 
 // dialTimeout is how long an etcd elsewhere has to answer before it counts as unreachable.
-const dialTimeout = 3 * time.Second
+const dialTimeout = 5 * time.Second
 
 // keepAlive is how long a connection may be silent before it is asked, and then until it counts as lost. Less than etcd
 // allows its clients by default would be refused.

@@ -87,7 +87,7 @@ func TestNothingIsForgottenAsLongAsThereIsRoom(t *testing.T) {
 	node := small(t)
 	k := keep(t, node)
 	first := put(t, node.Client(), "a", bigValue)
-	for range 20 {
+	for range 10 { // the keeper forgets from 30 on; on a slow machine pages that were just freed still count
 		put(t, node.Client(), "a", bigValue)
 	}
 	seen := k.state.Load()

@@ -155,7 +155,7 @@ var finds = []Lab{
 		Edits:   []Edit{{Dir: "chapters/06-cacher", Symbol: "timeBudget.takeAvailable", Old: "	t.budget = 0\n", New: ""}},
 		Tests:   []Test{{"./chapters/06-cacher", "Budget"}},
 		Reason:  "what was spent is gone",
-		Record:  "may cost",
+		Record:  "the dispatcher may wait up to",
 	},
 	{
 		ID: "flushes-too-late", Title: "The last event is always missing", Chapter: "08-handlers", Section: "The stream",
