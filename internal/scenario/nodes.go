@@ -139,6 +139,17 @@ func playFailOver(s *stagehand) (string, error) {
 		return tried(func() {
 			must(s.Sandbox.Turn(s.ctx, sandbox.Knob{Name: "line.drop", Target: informerAgent}))
 			s.awaitAfter(moved, "the informer's watch", of(probe.ReflectorWatching, "informer"))
+			// The other server knows no version before its own start. If etcd was ahead of the informer then, it answers 410, and
+			// the informer lists. After that, it hears of what is written through its watch.
+			made := s.create(s.name(1), nowhere, nil)
+			s.awaitAfter(moved, "the informer at the other server", func(r *probe.Record) bool {
+				return r.Subject == "informer" && r.RV >= made
+			})
+			written := s.Log.Last()
+			must(s.delete(s.name(1)))
+			s.awaitAfter(written, "the informer's store", func(r *probe.Record) bool {
+				return r.Point == probe.IndexerUpdated && r.Subject == "informer" && about(r, s.name(1))
+			})
 		})
 	})
 	must(err)
