@@ -71,7 +71,7 @@ var builds = []Lab{
 		Reason:  "waited 1 times, want 0",
 	},
 	{
-		ID: "build-pop", Title: "Write the pump", Chapter: "12-processor", Section: "The boy at the door",
+		ID: "build-pop", Title: "Write the pump", Chapter: "12-processor", Section: "The clerk at the door",
 		Kind: Build, Stars: 3, Minutes: 30,
 		Symptom: "`processorListener.pop` hands each notification on before it takes the next: one slow handler blocks the informer, and every other handler with it.",
 		Goal:    "`pop` always takes what comes in, and offers the oldest to the handler meanwhile.",

@@ -305,7 +305,7 @@ var finds = []Lab{
 		Reason: "node-7",
 	},
 	{
-		ID: "forgets-its-ring", Title: "The handler that is told half of it", Chapter: "12-processor", Section: "The boy at the door",
+		ID: "forgets-its-ring", Title: "The handler that is told half of it", Chapter: "12-processor", Section: "The clerk at the door",
 		Kind: Find, Stars: 2, Minutes: 15,
 		Symptom: "A handler that takes a second for each pod is told of the first pod of a deployment and of the last ones. It never hears of those in between.",
 		Goal:    "A handler is told everything, in order, however long it takes.",

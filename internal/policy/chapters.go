@@ -12,7 +12,8 @@ import (
 	"listwatch/internal/source"
 )
 
-// sections are the headings that every chapter's README.md has, in this order. Others may come between them.
+// sections are the headings that every chapter's README.md has, in this order. Others may come between them. Behind the last one
+// comes nothing but the side roads.
 var sections = []string{
 	"The question",
 	"The picture",
@@ -26,6 +27,9 @@ var sections = []string{
 	"Questions",
 	"You can now explain",
 }
+
+// appendix is where a chapter has its side roads, if it has any.
+const appendix = "Appendix"
 
 // checkChapters looks for what every chapter must have: prose with all sections, a doc.go, tests.
 func checkChapters(repo *Repo) []Fault {
@@ -79,6 +83,11 @@ func checkProse(repo *Repo, dir string) []Fault {
 			faults = append(faults, fault(name, 0, "the section %q is out of order", section))
 		default:
 			at = i
+		}
+	}
+	for _, heading := range headings[at:] {
+		if heading != headings[at] && heading != appendix {
+			faults = append(faults, fault(name, 0, "the section %q comes after %q", heading, headings[at]))
 		}
 	}
 	return faults

@@ -188,6 +188,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"goroutine without a line", "documents point at what exists", map[string]string{"docs/ARCHITECTURE.md": "None.\n"}, "docs/ARCHITECTURE.md: the goroutine store.loop is not listed"},
 		{"section", "chapters are complete", prose("## Try it", "## Try"), "chapters/01-storage/README.md: the section \"Try it\" is missing"},
 		{"order", "chapters are complete", prose("## The question", "## The walk\n\n## The question"), "chapters/01-storage/README.md: the section \"The walk\" is out of order"},
+		{"side road", "chapters are complete", prose("## You can now explain", "## You can now explain\n\n## More"), "chapters/01-storage/README.md: the section \"More\" comes after \"You can now explain\""},
 		{"title", "chapters are complete", prose("# 01 · Storage", "# Storage"), "chapters/01-storage/README.md:1: begins with \"# 01 · Title\""},
 		{"no prose", "chapters are complete", map[string]string{"chapters/01-storage/README.md": ""}, "chapters/01-storage/README.md: the chapter has no prose"},
 		{"no contract", "chapters are complete", map[string]string{"chapters/01-storage/doc.go": "package storage\n"}, "chapters/01-storage/doc.go: the package's contract is missing"},
