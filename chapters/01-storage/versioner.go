@@ -12,7 +12,7 @@ import (
 )
 
 // APIObjectVersioner moves a resource version between its number and the string in an object's metadata. On the
-// server a resource version is an etcd revision and may be compared; on the client it is opaque.
+// server a resource version is an etcd revision and may be compared; a client hands it back as it is.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/api_object_versioner.go: APIObjectVersioner
 type APIObjectVersioner struct{}

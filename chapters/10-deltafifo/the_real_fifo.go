@@ -320,7 +320,7 @@ func batchable(deltaType DeltaType) bool {
 }
 
 // takeLocked takes the first n items and processes them. The queue counts as synced after the last item of the first list
-// has been processed, not before: a handler that asks HasSynced must not hear yes while it is still at work. It expects mu.
+// has been processed, not before: a caller of HasSynced must find that item in the store. It expects mu.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
 // Differs: what was taken before there was a first list is not counted as part of it; upstream subtracts it when it has

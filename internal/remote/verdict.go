@@ -35,7 +35,7 @@ var (
 	hotLoop      = rule{"hot-loop", "14-controllers", "", "Compare before you write, and let the queue's rate limit hold back retries."}
 	jumps        = rule{"jumps-forward", "09-listwatch", "kubernetes/minikube#2585", "After 410 list again, and watch from the list's version."}
 	staleAgain   = rule{"stale-again", "03-reflector", "projectcalico/typha#227", "410 does not heal by waiting: list again."}
-	noVersion    = rule{"no-version", "06-cacher", "kubernetes/kubernetes#121688", "Name the version of a list, or 0: without one the server opens a watch on etcd for you alone."}
+	noVersion    = rule{"no-version", "06-cacher", "kubernetes/kubernetes#121688", "Name the version of a list: without one the server asks etcd how far it is, and sends every object again."}
 	tweak        = rule{"tweak", "13-informer", "argoproj/argo-workflows#11948", "Let TweakListOptions set selectors only; the reflector owns resourceVersion."}
 	impatient    = rule{"ignores-retry-after", "09-listwatch", "kubernetes/client-go#222", "Wait as long as Retry-After says, and some more at random."}
 	backward     = rule{"goes-back", "09-listwatch", "kubernetes-client/python#819", "Resume from the newest version of the stream, bookmarks included, and not from that of some object."}
@@ -154,7 +154,7 @@ func (v *Verdicts) asksToGoOn(o *open, now time.Time) {
 	switch {
 	case ask.Version == "" && t.listRV == "":
 		if t.noVersion++; t.noVersion >= minTimes {
-			v.say(noVersion, ask, now, "watches %s without a resourceVersion (%d times): such a watch goes past the server's cache to etcd, and begins with every object again.", what(ask), t.noVersion)
+			v.say(noVersion, ask, now, "watches %s without a resourceVersion (%d times): each time the server asks etcd how far it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.", what(ask), t.noVersion)
 		}
 	case t.gone != "" && ask.Version == t.gone:
 		if t.again++; t.again >= minAgain {

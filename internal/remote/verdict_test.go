@@ -122,7 +122,7 @@ func TestVerdicts(t *testing.T) {
 				s.gone(Ask{Version: "5"})
 				s.gone(Ask{Version: "5"})
 			}, func(s *tale) { s.gone(Ask{Version: "5"}) }},
-		{"no-version", "c watches pods without a resourceVersion (2 times): such a watch goes past the server's cache to etcd, and begins with every object again.",
+		{"no-version", "c watches pods without a resourceVersion (2 times): each time the server asks etcd how far it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.",
 			func(s *tale) { s.watch(Ask{}, "7") }, func(s *tale) { s.watch(Ask{}, "7") }},
 		{"tweak", `c lists pods at version 5 and then watches from "" (2 times): something, such as a tweak of the list options, overrides the version of the watch.`,
 			func(s *tale) { s.list("0", "5"); s.watch(Ask{}, "6") }, func(s *tale) { s.watch(Ask{}, "6") }},
