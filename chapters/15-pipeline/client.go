@@ -74,19 +74,17 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 	config.Probe = c.config.Probe.Subject(subject)
 	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
 	config.Clock = c.config.Clock
-	config.Transform = sharing(config.Transform)
+	config.Transform = trimming()
 	config.FIFO = c.config.FIFO
 	config.UseWatchList = c.config.UseWatchList
 	return informer.NewSharedInformerFactory(config)
 }
 
-// sharing returns a transform function that does what first does, if that is not nil, and keeps once what objects have in common.
-func sharing(first reflector.TransformFunc) reflector.TransformFunc {
+// trimming returns a transform function that drops the managed fields of an object, and keeps once what it has in common with others.
+func trimming() reflector.TransformFunc {
 	kept := &parts.Kept{}
-	return func(obj any) (_ any, err error) {
-		if first != nil {
-			obj, err = first(obj)
-		}
+	return func(obj any) (any, error) {
+		obj, err := controllers.StripManagedFields(obj)
 		kept.Share(obj)
 		return obj, err
 	}
@@ -100,10 +98,7 @@ func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.informers
 // its own is a factory of its own.
 func (c *Client) addScheduler() (err error) {
 	const name = userAgent + "-scheduler"
-	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{
-		TweakListOptions: controllers.SchedulerOptions,
-		Transform:        controllers.StripManagedFields,
-	})
+	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{TweakListOptions: controllers.SchedulerOptions})
 	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
 		Client: c.NewClient(name, nil, nil), Pods: c.unfinished.Pods(), Nodes: nodes,
 		Clock: c.config.Clock, Probe: c.config.Probe.Resource("pods").Subject("scheduler"),
@@ -126,7 +121,7 @@ func (c *Client) addControllers() error {
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
 			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
-			Transform: sharing(controllers.StripManagedFields),
+			Transform: trimming(),
 		}))
 	}
 	return nil

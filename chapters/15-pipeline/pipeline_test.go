@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -134,6 +135,14 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 		pod := w.get(t, "a")
 		if pod == nil || pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" {
 			t.Fatalf("a minute after its creation: got %+v", pod)
+		}
+		held, err := w.Client.Pods().Lister().Namespace("default").Get("a")
+		if err != nil || len(pod.ManagedFields) == 0 {
+			t.Fatalf("the informer has no such pod, %v, or the server notes no managers: %v", err, pod.ManagedFields)
+		}
+		pod.ManagedFields = nil // which no informer keeps
+		if !equality.Semantic.DeepEqual(held, pod) {
+			t.Errorf("the informer holds %+v, the server %+v", held, pod)
 		}
 		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error(); err != nil {
 			t.Fatal(err)
