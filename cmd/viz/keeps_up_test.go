@@ -16,7 +16,7 @@ import (
 
 // TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin again.
 func TestTheClientHalfKeepsUp(t *testing.T) {
-	const clients, each = 8, 500
+	const clients, each = 8, 200
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	before := p.pods(t)
 	var writers sync.WaitGroup
@@ -143,5 +143,3 @@ func (p *program) informerHolds(t *testing.T, n int) {
 	t.Helper()
 	eventually.Holds(t, fmt.Sprintf("the informer holds %d pods", n), func() bool { return p.informer(t).Client.Informer.Indexer.Objects >= n })
 }
-
-// until returns when fact is true.
