@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"listwatch/internal/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -185,17 +187,15 @@ func TestARecordingIsReplayed(t *testing.T) {
 		t.Fatalf("status: got %d; stderr %q", status, p.stderr)
 	}
 	p = start(t, "-replay", file)
-	deadline := time.Now().Add(patience)
-	for {
-		_, body := p.get(t, "/viz/snapshot")
-		if strings.Contains(body, "default/recorded") && strings.Contains(body, `"fifo":"delta"`) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the pod does not appear in the replay: %s", body)
-		}
+	var body string
+	appears := func() bool {
+		_, body = p.get(t, "/viz/snapshot")
+		return strings.Contains(body, "default/recorded") && strings.Contains(body, `"fifo":"delta"`)
 	}
-	if _, body := p.get(t, "/"); !strings.Contains(body, `data-mode="replay"`) {
+	if !eventually.Did(patience, appears) {
+		t.Fatalf("the pod does not appear in the replay: %s", body)
+	}
+	if _, body = p.get(t, "/"); !strings.Contains(body, `data-mode="replay"`) {
 		t.Error("the page does not say that this is a replay")
 	}
 	if code, _ := p.get(t, "/api/v1/pods"); code != http.StatusNotFound {

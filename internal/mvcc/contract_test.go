@@ -19,6 +19,7 @@ import (
 
 	etcd3 "listwatch/chapters/02-etcd3"
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/eventually"
 	"listwatch/internal/mvcc"
 )
 
@@ -241,11 +242,10 @@ func TestLeasesAnswerAsEtcd(t *testing.T) {
 			s.say("put %s: %v at %d, %v", key, r.Succeeded, r.Revision, err)
 		}
 		s.put("/p/b", "2", 3) // no longer under the lease
-		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if r, err := s.client.Get(s.ctx, "/p/a", kubernetes.GetOptions{}); err != nil || r.KV == nil {
-				break
-			}
-		}
+		eventually.Holds(s.t, "the lease has not ended", func() bool {
+			r, err := s.client.Get(s.ctx, "/p/a", kubernetes.GetOptions{})
+			return err != nil || r.KV == nil
+		})
 		s.get("/p/a", 0)
 		s.get("/p/b", 0)
 		r, err := s.client.OptimisticPut(s.ctx, "/p/c", []byte("1"), 0, kubernetes.PutOptions{LeaseID: id})

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/eventually"
 	"listwatch/internal/probe"
 )
 
 // told returns what a log says, once it says so of all points.
 func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	eventually.Holds(t, &lines, func() bool {
 		records, _ := log.Since(nil, 0, 100)
 		lines = nil
 		missing := slices.Clone(points)
@@ -25,13 +25,9 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 			lines = append(lines, fmt.Sprintf("%s %s %s", r.Resource, r.Subject, r.Sentence()))
 			missing = slices.DeleteFunc(missing, func(p probe.Point) bool { return p == r.Point })
 		}
-		if len(missing) == 0 {
-			return lines
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %q", lines)
-		}
-	}
+		return len(missing) == 0
+	})
+	return lines
 }
 
 // TestWhatIsSeenIsToldInTheLog also has the world held all the time: that is about us, and not about what passes.

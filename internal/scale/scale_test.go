@@ -25,6 +25,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/etcdnode"
+	"listwatch/internal/eventually"
 )
 
 var check = flag.Bool("scale", false, "check the prediction by a run with 5,000 watches and 100,000 pods: minutes, and 2 GB")
@@ -176,10 +177,12 @@ func (s *site) write(t *testing.T, n, readers int) (took outcome) {
 	s.clients.do(t, fmt.Sprintf("write 0 %d", n))
 	want := framesBefore + int64(n*(1+readers))
 	var frames, bytes int64
-	for deadline := time.Now().Add(5 * time.Minute); frames < want; time.Sleep(100 * time.Millisecond) {
-		if frames, bytes = s.clients.do(t, "count"); time.Now().After(deadline) {
-			t.Fatalf("%d frames of %d", frames, want)
-		}
+	arrived := func() bool {
+		frames, bytes = s.clients.do(t, "count")
+		return frames >= want
+	}
+	if !eventually.Did(5*time.Minute, arrived) {
+		t.Fatalf("%d frames of %d", frames, want)
 	}
 	return outcome{processor: float64(processorTime() - before), frames: float64(frames - framesBefore), wire: float64(bytes - bytesBefore), memory: inUse()}
 }

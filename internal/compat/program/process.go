@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"listwatch/internal/eventually"
 )
 
 // Process is a child process in a process group of its own: what it starts can be found and ended with it.
@@ -108,15 +110,8 @@ func (o *Output) Lines() []string {
 // within the given time.
 func Eventually(tb testing.TB, within time.Duration, fact func() (holds bool, seen string)) {
 	tb.Helper()
-	deadline := time.Now().Add(within)
-	for {
-		holds, seen := fact()
-		if holds {
-			return
-		}
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within %v; last seen: %s", within, seen)
-		}
-		time.Sleep(10 * time.Millisecond) // between two questions
+	seen := ""
+	if !eventually.Did(within, func() (holds bool) { holds, seen = fact(); return holds }) {
+		tb.Fatalf("not within %v; last seen: %s", within, seen)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/eventually"
 )
 
 const (
@@ -185,20 +185,19 @@ func (x *terminal) enter(command, after string) (int, string) {
 // toItsEnd runs a command that ends. One that only reads is asked again until what the text says has arrived, as a person would.
 func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
-	deadline := time.Now().Add(program.ReadyWithin)
-	for {
-		code, file := x.enter(command, "")
-		said := x.said(file)
-		switch {
-		case matches(s.want, said) && (code == 0 || len(s.want) > 0):
-			return
-		case onlyReads.MatchString(command) && !writes.MatchString(command) && time.Now().Before(deadline) && !*update:
-			time.Sleep(50 * time.Millisecond) // between two questions
-			continue
-		}
-		x.differs(s, code, said)
+	var code int
+	var said []string
+	agrees := func() bool {
+		var file string
+		code, file = x.enter(command, "")
+		said = x.said(file)
+		return matches(s.want, said) && (code == 0 || len(s.want) > 0)
+	}
+	again := onlyReads.MatchString(command) && !writes.MatchString(command) && !*update
+	if agrees() || again && eventually.Did(program.ReadyWithin, agrees) {
 		return
 	}
+	x.differs(s, code, said)
 }
 
 // leaveOpen starts a command that does not end. A watch is open when the server says so.
@@ -236,16 +235,8 @@ func (x *terminal) guests() (n int) {
 func (x *terminal) finish() {
 	x.t.Helper()
 	for _, o := range x.open {
-		if *update {
-			time.Sleep(2 * time.Second) // what is under way arrives
-		}
-		deadline := time.Now().Add(program.ReadyWithin)
-		for !matches(o.step.want, x.said(o.file)) {
-			if time.Now().After(deadline) || *update {
-				x.differs(o.step, 0, x.said(o.file))
-				break
-			}
-			time.Sleep(50 * time.Millisecond) // between two looks
+		if !eventually.Did(program.ReadyWithin, func() bool { return matches(o.step.want, x.said(o.file)) }) {
+			x.differs(o.step, 0, x.said(o.file))
 		}
 	}
 	x.open = nil

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/eventually"
 )
 
 var (
@@ -238,24 +239,23 @@ func (s *storm) heals() {
 	began := time.Now()
 	probe := newAPI("http://" + s.address)
 	defer probe.close()
-	for i := 0; ; i++ {
+	var r reply
+	through := func() bool {
 		path, body := configMapsOf("probe"), configMap{Metadata: metadata{Name: "probe"}, Data: map[string]string{"at": time.Now().String()}}
-		r := probe.do("PUT", path+"/probe", body)
+		r = probe.do("PUT", path+"/probe", body)
 		if r.code == http.StatusNotFound {
 			r = probe.do("POST", path, body)
 		}
-		took := time.Since(began)
-		if took > s.longest {
-			s.longest, s.after = took, s.now
-		}
-		if r.code == http.StatusOK || r.code == http.StatusCreated {
-			return
-		}
-		if took > healsIn {
-			s.fault("no write goes through for %v: %v", took.Round(time.Second), r)
-			s.t.Fatalf("the storm cannot go on\n%s", strings.Join(s.allFaults(), "\n"))
-		}
-		time.Sleep(50 * time.Millisecond)
+		return r.code == http.StatusOK || r.code == http.StatusCreated
+	}
+	healed := eventually.Did(healsIn, through)
+	took := time.Since(began)
+	if took > s.longest {
+		s.longest, s.after = took, s.now
+	}
+	if !healed {
+		s.fault("no write goes through for %v: %v", took.Round(time.Second), r)
+		s.t.Fatalf("the storm cannot go on\n%s", strings.Join(s.allFaults(), "\n"))
 	}
 }
 
@@ -280,17 +280,9 @@ func (s *storm) settle() {
 	for _, o := range objects(list.Items) {
 		want[o.name] = o.n
 	}
-	deadline := time.Now().Add(patience)
-	for {
-		why := s.unsettled(want)
-		if why == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.fault("%s", why)
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+	why := ""
+	if !eventually.Did(patience, func() bool { why = s.unsettled(want); return why == "" }) {
+		s.fault("%s", why)
 	}
 }
 
