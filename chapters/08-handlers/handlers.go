@@ -29,8 +29,8 @@ type Config struct {
 
 	MinRequestTimeout time.Duration // 0: [DefaultMinRequestTimeout]
 
-	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it before the contexts of the requests end, so that
-	// streams can tell the server's end from their client's; nil: the server never ends.
+	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it before the
+	// contexts of the requests end, so that streams can tell the server's end from their client's; nil: the server never ends.
 	Shutdown <-chan struct{}
 
 	// What kubectl needs besides reading and writing is plugged in here. Each may be nil.

@@ -51,7 +51,8 @@ func dialTLS(endpoints []string, config *tls.Config) (*clientv3.Client, error) {
 }
 
 // probeEndpoints returns nil as soon as one endpoint has answered, and otherwise the last error. All are asked at once: asking one that
-// is gone takes all the time there is.
+// is gone takes all the time there is. The other questions are cancelled then; their goroutines end soon after, and do not wait to be
+// heard: answers has room for all.
 func probeEndpoints(ctx context.Context, client *clientv3.Client) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

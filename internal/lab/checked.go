@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// record is the file in a working copy in which the last check is kept, for the page of a program that runs there.
-const record = ".checked"
+// verdictFile is the file in a working copy in which the last check is kept, for the page of a program that runs there.
+const verdictFile = ".checked"
 
 // Checked is what the last check of a working copy found, and when.
 type Checked struct {
@@ -26,12 +26,12 @@ func (v Verdict) Keep(dir string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, record), kept, 0o644)
+	return os.WriteFile(filepath.Join(dir, verdictFile), kept, 0o644)
 }
 
 // LastCheck returns what the last check of the working copy dir found; a zero Checked if there was none.
 func LastCheck(dir string) (c Checked, err error) {
-	kept, err := os.ReadFile(filepath.Join(dir, record))
+	kept, err := os.ReadFile(filepath.Join(dir, verdictFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Checked{}, nil
 	}

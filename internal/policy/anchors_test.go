@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -21,18 +20,7 @@ const glossary = "docs/GLOSSARY.md"
 // deadAnchors returns the links of all documents that lead to a heading that is not there. A chapter's link into the glossary leads to
 // a term, not to a section of it.
 func deadAnchors(repo *Repo) []Fault {
-	var faults []Fault
-	texts := map[string]string{}
-	for _, pattern := range []string{"docs/*.md", "README.md", "chapters/*/README.md"} {
-		names, _ := fs.Glob(repo.FS, pattern) // the patterns are well formed
-		for _, name := range names {
-			text, err := fs.ReadFile(repo.FS, name)
-			if err != nil {
-				return []Fault{fault(name, 0, "%v", err)}
-			}
-			texts[name] = string(text)
-		}
-	}
+	texts, faults := repo.texts("docs/*.md", "README.md", "chapters/*/README.md")
 	terms := boldOnce.FindAllString(texts[glossary], -1)
 	for name, text := range texts {
 		for i, line := range strings.Split(text, "\n") {

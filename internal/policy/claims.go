@@ -101,22 +101,28 @@ var claims = []claim{
 
 // checkClaims holds that each claim has its home, its links and its symbols, and that no text says the opposite.
 func checkClaims(repo *Repo, claims []claim) []Fault {
-	texts := map[string]string{}
-	for _, pattern := range []string{"docs/*.md", "chapters/*/README.md", "chapters/*/*.go", "README.md"} {
-		names, _ := fs.Glob(repo.FS, pattern) // the patterns are well formed
-		for _, name := range names {
-			text, err := fs.ReadFile(repo.FS, name)
-			if err != nil {
-				return []Fault{fault(name, 0, "%v", err)}
-			}
-			texts[name] = string(text)
-		}
-	}
-	var faults []Fault
+	texts, faults := repo.texts("docs/*.md", "chapters/*/README.md", "chapters/*/*.go", "README.md")
 	for _, each := range claims {
 		faults = append(faults, each.check(repo, texts)...)
 	}
 	return faults
+}
+
+// texts returns the files that match, by name, and those that cannot be read.
+func (r *Repo) texts(patterns ...string) (map[string]string, []Fault) {
+	var faults []Fault
+	texts := map[string]string{}
+	for _, pattern := range patterns {
+		names, _ := fs.Glob(r.FS, pattern) // the patterns are well formed
+		for _, name := range names {
+			text, err := fs.ReadFile(r.FS, name)
+			if err != nil {
+				faults = append(faults, fault(name, 0, "%v", err))
+			}
+			texts[name] = string(text)
+		}
+	}
+	return texts, faults
 }
 
 func (c claim) check(repo *Repo, texts map[string]string) []Fault {

@@ -84,8 +84,8 @@ type Seen struct {
 }
 
 // Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
-// [sandbox.Sandbox.Tell]. Of one that needs a world of its own, where there is none, all that is said is that it is untold. Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not happen
-// that should have.
+// [sandbox.Sandbox.Tell]. A story that needs a world of its own is not played where there is none: Untold says so. Errors: 404 for
+// an unknown one, 409 while another is played, and otherwise what did not happen that should have.
 func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 	i := slices.IndexFunc(All, func(s Scenario) bool { return s.ID == id })
 	if i < 0 {

@@ -167,13 +167,13 @@ func (w *World) dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// hanging is a connection through which nothing comes any more once hung is true.
+// hanging is a connection through which nothing comes any more as long as hung is true.
 type hanging struct {
 	net.Conn
 	hung *atomic.Bool
 }
 
-// Read returns when something comes, or when the connection breaks.
+// Read returns when something comes, or when the connection breaks. It drops what comes while the connection hangs.
 func (c hanging) Read(p []byte) (n int, err error) {
 	for n, err = c.Conn.Read(p); err == nil && c.hung.Load(); {
 		n, err = c.Conn.Read(p)
