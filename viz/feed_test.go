@@ -238,7 +238,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 		slow := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
 		m, _ := next(t, slow)
 		want(t, m, "bookmark", "0")
-		for range 100 { // nobody reads: the feed's goroutine is stuck in its write, and nobody else is
+		for range 100 { // no client reads: the feed's goroutine is stuck in its write, and no other one is
 			s.append(10)
 			time.Sleep(framePeriod)
 		}
@@ -303,7 +303,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		}
 		take()
 		take()
-		for range 30 { // nobody reads
+		for range 30 { // no client reads
 			s.append(599)
 			s.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 			time.Sleep(framePeriod)

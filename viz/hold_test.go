@@ -152,7 +152,7 @@ func TestTheFeedSaysHowTheWorldIs(t *testing.T) {
 		defer close(done)
 		probe.New(log).At(probe.InputReceived, "default/a", 1)
 	}()
-	next("somebody stands there", func(s hold.Status) bool { return len(s.Waiting) == 1 && s.Waiting[0].Key == "default/a" })
+	next("a goroutine stands there", func(s hold.Status) bool { return len(s.Waiting) == 1 && s.Waiting[0].Key == "default/a" })
 	next("the same a second later", func(s hold.Status) bool { return len(s.Waiting) == 1 && s.Waiting[0].Seconds > 1 })
 	command(u, "/viz/hold", `{"do":"release"}`)
 	next("let go", func(s hold.Status) bool { return !s.Held && len(s.Waiting) == 0 })

@@ -77,7 +77,7 @@ func TestATraceParsesAndItsSpansAddUp(t *testing.T) {
 		t.Errorf("arrows: got %s, want stttf", arrows)
 	}
 	if code := ask(ui, "GET", "/viz/trace", "").Code; code != http.StatusBadRequest {
-		t.Errorf("nobody's trace: got %d, want 400", code)
+		t.Errorf("a trace without a revision: got %d, want 400", code)
 	}
 }
 

@@ -34,14 +34,14 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 			create(t, s, pod("a", "")) // 2
 			time.Sleep(50 * time.Minute)
 			create(t, s, pod("b", ""))   // 3
-			relabel(t, s, "a", "anew")   // 4: a lives another hour
+			relabel(t, s, "a", "again")  // 4: a lives another hour
 			time.Sleep(30 * time.Minute) // more than an hour after a was created
-			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 anew")
+			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
 			time.Sleep(40 * time.Minute)
 			if _, err := s.GetCurrentResourceVersion(t.Context()); err != nil { // leases are looked at when the store is used
 				t.Fatal(err)
 			}
-			w.want(t, "DELETED a 5 anew", "DELETED b 6")
+			w.want(t, "DELETED a 5 again", "DELETED b 6")
 		})
 	})
 	t.Run("etcd", func(t *testing.T) {

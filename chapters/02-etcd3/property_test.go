@@ -24,7 +24,7 @@ type fact struct {
 	old, new string
 }
 
-// model is the whole history, kept beside the store by whoever writes.
+// model is the whole history, kept beside the store by the test, which writes.
 type model struct {
 	facts  []fact
 	labels map[string]string
@@ -117,7 +117,7 @@ func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 		switch rapid.IntRange(0, 9).Draw(rt, "step") {
 		case 0:
 			watches = append(watches, begin(t, rt, s, client))
-		case 1: // somebody reads
+		case 1: // a read
 			for _, w := range watches {
 				w.got = append(w.got, w.next()...)
 			}

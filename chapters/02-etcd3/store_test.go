@@ -25,7 +25,7 @@ func onBoth(t *testing.T, test func(t *testing.T, client Client)) {
 	t.Run("etcd", func(t *testing.T) { test(t, newEtcd(t)) })
 }
 
-// putRaw writes bytes as somebody without this package would.
+// putRaw writes bytes as a client without this package would.
 func putRaw(t *testing.T, client Client, key string, value []byte) int64 {
 	t.Helper()
 	current, err := client.Get(context.Background(), key, kubernetes.GetOptions{})

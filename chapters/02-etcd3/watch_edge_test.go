@@ -148,7 +148,7 @@ func TestAQuietWatchOfOneResourceDoesNotHoldUpTheProgressOfAnother(t *testing.T)
 				t.Fatal(err)
 			}
 			<-quiet.ResultChan()
-			// Whoever waits for 3 asks until it is told: here for as long as it takes.
+			// A reader that waits for 3 asks until it is told: here for as long as it takes.
 			for told := false; !told; {
 				if err := pods.RequestWatchProgress(ctx); err != nil {
 					t.Fatal(err)

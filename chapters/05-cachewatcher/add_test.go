@@ -84,7 +84,7 @@ func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 		synctest.Wait()
 		b.add(bookmark(9))
 		b.Add(added("default/z", 12), nil)
-		synctest.Wait() // stuck on result, which nobody reads
+		synctest.Wait() // stuck on result, which no goroutine reads
 		b.Stop()
 		b.is("seen", b.seen(), "ADDED a 3, closed")
 	})

@@ -146,7 +146,7 @@ func bookmark(rv uint64) *watchcache.Event {
 	return &watchcache.Event{Type: watch.Bookmark, ResourceVersion: rv, Object: obj}
 }
 
-// seen reads until everybody waits.
+// seen reads until every goroutine waits.
 func (b *bench) seen() string {
 	var all []string
 	for {

@@ -129,7 +129,7 @@ func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
 	})
 }
 
-// In this test nobody dispatches but the test itself, so that a bookmark can come at the worst moment: when an event is
+// In this test only the test itself dispatches, so that a bookmark can come at the worst moment: when an event is
 // in the cache, and still on its way.
 func TestABookmarkCarriesOnlyWhatWasHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

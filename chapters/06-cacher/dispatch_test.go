@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/routine"
 )
 
-// stuck begins a watch that nobody reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in input.
+// stuck begins a watch that no client reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in input.
 func (f *fixture) stuck(rv string) watch.Interface {
 	w := f.watch("", everything(rv))
 	for range 21 {

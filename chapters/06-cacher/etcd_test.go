@@ -125,7 +125,7 @@ func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 	return e
 }
 
-// put writes as somebody who knows the format and nothing of us. It returns the revision.
+// put writes as a client that knows the format and nothing of us. It returns the revision.
 func (e *onEtcd) put(pods ...*corev1.Pod) int64 {
 	e.t.Helper()
 	var ops []clientv3.Op
@@ -247,14 +247,14 @@ func TestNothingIsLostBehindTheCacheWhenEtcdRestartsUnderLoad(t *testing.T) {
 			for i := range each {
 				want = append(want, fmt.Sprint(i+1))
 			}
-			everybody, single := everything("1"), everything("1")
+			all, single := everything("1"), everything("1")
 			single.Recursive = false
 			followers := map[string]*follower{
-				"everything":    {opts: everybody, last: last},
-				"a namespace":   {opts: everybody, key: "/default", last: last},
+				"everything":    {opts: all, last: last},
+				"a namespace":   {opts: all, key: "/default", last: last},
 				"one pod":       {opts: single, key: "/default/p1", last: map[string]string{"p1": fmt.Sprint(each)}},
 				"a node":        {opts: selecting("1", "", "spec.nodeName=n2"), last: map[string]string{"p2": fmt.Sprint(each)}},
-				"one who dozes": {opts: everybody, pause: 5 * time.Millisecond, last: last},
+				"one who dozes": {opts: all, pause: 5 * time.Millisecond, last: last},
 			}
 			var group sync.WaitGroup
 			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -336,7 +336,7 @@ func TestACompactionWhileTheCacheLagsEndsEveryWatch(t *testing.T) {
 	}
 }
 
-// A break that etcd remembers costs nobody anything.
+// A break that etcd remembers costs no client anything.
 func TestABreakWithoutACompactionEndsNoWatch(t *testing.T) {
 	e := startOnEtcd(t, etcd3.WatcherEtcd3, clock.RealClock{})
 	w := e.begin("", everything("1"))
@@ -413,7 +413,7 @@ func TestTheEtcd2WatcherSkipsAnUndecodableValue(t *testing.T) {
 	w.Stop()
 }
 
-// Whoever writes to etcd beside us is seen as if they had asked us: in protobuf or JSON, one by one or several at once,
+// A client that writes to etcd past us is seen as if it had asked us: in protobuf or JSON, one by one or several at once,
 // deleted by prefix or by a lease that ran out.
 func TestWhatOthersWriteIntoEtcdArrives(t *testing.T) {
 	for _, age := range []string{etcd3.WatcherEtcd3, etcd3.WatcherEtcd2} {
@@ -446,11 +446,11 @@ func TestWhatOthersWriteIntoEtcdArrives(t *testing.T) {
 	}
 }
 
-// An update through us, on the ground of a state that somebody else has changed meanwhile and the cache has not heard of:
+// An update through us, on the ground of a state that another client has changed meanwhile and the cache has not heard of:
 // the first attempt fails in etcd, the second is right.
 func TestAnUpdateAfterAnExternalWriteLosesNeither(t *testing.T) {
 	e := startOnEtcd(t, etcd3.WatcherEtcd3, clock.RealClock{})
-	a := e.put(pod("default/a", "by=nobody"))
+	a := e.put(pod("default/a", "by=none"))
 	e.eventually("the cache has a", func() bool { return e.Snapshot().Cache.ResourceVersion >= uint64(a) })
 	restore := e.line.interrupt()
 	t.Cleanup(restore)

@@ -311,7 +311,7 @@ func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
 	return w
 }
 
-// seen returns what w has to say until everybody waits: "ADDED default/a 5" and so on, "closed" at the end if it is.
+// seen returns what w has to say until every goroutine waits: "ADDED default/a 5" and so on, "closed" at the end if it is.
 func seen(w watch.Interface) []string {
 	var events []string
 	for {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// lifecycle is a world in which somebody asks for namespaces.
+// lifecycle is a world in which a client asks for namespaces.
 func lifecycle(t *testing.T) (w *world, namespaces *Store, finalize *FinalizeREST) {
 	t.Helper()
 	w = newWorld(t)

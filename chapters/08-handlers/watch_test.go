@@ -184,7 +184,7 @@ func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 		synctest.Wait()
 		for i := range events {
 			a.create(strings.Replace(podA, `"a"`, fmt.Sprintf("%q", fmt.Sprint("p", i)), 1))
-			synctest.Wait() // in a bubble no time passes, so nobody has any to catch up
+			synctest.Wait() // in a bubble no time passes, so no reader has any to catch up
 		}
 		group.Wait()
 		first := <-streams

@@ -87,11 +87,11 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(wsstream.GoodbyeTime) },
 		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + wsstream.GoodbyeTime) },
 		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(wsstream.GoodbyeTime) },
-		"nobody reads": func(h *hangingSocket) {
+		"no client reads": func(h *hangingSocket) {
 			h.watching.Add(&corev1.Pod{})
 			time.Sleep(time.Hour + 2*deadline.WriteGrace + wsstream.GoodbyeTime)
 		},
-		"nobody reads, and the server shuts down": func(h *hangingSocket) {
+		"no client reads, and the server shuts down": func(h *hangingSocket) {
 			close(h.shutdown)
 			time.Sleep(wsstream.GoodbyeTime)
 		},

@@ -235,7 +235,7 @@ func TestHowAStreamEnds(t *testing.T) {
 		{"within a frame", body(good + good[:9]), "ADDED a@1"},
 		{"with a reset connection", broken(good, errors.New("read tcp: connection reset by peer")), "ADDED a@1"},
 		{"with a timeout", broken(good, timeout{}), "ADDED a@1"},
-		{"with an error nobody knows", broken(good, errors.New("flux")), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with an unknown error", broken(good, errors.New("flux")), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
 		{"with garbage between frames", body(good + "garbage" + good), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
 		{"with garbage within a frame", body(good + `{"type":x}`), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
 		{"with another JSON value", body(good + `[1]`), "ADDED a@1 ERROR 500 ClientWatchDecoding"},

@@ -92,7 +92,7 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 			real:   []string{"Deleted a@1?", "Deleted a@3"},
 		},
 		{
-			name:   "deletion of an object nobody knows",
+			name:   "deletion of an unknown object",
 			script: func(q Queue) { q.Delete(pod("a", 2)) },
 			real:   []string{"Deleted a@2"},
 		},

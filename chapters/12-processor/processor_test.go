@@ -473,7 +473,7 @@ func TestUpdatesThatChangeNothingAreForListenersThatAreSyncing(t *testing.T) {
 		p.Start()
 		defer p.Stop()
 		same := func() { p.OnUpdate(pod("a", 1), pod("a", 1)) }
-		same() // nobody has asked yet: all count as syncing
+		same() // the test has not asked yet: all count as syncing
 		for _, r := range []*recorder{second, minute, never} {
 			want(t, r, "~a@1>1")
 		}
@@ -514,7 +514,7 @@ func TestDetermineResyncPeriod(t *testing.T) {
 
 func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
 	bubble(t, func(t *testing.T, p *SharedProcessor) {
-		add(t, p, &recorder{}, ListenerOptions{RequestedResyncPeriod: 5 * time.Second}) // nobody checked so far
+		add(t, p, &recorder{}, ListenerOptions{RequestedResyncPeriod: 5 * time.Second}) // no resync was checked so far
 		p.ResyncCheckPeriodChanged(2 * time.Second)
 		time.Sleep(5 * time.Second)
 		if !p.ShouldResync() {

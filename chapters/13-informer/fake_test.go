@@ -101,7 +101,7 @@ func (s *fakeServer) cut(compact bool) {
 	defer s.mu.Unlock()
 	s.epoch++
 	if compact {
-		s.rv++ // somebody else's write
+		s.rv++ // another client's write
 		s.oldest = s.rv
 	}
 	s.cond.Broadcast()

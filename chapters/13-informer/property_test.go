@@ -87,7 +87,7 @@ func (v *view) OnDelete(obj any) {
 //	join, join slow      a handler joins; one that takes a second for everything it is told
 //	leave                the handler that joined first leaves
 //	settle, wait         everything comes to rest; 20 s pass
-//	rest                 so much time passes that nothing happens any more; everybody is looked at
+//	rest                 so much time passes that nothing happens any more; the store and every handler are looked at
 type script struct {
 	t             *testing.T
 	server        *fakeServer
@@ -162,7 +162,7 @@ func (p *script) join(slow bool) {
 	p.registrations = append(p.registrations, p.bench.add(v, HandlerOptions{}))
 }
 
-// look expects that the store and every handler know what the server holds, and that nobody was told anything strange.
+// look expects that the store and every handler know what the server holds, and that no handler was told anything strange.
 func (p *script) look() (wrong string) {
 	if diff := cmp.Diff(p.server.state(), p.bench.stored()); diff != "" {
 		return "store (-server +store):\n" + diff

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var errBroken = errors.New("broken")
 
 // recorder is a handler that writes down its calls: "+a@1*" for an add in the initial list, "+a@1", "~a@1>2", "-a@3",
-// and "-a@1?" for a deletion that nobody saw.
+// and "-a@1?" for a deletion that no watch saw.
 type recorder struct {
 	mu    sync.Mutex
 	calls []string
@@ -738,7 +738,7 @@ func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 		b.server.set("a")
 		synctest.Wait()
 		if b.deltasMu.TryLock() {
-			t.Fatal("nobody is distributing")
+			t.Fatal("the informer distributes nothing")
 		}
 		b.server.set("a")
 		if got := b.Snapshot(); got.Indexer.Objects != 2 || got.Indexer.ResourceVersion == "2" {
@@ -790,7 +790,7 @@ func TestMutationDetectorCatchesAWriter(t *testing.T) {
 		h.OnUpdate(p, q)
 		h.OnDelete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: p})
 		if err := d.compareObjects(); err != nil {
-			t.Errorf("nobody wrote: %v", err)
+			t.Errorf("no client wrote: %v", err)
 		}
 		time.Sleep(3 * time.Minute)
 		if err := d.compareObjects(); err != nil || len(d.retained) != 2 {

@@ -302,7 +302,7 @@ func TestAPodForAnotherSchedulerIsLeftAlone(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.schedule(nil)
 		synctest.Wait()
-		c.create("a", func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" })
+		c.create("a", func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })
 		settle(time.Minute)
 		if pod := c.get("a"); pod.Spec.NodeName != "" {
 			t.Errorf("a was bound to %q", pod.Spec.NodeName)
@@ -368,7 +368,7 @@ func TestAKubeletThatStartsAnewTakesUpWhatItFinds(t *testing.T) {
 		synctest.Wait()
 		c.create("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever })
 		c.create("b", nil)
-		settle(time.Hour) // bound, but nobody is there
+		settle(time.Hour) // bound, but no kubelet is there
 		c.node("node1", nil)
 		c.node("node2", nil)
 		settle(30 * time.Second)
@@ -398,7 +398,7 @@ func TestProbesTellWhatAControllerDid(t *testing.T) {
 			"kubelet-node1: default/a is Running: nothing to do",
 		} {
 			if !slices.Contains(told, want) {
-				t.Errorf("nobody said %q; said was %q", want, told)
+				t.Errorf("not said: %q; said was %q", want, told)
 			}
 		}
 	})

@@ -78,7 +78,7 @@ func TestAPodOfTheSameNameWaitsForItselfAlone(t *testing.T) {
 		rests(first, time.Second)
 		time.Sleep(900 * time.Millisecond)
 		rests(first, 100*time.Millisecond)
-		rests(second, time.Second) // deleted and created again, and nobody looked in between
+		rests(second, time.Second) // deleted and created again, and the kubelet did not look in between
 	})
 }
 

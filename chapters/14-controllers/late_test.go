@@ -77,14 +77,14 @@ func (c *cluster) bind(name, node string) error {
 	return c.client.Post().Namespace("default").Resource("pods").Name(name).SubResource("binding").Body(binding).Do(c.ctx).Error()
 }
 
-// replace removes a pod at once and makes another one of the same name, for nobody's scheduler.
+// replace removes a pod at once and makes another one of the same name, for a scheduler that does not exist.
 func (c *cluster) replace(name string) error {
 	zero := int64(0)
 	request := c.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	if err := request.Do(c.ctx).Error(); err != nil {
 		return err
 	}
-	pod := testPod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" })
+	pod := testPod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })
 	pod.ResourceVersion, pod.UID, pod.Spec.NodeName = "", "", ""
 	return c.client.Post().Namespace("default").Resource("pods").Body(pod).Do(c.ctx).Error()
 }
@@ -169,7 +169,7 @@ func TestADecisionIsAboutOnePodAndNotAboutItsName(t *testing.T) {
 		synctest.Wait()
 		c.create("a", nil)
 		settle(time.Minute)
-		if pod := c.get("a"); pod.Spec.SchedulerName != "nobody" || pod.Spec.NodeName != "" {
+		if pod := c.get("a"); pod.Spec.SchedulerName != "none" || pod.Spec.NodeName != "" {
 			t.Errorf("a for %q is on %q, want the new one, nowhere", pod.Spec.SchedulerName, pod.Spec.NodeName)
 		}
 		wantAnswers(t, late, http.StatusConflict)
@@ -218,7 +218,7 @@ func TestASchedulerCountsBeforeItDecides(t *testing.T) {
 	})
 }
 
-// TestAStepForAPodThatIsGoneIsDone: there is nobody left to do anything about.
+// TestAStepForAPodThatIsGoneIsDone: there is no pod left to do anything about.
 func TestAStepForAPodThatIsGoneIsDone(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		kubelet := c.node("node1", nil)

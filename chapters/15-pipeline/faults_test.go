@@ -41,7 +41,7 @@ type site struct {
 	stop     func() // of the server that runs: a crash
 	end      func() // the same, its streams: how an orderly end begins
 	wire     *wire
-	client   *listwatch.RESTClient // somebody whose wire does not break
+	client   *listwatch.RESTClient // a client whose wire does not break
 	informer *informer.SharedIndexInformer
 	handler  *follower
 }
@@ -211,7 +211,7 @@ type follower struct {
 	told     map[string]string // key to resource version
 	changes  int               // calls that brought something new
 	wrong    []string
-	unseen   int // deletions that nobody saw
+	unseen   int // deletions that no watch saw
 	nDeletes int
 }
 
@@ -426,7 +426,7 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 }
 
 // TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp stops reading the stream while a lot happens. The server gives
-// that watcher up, everybody else goes on, and afterwards the informer is where the server is: through the history, if
+// that watcher up, every other client goes on, and afterwards the informer is where the server is: through the history, if
 // the server still has it, or through a new list.
 func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 	for _, capacity := range []int{0, 10} {
@@ -447,7 +447,7 @@ func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 					}
 					s.remove("a")
 					if took := time.Since(began); took > 61*time.Second {
-						t.Errorf("600 writes, one each 100 ms, took %v: somebody was held up", took)
+						t.Errorf("600 writes, one each 100 ms, took %v: a writer was held up", took)
 					}
 					s.wire.change(func(w *wire) { w.paused = false })
 					time.Sleep(5 * time.Minute)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a whole pipeline in a bubble: the small etcd below it, pipes instead of sockets in its middle.
 type world struct {
 	*Pipeline
-	client *listwatch.RESTClient // somebody's kubectl
+	client *listwatch.RESTClient // the reader's kubectl
 	log    *probe.Log
 	stop   func() // ends everything and returns when it has ended
 }
@@ -177,7 +177,7 @@ func (w *world) follow(t *testing.T, fieldSelector string) func() []string {
 	}
 }
 
-// TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay is the story of the whole book: what everybody hears of a pod is
+// TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay is the story of the whole book: what each watcher hears of a pod is
 // the same history, through different selectors. Note what the DELETED of the scheduler carries: the last state that
 // passed its selector. A deletion is two writes, even if there is no grace: first it is announced, by a timestamp, then it
 // is done.
@@ -186,7 +186,7 @@ func TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay(t *testing.T) {
 		who, fieldSelector string
 		want               []string
 	}{
-		{"everybody", "", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Pending", "MODIFIED Running", "MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
+		{"everything", "", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Pending", "MODIFIED Running", "MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
 		{"its kubelet", "spec.nodeName=node-1", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Running", "MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
 		{"another kubelet", "spec.nodeName=node-2", nil},
 		{"a scheduler", "status.phase!=Succeeded,status.phase!=Failed", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Pending", "MODIFIED Running", "DELETED Running"}},

@@ -51,14 +51,14 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		if err := client.WaitReady(ctx); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute) // everybody is there, and has had a bookmark
+		time.Sleep(time.Minute) // every client is there, and has had a bookmark
 		synctest.Wait()
 		body(t, s, &world{client: s.client, log: log})
 	})
 }
 
 // TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer crashes the server half in the middle of a pod's life: all
-// connections break, the new one's caches have forgotten the past. Nobody who runs remembers anything that does not stand
+// connections break, the new one's caches have forgotten the past. No controller remembers anything that does not stand
 // in the pod, so the life goes on where it was, and what each of them receives of it is the same history, once, as if
 // nothing had happened: those who had seen the newest version go on from there, and those who had not are told so by
 // 410, list, and find nothing new.

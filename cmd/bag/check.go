@@ -18,7 +18,7 @@ import (
 // checkPatience is how long one command may take: with an empty cache everything is built.
 const checkPatience = 45 * time.Minute
 
-// attendee is somebody with Go, a bag and no network.
+// attendee has Go, a bag and no network.
 type attendee struct {
 	dir string // the unpacked sources
 	env []string

@@ -56,7 +56,7 @@ var pages = []string{"WORKSHOP", "ANSWERS", "HANDOUT"}
 // start is the first page of a bag.
 var start = template.Must(template.New("start").Parse(`# List-watch in a bag
 
-Version {{.Version}}. Everything here works without a network. For the teacher: [the plan](WORKSHOP.md) and [the answers](ANSWERS.md). For everybody: [the handout](HANDOUT.md),
+Version {{.Version}}. Everything here works without a network. For the teacher: [the plan](WORKSHOP.md) and [the answers](ANSWERS.md). For the attendees: [the handout](HANDOUT.md),
 and [book, stories and stage](site/index.html), which need nothing but a browser.
 
 ## With Go 1.26 or newer

@@ -70,7 +70,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 	})
 }
 
-// TestARecordingOfAServerElsewhereHasWhatPassedTheLens has a client watch through the lens, with a token that nobody else may learn.
+// TestARecordingOfAServerElsewhereHasWhatPassedTheLens has a client watch through the lens, with a token that no recording may hold.
 func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log.gz")
 	server := start(t, "-flight=off", "-demo=false", "-controllers=false")

@@ -94,7 +94,7 @@ func TestWhatAManagerNoLongerWantsGoesAway(t *testing.T) {
 	a.applied(200, "two", "", ", labels: {tier: front, by: two}}\n")
 	pod := a.applied(200, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1'}]}\n")
 	if want := map[string]string{"tier": "front", "by": "two"}; fmt.Sprint(pod.Labels) != fmt.Sprint(want) {
-		t.Errorf("labels: got %v, want %v: app was wanted by nobody else", pod.Labels, want)
+		t.Errorf("labels: got %v, want %v: app was wanted by no other manager", pod.Labels, want)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	}
 	a.do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type", "application/merge-patch+json")
 	a.do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type", "application/merge-patch+json", "User-Agent", "kubelet")
-	// A write that changes nothing is nobody's.
+	// A write that changes nothing gives its manager no field.
 	a.do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type", "application/merge-patch+json")
 	pod := into[corev1.Pod](t, a.do("GET", podsPath+"/a", "").Body)
 	if got, want := managers(pod), []string{"kubectl Update", "labeller Update", "kubelet Update status"}; !sameElements(got, want) {
@@ -172,7 +172,7 @@ func TestAppliesThatMakeNoSenseAreRefused(t *testing.T) {
 			wantStatus(t, a.do("PATCH", podsPath+"/a"+query, c.body, "Content-Type", applyType), c.code, c.reason)
 		})
 	}
-	// A patch of another type has nobody to take fields from.
+	// A patch of another type has no manager to take fields from.
 	w := a.do("PATCH", podsPath+"/a?force=true", `{}`, "Content-Type", "application/merge-patch+json")
 	wantStatus(t, w, 422, metav1.StatusReasonInvalid)
 }
@@ -185,14 +185,14 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 	if pod := into[corev1.Pod](t, w.Body); w.Code != 200 || pod.Status.Phase != corev1.PodRunning || !sameElements(managers(pod), []string{"one Apply", "kubelet Apply status"}) {
 		t.Errorf("got %d %v %+v", w.Code, managers(pod), pod.Status)
 	}
-	// Through the other path a status is ignored, and nobody comes to own it.
+	// Through the other path a status is ignored, and no manager comes to own it.
 	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
 	if pod.Status.Phase != corev1.PodRunning || strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") && pod.ManagedFields[0].Subresource == "" {
 		t.Errorf("got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
 	}
 }
 
-// A field without a type would be nobody's, and a write that sets it would not be noted at all.
+// A field without a type would have no manager, and a write that sets it would not be noted at all.
 func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 	converter := typeConverter()
 	for _, resource := range registry.Resources() {

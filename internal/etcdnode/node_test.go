@@ -249,7 +249,7 @@ func TestDialSaysWhatCannotBeReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	listener.Close() // now nobody listens there
+	listener.Close() // now no program listens there
 	begin := time.Now()
 	if _, err := Dial(context.Background(), []string{address}, TLSFiles{}); err == nil || !strings.Contains(err.Error(), address+" cannot be reached") {
 		t.Errorf("got %v, want an error that names %s", err, address)

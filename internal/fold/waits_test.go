@@ -43,7 +43,7 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 		{"begun", in(opened, blocked), map[string]int{"InputBlocked w3": 1}},
 		{"sent", in(opened, blocked, rec(probe.InputSent, "w3", "ADDED", "a", 7, 10, 10)), nil},
 		{"forced", in(opened, blocked, rec(probe.WatcherForced, "w3", "", "", 0)), nil},
-		{"somebody else's", in(opened, blocked, rec(probe.InputSent, "w4", "ADDED", "a", 7, 10, 10)), map[string]int{"InputBlocked w3": 1}},
+		{"another watcher's", in(opened, blocked, rec(probe.InputSent, "w4", "ADDED", "a", 7, 10, 10)), map[string]int{"InputBlocked w3": 1}},
 		{"gone", in(opened, blocked, rec(probe.WatcherRemoved, "w3", "", "", 0)), nil},
 		{"late word", in(blocked, rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 0, 10)), nil},
 		{"write after write", in(opened,

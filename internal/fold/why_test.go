@@ -68,7 +68,7 @@ func TestWhyIsThisBlocked(t *testing.T) {
 			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4),
 		), "result", "w3", "w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
 		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
-		{"a slow handler holds up nobody", []probe.Record{
+		{"a slow handler holds up no goroutine", []probe.Record{
 			rec(probe.ListenerAdded, "observer", "", "", 0),
 			rec(probe.HandlerCalled, "observer", "ADDED", "a", 1),
 			rec(probe.PendingPushed, "observer", "ADDED", "b", 2, 1, 1024),
@@ -100,7 +100,7 @@ func TestOneCauseIsToldOnceHoweverManyWait(t *testing.T) {
 		rec(probe.FIFOWaited, "informer", "", "", 0),
 	)).Resources["pods"]
 	if got := slow.Causes(); len(got) != 0 {
-		t.Errorf("causes while a handler is slow and nobody waits for it: got %s, want none", told(got))
+		t.Errorf("causes while a handler is slow and no goroutine waits for it: got %s, want none", told(got))
 	}
 }
 

@@ -107,7 +107,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			t.Errorf("waiting: %+v", got)
 		}
 		if n := f.Step(probe.Hop{Key: "default/b"}); n != 0 {
-			t.Errorf("%d passed with an object nobody has", n)
+			t.Errorf("%d passed with an object that does not exist", n)
 		}
 		if n := f.Step(probe.Hop{Key: "default/a"}); n != 1 {
 			t.Errorf("%d passed, want 1", n)
@@ -214,7 +214,7 @@ func TestTheWatchdogLetsGoWhenNobodyIsThere(t *testing.T) {
 		f.Leave(2 * time.Second)
 		time.Sleep(4 * time.Second)
 		if f.Status().Held {
-			t.Error("whoever held has left, and it is held still")
+			t.Error("the page that held has left, and it is held still")
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		f.SetPaused(true)
 		if len(f.Status().Waiting) != 1 {
-			t.Fatal("nobody is held")
+			t.Fatal("no goroutine is held")
 		}
 		f.end() // does not return if the worker stays at the gate
 		f.Hold(0)

@@ -9,8 +9,8 @@ import (
 	"listwatch/internal/takes"
 )
 
-// TestRecordingsAreFresh: whoever replays a recording that another table of points has written is warned of it. Of those
-// that the program brings along nobody has to be.
+// TestRecordingsAreFresh: the program warns of a recording that another table of points has written. Of those
+// that it brings along it never has to.
 func TestRecordingsAreFresh(t *testing.T) {
 	for _, take := range slices.Concat(takes.All, takes.Stories) {
 		header, _, err := recording.Read(bytes.NewReader(take.File()))

@@ -18,7 +18,7 @@ var unpaired = map[string]string{
 	"chapters/06-cacher.newErrWatcher":          "sent once, and there is room for it",
 	"chapters/09-listwatch.send":                "handOver says so before it calls; what is sent otherwise is a stream's last word",
 	"chapters/12-processor.pop":                 "it waits for both of its channels at once; who holds it up is the handler, and HandlerCalled says so",
-	"chapters/14-controllers.AddAfter":          "the waiting loop waits for nobody, and has room for a thousand",
+	"chapters/14-controllers.AddAfter":          "the waiting loop never blocks, and has room for a thousand",
 }
 
 // checkWaits holds that a function that may have to wait at a channel begins a wait in the log: without it no reader could tell what is

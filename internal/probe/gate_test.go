@@ -120,7 +120,7 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 			t.Errorf("held at %v, want default/2 where it was, and taken by middle, which had nothing else to do", got)
 		}
 		if n := gate.Step(Hop{RV: 4711}); n != 0 {
-			t.Errorf("%d passed with a version nobody has", n)
+			t.Errorf("%d passed with a version that does not exist", n)
 		}
 		if n := gate.Step(Hop{Selector: Selector{Station: Wire}}); n != 1 {
 			t.Errorf("%d passed at the wire, want 1", n)

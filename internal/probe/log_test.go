@@ -83,7 +83,7 @@ func TestAWriterThatFallsBehindHoldsUpNoOtherWriter(t *testing.T) {
 	for range 5 * blockSize {
 		p.At(RingAppend, "default/a", 3)
 	}
-	slot.seq.Store(seq) // into a block that nobody uses any more
+	slot.seq.Store(seq) // into a block that no reader uses any more
 	if last, want := log.Last(), uint64(5*blockSize+2); last != want {
 		t.Errorf("last: got %d, want %d", last, want)
 	}

@@ -169,7 +169,7 @@ func TestASentenceCountsAsPeopleDo(t *testing.T) {
 			t.Errorf("of %d it says %q, want %q", n, got, want)
 		}
 	}
-	// What somebody else chose is filled in as it is.
+	// What a client chose is filled in as it is.
 	r := Record{Point: RequestReceived, Text: "GET /{n object}{key}"}
 	if got, want := r.Sentence(), "Request GET /{n object}{key}."; got != want {
 		t.Errorf("got %q, want %q", got, want)

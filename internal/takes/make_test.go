@@ -35,8 +35,8 @@ var update = flag.Bool("update", false, "make the recordings again")
 // set is a whole pipeline in a bubble, with a camera.
 type set struct {
 	log    *probe.Log
-	client *listwatch.RESTClient // somebody's kubectl
-	http   *http.Client          // somebody's curl
+	client *listwatch.RESTClient // a user's kubectl
+	http   *http.Client          // a user's curl
 	from   uint64                // the camera runs from the record after this one
 	before *fold.State           // the picture then
 	pods   *informer.SharedIndexInformer
@@ -77,7 +77,7 @@ func playBusy(t *testing.T, s *set) {
 	s.roll()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // nobody reads what comes
+	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func playSlow(t *testing.T, s *set) {
 	s.roll()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // nobody reads what comes
+	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 }
 
 // TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of points. It is
-// never made anew.
+// never made again.
 func TestAnOldRecordingStillReplays(t *testing.T) {
 	file, err := os.ReadFile("testdata/old.lw.gz")
 	if err != nil {

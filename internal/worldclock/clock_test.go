@@ -204,7 +204,7 @@ func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		if due, ok := c.AdvanceToNext(); ok {
-			t.Errorf("nobody waits, got %+v", due)
+			t.Errorf("no goroutine waits, got %+v", due)
 		}
 		began := c.Now()
 		late, early := c.NewTimer(9*time.Second), c.NewTimer(7*time.Second)
@@ -244,7 +244,7 @@ func TestAStoppedTimerHasNothingToSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
 		timer := c.NewTimer(time.Second)
-		time.Sleep(2 * time.Second) // it has fired, and nobody looked
+		time.Sleep(2 * time.Second) // it has fired, and the test has not looked
 		if !timer.Stop() || drained(timer.C()) != 0 {
 			t.Error("after Stop the timer still fires")
 		}
@@ -306,7 +306,7 @@ func TestALateTickerSkipsWhatItMissed(t *testing.T) {
 		c := start(t)
 		ticker := c.NewTicker(time.Second)
 		defer ticker.Stop()
-		time.Sleep(10 * time.Second) // nobody looks
+		time.Sleep(10 * time.Second) // the test does not look
 		if got := drained(ticker.C()); got != 1 {
 			t.Errorf("%d ticks waited, want 1", got)
 		}

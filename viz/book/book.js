@@ -1,5 +1,5 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
-// mini-stage shows it, and the line that reported it is lit. Buttons do the same for whoever presents.
+// mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);

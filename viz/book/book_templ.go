@@ -521,7 +521,7 @@ func bookContents(b *text.Book) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<main id=\"text\" class=\"cover\"><h1>The list-watch book</h1><p class=\"lead\">How a change to one pod, written once, comes to the notice of everyone who must know: in order, nothing twice, nothing missing, and nobody waiting for the slowest. Told along Kubernetes' own machinery, rewritten small enough to read to the end.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<main id=\"text\" class=\"cover\"><h1>The list-watch book</h1><p class=\"lead\">How a change to one pod, written once, comes to the notice of everyone who must know: in order, nothing twice, nothing missing, and no client waiting for the slowest. Told along Kubernetes' own machinery, rewritten small enough to read to the end.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -14,8 +14,8 @@ var (
 	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
 )
 
-// bundler makes one classic script of modules: a browser loads none from a folder. That is done here in forty lines and not by a library, which
-// everybody who runs the program would have to fetch and build.
+// bundler makes one classic script of modules: a browser loads none from a folder. That is done here in forty lines and not by a
+// library, which each user of the program would have to fetch and build.
 type bundler struct {
 	read func(path string) ([]byte, error)
 	out  strings.Builder

@@ -21,7 +21,7 @@ export function svg(name, attributes = {}) {
   return el;
 }
 
-// cut shortens a text somebody else chose to n characters.
+// cut shortens a text that a client chose to n characters.
 export function cut(text, n) {
   const all = Array.from(text ?? "");
   return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";

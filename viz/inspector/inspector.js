@@ -245,7 +245,7 @@ function newInspector(stage) {
     if (!target) return;
     const { point, seq, copy, press, place: station } = target.dataset;
     if (target.matches("button.point")) {
-      put(pin, "aria-pressed", "true"); // somebody wants to read this one
+      put(pin, "aria-pressed", "true"); // the viewer wants to read this one
       tab === "code" ? load({ point }) : (choose("code"), load({ point }));
     } else if (target.matches("button[data-seq]")) player.seek(Number(seq));
     else if (copy) copyText(copy);

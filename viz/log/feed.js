@@ -1,7 +1,7 @@
 // The feed: a list, then a watch from there, and the list again when the watch says `gone`.
 //
 // One EventSource per tab at most, and none while the tab is hidden: a browser opens only six connections to an
-// origin, and nobody watches a hidden page.
+// origin, and no viewer sees a hidden page.
 
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 

@@ -11,7 +11,7 @@ const maxText = 240; // code points of any text a client may have chosen
 
 // ---- state.go
 
-// dict is a map from names that somebody else may have chosen. An object of the ordinary kind knows "toString" without
+// dict is a map from names that a client may have chosen. An object of the ordinary kind knows "toString" without
 // having been told of it, and does not keep "__proto__".
 function dict() {
   return Object.create(null);
@@ -135,7 +135,7 @@ function endsOf(points) {
   return ends;
 }
 
-// wait ends the wait that the point ends, if somebody waits so, and begins the one that it begins.
+// wait ends the wait that the point ends, if a goroutine waits so, and begins the one that it begins.
 function wait(infos, owners, ends, res, info, r) {
   for (const begun of ends[info.name] ?? []) endWait(res, infos.get(begun), r);
   const opens = aboutOpened(info) || Boolean(owners[info.queue]);
@@ -263,7 +263,7 @@ function move(subject, info, r) {
   }
 }
 
-// subjectOf returns whom the record is about, null if that is nobody: a queue that belongs to a kind that opens and
+// subjectOf returns whom the record is about, null if there is none: a queue that belongs to a kind that opens and
 // closes is not moved for a subject that is not open. Only after a gap a send makes its subject appear.
 function subjectOf(owners, state, res, info, id) {
   if (id === "" && !info.queue) return null;
@@ -413,7 +413,7 @@ export function laterRV(a, b) {
   return a.length !== b.length ? a.length > b.length : a > b;
 }
 
-// bound cuts a text that somebody else chose.
+// bound cuts a text that a client chose.
 function bound(text) {
   if (!text) return "";
   if (text.length <= maxText) return text;

@@ -1,4 +1,4 @@
-// Why is this blocked? From any queue the chain of waiting to whoever can end it: internal/fold/why.go a second time,
+// Why is this blocked? From any queue the chain of waiting to the one that can end it: internal/fold/why.go a second time,
 // function by function, for the picture at the cursor.
 
 // newWhy returns {why(res, queue, subject), causes(res)} for the infos of a fold.
@@ -30,7 +30,7 @@ export function newWhy(infos) {
     return client ? ["wire", client] : ["", ""];
   }
 
-  // causes returns the last links of all chains that somebody waits at, each once, the longest wait first.
+  // causes returns the last links of all chains that a goroutine waits at, each once, the longest wait first.
   function causes(res) {
     const found = [];
     for (const w of waitsAtQueues(res)) {

@@ -108,7 +108,7 @@ export function newDrawing(stage) {
     });
   }
 
-  // runs reports whether a span is work of whoever waits: code that it has called, a write that goes through.
+  // runs reports whether a span is work of the goroutine that waits: code that it has called, a write that goes through.
   function runs(span) {
     const end = span.to?.r.t ?? drawn.columns.at(-1).r.t;
     return span.kind === "return" || (span.kind === "client" && end - span.since < grace);

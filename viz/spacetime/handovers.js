@@ -14,7 +14,7 @@ import { clientNames } from "../log/why.js";
 
 // newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns
 // what happened between those that here accepts: columns in the order of the log, the lines from top to bottom; transfers,
-// passages and spans between columns. None of the records may be missing: nobody could count across a gap.
+// passages and spans between columns. None of the records may be missing: no count goes across a gap.
 export function newHandovers(fold) {
   const who = newLines(fold.infos);
 

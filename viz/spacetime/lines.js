@@ -11,14 +11,14 @@ const roles = ["callers", "watchChan", "etcdWatcher", "startWatching", "etcdWatc
   "startCaching", "dispatchEvents", "processInterval", "WatchServer", "receive", "reflector", "informer", "pop", "run", "queue", "worker"];
 const places = new Set(["callers", "watchChan", "etcdWatcher", "reflector", "queue", "others"]);
 
-const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "ListServed", "WatcherAdded"]); // by whoever lists or watches
+const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "ListServed", "WatcherAdded"]); // by the goroutine that lists or watches
 // anybody are the points of which no line can be told: a ring grows by its writer and by a knob, a queue is closed by whatever ends its
 // informer, and some goroutines are not part of the path.
 const anybody = new Set(["RingResize", "FIFOClosed", "StoreHolds", "IndexerHolds", "EtcdLookedAt", "EtcdFailed", "ProgramStopped"]);
 
 export function newLines(infos) {
   const doers = doersOf(infos);
-  const adding = new Set(); // listeners that whoever added them shows what is there already
+  const adding = new Set(); // listeners that are being shown what is there already
   let watcher = "watchChan"; // which of the two watchers of etcd runs
 
   // at returns the line of a moment, given the resource as it was before: {id, group, owner, role, title, place}.
@@ -69,10 +69,10 @@ export function newLines(infos) {
     return others;
   }
 
-  // informer is the line of whoever empties a queue: an informer, or, of a queue without a reflector, anybody.
+  // informer is the line of the goroutine that empties a queue: an informer, or, of a queue without a reflector, any other.
   const informer = (subject, res) => (watches(res?.subjects[subject]) ? line("client", subject, "informer") : others);
 
-  // distributor is the line of whoever hands something to a listener: its informer, unless that has nothing to do, or
+  // distributor is the line of the goroutine that hands something to a listener: its informer, unless that has nothing to do, or
   // cannot have come so far since the listener was added.
   function distributor(listener, res, type) {
     const name = res?.subjects[listener]?.texts.ListenerAdded;

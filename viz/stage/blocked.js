@@ -1,10 +1,10 @@
-// Who is blocked: the queues that somebody waits at are marked, and a badge names the one that all of them wait for.
+// What is blocked: the queues that a goroutine waits at are marked, and a badge names the one that all of them wait for.
 // It leads to the chain, in the inspector.
 
 import { mark, put, say } from "../frame/dom.js";
 import { waitsAtQueues, newWhy } from "../log/why.js";
 
-const grace = 250; // ms that somebody waits before it is shown: a hand-over that takes a moment is no stop
+const grace = 250; // ms that a goroutine waits before it is shown: a hand-over that takes a moment is no stop
 
 const words = {
   client: "its client does not read",

@@ -1,5 +1,5 @@
 // The cast: the goroutines that every event has to pass, by name, each with what it does at the cursor, and how it spent the
-// last second of the log: at work, held up by somebody else, or with nothing to do.
+// last second of the log: at work, held up by another one, or with nothing to do.
 
 import { mark, put, say } from "../frame/dom.js";
 import { milliseconds } from "../timeline/clock.js";

@@ -1,6 +1,6 @@
 // The crew: the goroutines of each lane, drawn where they stand, between the channels they take from and send to. A sign
 // says what each does at the cursor: waits to send, waits to receive, runs. Below each lane a bar says how the last second
-// went. Where there is room, whoever is held up stands beside the queue by name.
+// went. Where there is room, the goroutine that is held up is named beside the queue.
 
 import { cut, mark, put, say } from "../frame/dom.js";
 import { newShare, shareWords, showShare } from "./share.js";
@@ -84,7 +84,7 @@ function newCrew(stage) {
     const share = shares.get(id)?.of(now) ?? { busy: 0, held: 0 };
     const bar = el.querySelector(".time-share");
     showShare(bar.querySelectorAll("rect"), share);
-    put(bar, "visibility", now - whole < 1e9 && whole > 0 ? "hidden" : "inherit"); // of what was summed up nobody knows
+    put(bar, "visibility", now - whole < 1e9 && whole > 0 ? "hidden" : "inherit"); // of what was summed up the log does not say it
     put(bar, "aria-label", `${who}, the last second: ${shareWords(share)}`);
     put(bar, "data-busy", share.busy.toFixed(3));
     put(bar, "data-held", share.held.toFixed(3));

@@ -1,6 +1,6 @@
 // The locks: a padlock on the border of each station that has one. The log says who had to wait for a lock and got it, and
-// of every record whether a lock was held there. So a padlock is closed when somebody waits for it, and, where time
-// stands, when the record at the cursor was reported under it. How long a lock is held in between nobody writes down.
+// of every record whether a lock was held there. So a padlock is closed when a goroutine waits for it, and, where time
+// stands, when the record at the cursor was reported under it. How long a lock is held in between is not written down.
 
 import { mark, put, say } from "../frame/dom.js";
 

@@ -122,7 +122,7 @@ export function newMotion(canvas, scene, infos, follow) {
     for (const chain of job.ends) chain.free = end;
     for (const f of job.flashes) if (flashes.length < 80) flashes.push({ ...f, t0: end });
     const trailing = reduced() || end - from < visible || end <= now;
-    const hurried = end > start && end - from < unhurried; // nobody reads so fast
+    const hurried = end > start && end - from < unhurried; // a viewer does not read so fast
     let t = from;
     for (const leg of job.legs) {
       const plain = !leg.always && !leg.followed && leg.colour !== "anomaly";
@@ -206,7 +206,7 @@ export function newMotion(canvas, scene, infos, follow) {
     counts(list, resource, now, rate, counted);
     for (const r of list) {
       const one = prepare(r, resource, now);
-      if (one && list.length > 8) for (const leg of one.legs) if (leg.colour !== "anomaly") leg.label = ""; // nobody reads so many names
+      if (one && list.length > 8) for (const leg of one.legs) if (leg.colour !== "anomaly") leg.label = ""; // a viewer does not read so many names
       if (one) launch(one, now, now);
     }
     landed(now);

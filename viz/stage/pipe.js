@@ -33,7 +33,7 @@ export function showShelf(scene, name, shelf) {
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
   const width = scene.geometry.boxes[name].W;
-  // Whoever was there at the first list and has not changed since: the picture knows how many, not who.
+  // Objects that were there at the first list and have not changed since: the picture knows how many, not which.
   const rest = (shelf?.n ?? 0) - known.length;
   rows.forEach((row, i) => {
     const object = shown[i];

@@ -1,4 +1,4 @@
-// The scene: the folded state as the scenery. It is drawn anew from the state whenever the state has changed, and
+// The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
 // knows nothing of records; what moves between two states is motion.js.
 
 import { mark, put, say } from "../frame/dom.js";

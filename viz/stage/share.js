@@ -1,10 +1,10 @@
-// Shares: how a goroutine spends its time. At work, held up by somebody else, idle: of the last second of the log.
+// Shares: how a goroutine spends its time. At work, held up by another one, idle: of the last second of the log.
 
 const period = 1e9; // ns of the log that a share is of
 const width = 1e8; // of one bucket
 const buckets = period / width;
 
-// newShare returns {begin(t), end(t), stop(t), go(t), of(now)}: the work begins and ends, and within it somebody else
+// newShare returns {begin(t), end(t), stop(t), go(t), of(now)}: the work begins and ends, and within it another one
 // stops the goroutine and lets it go on. of tells {busy, held}, each between 0 and 1.
 export function newShare() {
   const busy = new Float64Array(buckets);

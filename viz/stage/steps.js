@@ -161,7 +161,7 @@ export function newSteps(m) {
     ReflectorBackoff: (r, now) => flash(now, "", r.subject === "cacher" ? a["etcd3-out"] : a.reflector, "anomaly", 40),
     RingResize(r, now) {
       flash(now, "", a.ring, "anomaly", 96);
-      const before = scene.ring; // every event is seated anew: same position, another slot
+      const before = scene.ring; // every event is seated again: same position, another slot
       if (!before.capacity || before.capacity === r.args?.[2]) return;
       const after = { ...before, capacity: r.args[2] };
       for (const cell of before.cells) {

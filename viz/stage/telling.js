@@ -1,4 +1,4 @@
-// Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when somebody steps,
+// Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when the viewer steps,
 // it says what the record at the cursor says.
 
 import { put, say } from "../frame/dom.js";
@@ -19,7 +19,7 @@ export function newTelling(infos, scene) {
   }
 
   // choose picks, of what has happened, what is worth a sentence: an anomaly before anything else, then what has not been
-  // told for the longest time, so that whoever keeps reading is led through every station.
+  // told for the longest time, so that a viewer who keeps reading is led through every station.
   function choose() {
     let best = null;
     let rank = Infinity;

@@ -46,7 +46,7 @@ export function outline(ctx, shape) {
   }
 }
 
-// sign traces what stands inside a shape, so that nobody has to tell them apart by colour.
+// sign traces what stands inside a shape, so that no viewer has to tell them apart by colour.
 export function sign(ctx, shape) {
   ctx.beginPath();
   switch (shape) {

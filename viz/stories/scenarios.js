@@ -29,7 +29,7 @@ function newScenarios(stage) {
   let live = false; // it is to be played, or was
   let onTake = ""; // the recording that is on stage for a story
   let playing = null; // {abort, began} while the machine plays
-  let remark = ""; // why it is not told from the machine's run
+  let remark = ""; // why it is not told from the machine's run: the rest of a sentence, or another one
   let resource = ""; // what was on stage before
   let seen = []; // by beat: the record at which it came to rest
   let ticked = 0;
@@ -45,7 +45,7 @@ function newScenarios(stage) {
     if (teller) end();
     else resource = stage.resource;
     story = found;
-    [run, remark, seen, playing] = [null, found.alone ? `It is told from a recording: ${found.alone}` : "", [], null];
+    [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
     teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.notice(problem.message) });
@@ -69,7 +69,7 @@ function newScenarios(stage) {
     let place = run?.beats[i];
     if (place?.to) await toProgram();
     if (run && place.to && run.log !== stage.shown.log) fall("The program has restarted since it played the story");
-    if (run && !place.to) remark = `The machine's run does not show beat ${i + 1}: it is told from the recording.`;
+    if (run && !place.to) remark = `. The machine's run does not show beat ${i + 1}`;
     if (!run || !place.to) {
       place = story.recorded[i];
       if (onTake !== story.take && (await stage.layTake(story.take, () => mine === teller))) onTake = story.take;
@@ -82,7 +82,8 @@ function newScenarios(stage) {
     return place;
   }
 
-  // attend has whoever the beat is about drawn, where there is no room for all: whose moment it rests on, and who is sent something.
+  // attend has the watchers of a beat drawn, where there is no room for all: the one whose moment it rests on, and those that are
+  // sent something.
   function attend(subjects) {
     stage.scene.front = [...new Set(subjects)];
     stage.touch();
@@ -113,7 +114,7 @@ function newScenarios(stage) {
 
   function fall(why) {
     [run, live] = [null, false];
-    remark = `${why.replace(/\.+$/, "")}. It is told from the recording.`;
+    remark = `. ${why.replace(/\.+$/, "")}`;
   }
 
   const play = ({ to }, ms) => (teller.still ? player.seek(to) : player.playTo(to, { within: ms }));
@@ -226,8 +227,8 @@ function newScenarios(stage) {
   function showState() {
     if (!teller) return;
     const seconds = playing && Math.floor((performance.now() - playing.began) / 1000);
-    const source = run && !onTake ? "from the machine's run, just now" : live ? "the machine plays it when you press Play it" : "from a recording";
-    say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark ? `. ${remark}` : ""}`);
+    const source = run && !onTake ? "from the machine's run, just now" : live && !run ? "the machine plays it when you press Play it" : "from a recording";
+    say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark}`);
   }
 
   // address names the beat, so that it can be linked to. The first one of a story is where the machine is asked.

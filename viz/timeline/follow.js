@@ -22,7 +22,7 @@ export function newFollow(infos, on) {
   let drawnAt = 0;
   let ticket = 0;
   let shown = "";
-  let picked = false; // somebody chose a revision
+  let picked = false; // the viewer chose a revision
 
   function matches(r) {
     return (f.key !== "" && r.key !== undefined && objectKey(r.key) === f.key) || (f.rv !== "" && r.rv === f.rv);
@@ -144,7 +144,7 @@ export function newFollow(infos, on) {
     if (ways.has(before)) select.value = before;
   }
 
-  // choose shows the revision that is under way at the cursor, as long as nobody has picked one.
+  // choose shows the revision that is under way at the cursor, as long as the viewer has picked none.
   function choose(cursor) {
     const begun = [...ways].filter(([, way]) => way[0].r.seq <= cursor).at(-1);
     const rv = begun?.[0] ?? [...ways.keys()][0] ?? "";

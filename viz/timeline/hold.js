@@ -26,10 +26,10 @@ function newHold(stage) {
   const list = $("#held");
   let status = null; // as the program said last
   let heard = 0; // when
-  let open = false; // the panel, by somebody who wants it though nothing is held
+  let open = false; // the panel, by a viewer who wants it though nothing is held
   let folded = false; // … or away although something is
   let turned = 0; // the speed is being set
-  let own = false; // somebody held something from this page
+  let own = false; // the viewer held something from this page
 
   async function command(url, body) {
     try {
@@ -177,8 +177,8 @@ function newHold(stage) {
       mark(tr, "followed", follow.key !== "" && follow.key === w.key);
     });
     const more = status.waiting.length - shown.length;
-    $("#held-nobody").hidden = shown.length > 0 && more === 0;
-    say($("#held-nobody"), more > 0 ? `and ${more} more` : status.held ? "No goroutine is paused at a gate: each waits for another one, or for the clock." : "No goroutine is held.");
+    $("#held-none").hidden = shown.length > 0 && more === 0;
+    say($("#held-none"), more > 0 ? `and ${more} more` : status.held ? "No goroutine is paused at a gate: each waits for another one, or for the clock." : "No goroutine is held.");
   }
 
   function row() {
@@ -273,7 +273,7 @@ function newHold(stage) {
     click(`#${id}`, () => status?.held && stage.tell("the world is held: the request is paused at its first point until you resume"));
   }
 
-  // Whoever goes says how long to wait for somebody to come.
+  // A page that goes says how long to wait for another one to come.
   const leave = (time) => {
     if (own && closed()) navigator.sendBeacon("/viz/hold", new Blob([JSON.stringify({ do: "leave", unattended: time })], { type: "application/json" }));
   };

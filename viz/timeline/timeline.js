@@ -7,11 +7,11 @@ import { limits } from "../frame/limits.js";
 import { clockText, marks } from "./clock.js";
 
 const width = limits.bucketWidth; // ns
-const period = 40; // ms between two drawings, while somebody moves through the log
+const period = 40; // ms between two drawings, while the viewer moves through the log
 const livePeriod = 125; // ms between two drawings of what goes on by itself
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
-// newTimeline calls on.seek(seq) while somebody drags, on.loop(range) when a range was chosen, on.live() at the end.
+// newTimeline calls on.seek(seq) while the viewer drags, on.loop(range) when a range was chosen, on.live() at the end.
 export function newTimeline(player, on) {
   const slider = document.querySelector("#timeline");
   const canvas = slider.querySelector("canvas");
@@ -256,7 +256,7 @@ export function newTimeline(player, on) {
     const [from, to] = edges(performance.now());
     return from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * (to - from);
   };
-  // flagAt is the anomaly under the pointer: whoever points at a flag means it.
+  // flagAt is the anomaly under the pointer: a viewer who points at a flag means it.
   const flagAt = (event) => {
     const box = slider.getBoundingClientRect();
     if (event.clientY - box.top > 16) return null;

@@ -17,7 +17,7 @@ import (
 // A story is what happens, one step a line. After each step everything comes to rest, and both sides are looked at.
 //
 //	+a ~a -b *                writes, in one go; * is a bookmark
-//	cut +c                    all watches end; c is created while nobody watches
+//	cut +c                    all watches end; c is created while no watch is open
 //	expire -a +c              the same, and what was written cannot be watched any more: 410
 //	error 500 +c              the same as cut, but the watches end with an ERROR event
 //	fail 3 refused            the next three requests fail
@@ -212,8 +212,8 @@ func TestBothTellTheSameStory(t *testing.T) {
 		{"a burst", mode{}, []string{"+d ~d -d +d ~a ~a -b +e -e", "~a ~c ~d ~a"}},
 		{"bookmarks move the versions", mode{}, []string{"! *", "~a", "! ! *", "cut", "~b"}},
 		{"a watch that breaks off is resumed", mode{}, []string{"~a", "cut", "cut +d -a ~b", "~d", "cut -d"}},
-		{"a list tells of deletions nobody saw", mode{}, []string{"~a", "expire -a", "expire -b ~c +d +a", "~a", "expire"}},
-		{"an object made again while nobody watched is an update", mode{}, []string{"expire -a +a", "expire -b +b -b", "-a"}},
+		{"a list tells of deletions no watch saw", mode{}, []string{"~a", "expire -a", "expire -b ~c +d +a", "~a", "expire"}},
+		{"an object made again while no watch was open is an update", mode{}, []string{"expire -a +a", "expire -b +b -b", "-a"}},
 		{"everything goes", mode{}, []string{"expire -a -b -c", "+a", "expire -a", "expire"}},
 		{"errors in the stream", mode{}, []string{"error 410", "error 410 -a", "error 500 ~b", "error 504 +d", "error 403", "error 429 ~d", "~b"}},
 		{"requests that fail", mode{}, []string{"fail 3 refused", "cut ~a", "fail 3 429", "cut ~a", "fail 2 500", "cut ~a", "fail 1 410", "cut ~a", "fail 1 504", "expire -a", "fail 4 410", "expire", "fail 2 403", "cut +a", "fail 5 refused", "expire -b"}},

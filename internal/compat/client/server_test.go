@@ -45,7 +45,7 @@ func podAt(name string, rv int) *corev1.Pod {
 	}}
 }
 
-// write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is somebody else's write.
+// write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's write.
 func (s *server) write(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *server) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with a last word, and writes words while nobody watches. With compact, what was written is not
+// cut ends all watches with a last word, and writes words while no watch is open. With compact, what was written is not
 // to be had by a watch any more.
 func (s *server) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()

@@ -113,12 +113,12 @@ func (a answer) lastEvent(t *testing.T) (event metav1.WatchEvent) {
 	return event
 }
 
-// history is a program with a past: the first versions of its objects are in nobody's memory.
+// history is a program with a past: the first versions of its objects are in no memory.
 type history struct {
 	viz   *program.Viz
 	old   string // a resource version that is gone from the ring, and compacted in etcd
 	token string // of a list at such a version
-	lost  string // a resource version after which an event was deleted that nobody can read
+	lost  string // a resource version after which an event was deleted that no client can read
 }
 
 func newHistory(t *testing.T) *history {
@@ -134,7 +134,7 @@ func newHistory(t *testing.T) *history {
 		patch := fmt.Appendf(nil, `{"data":{"turn":"%d"}}`, i)
 		must(client.ConfigMaps("default").Patch(t.Context(), "b", types.MergePatchType, patch, metav1.PatchOptions{}))
 	}
-	// A garbled event: events are not cached, so that it does harm to nobody but those who ask for it.
+	// A garbled event: events are not cached, so that it harms only the clients that ask for it.
 	put := must(etcd.Client.Put(t.Context(), "/registry/events/broken/e", "garbage"))
 	must(etcd.Client.Compact(t.Context(), put.Header.Revision))
 	lost := must(etcd.Client.Put(t.Context(), "/registry/events/lost/e", "garbage"))
@@ -169,7 +169,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		"list in HTML":                        {path: mapsPath, accept: "text/html", want: failure{code: 406, reason: "NotAcceptable"}},
 		"object that does not decode":         {path: "/api/v1/namespaces/broken/events/e", want: failure{code: 500, reason: "InternalError"}},
 		"list of what does not decode":        {path: "/api/v1/namespaces/broken/events", want: failure{code: 500, reason: "InternalError"}},
-		"object that is not there":            {path: mapsPath + "/nobody", want: failure{code: 404, reason: "NotFound", message: `configmaps "nobody" not found`}},
+		"object that is not there":            {path: mapsPath + "/none", want: failure{code: 404, reason: "NotFound", message: `configmaps "none" not found`}},
 		"object that is there":                {method: "POST", path: mapsPath, body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`, want: failure{code: 409, reason: "AlreadyExists"}},
 		"update of an old version":            {method: "PUT", path: mapsPath + "/a", body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}}`, want: failure{code: 409, reason: "Conflict"}},
 		"delete of another uid":               {method: "DELETE", path: mapsPath + "/a", body: `{"preconditions":{"uid":"other"}}`, want: failure{code: 409, reason: "Conflict"}},
@@ -180,7 +180,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		"path that is none":                   {path: "/api/v1/nosuch", want: failure{code: 404, reason: "NotFound"}},
 		"method that is none":                 {method: "PUT", path: mapsPath, body: `{}`, want: failure{code: 405, reason: "MethodNotAllowed"}},
 		"body of more than 3 MiB":             {method: "POST", path: mapsPath, body: strings.Repeat(" ", 3<<20+1), want: failure{code: 413, reason: "RequestEntityTooLarge"}},
-		"list with a token nobody gave":       {path: mapsPath + "?continue=x", want: failure{code: 400, reason: "BadRequest"}},
+		"list with a token never given":       {path: mapsPath + "?continue=x", want: failure{code: 400, reason: "BadRequest"}},
 		"list of events that are of the past": {path: eventsPath + "?resourceVersionMatch=Exact&resourceVersion=" + h.old, want: gone},
 		"watch of an uncached past, legacy":   {path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}},
 		"list of initial events":              {path: mapsPath + "?sendInitialEvents=true", want: failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}},

@@ -46,7 +46,7 @@ func theirMetrics(t *testing.T) map[string]string {
 	return labels
 }
 
-// TestMetricsHaveTheirNamesAndLabels compares what the running program shows with what upstream has registered: whoever
+// TestMetricsHaveTheirNamesAndLabels compares what the running program shows with what upstream has registered: an operator who
 // has a dashboard for the one has it for the other.
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	t.Parallel()

@@ -151,7 +151,7 @@ func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 	})
 }
 
-// opensPanels opens everything that can be opened by a button of the bar, as somebody without a mouse does, and walks through it.
+// opensPanels opens everything that can be opened by a button of the bar, as a viewer without a mouse does, and walks through it.
 func (p *page) opensPanels(t *testing.T) {
 	panels := []struct {
 		opener, panel string

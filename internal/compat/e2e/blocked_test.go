@@ -11,7 +11,7 @@ import (
 )
 
 // stalled is the recording of a server half whose watcher w2 has a client that does not read, from the first event that
-// does not get through to etcd's stream that nobody reads any more. w1 is served.
+// does not get through to etcd's stream that no goroutine reads any more. w1 is served.
 func stalled() (records []probe.Record) {
 	add := func(point probe.Point, subject string, rv int, args ...int) {
 		r := probe.Record{

@@ -138,7 +138,7 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	p.standsOut(t, "on paper", "main *, .mini *", 10)
 	pressed := evaluate[[]string](t, p, `[...document.querySelectorAll("button, input, select, iframe, .bar")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
 	if len(pressed) > 0 {
-		t.Errorf("on paper nobody can press %q", pressed)
+		t.Errorf("on paper no reader can press %q", pressed)
 	}
 	ground := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
 	drawn := evaluate[float64](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width`)
@@ -148,7 +148,7 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	}
 }
 
-// onPaper makes the page one that is printed on A4, by somebody whose screen is dark.
+// onPaper makes the page one that is printed on A4, by a reader whose screen is dark.
 func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 656, Height: 972, DeviceScaleFactor: 1} // A4 within its margins, at 96 a inch
 	if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, sheet); err != nil {

@@ -316,8 +316,8 @@ func (s *shown) scrubs(t *testing.T) {
 	})
 }
 
-// paced is a player of its own, over a record every millisecond for a second, then nothing for ten, then one more. Nobody
-// but the test lets its time pass.
+// paced is a player of its own, over a record every millisecond for a second, then nothing for ten, then one more. Only
+// the test lets its time pass.
 const paced = `(async () => {
 	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(["timeline/player", "log/tape", "log/fold"].map((name) => import("/viz/assets/" + name + ".js")));
 	const fold = newFold(await (await fetch("/viz/points")).json());

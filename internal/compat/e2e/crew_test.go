@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-// crowded is the recording of a moment at which nearly everybody is held up: by a client that does not read, by a full
+// crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a full
 // channel of the etcd3 watch, by locks, and by a handler that does not return.
 func crowded() []probe.Record {
 	records := stalled()
@@ -100,7 +100,7 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 		t.Errorf("at work: %v, want the slow handler alone", seen.Share)
 	}
 	p.seek(t, len(crowded())-1)
-	program.Eventually(t, patience, func() (bool, string) { // one step back nobody held it
+	program.Eventually(t, patience, func() (bool, string) { // one step back no goroutine held it
 		seen = evaluate[drawing](t, p, readDrawing)
 		return seen.Locks["store"] == "free", fmt.Sprintf("%+v", seen.Locks)
 	})

@@ -201,7 +201,7 @@ func (p *page) exportedSearch(t *testing.T, base string) {
 	t.Helper()
 	for _, search := range []struct{ words, leads, there string }{
 		{"glossary bookmark", "/book/docs/GLOSSARY.html", `document.querySelector("h1").textContent === "Glossary"`},
-		{"why a relist and nobody lost", "", ""},
+		{"why a relist and a zeppelin", "", ""},
 		{"cacher the question", "/book/06-cacher.html#the-question", `document.querySelector(":target").textContent === "The question"`},
 		{"story forget compact", "index.html?story=compaction", `document.body.dataset.story === "compaction"`},
 	} {

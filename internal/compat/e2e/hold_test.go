@@ -198,7 +198,7 @@ func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
 }
 
 // TestAHeldWorldLosesNoWatcherUntilItsClockRuns is the story the hold is for. One watcher does not read. With the clock
-// stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, nobody is lost;
+// stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, no watcher is lost;
 // let go with the clock running, the slow one is evicted, and only that.
 func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	t.Parallel()
@@ -220,7 +220,7 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 
 	// Result and input are full, and so are the hands of who sends into each; the dispatcher has one more that it cannot
 	// place. The other seven stand in incoming, with bookmarks of the cache between them: let go all at once they fit into an
-	// input of ten, so that nobody who reads can come to be late.
+	// input of ten, so that no watcher that reads can come to be late.
 	program.Eventually(t, patience, func() (bool, string) {
 		q := v.queues(t)
 		each, _ := q.watcher("slow!=no")
@@ -272,7 +272,7 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v) // it may have to be built: not while the world is held
 	s := v.watchPods(t, "reader!=no")
-	v.command(t, "/viz/clock", `{"paused":true}`) // nobody who reads can come to be late, however slow the machine is
+	v.command(t, "/viz/clock", `{"paused":true}`) // no watcher that reads can come to be late, however slow the machine is
 	v.command(t, "/viz/hold", `{"do":"hold","station":"incoming","resource":"pods"}`)
 	names := v.create(t, "pod", 230)
 	// Exactly to their capacities: incoming and, because the reflector cannot go on, resultChan before it.
@@ -342,11 +342,11 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 		v.command(t, "/viz/hold", `{"do":"step"}`)
 	}
 	if missing() {
-		t.Errorf("somebody was held at %v, want at each of %v", stations, want)
+		t.Errorf("goroutines were held at %v, want at each of %v", stations, want)
 	}
 	k.Run(t, "get", "pods", "--request-timeout=20s")
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
-	program.Eventually(t, patience, func() (bool, string) { // nobody is there: the watchdog
+	program.Eventually(t, patience, func() (bool, string) { // no page is there: the watchdog
 		w := v.world(t)
 		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed"), fmt.Sprintf("%+v", w)
 	})
@@ -472,7 +472,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	}
 	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived", "ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
 		if !reached[want] {
-			t.Errorf("nobody was held at %s: %v", want, reached)
+			t.Errorf("no goroutine was held at %s: %v", want, reached)
 		}
 	}
 	if w := v.world(t); w.Attending != 1 || w.Unattended != "15s" {

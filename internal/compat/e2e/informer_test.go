@@ -255,7 +255,7 @@ func TestARealInformerStaysEqualToEtcdUnderChurn(t *testing.T) {
 }
 
 // TestARealInformerOutlivesTheServer restarts the program under an informer, on the same etcd and the same port, while
-// the pods change behind everybody's back.
+// the pods change behind the informer's back.
 func TestARealInformerOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	etcd := program.StartEtcd(t)

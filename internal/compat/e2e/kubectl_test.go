@@ -172,9 +172,9 @@ func TestKubectlSelectorsChoosePods(t *testing.T) {
 func TestKubectlNamesWhatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
-	cmd := kubectlFor(t, v).Command("get", "pod", "nobody")
+	cmd := kubectlFor(t, v).Command("get", "pod", "none")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `Error from server (NotFound): pods "nobody" not found`) {
-		t.Errorf("kubectl get pod nobody: %v\n%s", err, out)
+	if err == nil || !strings.Contains(string(out), `Error from server (NotFound): pods "none" not found`) {
+		t.Errorf("kubectl get pod none: %v\n%s", err, out)
 	}
 }

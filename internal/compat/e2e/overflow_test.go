@@ -56,7 +56,7 @@ func newLine(t *testing.T, v *viz) *line {
 	return l
 }
 
-// dialNarrow opens a connection that itself keeps little of what nobody reads.
+// dialNarrow opens a connection that itself keeps little of what its client does not read.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if tcp, ok := conn.(*net.TCPConn); ok {

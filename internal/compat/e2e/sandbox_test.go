@@ -43,8 +43,8 @@ func (p *page) addSocket(t *testing.T) {
 	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
 	evaluate[bool](t, p, `(() => {
 		const form = document.querySelector("#watcher-form");
-		form.elements.labelSelector.value = "app notin (nobody)";
-		form.elements.fieldSelector.value = "metadata.name!=nobody";
+		form.elements.labelSelector.value = "app notin (none)";
+		form.elements.fieldSelector.value = "metadata.name!=none";
 		return true;
 	})()`)
 	p.do(t, chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),

@@ -89,7 +89,7 @@ var looks = []look{
 	{"reduced", 1280, 720, "light", "reduce"},
 }
 
-// wear makes the browser one of somebody who likes it that way.
+// wear makes the browser one of a viewer who likes it that way.
 func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}

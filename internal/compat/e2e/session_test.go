@@ -274,5 +274,5 @@ func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	p.do(t, chromedp.Navigate("about:blank"))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.complaints = nil // that nobody answered for a while is the point
+	p.complaints = nil // that no program answered for a while is the point
 }

@@ -277,7 +277,7 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 	}
 }
 
-// hasty is a recording in which everybody who takes something writes it down before whoever brought it, in which there are
+// hasty is a recording in which each receiver writes a hand-over down before its sender, in which there are
 // more goroutines than there is room for, and in which the same frame is sent twice.
 func hasty() (records []probe.Record) {
 	add := func(point probe.Point, subject string, args ...int) {
@@ -332,7 +332,7 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 		t.Errorf("%d transfers, want %d", len(s.Transfers), shown)
 	}
 	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) || len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
-		t.Errorf("lines: %q, want those of etcd3 after whoever calls, and that there are more than 26", s.Lines)
+		t.Errorf("lines: %q, want those of etcd3 after their callers, and that there are more than 26", s.Lines)
 	}
 	evaluate[bool](t, p, `(listwatch.stage.setResource("nodes"), true)`)
 	p.until(t, `document.querySelector("#spacetime").matches(".blank") && document.querySelector("#spacetime .about").textContent === "no record of this resource is here"`)
@@ -454,7 +454,7 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	special := evaluate[[]string](t, p, `(async () => {`+elsewhere+`
 		const list = [
 			title("ReflectorReceived", "cacher", informed({})), // the cacher has a reflector of its own, in the goroutine that writes the cache
-			title("AddSent", "s", informed({ "FIFOWaited inf": [{}] })), // the informer sleeps: it is whoever has added the listener
+			title("AddSent", "s", informed({ "FIFOWaited inf": [{}] })), // the informer sleeps: it is the goroutine that has added the listener
 			title("AddSent", "unknown", informed({})),
 			title("FIFOPopped", "unknown", informed({})), // a queue of no informer
 			title("WireOpened", "", informed({})), // watches that ended before they began have no name

@@ -69,7 +69,7 @@ func (p *page) rests(t *testing.T, beat int, phase string) resting {
 	})()`, beat, phase, contradictions))
 }
 
-// TestEveryStoryIsToldBeatByBeat walks through every story by keyboard, from the recording that the program brings along, as somebody
+// TestEveryStoryIsToldBeatByBeat walks through every story by keyboard, from the recording that the program brings along, as a viewer
 // does who wants no motion: each beat is at its end at once.
 func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	p.rests(t, 1, "rests")
 	p.strike(t, "ArrowRight")
 	p.rests(t, 2, "ready")
-	if state := evaluate[string](t, p, run); !strings.Contains(state, "does not show beat 2: it is told from the recording") {
+	if state := evaluate[string](t, p, run); !strings.Contains(state, "from a recording. The machine's run does not show beat 2") {
 		t.Errorf("of the beat that the run does not show: %s", state)
 	}
 	p.strike(t, "ArrowRight")

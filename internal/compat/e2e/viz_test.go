@@ -38,7 +38,7 @@ func create(t testing.TB, k *program.Kubectl, manifest string) {
 	}
 }
 
-// createPod creates a pod as a client does that is no kubectl. The request waits for etcd and for nobody else.
+// createPod creates a pod as a client does that is no kubectl. The request waits for etcd and for nothing else.
 func (v *viz) createPod(t testing.TB, name string) {
 	t.Helper()
 	client := &http.Client{Timeout: patience}

@@ -54,7 +54,7 @@ var (
 	columnStart = regexp.MustCompile(` {2,}(\S)`)
 )
 
-// realign lays out a table anew, up to an empty line, with all ages equally long: how wide a column is depends on how
+// realign lays out a table again, up to an empty line, with all ages equally long: how wide a column is depends on how
 // long the test takes. A table with a line that does not keep to the columns, as in a watch, is left as it is.
 func realign(lines []string) {
 	starts := []int{0}

@@ -1,10 +1,10 @@
 // Package ratios prints what a run of benchmarks says about us and the real thing: for every benchmark with a sub-benchmark
 // "ours" and one "upstream", each measured quantity of both and their ratio. Below 1 is better than the real thing. If there
-// is a third, "floor", it is what nobody can do without: the bare channels and goroutines on the way of an event, the copying
+// is a third, "floor", it is what no implementation can do without: the bare channels and goroutines on the way of an event, the copying
 // of a list's items.
 //
 // It reads what the testing package prints, and so knows every quantity that a person sees: -benchmem and ReportMetric
-// included. With -count, the best of all runs counts: on a shared machine, whatever is slower is somebody else's work.
+// included. With -count, the best of all runs counts: on a shared machine, whatever is slower is another process's work.
 package ratios
 
 import (

@@ -88,7 +88,7 @@ func puts(n int) []clientv3.Op {
 	return ops
 }
 
-// warm writes until the ring has grown, and with it the channels of whoever comes now: 171 events have room in them. In the
+// warm writes until the ring has grown, and with it the channels of a watcher that comes now: 171 events have room in them. In the
 // channels of a fresh cache, which have room for 10, a transaction of 100 makes every watcher a slow one.
 func warm(b *testing.B, client *clientv3.Client, cache side) {
 	b.Helper()

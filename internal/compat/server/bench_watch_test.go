@@ -19,7 +19,7 @@ const (
 	// ringEvents are sent before anything is measured: both rings grow to 12800 then, and with them the channels of
 	// watchers that come after, to 171.
 	ringEvents = 10000
-	// burst is how many events are sent before all of them must have arrived. Nobody's channel is full with that.
+	// burst is how many events are sent before all of them must have arrived. No channel is full with that.
 	burst = 64
 )
 

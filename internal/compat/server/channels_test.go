@@ -11,7 +11,7 @@ import (
 )
 
 // channels is what is left of a cache when everything is taken away but its goroutines and the channels between them: the
-// same hops, of the same capacities, and nothing done at any of them. What it needs nobody who has these hops can do
+// same hops, of the same capacities, and nothing done at any of them. What it needs no cache with these hops can do
 // without.
 //
 //	feed ─► reflector ─► incoming 100 ─► dispatchEvents ─► input 171 ─► process ─► result 171, for each watcher
@@ -25,7 +25,7 @@ type channels struct {
 
 // channelsWatcher is one watcher of everything.
 type channelsWatcher struct {
-	input  chan *watch.Event // sent by dispatch, closed by nobody; never full when the watch is stopped
+	input  chan *watch.Event // sent by dispatch, never closed; never full when the watch is stopped
 	result chan watch.Event  // sent and closed by process
 	done   chan struct{}     // closed once, when the watch is stopped
 	stop   func()

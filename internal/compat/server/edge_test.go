@@ -169,7 +169,7 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	for i := range 40 {
 		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 	}
-	// Nobody reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the next.
+	// No client reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the next.
 	// One event is dispatched after the other: when the last has come to those who read, that has happened.
 	for _, each := range readers {
 		eventually.Holds(t, "the last event for who reads", func() bool { return strings.Contains(fmt.Sprint(each.sofar()), "slow/pod-39") })

@@ -21,7 +21,7 @@ import (
 type feed struct {
 	pods   int
 	nodes  int              // pod i runs on node i % nodes
-	events chan watch.Event // made by watch, sent to by the benchmark, closed by nobody
+	events chan watch.Event // made by watch, sent to by the benchmark, never closed
 	rv     atomic.Uint64    // of the newest event
 	made   []watch.Event    // ahead of time, by make; owned by the benchmark
 }

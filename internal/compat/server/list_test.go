@@ -73,7 +73,7 @@ func describePage(list *corev1.PodList, key string) string {
 }
 
 // describeToken returns where a token goes on, not its bytes: upstream's cache writes "/a" for the object a of a
-// namespace where both stores write "a". Everybody reads both.
+// namespace where both stores write "a". Either cache reads both.
 func describeToken(token, key string) string {
 	from, rv, err := realstorage.DecodeContinue(token, key+"/")
 	if err != nil {

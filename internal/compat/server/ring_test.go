@@ -50,7 +50,7 @@ func (s *script) open() *scriptWatch {
 	return s.live
 }
 
-// write changes pod i. If told is false, nobody hears of it: the watch has broken.
+// write changes pod i. If told is false, no cache hears of it: the watch has broken.
 func (s *script) write(i int, told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
