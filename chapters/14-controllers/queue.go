@@ -12,7 +12,7 @@ import (
 // two things: a key that is added any number of times before a worker takes it is taken once, and no key is ever in
 // the hands of two workers. All methods are safe for concurrent use; only Get and ShutDownWithDrain block.
 //
-// A key is in one of four states, by its membership of two of the three sets:
+// A key is in one of four states, which dirty and processing tell apart:
 //
 //	                 Add                  Get                     Add
 //	(unknown) ─────────────► waiting ─────────────► being worked ─────────────► being worked,
