@@ -30,12 +30,12 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 		}
 		log, _ := newLog()
 		state := errors.New("no file")
-		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, error) { return "Not checked yet.", state }})
+		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, bool, error) { return "Not yet.", true, state }})
 		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "no file") {
 			t.Errorf("the state cannot be read: %d %s", answer.Code, answer.Body)
 		}
 		state = nil
-		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "Not checked yet.") {
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusOK || strings.TrimSpace(answer.Body.String()) != `{"says":"Not yet.","broken":true}` {
 			t.Errorf("the state: %d %s", answer.Code, answer.Body)
 		}
 		page := ask(ui, "GET", "/", "").Body.String()

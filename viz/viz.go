@@ -68,7 +68,7 @@ type Config struct {
 	// Lab is the lab of which this program runs in a working copy; nil: of none.
 	Lab *lab.Lab
 	// LabState says how that lab stands; nil: there is none.
-	LabState func() (string, error)
+	LabState func() (says string, broken bool, err error)
 	// Switches are shown as they are: "fifo" to "real", and so on.
 	Switches map[string]string
 }
@@ -200,16 +200,19 @@ func (u *UI) rules(*http.Request) (any, error) {
 	return u.config.Rules.Report(), nil
 }
 
-// lab says in a sentence how the lab stands in whose working copy the program runs.
+// lab says in a sentence how the lab stands in whose working copy the program runs, and whether it is still broken.
 func (u *UI) lab(*http.Request) (any, error) {
 	if u.config.LabState == nil {
 		return nil, refuse(http.StatusNotFound, "this program runs in no lab's working copy")
 	}
-	says, err := u.config.LabState()
+	says, broken, err := u.config.LabState()
 	if err != nil {
 		return nil, refuse(http.StatusServiceUnavailable, "%v", err)
 	}
-	return map[string]string{"says": says}, nil
+	return struct {
+		Says   string `json:"says"`
+		Broken bool   `json:"broken"`
+	}{says, broken}, nil
 }
 
 // lens says what was seen of the requests that are forwarded to a server that is not ours.

@@ -148,7 +148,11 @@ func reportEtcd(ctx context.Context, keeper *etcdnode.Keeper, clk clock.WithTick
 		percent, kB := state.Used()
 		if len(state.Members) > 0 && (text != said || percent != saidPercent) {
 			said, saidPercent = text, percent
-			p.Text(probe.EtcdLookedAt, text, "", 0, percent, kB)
+			refuses := 0
+			if state.Ready() != nil {
+				refuses = 1
+			}
+			p.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
 		}
 		select {
 		case <-ctx.Done():

@@ -85,9 +85,9 @@ func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
 	if chosen, _, ok := lab.In("."); ok {
 		started := time.Now()
 		config.Lab = &chosen
-		config.LabState = func() (string, error) {
+		config.LabState = func() (string, bool, error) {
 			checked, err := lab.LastCheck(".")
-			return checked.Sentence(started), err
+			return checked.Sentence(started), checked.Broken(), err
 		}
 	}
 	return viz.New(config)

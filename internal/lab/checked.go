@@ -41,6 +41,9 @@ func LastCheck(dir string) (c Checked, err error) {
 	return c, json.Unmarshal(kept, &c)
 }
 
+// Broken reports whether the last check found the lab unsolved.
+func (c Checked) Broken() bool { return !c.At.IsZero() && !c.Solved }
+
 // Sentence says how the lab stands, on the page of a program that was started at the time given: what is checked are the
 // sources, and the program may have been built from older ones.
 func (c Checked) Sentence(started time.Time) string {
@@ -48,7 +51,7 @@ func (c Checked) Sentence(started time.Time) string {
 	switch {
 	case c.At.IsZero():
 		return "Not checked yet."
-	case !c.Solved:
+	case c.Broken():
 		return fmt.Sprintf("▲ Checked at %s. %s", at, c.Says)
 	case c.At.After(started):
 		return fmt.Sprintf("✓ Checked at %s: the promise holds again. This program was started before that: start it again to see it here.", at)

@@ -17,7 +17,8 @@ const (
 	TxnConflict
 	// RangeRead: one range of keys was read at one revision. Args: n.
 	RangeRead
-	// EtcdLookedAt: the size of etcd's database or its leader has changed since the last check. Args: percent, kB.
+	// EtcdLookedAt: etcd's leader, the size of its database, or whether it refuses writes (refuses is 1) has changed since
+	// the last check. Args: percent, kB, refuses.
 	EtcdLookedAt
 	// EtcdFailed: etcd has logged that it cannot continue; the program ends.
 	EtcdFailed
@@ -238,9 +239,9 @@ var points = [...]Info{
 		Says:   "etcd reads {n key} at revision {rv}.",
 	},
 	EtcdLookedAt: {
-		Name: "EtcdLookedAt", Station: Etcd, Op: Mark, Args: "percent kB",
+		Name: "EtcdLookedAt", Station: Etcd, Op: Mark, Args: "percent kB refuses",
 		Passes: "the goroutine that checks etcd is not part of the path",
-		Fact:   "the size of etcd's database or its leader has changed since the last check",
+		Fact:   "etcd's leader, the size of its database, or whether it refuses writes (refuses is 1) has changed since the last check",
 		Says:   "The database of etcd is {percent} % full ({kB} kB): {text}.",
 	},
 	EtcdFailed: {

@@ -173,7 +173,13 @@ func (s *stagehand) churn(name string, n int) (last uint64) {
 	for i := range n {
 		last = s.relabel(name, "turn", strconv.Itoa(i))
 	}
+	s.inRing(last)
 	return last
+}
+
+// inRing waits for a version. A writer may have its answer before the cache has the event.
+func (s *stagehand) inRing(rv uint64) {
+	s.await("the event in the ring", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
 }
 
 // list lists pods of the story with the given options.

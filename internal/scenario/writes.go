@@ -53,6 +53,7 @@ func playStaleWrite(s *stagehand) (string, error) {
 	s.await("the end of its watch", of(probe.ReflectorWatchEnded, "informer"))
 	s.step("cut the connection of the informer")
 	second := s.relabel(name, "turn", "other")
+	s.inRing(second)
 	s.step("another client changed the pod: version %d", second)
 	refusal := s.writeBack(name)
 	if !apierrors.IsConflict(refusal) {

@@ -63,7 +63,7 @@ function showServer(scene, res, general) {
   scene.text("http.count", requests);
   scene.text("etcd.rev", revisionOf(res));
   const etcd = general?.stations.etcd;
-  const refuses = etcd?.last.text?.startsWith("it takes no writes") ?? false;
+  const refuses = etcd?.vars.refuses === 1;
   scene.text("etcd.full", refuses ? "no writes" : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`);
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");

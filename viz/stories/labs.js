@@ -14,9 +14,9 @@ function newLabs(stage) {
   async function ask() {
     const response = await fetch("/viz/lab", { cache: "no-store" });
     if (!response.ok) return;
-    const { says } = await response.json();
+    const { says, broken } = await response.json();
     say(line, says);
-    mark(line, "broken", says.startsWith("▲"));
+    mark(line, "broken", broken);
   }
 
   return {

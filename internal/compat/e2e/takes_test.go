@@ -47,6 +47,34 @@ func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
 		p.navigate(t, v.URL+"/?take="+take.Name)
 		p.samePictures(t, start, records)
 	}
+	p.showsThatEtcdRefusesWrites(t, v.URL)
+}
+
+// showsThatEtcdRefusesWrites looks at etcd while none of its nodes leads, and when one does.
+func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
+	t.Helper()
+	take, _ := takes.Find(takes.StoryPrefix + "leader-gone")
+	_, records, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.navigate(t, url+"/?take="+take.Name)
+	said := ""
+	for _, r := range records {
+		if r.Point != probe.EtcdLookedAt {
+			continue
+		}
+		p.seek(t, int(r.Seq))
+		want := fmt.Sprint(r.Args[2] == 1, r.Args[2] == 1)
+		program.Eventually(t, patience, func() (bool, string) {
+			got := evaluate[string](t, p, `document.querySelector('[data-station="etcd"]').classList.contains("refuses") + " " + (document.querySelector('[data-text="etcd.full"]').textContent === "no writes")`)
+			return got == want, got + ", want " + want
+		})
+		said += want + "\n"
+	}
+	if said != "true true\nfalse false\n" {
+		t.Errorf("etcd was looked at with %q", said)
+	}
 }
 
 // TestAnOldRecordingReplaysAndIsSaidToBeOld shows what an earlier version of the program recorded.

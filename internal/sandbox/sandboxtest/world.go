@@ -266,11 +266,11 @@ func (w *World) RestoreEtcd(rv uint64) { w.etcd.Store = w.etcd.Store.Until(int64
 // StopLeader lets the node of etcd that leads die. Until [World.Elect], reads wait that must not be stale, and writes are lost.
 func (w *World) StopLeader() {
 	w.etcd.election.Store(&election{make(chan struct{})})
-	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 does not answer", "", 0, 0, 0)
+	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 does not answer", "", 0, 0, 0, 1)
 }
 
 // Elect lets one of the others lead.
 func (w *World) Elect() {
 	close(w.etcd.election.Swap(nil).elected)
-	w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0)
+	w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0, 0)
 }
