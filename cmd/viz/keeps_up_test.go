@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +67,27 @@ func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 			}
 			p.end(t)
 		})
+	}
+}
+
+func TestAStreamThatBreaksIsNoEndOfAStream(t *testing.T) {
+	const change = `{"object":{"metadata":{"annotations":{"n":"3"}}}}`
+	for stream, want := range map[string]error{"": nil, change: nil, change + "\n": nil, change + `{"obj`: io.ErrUnexpectedEOF} {
+		if seen, err := readChanges(strings.NewReader(stream)); !errors.Is(err, want) || seen.last {
+			t.Errorf("%q: got %+v, %v, want %v", stream, seen, err, want)
+		}
+	}
+}
+
+func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stream, err := openWatch(t.Context(), server.Client(), at, "sleeper"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("got %v, %v", stream, err)
 	}
 }
 

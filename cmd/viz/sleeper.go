@@ -45,10 +45,11 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 	}
 	defer reader.Close()
 	var read changesSeen
-	done := make(chan struct{}) // closed when the reader has read the last change, or its stream has ended
+	done := make(chan error, 1) // sent once, by the goroutine, when the reader has read the last change, or its stream has ended
 	go func() {
-		defer close(done)
-		read = readChanges(reader)
+		var err error
+		read, err = readChanges(reader)
+		done <- err
 	}()
 	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000, sleeperChanges)
 	if err := writeChanges(ctx, client, pods); err != nil {
@@ -56,12 +57,17 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 		<-done
 		return err
 	}
-	<-done
+	if err := <-done; err != nil {
+		return fmt.Errorf("the reader's stream broke: %w", err)
+	}
 	fmt.Fprintf(out, "the reader was sent %d changes; the slowest took %d ms\n", read.n, read.slowest.Milliseconds())
-	slept := readChanges(sleeper)
-	end := "and no end: it was not evicted"
-	if !slept.last {
-		end = "then the end of its stream, and no error"
+	slept, err := readChanges(sleeper)
+	end := "then the end of its stream, and no error"
+	switch {
+	case err != nil:
+		end = fmt.Sprintf("then an error: %v", err)
+	case slept.last:
+		end = "and no end: it was not evicted"
 	}
 	fmt.Fprintf(out, "the sleeper wakes up and finds %d changes, %s\n", slept.n, end)
 	return send(ctx, client, http.MethodDelete, pods.JoinPath("big"), "")
@@ -86,16 +92,18 @@ type changesSeen struct {
 	last    bool          // it has read the last one
 }
 
-// readChanges reads a watch up to the last change, or to its end.
-func readChanges(stream io.Reader) (seen changesSeen) {
+// readChanges reads a watch up to the last change, or to its end. An end between two frames is no error.
+func readChanges(stream io.Reader) (seen changesSeen, err error) {
 	for frames := json.NewDecoder(stream); !seen.last; {
 		var event struct {
 			Object struct {
 				Metadata struct{ Annotations map[string]string }
 			}
 		}
-		if frames.Decode(&event) != nil {
-			return seen
+		if err := frames.Decode(&event); errors.Is(err, io.EOF) {
+			return seen, nil
+		} else if err != nil {
+			return seen, err
 		}
 		annotations := event.Object.Metadata.Annotations
 		n, err := strconv.Atoi(annotations["n"])
@@ -107,7 +115,7 @@ func readChanges(stream io.Reader) (seen changesSeen) {
 		seen.slowest = max(seen.slowest, time.Since(time.Unix(0, sent)))
 		seen.last = n == sleeperChanges
 	}
-	return seen
+	return seen, nil
 }
 
 func openWatch(ctx context.Context, client *http.Client, pods *url.URL, agent string) (io.ReadCloser, error) {
@@ -119,6 +127,9 @@ func openWatch(ctx context.Context, client *http.Client, pods *url.URL, agent st
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("open the watch of the %s: %s", agent, response.Status), response.Body.Close())
 	}
 	return response.Body, nil
 }
