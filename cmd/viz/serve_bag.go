@@ -17,6 +17,7 @@ const (
 	bagStart = "START.html"
 	// bagHeaders is how long a client may take for its headers. A file may take as long as it does: there are thirty of them on one access point.
 	bagHeaders = 10 * time.Second
+	bagIdle    = time.Minute // for a connection without a request: a page's next click still finds it open
 )
 
 // serveBag hands out the files of a bag, which cmd/bag makes, and nothing else of this computer, until ctx is done.
@@ -34,8 +35,8 @@ func serveBag(ctx context.Context, name, listen string, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: bagHeaders}
-	served := make(chan error, 1)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: bagHeaders, IdleTimeout: bagIdle}
+	served := make(chan error, 1) // sent once, by the goroutine, when Serve returns: at the latest when the server is closed
 	go func() { served <- server.Serve(listener) }()
 	fmt.Fprintf(stdout, "handing out %s on http://%s/\n", name, listener.Addr())
 	select {
