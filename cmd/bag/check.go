@@ -71,6 +71,8 @@ func (a *attendee) everything(ctx context.Context) error {
 		{says: "ok  \tlistwatch/chapters/15-pipeline", command: []string{"go", "test", "./chapters/..."}},
 		{says: "go run ./cmd/lab check neighbours", command: []string{"go", "run", "./cmd/lab", "start", "neighbours"}},
 		{says: "Not yet. The promise that does not hold", fails: true, command: []string{"go", "run", "./cmd/lab", "check", "neighbours"}},
+		{says: "k8s.io/kubernetes/cmd/kube-apiserver/app\n", command: []string{"go", "-C", "internal/compat/kubeapiserver", "list", "-deps", "."}},
+		{says: "k8s.io/kubectl/pkg/cmd\n", command: []string{"go", "-C", "internal/compat/oldkubectl", "list", "-deps", "."}},
 		{says: "Version: ", command: []string{"go", "tool", "-modfile=internal/tools/go.mod", "dlv", "version"}},
 		{command: []string{"go", "test", "-c", "-gcflags=listwatch/...=-N -l", "-o", "bin/debugged", "./chapters/06-cacher"}},
 		{says: "0\n", input: "print c.budget.budget\nexit\n", command: []string{"go", "tool", "-modfile=internal/tools/go.mod", "dlv", "exec", "bin/debugged",

@@ -45,7 +45,7 @@ func main() {
 	os.Exit(1)
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("bag", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	targets := flags.String("targets", allTargets, "")
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(site)
+		defer func() { err = errors.Join(err, os.RemoveAll(site)) }()
 		if err := made.export(ctx, site); err != nil {
 			return err
 		}

@@ -15,11 +15,6 @@ import (
 	"unicode"
 )
 
-// modFiles are the modules of the repository, as flags of the go command in a folder.
-var modFiles = []struct{ dir, modfile string }{
-	{".", "go.mod"}, {".", "internal/tools/go.mod"}, {"internal/compat", "go.mod"},
-}
-
 // pack writes the bag.
 func (m *maker) pack(ctx context.Context, file string) (err error) {
 	temp, err := os.MkdirTemp("", "listwatch-bag-")
@@ -103,8 +98,12 @@ func (m *maker) addModules(ctx context.Context, bag *archive) error {
 	}
 	download := filepath.Join(cache, "cache", "download")
 	added := map[string]bool{}
-	for _, each := range modFiles {
-		names, err := m.moduleFiles(ctx, each.dir, each.modfile)
+	modules, err := m.modules(ctx)
+	if err != nil {
+		return err
+	}
+	for _, dir := range modules {
+		names, err := m.moduleFiles(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -123,15 +122,22 @@ func (m *maker) addModules(ctx context.Context, bag *archive) error {
 	return nil
 }
 
-// moduleFiles returns the files of a proxy that one go.mod needs: go.mod of every module in its graph, and the contents of those
-// that it lists.
-func (m *maker) moduleFiles(ctx context.Context, dir, modfile string) (names []string, err error) {
-	in := filepath.Join(m.root, filepath.FromSlash(dir))
-	var flags []string
-	if modfile != "go.mod" {
-		flags = []string{"-modfile=" + filepath.FromSlash(modfile)}
+// modules returns the folders of the modules that the sources are.
+func (m *maker) modules(ctx context.Context) (dirs []string, err error) {
+	names, err := sources(ctx, m.root)
+	for _, name := range names {
+		if path.Base(name) == "go.mod" {
+			dirs = append(dirs, path.Dir(name))
+		}
 	}
-	graph, err := goOutput(ctx, in, nil, append([]string{"mod", "graph"}, flags...)...)
+	return dirs, err
+}
+
+// moduleFiles returns the files of a proxy that the module in a folder needs: go.mod of every module in its graph, and the contents of
+// those that it lists.
+func (m *maker) moduleFiles(ctx context.Context, dir string) (names []string, err error) {
+	in := filepath.Join(m.root, filepath.FromSlash(dir))
+	graph, err := goOutput(ctx, in, nil, "mod", "graph")
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +147,7 @@ func (m *maker) moduleFiles(ctx context.Context, dir, modfile string) (names []s
 			names = append(names, proxyName(module, version)+".mod")
 		}
 	}
-	list, err := goOutput(ctx, in, nil, append([]string{"mod", "download", "-json"}, flags...)...)
+	list, err := goOutput(ctx, in, nil, "mod", "download", "-json")
 	if err != nil {
 		return nil, err
 	}
