@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -367,6 +368,54 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
+}
+
+// closable is a body that says whether it was read, and when it was closed.
+type closable struct {
+	read   atomic.Bool
+	closed chan struct{} // closed by the first Close
+	once   sync.Once
+}
+
+func (c *closable) Read([]byte) (int, error) { c.read.Store(true); return 0, io.EOF }
+
+func (c *closable) Close() error { c.once.Do(func() { close(c.closed) }); return nil }
+
+func TestABodyThatTheServerDoesNotWantIsClosed(t *testing.T) {
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer refuses.Close()
+	up, err := url.Parse(refuses.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := httptest.NewServer(nil)
+	down, err := url.Parse(gone.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	transport := NewTransport([]*url.URL{down, up}) // the first attempt closes the body, too, and that must not count
+	transport.ExpectContinueTimeout = time.Minute
+	defer transport.CloseIdleConnections()
+	body := &closable{closed: make(chan struct{})}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Expect", "100-continue")
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	select {
+	case <-body.closed:
+	case <-time.After(30 * time.Second):
+		t.Error("the body is still open")
+	}
+	if response.StatusCode != http.StatusUnauthorized || body.read.Load() {
+		t.Errorf("got %s, the body was read: %v", response.Status, body.read.Load())
+	}
 }
 
 // plain returns the address of what the lens is built on, alone, before the same backend.

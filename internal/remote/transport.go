@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -52,11 +53,15 @@ func (t *Transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	if len(t.servers) == 1 {
 		return t.Transport.RoundTrip(r)
 	}
-	body := &unread{ReadCloser: r.Body}
 	for range t.servers {
 		at := t.newest.Load()
+		body := &attempt{ReadCloser: r.Body}
 		response, err = t.Transport.RoundTrip(to(r, t.servers[at], body))
-		if err == nil || r.Context().Err() != nil {
+		if err == nil {
+			body.settle()
+			return response, nil
+		}
+		if r.Context().Err() != nil {
 			break
 		}
 		t.newest.CompareAndSwap(at, (at+1)%int64(len(t.servers)))
@@ -64,14 +69,14 @@ func (t *Transport) RoundTrip(r *http.Request) (response *http.Response, err err
 			break
 		}
 	}
-	if err != nil && r.Body != nil {
+	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	return response, err
+	return nil, err
 }
 
 // to returns the request as it is sent to a server.
-func to(r *http.Request, server *url.URL, body *unread) *http.Request {
+func to(r *http.Request, server *url.URL, body *attempt) *http.Request {
 	sent := r.Clone(r.Context()) // the caller's own must stay as it is
 	sent.URL.Scheme, sent.URL.Host, sent.Host = server.Scheme, server.Host, server.Host
 	if r.Body != nil {
@@ -80,22 +85,28 @@ func to(r *http.Request, server *url.URL, body *unread) *http.Request {
 	return sent
 }
 
-// unread is the body of a request. Until it is read, to close it does nothing: an attempt that could not connect leaves it to the next.
-type unread struct {
+// attempt is the body of a request in one attempt to send it. To close it closes the request's body if the attempt has come to an
+// answer, and not before: an attempt that cannot connect leaves the body to the next one.
+type attempt struct {
 	io.ReadCloser
-	read atomic.Bool
+
+	mu              sync.Mutex // guards the fields below
+	settled, closed bool
 }
 
-// Read implements [io.Reader].
-func (u *unread) Read(p []byte) (int, error) {
-	u.read.Store(true)
-	return u.ReadCloser.Read(p)
-}
+// settle says that there is no next attempt. The transport may have closed the body already, or close it later.
+func (a *attempt) settle() { _ = a.update(func() { a.settled = true }) }
 
 // Close implements [io.Closer].
-func (u *unread) Close() error {
-	if !u.read.Load() {
-		return nil
+func (a *attempt) Close() error { return a.update(func() { a.closed = true }) }
+
+func (a *attempt) update(change func()) error {
+	a.mu.Lock()
+	change()
+	over := a.settled && a.closed
+	a.mu.Unlock()
+	if over {
+		return a.ReadCloser.Close()
 	}
-	return u.ReadCloser.Close()
+	return nil
 }
