@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	watchcache "listwatch/chapters/04-watchcache"
 	cacher "listwatch/chapters/06-cacher"
 )
 
 const (
 	// maxHandlerDelay bounds how long a handler may be made to take: to wait longer, add pods.
 	maxHandlerDelay = time.Minute
-	maxRing         = 100 * 1024       // events, upstream's upper bound
 	compactTime     = 30 * time.Second // for a compaction, if etcd does not answer
 	etcdKind        = "etcd"           // of commands that act on etcd: one at a time
 	switchKind      = "switch"         // of switches
@@ -241,8 +241,8 @@ func (s *Sandbox) planConnection(knob Knob) (turning, error) {
 
 func (s *Sandbox) planRing(knob Knob) (turning, error) {
 	capacity, err := strconv.Atoi(knob.Value)
-	if err != nil || capacity < 0 || capacity > maxRing {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want a number of events from 0 to %d", knob.Value, maxRing))
+	if err != nil || capacity < 0 || capacity > watchcache.MaxRingCapacity {
+		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want a number of events from 0 to %d", knob.Value, watchcache.MaxRingCapacity))
 	}
 	resource := cmp.Or(knob.Target, "pods")
 	for _, each := range s.config.Pipeline.Server.Cachers() {
