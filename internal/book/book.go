@@ -8,7 +8,6 @@
 //   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
-//   - appendix.go: the map of symbols and the list of differences, written to docs/.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
 // page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.

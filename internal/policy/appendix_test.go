@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/book"
 	"listwatch/internal/lab"
 )
 
@@ -26,8 +25,8 @@ func TestAppendicesAreFresh(t *testing.T) {
 	}
 	for name, want := range map[string][]byte{
 		"HANDOUT.md":     handout,
-		"MAP.md":         book.Map(repo.Tree),
-		"DIFFERENCES.md": book.Differences(repo.Tree),
+		"MAP.md":         mapPage(repo.Tree),
+		"DIFFERENCES.md": differencesPage(repo.Tree),
 		"LABS.md":        labsPage(),
 	} {
 		file := filepath.Join(root, "docs", name)
@@ -98,7 +97,7 @@ func TestAppendicesSayWhatTheSourcesSay(t *testing.T) {
 // nor for a_b <c>.
 type Ring struct{}
 `})
-	if got, want := string(book.Map(repo.Tree)), `
+	if got, want := string(mapPage(repo.Tree)), `
 ## [01-storage](../chapters/01-storage)
 
 [k8s.io/apiserver/pkg/storage/interfaces.go](https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/interfaces.go)
@@ -115,7 +114,7 @@ type Ring struct{}
 `; !strings.HasSuffix(strings.ReplaceAll(got, "`", "~"), want) {
 		t.Errorf("got %s\nwant at its end %s", got, want)
 	}
-	if got, want := string(book.Differences(repo.Tree)), "- [`Ring`](../chapters/01-storage/x.go): no \\*lock\\* for `Ring.mu`, nor for a\\_b &lt;c>.\n"; !strings.HasSuffix(got, want) {
+	if got, want := string(differencesPage(repo.Tree)), "- [`Ring`](../chapters/01-storage/x.go): no \\*lock\\* for `Ring.mu`, nor for a\\_b &lt;c>.\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant at its end %s", got, want)
 	}
 }

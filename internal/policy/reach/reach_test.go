@@ -13,7 +13,6 @@ var excused = map[string]string{
 	"chapters/13-informer/handlers.go ShutDownEventHandler":              "how a handler is removed for good, as the chapter shows",
 	"chapters/13-informer/wait.go WaitForCacheSync":                      "the older way to wait, which the chapter compares with the newer",
 	"chapters/13-informer/wait.go allSynced":                             "as above",
-	"internal/book/appendix.go ":                                         "docs/MAP.md and docs/DIFFERENCES.md are made, and held fresh, by a test",
 	"internal/rules/history.go ":                                         "what tests expect of a history that they have written themselves",
 }
 

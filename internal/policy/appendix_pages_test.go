@@ -1,4 +1,4 @@
-package book
+package policy
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 // generatedNotice opens both appendices.
 const generatedNotice = "<!-- Written by `make generate` from the sources. Do not edit: change the comment it comes from. -->\n"
 
-// Map returns docs/MAP.md: our symbols and their upstream counterparts, from the Upstream lines of a tree that is rooted
+// mapPage returns docs/MAP.md: our symbols and their upstream counterparts, from the Upstream lines of a tree that is rooted
 // at the repository.
-func Map(tree *source.Tree) []byte {
+func mapPage(tree *source.Tree) []byte {
 	var out strings.Builder
 	out.WriteString("# Our symbols and upstream's\n\n" + generatedNotice)
 	fmt.Fprintf(&out, `
@@ -54,8 +54,8 @@ func mapByFile(out *strings.Builder, notes []source.Note) {
 	}
 }
 
-// Differences returns docs/DIFFERENCES.md: what we left out or do in another way, from the Differs lines.
-func Differences(tree *source.Tree) []byte {
+// differencesPage returns docs/DIFFERENCES.md: what we left out or do in another way, from the Differs lines.
+func differencesPage(tree *source.Tree) []byte {
 	var out strings.Builder
 	out.WriteString("# What differs from upstream\n\n" + generatedNotice)
 	out.WriteString(`
@@ -66,7 +66,7 @@ that begins with "Differs:". This is all of them. What a whole chapter leaves ou
 		func(pkg *source.Package, notes []source.Note) {
 			fmt.Fprintf(&out, "\n## %s\n\n", folderLink(pkg))
 			for _, note := range notes {
-				fmt.Fprintf(&out, "- %s: %s\n", ours(note), markdown(note.Differs))
+				fmt.Fprintf(&out, "- %s: %s\n", ours(note), escaped(note.Differs))
 			}
 		})
 	return []byte(out.String())
@@ -102,8 +102,8 @@ func ours(note source.Note) string {
 
 var linkInComment = regexp.MustCompile(`\[\*?([A-Za-z_][\w.]*)\]`)
 
-// markdown turns the text of a comment into Markdown that shows the same words.
-func markdown(text string) string {
+// escaped turns the text of a comment into Markdown that shows the same words.
+func escaped(text string) string {
 	text = strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "|", `\|`).Replace(text)
 	return linkInComment.ReplaceAllStringFunc(text, func(link string) string {
 		return "`" + strings.NewReplacer(`\`, "", "[", "", "]", "", "*", "").Replace(link) + "`"
