@@ -13,7 +13,7 @@ const (
 )
 
 // timeBudget is the time that slow watchers may cost all others. It grows while none uses it, up to a bound,
-// and begins at nothing: the first slow watcher of a fresh process gets no grace at all.
+// and begins at zero: a watcher that is slow at once is evicted at once.
 //
 // Nothing runs to make it grow: the growth since the last look is added at the next one.
 //
