@@ -34,7 +34,7 @@ const (
 // Delta is one change. Object is one of these kinds:
 //
 //   - the API object after the change, or before it if it was deleted;
-//   - a [DeletedFinalStateUnknown] if the deletion was concluded, not seen;
+//   - a [DeletedFinalStateUnknown] if the deletion was inferred from a list;
 //   - [ReplacedAllInfo], [SyncAllInfo] or [BookmarkInfo], for the types of these names.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: Delta
