@@ -12,7 +12,8 @@ const words = {
   lock: "a lock is held",
 };
 const places = { stream: "reflector", wire: "wire" }; // of the two ways that are no queues of ours
-const place = { right: 1192, bottom: 304, w: 430 }; // of the badge, in units: above the client half's stations
+const above = { right: 1192, bottom: 304, w: 430 }; // of the badge, in units: above the client half's stations
+const between = { right: 428, bottom: 850, w: 414 }; // and of the tall stage: between the halves
 
 export const blocked = {
   name: "blocked",
@@ -86,9 +87,10 @@ function newBlocked(stage) {
   // stand puts the badge where nothing is written: between the halves, or, from near, at the lower edge.
   function stand() {
     const { width, height } = badge.parentElement.getBoundingClientRect();
-    const { geometry, view } = scene;
+    const { view } = scene;
+    const place = scene.tall ? between : above;
     const scale = width / view.w;
-    const whole = view.w === geometry.width;
+    const whole = view.w === scene.width;
     badge.style.maxWidth = `${Math.round((whole ? place.w : 0.8 * view.w) * scale)}px`;
     badge.style.left = `${Math.round(whole ? place.right * scale - badge.offsetWidth : (width - badge.offsetWidth) / 2)}px`;
     badge.style.top = `${Math.round((whole ? place.bottom * scale : height - 4) - badge.offsetHeight)}px`;

@@ -5,10 +5,10 @@ import { outline, sign } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line
 
-export function newBrush(canvas, ctx, width) {
+export function newBrush(canvas, ctx, scene) {
   const sprites = new Map();
   const written = []; // where names stand in this frame: none is written over another
-  const fine = () => Math.max(1, canvas.width / width) * 2;
+  const fine = () => Math.max(1, canvas.width / scene.width) * 2;
   const letters = newLetters(() => ({ font: "600 14px system-ui, sans-serif", height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() }));
   const brush = { colours: {}, letters, restyle, stamp, forget, clean: () => (written.length = 0), get labels() { return written; } };
 
@@ -43,7 +43,7 @@ export function newBrush(canvas, ctx, width) {
     const base = h.below ? y + 25 : y - 14; // where nothing is written on the stage
     if (written.some(([ox, oy]) => Math.abs(ox - x) < apart && Math.abs(oy - base) < 16)) return;
     const text = letters.of(h.label);
-    const left = x > width - 90 ? x - text.w : x - text.w / 2;
+    const left = x > scene.width - 90 ? x - text.w : x - text.w / 2;
     written.push([x, base, h.label, left, text.w]);
     text.draw(ctx, left, base - 5);
   }

@@ -36,7 +36,7 @@ export function newFlow(scene) {
     IncomingReceived: () => ["taken", [[858, g.serverAxis], [888, g.serverAxis]]],
     InputSent: (r) => [`input ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 0), lane("watchers", r.subject, 104)]],
     ResultSent: (r) => [`result ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 114), lane("watchers", r.subject, 218)]],
-    FrameWritten: (r) => [`out ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 218), [ours(r) ? g.wireX : g.width, lane("watchers", r.subject, 0)[1]]]],
+    FrameWritten: (r) => [`out ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 218), [ours(r) ? scene.edges.wireX : scene.edges.right, lane("watchers", r.subject, 0)[1]]]],
     FrameDecoded: (r) => r.subject === scene.informer && ["wire", [[g.wireX, 120], [g.wireX, g.clientAxis - 10]]],
     ReflectorReceived: (r) => r.subject === scene.informer && ["reflector", [[1224, g.clientAxis], [1050, g.clientAxis]]],
     FIFOAdded: (r) => r.subject === scene.informer && ["fifo", [[1050, g.clientAxis], [906, g.clientAxis]]],
@@ -106,7 +106,7 @@ export function newFlow(scene) {
   }
 
   function drawWay(ctx, n, corners, { colours, letters }, still) {
-    const [[ax, ay], [bx, by]] = corners;
+    const [[ax, ay], [bx, by]] = corners.map(scene.place);
     const width = Math.min(12, 1.5 + 2.2 * Math.log10(1 + n));
     const speed = fastest * Math.min(1, 0.2 + 0.2 * Math.log10(1 + n));
     ctx.beginPath();

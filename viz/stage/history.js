@@ -1,9 +1,10 @@
 // The history: what happens to the ring that its picture alone does not say. Why it was given another size, who was told
 // 410, whose watch was closed because it did not keep up, and whether the ring is drawn rolled up.
 
-import { put, say } from "../frame/dom.js";
+import { put, svg } from "../frame/dom.js";
 
 const told = 8e9; // ns of the log's time that a note stays
+const line = 52; // characters in a line of a note on the tall stage
 const looked = 600; // records that are looked through when another moment is on stage
 
 export const history = {
@@ -42,8 +43,16 @@ function newHistory(stage) {
 
   function shown() {
     const notes = [size, gone, closed].map(current).filter(Boolean);
-    say(note, notes.sort((a, b) => b.t - a.t)[0]?.words ?? "");
+    write(notes.sort((a, b) => b.t - a.t)[0]?.words ?? "");
     put(tray, "visibility", current(gone) ? "visible" : "hidden");
+  }
+
+  // write writes the note, in lines where the stage is not wide enough for it.
+  function write(words) {
+    const text = words && scene.tall ? words.match(new RegExp(`.{1,${line}}(?= |$)`, "g")) : [words];
+    if (note.textContent === text.join("") && note.childElementCount === text.length) return;
+    note.replaceChildren(...text.map((each, i) => svg("tspan", { x: note.getAttribute("x"), dy: i ? 18 : 0 })));
+    text.forEach((each, i) => (note.children[i].textContent = each));
   }
 
   function jumped() {

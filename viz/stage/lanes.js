@@ -28,19 +28,22 @@ function lanes(scene, kind, template, attribute, list, size) {
     }
     put(el, "transform", `translate(0 ${i * size.height})`);
     mark(el, "over", i >= room);
-    if (i < room) wayIn(el, kind, i, size, scene.geometry);
+    if (i < room) wayIn(el, kind, i, size, scene);
     el.lane = { id, index: i, subject, shown: i < room };
   });
   return Math.max(0, list.length - room);
 }
 
 // wayIn draws the rail from the fan-out to a lane.
-function wayIn(el, kind, i, size, g) {
+function wayIn(el, kind, i, size, scene) {
   const path = el.querySelector(".way-in");
   if (!path) return;
+  const g = scene.geometry;
   const box = kind === "watchers" ? g.boxes.watcher : g.boxes.listener;
   const [from, to] = kind === "watchers" ? [929 - box.X, 0] : [g.boxes.processor.X - box.X, 302];
   const y = (kind === "watchers" ? g.serverAxis : g.clientAxis) - box.Y - i * size.height;
+  const [above, turn] = [-42 - i * size.height, 316];
+  if (scene.tall && kind === "listeners") return put(path, "d", `M255 ${above}C255 ${above + 24} ${turn} -4 ${turn} 10Q${turn} 26 302 26`);
   const middle = (from + to) / 2;
   put(path, "d", `M${from} ${y}C${middle} ${y} ${middle} 26 ${to} 26`);
 }
@@ -92,7 +95,7 @@ export function showWatchers(scene, res) {
     if (!el.lane.shown) continue;
     say(el.querySelector("title"), words);
     say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
-    const end = serves(scene, subject) ? scene.geometry.wireX : scene.geometry.width + 6;
+    const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
     say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
   }

@@ -30,7 +30,7 @@ const forgotten = 8000; // ms after which an event's next hop begins where its r
 
 export function newMotion(canvas, scene, infos, follow) {
   const ctx = canvas.getContext("2d");
-  const brush = newBrush(canvas, ctx, scene.geometry.width);
+  const brush = newBrush(canvas, ctx, scene);
   const g = scene.geometry;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const reduced = () => still.matches;
@@ -61,7 +61,8 @@ export function newMotion(canvas, scene, infos, follow) {
   // hop adds a leg to the job at hand: from where the token's chain (or its parent's) was left to `to`. The two sides of a
   // channel write down their moments in either order; on the path there is only one, so a hop to before where the event is
   // adds none.
-  function hop(now, chainId, parents, from, to, r, look = {}) {
+  function hop(now, chainId, parents, start, end, r, look = {}) {
+    const [from, to] = [start, end].map(scene.place);
     let chain = look.fresh ? undefined : chains.get(chainId);
     const order = orders.get(look.as ?? r.point) ?? 0;
     if (chain && order < chain.order) return;
@@ -94,7 +95,7 @@ export function newMotion(canvas, scene, infos, follow) {
 
   function flash(now, chainId, at, colour, radius = 14) {
     if (level > 1 && colour !== "anomaly") return;
-    job.flashes.push({ at, colour, radius, ms: 620 });
+    job.flashes.push({ at: scene.place(at), colour, radius, ms: 620 });
   }
 
   // travels reports whether a record of the resource may have a way on this stage.

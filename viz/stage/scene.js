@@ -6,6 +6,7 @@ import { shelfName } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { ringSpot, showRing } from "./ring.js";
+import { newTall } from "./tall.js";
 
 export function newScene(geometry) {
   const root = document.querySelector(".scenery");
@@ -19,7 +20,7 @@ export function newScene(geometry) {
     geometry, root, texts, stations, queues,
     inTurn: false, // -dispatch=sequential: there are no passes
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
-    view: { x: 0, y: 0, w: geometry.width, h: geometry.height }, // what of the stage is seen; zoom.js
+    view: null, // what of the stage is seen; zoom.js
     unrolled: localStorage.getItem("ring") === "tape",
     marked: "",
     front: [], // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
@@ -33,6 +34,7 @@ export function newScene(geometry) {
       if (el) say(el, String(value));
     },
   };
+  scene.relaid = newTall(scene); // tells of another layout
   return scene;
 }
 

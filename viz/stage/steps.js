@@ -87,14 +87,14 @@ export function newSteps(m) {
       if (r.type === "ERROR") slideOff(r, now);
       if (ours(r)) return; // drawn when the client has it: one token, one crossing
       const from = spotOf("watchers", r.subject, "result", 1);
-      hop(now, id(r, r.subject), [], from, [g.width + 4, from[1]], r, { bend: "straight", fades: true });
+      hop(now, id(r, r.subject), [], from, [scene.edges.right + 4, from[1]], r, { bend: "straight", fades: true });
     },
     FrameDecoded(r, now) {
       if (r.subject !== scene.informer) return; // another client's: it left the picture at the edge
       const watcher = [...scene.lanes.watchers.keys()].find((subject) => ours({ subject })) ?? "";
       const from = spotOf("watchers", watcher, "result", 1);
       const parents = [id(r, watcher)];
-      hop(now, id(r, "informer"), parents, from, [g.wireX, from[1]], r, { bend: "straight" });
+      hop(now, id(r, "informer"), parents, from, [scene.edges.wireX, from[1]], r, { bend: "straight" });
       hop(now, id(r, "informer"), parents, a.wire, a.wire, r, { bend: "straight", label: label(r) });
       hop(now, id(r, "informer"), parents, a.wire, [g.wireX, g.clientAxis], r, { bend: "straight", label: label(r) });
     },
@@ -156,7 +156,7 @@ export function newSteps(m) {
       forget(chain);
     },
     WatcherForced(r, now) {
-      hop(now, `forced|${r.seq}`, [], spotOf("watchers", r.subject, "input", 0), [g.width, spotOf("watchers", r.subject, "input", 0)[1]], { type: "ERROR" }, { colour: "anomaly", always: true, label: "closed", fades: true });
+      hop(now, `forced|${r.seq}`, [], spotOf("watchers", r.subject, "input", 0), [scene.edges.right, spotOf("watchers", r.subject, "input", 0)[1]], { type: "ERROR" }, { colour: "anomaly", always: true, label: "closed", fades: true });
     },
     ReflectorBackoff: (r, now) => flash(now, "", r.subject === "cacher" ? a["etcd3-out"] : a.reflector, "anomaly", 40),
     RingResize(r, now) {

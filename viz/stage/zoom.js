@@ -20,12 +20,12 @@ export const zoom = {
 
 function newZoom(stage) {
   const { scene, follow, player } = stage;
-  const g = scene.geometry;
   const frame = document.querySelector("#stage");
   const out = document.querySelector("#zoom-out");
   const card = document.querySelector("#cell");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const whole = { x: 0, y: 0, w: g.width, h: g.height };
+  const all = () => ({ x: 0, y: 0, w: scene.width, h: scene.height });
+  let whole = all();
   let station = "";
   let from = whole;
   let to = whole;
@@ -36,18 +36,18 @@ function newZoom(stage) {
 
   // viewOf is a box with its surroundings, in the proportions of the stage.
   function viewOf(box, least = 0) {
-    const h = Math.max(box.H + margin + 24, ((box.W + 2 * margin) * g.height) / g.width, least * g.height);
-    const w = (h * g.width) / g.height;
-    const x = Math.min(g.width - w + 8, Math.max(-8, box.X + box.W / 2 - w / 2));
-    const y = Math.min(g.height - h + 6, Math.max(-6, box.Y - 12 + box.H / 2 - h / 2));
+    const h = Math.max(box.H + margin + 24, ((box.W + 2 * margin) * whole.h) / whole.w, least * whole.h);
+    const w = (h * whole.w) / whole.h;
+    const x = Math.min(whole.w - w + 8, Math.max(-8, box.X + box.W / 2 - w / 2));
+    const y = Math.min(whole.h - h + 6, Math.max(-6, box.Y - 12 + box.H / 2 - h / 2));
     return { x, y, w, h };
   }
 
   // boxAround is the smallest box that has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
   function boxAround(names) {
-    const boxes = names.map((name) => g.boxes[name]);
-    const tall = names.length > 1 && names.indexOf("wire");
-    if (tall !== false && tall >= 0) boxes[tall] = { ...boxes[tall], Y: boxes[tall ? 0 : 1].Y, H: boxes[tall ? 0 : 1].H };
+    const boxes = names.map(scene.boxOf);
+    const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
+    if (long >= 0) boxes[long] = { ...boxes[long], Y: boxes[long ? 0 : 1].Y, H: boxes[long ? 0 : 1].H };
     const [X, Y] = [Math.min(...boxes.map((b) => b.X)), Math.min(...boxes.map((b) => b.Y))];
     return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
   }
@@ -60,10 +60,10 @@ function newZoom(stage) {
     for (const [name, el] of scene.stations) el.classList.toggle("bright", names.includes(name));
     frame.classList.toggle("dimmed", names.length > 0);
     const ground = frame.parentElement;
-    const scrolls = ground.scrollWidth > ground.clientWidth + 1;
-    if (scrolls && names.length > 0) toMiddle(ground, scene.stations.get(names[0]));
+    const scrolls = scene.tall || ground.scrollWidth > ground.clientWidth + 1;
+    if (scrolls && names.length > 0) requestAnimationFrame(() => toMiddle(ground, ...names.map((name) => scene.stations.get(name))));
     const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
-    const next = view.w < 0.95 * g.width ? view : whole;
+    const next = view.w < 0.95 * whole.w ? view : whole;
     if (base.x === next.x && base.y === next.y && base.w === next.w) return;
     base = next;
     if (station) go("");
@@ -73,7 +73,7 @@ function newZoom(stage) {
   function go(name) {
     if (name === station) return;
     station = name;
-    [from, to, began] = [{ ...scene.view }, name ? viewOf(g.boxes[name]) : base, performance.now()];
+    [from, to, began] = [{ ...scene.view }, name ? viewOf(scene.boxOf(name)) : base, performance.now()];
     put(frame, "data-zoom", name ? "station" : "overview");
     put(frame, "data-station-shown", name);
     for (const [other, el] of scene.stations) el.classList.toggle("shown", other === name);
@@ -93,12 +93,12 @@ function newZoom(stage) {
     if (t < 1) return;
     scene.stale = true; // what stands beside the drawing stands there again
     for (const [name, el] of scene.stations) el.classList.toggle("cut", cuts(name));
-    frame.classList.toggle("near", to.w < g.width);
+    frame.classList.toggle("near", to.w < whole.w);
   }
 
   // cuts reports whether an edge of the stage goes through a station: what is written there would be cut.
   function cuts(name) {
-    const { X, Y, W, H } = g.boxes[name];
+    const { X, Y, W, H } = scene.boxOf(name);
     const within = X >= to.x && X + W <= to.x + to.w && Y - 26 >= to.y && Y + H <= to.y + to.h;
     return !within && name !== station && !framed.split(",").includes(name);
   }
@@ -145,6 +145,12 @@ function newZoom(stage) {
     const token = queue?.tokens[index];
     return token && { token, where: [["queue", `${pipe.dataset.queue}${id ? ` of ${id}` : ""}`], ["place from the exit", String(index)], ["filled", `${queue.len}${queue.cap ? ` of ${queue.cap}` : ""}`]] };
   }
+
+  scene.relaid(() => {
+    whole = base = from = to = all();
+    stage.motion.clear();
+    scene.stale = true;
+  });
 
   const target = () => document.activeElement?.closest?.("[data-station]")?.dataset.station ?? document.querySelector(".station.told")?.dataset.station;
 

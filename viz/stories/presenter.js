@@ -5,12 +5,17 @@
 import { mark, put } from "../frame/dom.js";
 import { shelf } from "./shelf.js";
 
-// toMiddle scrolls ground until el is in its middle, as far as that can be.
-export function toMiddle(ground, el) {
-  const [spot, place] = [el.getBoundingClientRect(), ground.getBoundingClientRect()];
-  ground.scrollBy({
-    left: spot.left + spot.width / 2 - place.left - place.width / 2,
-    top: spot.top + spot.height / 2 - place.top - place.height / 2,
+// toMiddle scrolls ground until what els take up is in its middle, as far as that can be. Where ground is as high as the drawing it is
+// the page that is scrolled, above what lies on its lower edge.
+export function toMiddle(ground, ...els) {
+  const spots = els.map((el) => el.getBoundingClientRect());
+  const spot = { left: Math.min(...spots.map((s) => s.left)), top: Math.min(...spots.map((s) => s.top)), right: Math.max(...spots.map((s) => s.right)), bottom: Math.max(...spots.map((s) => s.bottom)) };
+  const page = ground.scrollHeight <= ground.clientHeight + 1 && document.scrollingElement.scrollHeight > innerHeight + 1;
+  const over = document.querySelector("#tour:not([hidden]), #story:not([hidden])");
+  const place = page ? { left: 0, right: innerWidth, top: 0, bottom: over?.getBoundingClientRect().top ?? innerHeight } : ground.getBoundingClientRect();
+  (page ? document.scrollingElement : ground).scrollBy({
+    left: (spot.left + spot.right - place.left - place.right) / 2,
+    top: Math.min((spot.top + spot.bottom - place.top - place.bottom) / 2, spot.top - place.top - 8),
     behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
   });
 }
@@ -19,7 +24,7 @@ const word = 500; // ms at most between two words to the notes: they are not alo
 
 export const presenter = {
   name: "presenter",
-  needs: ["player", "resource", "restyle", "scene", "touch"],
+  needs: ["frameOn", "player", "resource", "restyle", "scene", "touch"],
   join: newPresenter,
 };
 
@@ -46,11 +51,12 @@ function newPresenter(stage) {
     stage.restyle();
   }
 
-  // light puts a station into the light, or none.
+  // light puts a station into the light, or none, and comes nearer to it, unless a story says where to look.
   function light(station) {
     lit = station;
     for (const each of stations()) mark(each, "lit", each === lit);
     mark(picture, "spot", Boolean(lit));
+    if (!document.body.dataset.story) stage.frameOn(lit ? [lit.dataset.station] : []);
     if (lit) requestAnimationFrame(center);
   }
 

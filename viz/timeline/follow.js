@@ -14,7 +14,7 @@ export function newFollow(infos, on) {
   const panel = document.querySelector("#biography");
   const list = panel.querySelector("ol");
   const select = panel.querySelector("select");
-  const f = { key: "", rv: "", matches, token, by: "", has: () => f.key !== "" || f.rv !== "", set, wrote, way, open: () => show(true), clear, add, draw, query, get count() { return records.length; }, hops: () => ways.get(select.value) ?? [] };
+  const f = { key: "", rv: "", matches, token, by: "", about: "", has: () => f.key !== "" || f.rv !== "", set, wrote, way, open: () => show(true), clear, add, draw, query, get count() { return records.length; }, hops: () => ways.get(select.value) ?? [] };
   let records = [];
   let ways = new Map();
   let stale = false;
@@ -52,10 +52,10 @@ export function newFollow(infos, on) {
     shown = "";
   }
 
-  // way returns the steps of the revision that is under way at a cursor, up to it.
-  function way(cursor) {
+  // way returns the steps of a revision up to a cursor, or else of the one that is under way there.
+  function way(cursor, rv = "") {
     update();
-    const begun = [...ways].filter(([, steps]) => steps[0].r.seq <= cursor).at(-1);
+    const begun = [...ways].filter(([each, steps]) => steps[0].r.seq <= cursor && (!rv || each === rv)).at(-1);
     return begun ? { rv: begun[0], steps: begun[1].filter((h) => h.r.seq <= cursor) } : { rv: "", steps: [] };
   }
 
@@ -71,6 +71,7 @@ export function newFollow(infos, on) {
     f.by = by;
     f.key = key;
     f.rv = rv;
+    f.about = "";
     records = [];
     ways = new Map();
     picked = false;
@@ -96,7 +97,7 @@ export function newFollow(infos, on) {
 
   function clear() {
     ticket++;
-    f.key = f.rv = f.by = "";
+    f.key = f.rv = f.by = f.about = "";
     records = [];
     panel.hidden = true;
     on.changed();

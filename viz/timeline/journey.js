@@ -61,10 +61,10 @@ function newJourney(stage) {
     put(strip, "data-key", follow.key);
     const open = follow.has();
     if (strip.hidden === open) strip.hidden = !open;
-    const now = open ? `${follow.key} ${follow.rv} ${player.cursor} ${follow.count}` : "";
+    const now = open ? `${follow.key} ${follow.rv} ${player.cursor} ${follow.count} ${follow.about}` : "";
     if (now === drawn) return;
     drawn = now;
-    const { rv, steps } = open ? follow.way(player.cursor) : { rv: "", steps: [] };
+    const { rv, steps } = open ? follow.way(player.cursor, follow.about) : { rv: "", steps: [] };
     say(strip.querySelector("h2"), open ? `${cut(follow.key || "revision", 40)} ${rv}` : "");
     const commit = steps.find((h) => h.r.point === "TxnCommitted")?.r.t ?? Infinity;
     const began = Math.min(commit, steps[0]?.r.t ?? 0);
@@ -75,7 +75,8 @@ function newJourney(stage) {
       item.seq = step?.r.seq ?? 0;
       mark(item, "past", Boolean(step));
       mark(item, "here", Boolean(last) && infos.get(last.r.point).station === station);
-      say(after, step ? (station === "etcd" ? "committed" : `+${milliseconds(step.r.t - began)}`) : "");
+      const took = step ? step.r.t - began : 0; // none where a recording's clock stands
+      say(after, step && station === "etcd" ? "committed" : took > 0 ? `+${milliseconds(took)}` : "");
       say(whose, step ? who(step.r) : "");
       put(item.firstElementChild, "title", whose.textContent);
       put(item.firstElementChild, "aria-label", step ? `${name.textContent}: ${after.textContent}, ${whose.textContent}. Go there.` : `${station}: not yet`);

@@ -74,7 +74,7 @@ function newTour(stage) {
 
   // center brings the step's stations into sight where the stage is larger than its place.
   function center() {
-    if (typeof at === "number") toMiddle($(".ground"), scene.stations.get(steps[at - 1].look.at(-1)));
+    if (typeof at === "number") toMiddle($(".ground"), ...(scene.tall ? steps[at - 1].look : steps[at - 1].look.slice(-1)).map((name) => scene.stations.get(name)));
   }
 
   function rest(on) {
@@ -121,6 +121,7 @@ function newTour(stage) {
     const mine = ++ticket;
     show(n);
     const step = steps[n - 1];
+    follow.about = step.act ? "" : n <= half ? plot.first : plot.last; // later revisions may be under way already
     if (step.act && !rests[n - 1]) {
       speak();
       rest(true); // it waits for the visitor
