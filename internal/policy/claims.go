@@ -92,7 +92,7 @@ var claims = []claim{
 		home: "chapters/02-etcd3/README.md", symbols: []string{"02-etcd3 etcdWatcher"},
 		words: map[string]string{
 			"chapters/02-etcd3/etcd2.go":  `etcdWatcher is a reconstruction(?s:.*)In this form it never existed`,
-			"chapters/02-etcd3/README.md": `reconstruction: the goroutines, channels and names of that watcher, over an etcd 3 watch, which it never had`,
+			"chapters/02-etcd3/README.md": `reconstruction:\W+its\W+goroutines(?s:.*)In\W+this\W+form\W+it\W+never\W+existed`,
 			"docs/ARCHITECTURE.md":        "`etcdWatcher.run` [^\n]*reconstruction(?s:.*)that of the etcd watcher is a reconstruction",
 		},
 		never: `(?i)Upstream:[^\n]*etcd_watcher\.go|the\W+older\W+form(\W+\w+){0,6}\W+kept`,
