@@ -147,7 +147,7 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	return listener, nil
 }
 
-// RemoveListener removes a listener. It does not wait: the handler may still be told what it is being told. To remove
+// RemoveListener removes a listener. It does not wait: what run has already taken still reaches the handler. To remove
 // one twice, or one of another processor, does nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).removeListener

@@ -7,7 +7,7 @@ import (
 )
 
 // SingleFileTracker knows when the last object of the initial list has been dealt with, given that they are dealt with
-// one after the other. It is done when its upstream is and as many were finished as were started.
+// one after the other. It is done when the informer has synced and as many were finished as were started.
 //
 // That is only right if everything that belongs to the initial list is started before UpstreamHasSynced is called:
 // until then, equal counts mean nothing.

@@ -26,8 +26,8 @@ import (
 //   - Convergence. If the server ever holds a state of a key, the store in the end holds that state or a later one, unless
 //     the informer is stopped or the server cannot be reached for good.
 //   - Order. The states of a key that the store goes through are a subsequence of those at the server: some may never
-//     appear, and those that do appear in order. Upstream promises nothing between keys; with [FIFOReal] and an unbroken watch,
-//     the store as a whole goes through a subsequence of the server's states, too.
+//     appear; those that do, appear in order, unless etcd is restored from a backup. Upstream promises nothing between keys;
+//     with [FIFOReal] and an unbroken watch, the store as a whole goes through a subsequence of the server's states, too.
 //   - One state per query. Every read of the store is answered from one state of it.
 //   - Store first. When a handler is told of a state, the store held it before, and now holds it or a later one, which
 //     includes that the object is gone.
@@ -40,7 +40,8 @@ import (
 //
 // Four things surprise:
 //
-//   - OnUpdate with two equal states happens, on a resync, and on every relist if resyncs are off. A resync never asks the server.
+//   - OnUpdate with two equal states happens, on a resync, and on every relist if resyncs are off. A resync never asks the
+//     server.
 //   - OnUpdate may join two objects: one that was deleted and one that was made again while the watch was broken. Compare the
 //     UIDs if it matters.
 //   - OnDelete may come for an object that was never told, with [FIFOReal], if that is what the watch says. A deletion that
