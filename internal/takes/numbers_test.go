@@ -117,10 +117,12 @@ type teller func(n *numbers, r *probe.Record) bool
 const heading = "### The story in numbers\n"
 
 // cast stands in the last chapter, and all others lead there.
-const cast = `Three pods and five watchers of our own go through all chapters, beside the informer, the scheduler and the kubelets of the program. The pod a has
-the label app=web, b has app=db, c has app=web. The watchers select everything, app=web, node-1, and the unassigned pods; the fifth selects everything and never reads: the sleeper.
-Each pod is created and takes three more versions until it runs: 8 to 19. At 20 the pod a becomes app=db, at 21 the pod b becomes app=web, and the informer's connection breaks between the two.
-Then c changes, up to version 40, twenty times a second.
+const cast = `Each chapter shows its part of one story. This program plays it, with its informer, its scheduler and its kubelets:
+
+- The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
+- Five watchers are ours. Four select everything, app=web, node-1, and the pods without a node. The fifth, the sleeper, selects everything and never reads.
+- At 20 the pod a becomes app=db, and at 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
+- Then c changes twenty times a second, up to version 40.
 
 `
 
