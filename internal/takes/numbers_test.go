@@ -127,7 +127,7 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
 `
 
 var scenes = []scene{
-	{chapter: "01-storage", lead: "One run of the program goes through all chapters. These are its writes, each with its version.", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
+	{chapter: "01-storage", lead: "What is written, and the version that each write gets.", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
 	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted, probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
 	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, and nothing is missing.", logged: true,
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
@@ -221,7 +221,7 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 		}
 		part := heading + "\n" + s.lead
 		if s.chapter != "15-pipeline" {
-			part += " [The whole story](../15-pipeline/README.md#the-story-in-numbers) goes from version 8 to 40."
+			part += " [One story](../15-pipeline/README.md#the-story-in-numbers) runs through all chapters: three pods, five watchers, versions 8 to 40."
 		}
 		part += "\n\n" + n.table(s) + "\n"
 		before, rest, ok := strings.Cut(string(text), heading)
