@@ -57,7 +57,7 @@ func (s *Store) admitDelete(name string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: s.resource.Name}, name, fmt.Errorf("this %s may not be deleted", s.resource.Singular))
 }
 
-// ContentKeeper is implemented by the strategy of a kind whose objects are held back from deletion by something else
+// ContentKeeper is implemented by the strategy of a kind whose objects are held back from deletion by something other
 // than metadata.finalizers.
 type ContentKeeper interface {
 	// HoldsContent reports whether obj must not be erased yet.

@@ -84,8 +84,8 @@ const (
 	watchHasEnded   = "the watch has ended"
 )
 
-// HandleHTTP streams events until the watch ends, the time is over, the client goes away, or the server shuts down. An
-// error is one that came before the first byte; after that there is no way to tell the client of any.
+// HandleHTTP streams events until the watch ends, the time is over, the client goes away, or the server shuts down. It
+// returns an error only before the first byte; a later one is an event of the stream, or ends it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleHTTP
 func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {

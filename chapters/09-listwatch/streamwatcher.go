@@ -174,7 +174,7 @@ func (sw *StreamWatcher) handOver(ctx context.Context, event watch.Event, key st
 	return sw.send(ctx, event)
 }
 
-// send hands an event to the consumer. It returns false if there is none any more.
+// send hands an event to the consumer. It returns false if there is no consumer any more.
 func (sw *StreamWatcher) send(ctx context.Context, event watch.Event) bool {
 	select {
 	case <-ctx.Done():
