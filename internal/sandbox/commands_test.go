@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -380,9 +381,12 @@ func (w *world) commandsUnderWay(t *testing.T) (n int) {
 	return n
 }
 
-// TestACommandWhoseRequestGoesIsDone lets the request of each command go at every record that is written until the command
-// has ended, in a world that runs and in one that is held and goes on hop by hop. Then the world runs, and the machine is as it
-// was asked to be.
+// full is set for the heavy form of tests: `make full`.
+var full = os.Getenv("FULL") != ""
+
+// TestACommandWhoseRequestGoesIsDone lets the request of each command go at every third record that is written until the command
+// has ended, in the heavy form at every one, in a world that runs and in one that is held and goes on hop by hop. Then the world
+// runs, and the machine is as it was asked to be.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	type asked struct {
 		prepare func(t *testing.T, w *world)
@@ -498,6 +502,10 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 		}
 	}
 	const most = 500 // records: each of these commands writes fewer until it has ended
+	stride := int64(3)
+	if full {
+		stride = 1
+	}
 	for name, command := range commands {
 		if command.do == nil {
 			command.do = func(ctx context.Context, w *world) error { return w.Turn(ctx, command.knob) }
@@ -505,7 +513,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/held=%t", name, held), func(t *testing.T) {
 				ended := false
-				for at := int64(1); !ended; at++ {
+				for at := int64(1); !ended; at += stride {
 					if at > most {
 						t.Fatalf("it has not ended at record %d", at)
 					}
@@ -568,6 +576,10 @@ func (w *world) goOnUntil(t *testing.T, answered <-chan error) error {
 
 // TestATellingIsUndoneHoweverItEnds tells a story that turns everything, and ends it in every way, at chance moments.
 func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
+	seeds := uint64(4)
+	if full {
+		seeds = 12
+	}
 	ways := map[string]func(w *world, leave context.CancelFunc){
 		"its request goes": func(_ *world, leave context.CancelFunc) { leave() },
 		"a reset":          func(w *world, _ context.CancelFunc) { _ = w.Reset(context.Background()) },
@@ -575,7 +587,7 @@ func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
 	}
 	for name, end := range ways {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(12) {
+			for seed := range seeds {
 				after := time.Duration(rand.New(rand.NewPCG(seed, 11)).Int64N(int64(3 * time.Second)))
 				inWorld(t, nil, func(t *testing.T, w *world) {
 					before := w.knobs()
