@@ -170,9 +170,9 @@ type bookHalf struct {
 }
 
 var bookHalves = []bookHalf{
-	{"The server half", "From a revision in etcd to bytes on a connection. One watch of etcd feeds a cache, and the cache feeds every client: this half is about giving one stream to thousands of readers, of which none may slow the others.", 1, 8},
-	{"The client half", "From bytes on a connection to a call of your handler. An informer keeps a copy of what the server has, learns of every change after the copy shows it, and heals when the connection does not: this half is about having state, not messages.", 9, 13},
-	{"Both halves, as a loop", "Controllers read from the end of the client half and write to the beginning of the server half. With them the line closes, and a pod lives its life.", 14, 99},
+	{"The server half", "From a revision in etcd to bytes on a connection. One watch of etcd feeds a cache, and the cache feeds every client. This half is about giving one stream to thousands of readers, so that none of them slows down the others.", 1, 8},
+	{"The client half", "From bytes on a connection to a call of your handler. An informer keeps a copy of what the server has, tells your handler of each change once the copy shows it, and repairs the copy when the connection has failed. This half is about having state, not messages.", 9, 13},
+	{"Both halves, as a loop", "Controllers read from the end of the client half and write to the beginning of the server half. With them the loop is closed, and a pod lives its life.", 14, 99},
 }
 
 // chapters returns those of the half.

@@ -521,7 +521,7 @@ func bookContents(b *text.Book) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<main id=\"text\" class=\"cover\"><h1>The list-watch book</h1><p class=\"lead\">How a change to one pod, written once, comes to the notice of everyone who must know: in order, nothing twice, nothing missing, and no client waiting for the slowest. Told along Kubernetes' own machinery, rewritten small enough to read to the end.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<main id=\"text\" class=\"cover\"><h1>The list-watch book</h1><p class=\"lead\">How a change to one pod, written once, reaches every program that must know: in order, nothing twice, no gap unnoticed, and no client waiting for the slowest. Told along Kubernetes' own machinery, rewritten small enough to read to the end.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -529,7 +529,7 @@ func bookContents(b *text.Book) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<section><h2 id=\"how-to-read\">How to read it</h2><p>One chapter is one station on the path of an event, and one Go package. The chapters can be read in order without looking ahead: a chapter imports only what came before it. Each begins with a question, shows the data structure that answers it, and walks through the code. The code on these pages is not a copy: it is taken by name from the sources of the program that serves them, with its real line numbers and, at its right, the name of its counterpart in Kubernetes ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<section><h2 id=\"how-to-read\">How to read it</h2><p>Each chapter is one Go package, and most are one step on the path of an event. The chapters can be read in order without looking ahead: a chapter imports only what came before it. Each begins with a question, shows the data structure that answers it, and walks through the code. The code is not a copy: the program that serves these pages takes it by name from its own sources. Each listing has its real line numbers and, on the right, the name of the counterpart in Kubernetes ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -542,7 +542,7 @@ func bookContents(b *text.Book) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ". Names are the same on both sides, so keep the real source open beside it.</p><p>Lines that are shown quieter report a moment to <a href=\"/\">the stage</a>, where you can watch the same event pass the same lines.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ". Names are the same on both sides, so keep the real source open, too.</p><p>The paler lines are <em>probes</em>: they tell the animated page, <a href=\"/\">the stage</a>, that this line of the program has run.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
