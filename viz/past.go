@@ -2,9 +2,13 @@ package viz
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
@@ -54,7 +58,7 @@ type wanted struct {
 	resource string // "": of any
 	key      string // as the client half knows it; "": any
 	rv       uint64 // 0: any
-	point    string // "": any
+	point    string // names, with commas between; "": any
 	subject  string // "": any
 }
 
@@ -68,7 +72,7 @@ func (w *wanted) matches(r *probe.Record) bool {
 	if w.key != "" && (r.Key == "" || probe.ObjectKey(r.Key) != w.key) {
 		return false
 	}
-	if w.point != "" && r.Point.String() != w.point || w.subject != "" && r.Subject != w.subject {
+	if w.point != "" && !slices.Contains(strings.Split(w.point, ","), r.Point.String()) || w.subject != "" && r.Subject != w.subject {
 		return false
 	}
 	return w.rv == 0 || r.RV == w.rv
@@ -149,6 +153,27 @@ func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
 		}
 	}
 	return append(body, ']'), next, nil
+}
+
+// serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a line: for a
+// terminal.
+func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
+	want, err := readWanted(r.URL.Query())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	harmless := func(r rune) rune { // clients choose names, and a terminal obeys what it is sent
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}
+	for _, record := range u.recordsWanted(want) {
+		fmt.Fprintln(w, strings.Map(harmless, record.Sentence())) // the peer may have gone
+	}
 }
 
 // timeline answers GET /viz/timeline with when how much happened, and what must not be overlooked.

@@ -157,6 +157,7 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 		{"limit=2", "[1 2]"},
 		{"point=IndexerUpdated", "[3 4]"},
 		{"point=IndexerUpdated&key=default/a", "[3]"},
+		{"point=IndexerUpdated,TxnCommitted&key=default/a", "[1 3]"},
 		{"subject=informer", "[]"},
 	}
 	for _, test := range tests {
@@ -170,6 +171,27 @@ func TestRecordsOfOneObjectOrOneVersion(t *testing.T) {
 		if got := fmt.Sprint(seqs); got != test.want {
 			t.Errorf("%q: got %s, want %s", test.query, got, test.want)
 		}
+	}
+}
+
+func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
+	log, pods := newLog()
+	ui := New(Config{Log: log})
+	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/a", 7)
+	pods.Event(probe.TxnCommitted, "ADDED", "/registry/pods/default/b", 8)
+	pods.Subject("w1").Text(probe.WireOpened, "curl\x1b[2J", "", 0)
+	for query, want := range map[string]string{
+		"?key=default/a":                      "etcd commits ADDED default/a as revision 7.\n",
+		"?subject=w1":                         "w1 streams to curl\ufffd[2J.\n",
+		"?point=RingAppend":                   "",
+		"?point=WireOpened,TxnCommitted&rv=8": "etcd commits ADDED default/b as revision 8.\n",
+	} {
+		if answer := ask(ui, "GET", "/viz/told"+query, ""); answer.Code != http.StatusOK || answer.Body.String() != want {
+			t.Errorf("%q: got %d %q, want %q", query, answer.Code, answer.Body, want)
+		}
+	}
+	if code := ask(ui, "GET", "/viz/told?rv=none", "").Code; code != http.StatusBadRequest {
+		t.Errorf("a version that is no number: got %d, want 400", code)
 	}
 }
 

@@ -131,6 +131,7 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/events", u.serveEvents)
 	router.Get("/viz/keyframe", answering(u.keyframe))
 	router.Get("/viz/records", answering(u.records))
+	router.Get("/viz/told", u.serveTold)
 	router.Get("/viz/timeline", answering(u.timeline))
 	router.Get("/viz/trace", u.serveTrace)
 	router.Get("/viz/points", answering(points))

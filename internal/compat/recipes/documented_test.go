@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,9 @@ func (b *block) run(t *testing.T, p *page, x *terminal) {
 		case word == "full" && !everywhere:
 			b.namesTests(t, p)
 			return
-		case word == "full":
+		case word == "linux" && runtime.GOOS != "linux":
+			return
+		case word == "full", word == "linux":
 		case strings.HasPrefix(word, "Test") && hasTest(t, word):
 			return
 		default:
@@ -71,19 +74,20 @@ func hasTest(t *testing.T, name string) bool {
 	return err == nil
 }
 
-var goTest = regexp.MustCompile(`go test.* \./(\S+) .*-(?:run|bench|fuzz) '?([^' ]+)'?`)
+var goTest = regexp.MustCompile(`go (?:-C (\S+) )?test.* \./(\S+) .*-(?:run|bench|fuzz) '?([^' ]+)'?`)
 
 // namesTests looks at least whether a command that is too slow for now names a test that exists.
 func (b *block) namesTests(t *testing.T, p *page) {
 	t.Helper()
 	for _, s := range b.steps {
 		named := goTest.FindStringSubmatch(s.command)
-		if named == nil || strings.Contains(s.command, "cd ") {
+		if named == nil {
 			continue
 		}
-		of := "func (Test|Example|Benchmark|Fuzz)\\w*(" + strings.NewReplacer("Test", "", "Example", "", "Benchmark", "", "Fuzz", "", "^", "", "$", "").Replace(named[2]) + ")"
-		if err := exec.Command("grep", "-rqE", "--include=*_test.go", of, filepath.Join(root(t), named[1])).Run(); err != nil {
-			t.Errorf("%s:%d: no test of %s is called %s", p.file, b.line, named[1], named[2])
+		dir, name := filepath.Join(named[1], named[2]), named[3]
+		of := "func (Test|Example|Benchmark|Fuzz)\\w*(" + strings.NewReplacer("Test", "", "Example", "", "Benchmark", "", "Fuzz", "", "^", "", "$", "").Replace(name) + ")"
+		if err := exec.Command("grep", "-rqE", "--include=*_test.go", of, filepath.Join(root(t), dir)).Run(); err != nil {
+			t.Errorf("%s:%d: no test of %s is called %s", p.file, b.line, dir, name)
 		}
 	}
 }
