@@ -19,8 +19,8 @@ import (
 //	closed at once, silently    nil: the server behaves strangely, so begin again
 //	ERROR 410                   nil: the history is gone, so begin again
 //	ERROR 429                   wait, open again
-//	ERROR 500 InternalError     open again, as long as retryWithDeadline allows; then nil. At once, if the watch has
-//	                            brought anything or is a second old, otherwise when it would have been
+//	ERROR 500 InternalError     open again, as long as retryWithDeadline allows; then nil. At once if the watch has
+//	                            brought an event or is a second old; otherwise when that second is over
 //	ERROR, any other; resync    nil
 //	ctx done                    nil
 //
