@@ -542,7 +542,7 @@ func bookContents(b *text.Book) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ". Names are the same on both sides, so keep the real source open, too.</p><p>The paler lines are <em>probes</em>: they tell the animated page, <a href=\"/\">the stage</a>, that this line of the program has run.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ". Names are the same on both sides, so keep the real source open, too.</p><p>The grey lines are <em>probes</em>: they tell the animated page, <a href=\"/\">the stage</a>, that this line of the program has run.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
