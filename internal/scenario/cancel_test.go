@@ -16,8 +16,8 @@ import (
 // full is set for the heavy form of tests: `make full`.
 var full = os.Getenv("FULL") != ""
 
-// TestAStoryThatIsCancelledLeavesNothing cancels each story at each of its beats and at chance records, in the heavy form at each
-// of its steps, too.
+// TestAStoryThatIsCancelledLeavesNothing cancels each story at every other one of its beats and at a chance record, in the heavy form at
+// all of its beats, at each of its steps, and at twenty chance records.
 // The world goes hop by hop until then, so that the story is met in the middle of what it does.
 func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
@@ -40,10 +40,12 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 
 // moments returns after how many records to cancel a story that was seen as a whole.
 func moments(whole Seen, start uint64) (after []uint64) {
-	for _, beat := range whole.Beats {
-		after = append(after, beat.To-start)
+	for i, beat := range whole.Beats {
+		if full || i%2 == 0 {
+			after = append(after, beat.To-start)
+		}
 	}
-	n := 2
+	n := 1
 	if full {
 		n = 20
 		for _, step := range whole.Steps {
