@@ -5,6 +5,8 @@
 //   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
 //   - callout.go: a quotation that begins with [!NOTE] becomes a box.
+//   - drawing.go: an image becomes part of the page.
+//   - part.go: words that mean a part of the stage.
 //   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.

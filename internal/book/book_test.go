@@ -160,12 +160,15 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"dead anchor here", "[x](#gone)", "line: link to #gone: /book/04-ring has no such place"},
 		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only https leads out of the book"},
 		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
-		{"image", "![x](x.png)", "line: an image: draw it in a code fence"},
+		{"image", "![x](x.png)", "line: an image: draw it as an SVG file, or in a code fence"},
+		{"drawing that is not there", "![x](x.svg)", "line: x.svg: open 04-ring/x.svg: file does not exist"},
+		{"drawing that does something", "![x](y.svg)", "line: y.svg: a drawing has no attribute onclick"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			fsys := course()
 			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose + "\n")
+			fsys["04-ring/y.svg"] = &fstest.MapFile{Data: []byte(`<svg><g onclick="x()"/></svg>`)}
 			err := open(t, fsys).Check()
 			if err == nil {
 				t.Fatal("got no problem")

@@ -42,11 +42,13 @@ type document struct {
 	chapter *Chapter
 	name    string // from the root of the repository
 	src     []byte
+
+	mentioned map[*Part]int // in which section last; the first is 0
 }
 
 // render fills in the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
-	d := &document{editor: e, chapter: chapter, name: name, src: src}
+	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int)}
 	var out bytes.Buffer
 	if err := newMarkdown(d).Convert(src, &out); err != nil {
 		e.problem(name, 0, "render: %w", err)
@@ -75,8 +77,11 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.blockquote(node)
 		case *ast.Link:
 			d.link(node)
+			d.mention(node)
+		case *ast.Text, *ast.CodeSpan:
+			d.mention(node)
 		case *ast.Image:
-			d.problem(node, "an image: draw it in a code fence")
+			d.drawing(node)
 		case *ast.HTMLBlock:
 			if comment := bytes.HasPrefix(node.Lines().Value(d.src), []byte("<!--")); !comment {
 				d.problem(node, "raw HTML is dropped")
@@ -157,6 +162,8 @@ func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(kindExcerpt, d.renderExcerpt)
 	reg.Register(kindCallout, d.renderCallout)
 	reg.Register(ast.KindLink, d.renderLink)
+	reg.Register(kindPart, d.renderPart)
+	reg.Register(kindDrawing, d.renderDrawing)
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }
 

@@ -1,5 +1,6 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
-// mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter.
+// mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a part of the stage
+// light it.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);
@@ -17,6 +18,7 @@ function stageBeside(mini) {
   let step = -1;
   let held = 0; // until then scrolling does not choose: a button has
   let ready = false; // the frame can hear
+  let named = null; // the words that are pointed at, and mean a part of the stage
 
   function open(address) {
     ready = false;
@@ -40,7 +42,22 @@ function stageBeside(mini) {
     if (data.figure !== "ready") return;
     ready = true;
     tell();
+    tellPart();
   });
+
+  // point lights the part of the stage that is meant by the words under the pointer, or else by those that have the focus.
+  function point({ type, target }) {
+    const under = type === "pointerover" ? target.closest("article [data-part]") : null;
+    const words = under ?? document.activeElement.closest("article [data-part]");
+    if (words === named) return;
+    named = words;
+    mini.querySelectorAll(".moment [data-part]").forEach((part) => part.classList.toggle("named", part.dataset.part === words?.dataset.part));
+    tellPart();
+  }
+
+  function tellPart() {
+    if (ready) frame.contentWindow.postMessage({ part: named?.dataset.part ?? "", kind: named?.dataset.kind ?? "" }, "*");
+  }
 
   function choose(n, from = null) {
     const next = Math.min(steps.length - 1, Math.max(0, n));
@@ -91,6 +108,7 @@ function stageBeside(mini) {
       scrolled();
     });
   }, { passive: true });
+  for (const type of ["pointerover", "focusin", "focusout"]) addEventListener(type, point);
   mini.querySelector(".back").addEventListener("click", () => turn(-1));
   mini.querySelector(".on").addEventListener("click", () => turn(1));
   range.addEventListener("input", () => turn(range.value - 1 - step));

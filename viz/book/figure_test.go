@@ -1,12 +1,42 @@
 package book
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"listwatch/chapters"
 	text "listwatch/internal/book"
+	"listwatch/viz/stage"
 )
+
+// TestWordsMeanPartsOfTheStage holds the table of words against the drawing and against the prose.
+func TestWordsMeanPartsOfTheStage(t *testing.T) {
+	var drawn struct{ Pipes, Boxes map[string]json.RawMessage }
+	if err := json.Unmarshal([]byte(stage.Geometry()), &drawn); err != nil {
+		t.Fatal(err)
+	}
+	b, err := text.New(chapters.FS(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range text.Parts {
+		at := drawn.Boxes
+		if part.Kind == "queue" {
+			at = drawn.Pipes
+		}
+		if at[part.Name] == nil {
+			t.Errorf("the stage draws no %s %q", part.Kind, part.Name)
+		}
+		said := 0
+		for _, chapter := range b.Chapters {
+			said += strings.Count(chapter.HTML, `<span data-part="`+part.Name+`"`)
+		}
+		if said == 0 {
+			t.Errorf("no chapter speaks of %q", part.Name)
+		}
+	}
+}
 
 // TestEveryChapterHasItsMiniStage holds that the steps of the figures are moments of their recordings, and that there are
 // enough of them to scroll through.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/compat/program"
@@ -63,6 +64,7 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	settled("next", func(m mini) bool { return m.Step == before.Step+1 })
 	p.do(t, chromedp.Click(chromedp.CSS("#mini .back")))
 	settled("back", func(m mini) bool { return m.Step == before.Step })
+	lights(t, p, "input", "incoming")
 	link := evaluate[string](t, p, `document.querySelector("#mini .whole").getAttribute("href")`)
 	p.do(t, chromedp.Click(chromedp.CSS("#mini input[type=checkbox]")))
 	program.Eventually(t, patience, func() (bool, string) {
@@ -73,6 +75,55 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"), fmt.Sprintf("the whole stage at %s: %+v", link, m)
+	})
+}
+
+// lights points at words that mean a queue of the stage, and moves the focus to others: the queue they mean is lit, in sight, and nothing moves in
+// the text. Away from them, nothing is lit.
+func lights(t *testing.T, p *page, pointed, focused string) {
+	t.Helper()
+	lit := func(want, where string) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) {
+			got := evaluate[struct {
+				Lit  string
+				Seen bool
+			}](t, p, `(() => {
+				const inner = document.querySelector("#mini iframe").contentDocument;
+				const lit = [...inner.querySelectorAll(".named")];
+				const [spot, place] = [lit[0] ?? inner.body, inner.querySelector(".ground")].map((el) => el.getBoundingClientRect());
+				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 || spot.left >= place.left && spot.right <= place.right };
+			})()`)
+			return got.Lit == want && got.Seen, fmt.Sprintf("%s: %+v, want %q", where, got, want)
+		})
+	}
+	words := func(part string) string { return fmt.Sprintf(`article [data-part="%s"]`, part) }
+	height := evaluate[float64](t, p, `document.documentElement.scrollHeight`)
+	hover(t, p, words(pointed))
+	lit(pointed, "pointed at")
+	hover(t, p, "h1")
+	lit("", "pointed away")
+	evaluate[bool](t, p, `(document.querySelector('`+words(focused)+`[tabindex]').focus(), true)`)
+	lit(focused, "focused")
+	evaluate[bool](t, p, `(document.activeElement.blur(), true)`)
+	lit("", "focus gone")
+	if after := evaluate[float64](t, p, `document.documentElement.scrollHeight`); after != height {
+		t.Errorf("the text was %v px high and is %v", height, after)
+	}
+}
+
+// hover brings an element to the middle of the window and moves the mouse there.
+func hover(t *testing.T, p *page, selector string) {
+	t.Helper()
+	at := evaluate[[2]float64](t, p, fmt.Sprintf(`(() => {
+		const el = document.querySelector('%s');
+		el.scrollIntoView({ block: "center", behavior: "instant" });
+		const box = el.getBoundingClientRect();
+		return [box.left + 4, box.top + box.height / 2];
+	})()`, selector))
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
+		return chromedp.Void{}, err
 	})
 }
 

@@ -1,0 +1,92 @@
+package book
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
+)
+
+// drawingNode is an image: an SVG file beside the README. On a forge the file is shown with its own style, in light or dark. In the book it is
+// part of the page, has the page's colours, and its parts are parts of the stage.
+type drawingNode struct {
+	ast.BaseInline
+	svg string
+	alt string
+}
+
+var kindDrawing = ast.NewNodeKind("Drawing")
+
+// Kind implements [ast.Node].
+func (n *drawingNode) Kind() ast.NodeKind { return kindDrawing }
+
+// Dump implements [ast.Node].
+func (n *drawingNode) Dump(src []byte, level int) {
+	ast.DumpHelper(n, src, level, map[string]string{"alt": n.alt}, nil)
+}
+
+// drawing replaces an image by what its file draws.
+func (d *document) drawing(image *ast.Image) {
+	file := string(image.Destination)
+	if path.Ext(file) != ".svg" {
+		d.problem(image, "an image: draw it as an SVG file, or in a code fence")
+		return
+	}
+	svg, err := fs.ReadFile(d.editor.fsys, path.Join(d.chapter.Folder, file))
+	if err == nil {
+		err = harmless(string(svg))
+	}
+	if err != nil {
+		d.problem(image, "%s: %w", file, err)
+		return
+	}
+	image.Parent().ReplaceChild(image.Parent(), image, &drawingNode{svg: withoutStyle.ReplaceAllString(string(svg), ""), alt: d.text(image)})
+}
+
+// withoutStyle is what only a forge needs: the style, and a ground to be seen on.
+var withoutStyle = regexp.MustCompile(`(?s)<style>.*?</style>\s*|<rect class="ground"[^>]*/>\s*`)
+
+// harmless returns an error for an SVG that is more than a drawing: the page's Content-Security-Policy would refuse it.
+func harmless(svg string) error {
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch start.Name.Local {
+		case "svg", "style", "defs", "marker", "g", "rect", "path", "circle", "ellipse", "text", "tspan":
+		default:
+			return fmt.Errorf("a drawing has no element %s", start.Name.Local)
+		}
+		for _, attribute := range start.Attr {
+			if name := attribute.Name.Local; name == "style" || name == "href" || strings.HasPrefix(name, "on") {
+				return fmt.Errorf("a drawing has no attribute %s", name)
+			}
+		}
+	}
+}
+
+// renderDrawing writes the drawing.
+func (d *document) renderDrawing(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		drawing := node.(*drawingNode)
+		_, _ = fmt.Fprintf(w, `<span class="drawn" role="img" tabindex="0" aria-label="%s">%s</span>`, html.EscapeString(drawing.alt), drawing.svg)
+	}
+	return ast.WalkSkipChildren, nil
+}

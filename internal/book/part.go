@@ -1,0 +1,159 @@
+package book
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Part is a station or a queue of the stage, and how chapters speak of it. The page gives both one colour, and lights the one in its
+// mini-stage while the reader points at the other.
+type Part struct {
+	Name        string   // of the station, or of the queue, on the stage
+	Kind        string   // "queue" where events wait, "kept" where state is, "acts" what does something
+	Words       []string // in prose, in lower case and singular
+	Code        string   // set as code
+	First, Last int      // the chapters in which they mean it, both included
+}
+
+// Parts are all of them.
+var Parts = []*Part{
+	{"http", "acts", []string{"handler"}, "", 7, 9},
+	{"etcd", "kept", []string{"etcd"}, "", 1, 9},
+	{"etcd3-incoming", "queue", nil, "incomingEventChan", 1, 9},
+	{"etcd3-result", "queue", nil, "resultChan", 1, 9},
+	{"ring", "kept", []string{"ring", "watch cache"}, "", 1, 9},
+	{"incoming", "queue", nil, "incoming", 3, 9},
+	{"dispatch", "acts", []string{"dispatcher"}, "", 1, 9},
+	{"watcher", "acts", []string{"cache watcher", "watcher"}, "", 5, 9},
+	{"input", "queue", nil, "input", 4, 9},
+	{"result", "queue", nil, "result", 4, 9},
+	{"reflector", "acts", []string{"reflector"}, "", 9, 15},
+	{"fifo", "queue", []string{"deltafifo", "realfifo", "fifo"}, "", 9, 15},
+	{"indexer", "kept", []string{"indexer"}, "", 9, 15},
+	{"processor", "acts", []string{"processor"}, "", 10, 15},
+	{"listener", "acts", []string{"listener"}, "", 11, 15},
+	{"add", "queue", nil, "addCh", 10, 15},
+	{"pending", "queue", []string{"ring"}, "pendingNotifications", 12, 12},
+	{"next", "queue", nil, "nextCh", 10, 15},
+	{"handler", "acts", []string{"handler"}, "", 10, 15},
+	{"workqueue", "queue", []string{"workqueue"}, "", 13, 15},
+}
+
+// in returns where the part is named first in what is written, all of it or nothing if that is code.
+func (p *Part) in(written string, isCode bool) (from, to int, found bool) {
+	if isCode {
+		return 0, len(written), written == p.Code
+	}
+	lower := strings.ToLower(written)
+	if len(lower) != len(written) {
+		return 0, 0, false // letters that have another length in lower case
+	}
+	for _, word := range p.Words {
+		for at := 0; ; {
+			i := strings.Index(lower[at:], word)
+			if i < 0 {
+				break
+			}
+			from, to = at+i, at+i+len(word)
+			if to < len(lower) && lower[to] == 's' {
+				to++
+			}
+			if !isLetter(lower, from-1) && !isLetter(lower, to) {
+				return from, to, true
+			}
+			at = to
+		}
+	}
+	return 0, 0, false
+}
+
+// isLetter reports whether a word goes on at i.
+func isLetter(text string, i int) bool {
+	return 0 <= i && i < len(text) && (text[i] == '_' || text[i] >= 0x80 || unicode.IsLetter(rune(text[i])) || unicode.IsDigit(rune(text[i])))
+}
+
+// partNode is around the words that mean a part.
+type partNode struct {
+	ast.BaseInline
+	part  *Part
+	reach bool // by the keyboard: once in a chapter is enough
+}
+
+var kindPart = ast.NewNodeKind("Part")
+
+// Kind implements [ast.Node].
+func (n *partNode) Kind() ast.NodeKind { return kindPart }
+
+// Dump implements [ast.Node].
+func (n *partNode) Dump(src []byte, level int) {
+	ast.DumpHelper(n, src, level, map[string]string{"name": n.part.Name}, nil)
+}
+
+// mention wraps a link, code or words that mean a part, the first time in each section.
+func (d *document) mention(node ast.Node) {
+	if node.Parent() == nil {
+		return // became something else
+	}
+	for above := node.Parent(); above != nil; above = above.Parent() {
+		if kind := above.Kind(); kind == ast.KindHeading || kind == ast.KindLink || kind == ast.KindCodeSpan {
+			return
+		}
+	}
+	section := len(d.chapter.Contents)
+	_, isLink := node.(*ast.Link)
+	_, isCode := node.(*ast.CodeSpan)
+	words, isText := node.(*ast.Text)
+	written := d.text(node)
+	for _, part := range Parts {
+		last, ever := d.mentioned[part]
+		if d.chapter.Number < part.First || d.chapter.Number > part.Last || ever && last == section {
+			continue
+		}
+		from, to, found := part.in(written, isCode)
+		if !found || !isText && to-from < len(written) {
+			continue
+		}
+		d.mentioned[part] = section
+		around := &partNode{part: part, reach: !ever && !isLink}
+		node.Parent().ReplaceChild(node.Parent(), node, around)
+		if isText {
+			d.split(words, around, from, to)
+		} else {
+			around.AppendChild(around, node)
+		}
+		return
+	}
+}
+
+// split leaves of words what is in front of around and what is behind it; what is in [from, to) goes into it.
+func (d *document) split(words *ast.Text, around *partNode, from, to int) {
+	start := words.Segment.Start
+	before := ast.NewTextSegment(text.NewSegment(start, start+from))
+	around.AppendChild(around, ast.NewTextSegment(text.NewSegment(start+from, start+to)))
+	words.Segment = text.NewSegment(start+to, words.Segment.Stop) // keeps how its line ends
+	parent := around.Parent()
+	parent.InsertBefore(parent, around, before)
+	parent.InsertAfter(parent, around, words)
+	d.mention(before)
+	d.mention(words)
+}
+
+// renderPart writes what is around a mention.
+func (d *document) renderPart(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	mention := node.(*partNode)
+	reach := ""
+	if mention.reach {
+		reach = ` tabindex="0"`
+	}
+	if entering {
+		_, _ = fmt.Fprintf(w, `<span data-part="%s" data-kind="%s"%s>`, mention.part.Name, mention.part.Kind, reach)
+	} else {
+		_, _ = w.WriteString("</span>")
+	}
+	return ast.WalkContinue, nil
+}
