@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/probe/probetest"
 )
 
 var (
@@ -149,6 +151,7 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 				s.onWatch(row.watches...)
 				r := newTestReflector(s, store, func(c *Config) {
 					c.WatchErrorHandler = func(context.Context, *Reflector, error) { handled++ }
+					c.Probe = probetest.Probe(t, "informer")
 					if row.change != nil {
 						row.change(c)
 					}

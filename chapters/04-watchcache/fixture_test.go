@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+
+	"listwatch/internal/probe/probetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,6 +56,7 @@ func newFixture(t *testing.T, capacity int) *fixture {
 		ReadWait:                  &f.waits,
 		Clock:                     clock.RealClock{},
 		RingCapacity:              capacity,
+		Probe:                     probetest.Probe(t, "cacher"),
 	})
 	return f
 }

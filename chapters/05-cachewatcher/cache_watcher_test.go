@@ -21,6 +21,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
 )
 
@@ -110,7 +111,7 @@ func start(t *testing.T, o options) *bench {
 	if o.end {
 		interval.EndBookmark = bookmark(5)
 	}
-	b.RegisterLocked(Registration{ID: "w1", Forgetter: b.owner, Interval: interval, ResourceVersion: o.rv, BookmarkAfterResourceVersion: o.after})
+	b.RegisterLocked(Registration{ID: "w1", Probe: probetest.Probe(t, "w1"), Forgetter: b.owner, Interval: interval, ResourceVersion: o.rv, BookmarkAfterResourceVersion: o.after})
 	return b
 }
 

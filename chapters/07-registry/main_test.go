@@ -15,6 +15,7 @@ import (
 
 	etcd3 "listwatch/chapters/02-etcd3"
 	"listwatch/internal/mvcc"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/scheme"
 )
 
@@ -45,14 +46,15 @@ func (w *world) config(r *Resource) Config {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	p := probetest.Probe(w.t, "")
 	store, err := etcd3.New(etcd3.Config{
 		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc,
-		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{},
+		ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{}, Probe: p,
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return Config{Resource: r, Storage: store, Clock: w.clock, GenerateName: func(base string) string { return w.names(base) }}
+	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p, GenerateName: func(base string) string { return w.names(base) }}
 }
 
 // pod returns a valid pod named name, changed by edits.

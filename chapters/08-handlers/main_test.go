@@ -24,6 +24,7 @@ import (
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
 )
@@ -75,6 +76,7 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 	for range firstVersion {
 		a.etcd.Put("/elsewhere", nil)
 	}
+	probetest.Story(t, a.log)
 	root := probe.New(a.log)
 	storages := map[string]Storage{}
 	for _, r := range registry.Resources() {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/probe/probetest"
 )
 
 func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
@@ -326,6 +327,7 @@ func TestProbesOfAStream(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := probe.NewLog(clock.RealClock{}, 0)
+				probetest.Story(t, log)
 				sw := NewStreamWatcher(NewDecoder(body(row.text), decoder), reporter(), probe.New(log))
 				sw.Start(t.Context())
 				collect(sw)

@@ -369,7 +369,7 @@ func TestNoReaderSeesHalfAStep(t *testing.T) {
 func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 0)
 	probetest.Story(t, log)
-	c := NewIndexer(Config{Probe: probe.New(log)})
+	c := NewIndexer(Config{Probe: probe.New(log).Subject("informer")})
 	c.Replace([]any{pod("default", "a", "", 1)}, "1")
 	c.Add(pod("default", "a", "", 2)) // called an addition, but it was there
 	c.Update(pod("default", "b", "", 3))

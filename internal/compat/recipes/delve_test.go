@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/compat/program"
 )
 
-const patience = 2 * time.Minute // delve and a program without optimizations, on a busy machine
+const patience = 5 * time.Minute // building and debugging a program without optimizations, on a busy machine
 
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl writes; etcd alone would give up after 7 s")
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -13,8 +14,8 @@ import (
 
 // A story has at most the first and the last records of a test: more than a reader follows.
 const (
-	beginning = 40
-	end       = 20
+	beginning = 14
+	end       = 10
 )
 
 // Story prints what log holds when the test ends, a line a record, if `go test` runs with -v.
@@ -35,7 +36,7 @@ func tell(log *probe.Log) string {
 			continue
 		}
 		r := &records[i]
-		fmt.Fprintf(&story, "%10s  %-10s %-13s %s\n", r.Time, r.Point.Info().Station, r.Subject, r.Sentence())
+		fmt.Fprintf(&story, "%10s  %-10s %-13s %s\n", r.Time.Round(time.Microsecond), r.Point.Info().Station, r.Subject, r.Sentence())
 	}
 	return story.String()
 }
