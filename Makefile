@@ -52,7 +52,7 @@ full: test storm ## what CI runs, and what is too long for it: a storm of ten mi
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(MAKE) bag-check TARGETS=$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
-	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented" -stay 61s
+	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 30m -run TestAnExportNeedsNoProgram
 

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -36,10 +37,22 @@ const readMini = `(() => {
 	};
 })()`
 
+// startBook starts a program and has its book rendered, which takes what it takes.
+func startBook(t *testing.T, flags ...string) *viz {
+	t.Helper()
+	v := startViz(t, flags...)
+	answer, err := http.Get(v.URL + "/book/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return v
+}
+
 // TestAChapterIsReadBesideItsStage scrolls through a chapter: the part that is read selects the moment that is shown.
 func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
+	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, "about:blank")
 	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // it scrolls at once
 	settled := func(what string, holds func(m mini) bool) {
@@ -131,7 +144,7 @@ func hover(t *testing.T, p *page, selector string) {
 // consoles are empty and that nothing is asked elsewhere is seen to by openPage.
 func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
+	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/")
 	chapters := evaluate[[]string](t, p, `[...new Set([...document.querySelectorAll('a[href^="/book/"]')].map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
 	if len(chapters) != 15 {
@@ -162,7 +175,7 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 // TestAChapterHasItsKeyMomentWithoutScript switches scripts off, as paper does.
 func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
+	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, "about:blank")
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
@@ -179,7 +192,7 @@ func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 // drawing, nothing to press, and nothing beyond the edge.
 func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
+	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/06-cacher")
 	program.Eventually(t, patience, func() (bool, string) {
 		m := evaluate[mini](t, p, readMini)

@@ -354,12 +354,7 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 
 func TestTheStageAndTheBookAreDrawnInLightAndDark(t *testing.T) {
 	t.Parallel()
-	v := startViz(t)
-	if answer, err := http.Get(v.URL + "/book/"); err != nil { // which has the book rendered: that takes what it takes
-		t.Fatal(err)
-	} else {
-		answer.Body.Close()
-	}
+	v := startBook(t)
 	p := openPage(t, "about:blank")
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{"/", "/book/", "/book/06-cacher"} {
