@@ -55,7 +55,8 @@ const (
 	RVAdvanced
 	// StoreUpdate: the keyed store holds the new state. Args: n.
 	StoreUpdate
-	// StoreHolds: the page has asked the store for its objects: a picture had kept only their number. Args: n.
+	// StoreHolds: the page has asked for the store's objects, because the picture it began with had only counted them.
+	// Args: n.
 	StoreHolds
 	// CacheReplaced: store and ring were replaced by a list; history before it is gone. Args: start, end, capacity, n.
 	CacheReplaced
@@ -93,7 +94,8 @@ const (
 	WatcherAdded
 	// WatcherInterval: the watcher has sent everything up to its starting point. Args: n.
 	WatcherInterval
-	// WatcherForced: the watcher's input was still full when the budget was spent: the dispatcher closes the watcher.
+	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it closes
+	// the watcher.
 	WatcherForced
 	// WatcherRemoved: result is closed; the watcher sends nothing more.
 	WatcherRemoved
@@ -154,7 +156,8 @@ const (
 	FIFOProcessed
 	// IndexerUpdated: the local store and its indices hold the new state; no handler has been called yet. Args: n.
 	IndexerUpdated
-	// IndexerHolds: the page has asked the local store for its objects: a picture had kept only their number. Args: n.
+	// IndexerHolds: the page has asked for the local store's objects, because the picture it began with had only counted
+	// them. Args: n.
 	IndexerHolds
 	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed
@@ -330,7 +333,7 @@ var points = [...]Info{
 	},
 	StoreHolds: {
 		Name: "StoreHolds", Station: Store, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
-		Fact: "the page has asked the store for its objects: a picture had kept only their number",
+		Fact: "the page has asked for the store's objects, because the picture it began with had only counted them",
 		Says: "The store holds {key} at {rv}, one of {n object}.",
 	},
 	CacheReplaced: {
@@ -421,7 +424,7 @@ var points = [...]Info{
 	},
 	WatcherForced: {
 		Name: "WatcherForced", Station: Watcher, Op: Mark, Anomaly: true,
-		Fact: "the watcher's input was still full when the budget was spent: the dispatcher closes the watcher",
+		Fact: "the watcher's input was still full when the dispatcher's time for slow watchers was over: it closes the watcher",
 		Says: "{subject} does not keep up and is closed; its client resumes from the last version it saw.",
 	},
 	WatcherRemoved: {
@@ -572,7 +575,7 @@ var points = [...]Info{
 	},
 	IndexerHolds: {
 		Name: "IndexerHolds", Station: Indexer, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
-		Fact: "the page has asked the local store for its objects: a picture had kept only their number",
+		Fact: "the page has asked for the local store's objects, because the picture it began with had only counted them",
 		Says: "The local store of {subject} holds {key} at {rv}, one of {n object}.",
 	},
 	Distributed: {
