@@ -1,6 +1,7 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
 // mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a part of the stage
-// light it.
+// light it. Where it is narrow, the mini-stage is above the text: there it opens with the first button, and from then on the buttons
+// choose.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);
@@ -82,7 +83,7 @@ function stageBeside(mini) {
   // scrolled chooses the last reported line above the middle of the window; where the text shows hardly any, as much of the
   // steps as has been read of the text.
   function scrolled() {
-    if (performance.now() < held) return;
+    if (performance.now() < held || (frame && !wide.matches)) return;
     const middle = innerHeight * 0.55;
     if (new Set(reading.map(([, at]) => at)).size < 2) {
       const box = text.getBoundingClientRect();
@@ -96,6 +97,7 @@ function stageBeside(mini) {
   function turn(by) {
     held = performance.now() + 900;
     choose(step + by);
+    if (!wide.matches) return frame ?? open(mini.dataset.frame); // it is above the text: the text would take it out of sight
     lineOf(step)?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
   }
 

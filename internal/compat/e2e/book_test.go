@@ -170,6 +170,17 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 			t.Errorf("%s is %d px wider than the window", chapter, wide)
 		}
 	}
+	// On a phone the mini-stage is above the text. It opens with the first button, and stays in sight.
+	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/06-cacher"))
+	p.until(t, `document.querySelector("#mini")?.dataset.step === "1" && !document.querySelector("#mini iframe")`)
+	evaluate[bool](t, p, `(document.querySelector("#mini .on").click(), true)`)
+	program.Eventually(t, patience, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Stage != "" && m.Seq == m.Stage && m.Step == 2, fmt.Sprintf("on a phone: %+v", m)
+	})
+	if away := evaluate[float64](t, p, `scrollY`); away != 0 {
+		t.Errorf("on a phone a button scrolls the mini-stage away, by %v px", away)
+	}
 }
 
 // TestAChapterHasItsKeyMomentWithoutScript switches scripts off, as paper does.

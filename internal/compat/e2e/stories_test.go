@@ -77,7 +77,7 @@ func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	var all []told
 	v.Get(t, "/viz/scenarios", &all)
 	p := openPage(t, "about:blank")
-	p.do(t, prefers("reduced-motion", "reduce"))
+	p.do(t, views[0].wear(1)) // without motion, as large as most projectors
 	began := time.Now()
 	var seen looked
 	for i := range all {
@@ -131,6 +131,17 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool, seen *looked) {
 		if i+1 < n {
 			p.strike(t, "ArrowRight")
 		}
+	}
+	cut := evaluate[int](t, p, `(async () => {
+		const press = () => document.querySelector("#presenter").click();
+		press();
+		for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
+		const { scrollHeight, clientHeight } = document.querySelector("#story");
+		press();
+		return scrollHeight - clientHeight;
+	})()`)
+	if cut > 0 {
+		t.Errorf("%s: for the last row its end is cut off by %d px", s.ID, cut)
 	}
 	p.strike(t, "ArrowLeft")
 	check(n-1, "rests", s.Recorded[n-2].To)
