@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	informer "listwatch/chapters/13-informer"
@@ -48,6 +47,8 @@ type Client struct {
 	scheduler  *controllers.Scheduler          // nil: no controllers
 	kubelets   []*controllers.Kubelet
 	namespaces *controllers.NamespaceController // nil: no controllers
+
+	parts parts.Kept // of the objects of all informers
 }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
@@ -74,20 +75,18 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 	config.Probe = c.config.Probe.Subject(subject)
 	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
 	config.Clock = c.config.Clock
-	config.Transform = trimming()
+	config.Transform = c.trim
 	config.FIFO = c.config.FIFO
 	config.UseWatchList = c.config.UseWatchList
 	return informer.NewSharedInformerFactory(config)
 }
 
-// trimming returns a transform function that drops the managed fields of an object, and keeps once what it has in common with others.
-func trimming() reflector.TransformFunc {
-	kept := &parts.Kept{}
-	return func(obj any) (any, error) {
-		obj, err := controllers.StripManagedFields(obj)
-		kept.Share(obj)
-		return obj, err
-	}
+// trim is the transform function of every informer: it drops the managed fields of an object, and keeps once what objects have in common. The
+// informers get most pods at about the same time, so the copies of one pod share all that can be shared.
+func (c *Client) trim(obj any) (any, error) {
+	obj, err := controllers.StripManagedFields(obj)
+	c.parts.Share(obj)
+	return obj, err
 }
 
 // Pods returns the informer of all pods.
@@ -121,7 +120,7 @@ func (c *Client) addControllers() error {
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
 			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
-			Transform: trimming(),
+			Transform: c.trim,
 		}))
 	}
 	return nil
