@@ -37,6 +37,13 @@ export function stopped(plot) {
   };
 }
 
+// unread is how many changes wait in the server, up to a record, for the client that was stopped: in its queues, and one in its goroutine's hand.
+function unread(plot, to) {
+  const s = stopped(plot);
+  const sent = plot.records.filter((r) => r.rv === plot.last && r.seq <= to && r.point === "ResultReceived" && r.subject === plot.client).length;
+  return s.closed ? 0 : s.changes + 1 - s.sent - sent;
+}
+
 const fill = (queue) => `${queue?.len ?? 0} of ${queue?.cap ?? 0}`;
 
 // steps are what is told, in order. look names the stations that are lit; rest finds the record at which the step rests, and happened says
@@ -69,7 +76,9 @@ export const steps = [
     rest: (plot) => plot.one("DispatchStarted"),
     happened(plot, res, r) {
       const all = Object.values(res?.subjects ?? {}).filter((s) => s.kind === "watcher").length;
-      return `It took revision ${plot.first} from incoming and picked ${r.args?.[0] ?? 0} of ${all} watchers. A watcher is one client’s place in the server.`;
+      const picked = r.args?.[0] ?? 0;
+      const others = picked < all ? ", and the others did not ask for such a pod" : "";
+      return `It took revision ${plot.first} from its queue, incoming, and picked ${picked} of ${all} watchers: a watcher is one client’s place in the server${others}.`;
     },
   },
   {
@@ -80,7 +89,7 @@ export const steps = [
   },
   {
     title: "result", look: ["watcher"], queue: "result",
-    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. A change that fits waits in the right queue, the result, until it is sent to the client.",
+    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. A change that fits waits in the other queue, the result, until it is sent to the client.",
     rest: (plot) => plot.one("ResultSent", plot.reader),
     happened: (plot, res, r) => `The informer asked for all pods. Revision ${plot.first} fits, and is now in the result of ${plot.reader} as ${r.type}.`,
   },
@@ -88,7 +97,7 @@ export const steps = [
     title: "your turn", look: ["watcher"], act: true,
     purpose: (plot, acted) =>
       acted
-        ? `Each client has an input and a result of its own. They fill while it does not read. The others do not wait for it. If its input were full, too, the server would close it: a story shows that.`
+        ? `Each client has an input and a result of its own. They fill while it does not read. The others do not wait for it. When its input is full, too, the server closes its stream: one of the stories at the end plays that.`
         : `${plot.client} is one more client, opened for you. Stop it from reading; then ${plot.name} is changed until the result of ${plot.client} is full and its input begins to fill. Guess first: will the others wait?`,
     rest(plot) {
       const { to, changes } = stopped(plot);
@@ -120,14 +129,13 @@ export const steps = [
   },
   {
     title: "your controller", look: ["processor", "listener", "handler", "workqueue"],
-    purpose: () => "A handler is your code. The client calls it for each change. Most handlers only put the pod’s name into the workqueue, and your controller takes it from there and acts.",
+    purpose: () => "A handler is your code. The client calls it for each change. Most handlers only put the pod’s name into the workqueue. Your controller takes the name from there, reads the pod in the indexer, and acts.",
     rest: (plot) => plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
     happened(plot, res, r) {
-      const queues = res?.subjects[plot.client]?.queues;
-      const left = (queues?.input?.len ?? 0) + (queues?.result?.len ?? 0);
+      const left = unread(plot, r.seq);
       const calls = plot.records.filter((each) => each.rv === plot.last && each.point === "HandlerCalled" && each.seq <= r.seq).length;
-      const handlers = calls > 1 ? `${calls} handlers were` : "One handler was";
-      return `${handlers} called with ${plot.name}${since(plot, plot.last, r)}.${left > 0 ? ` ${left} changes still wait in the server for ${plot.client}, the client that you stopped.` : ""}`;
+      const handlers = calls > 1 ? `${calls} handlers were called with ${plot.name}, the last one` : `One handler was called with ${plot.name}`;
+      return `${handlers}${since(plot, plot.last, r)}.${left > 0 ? ` ${left} changes still wait in the server for ${plot.client}, the client that you stopped.` : ""}`;
     },
   },
 ];
