@@ -75,8 +75,11 @@ export const running = {
     return { key, id, agent };
   },
 
-  // leave closes the client.
-  leave: ({ id }) => fetch(`/viz/watchers/${id}`, { method: "DELETE" }).catch(() => {}),
+  // leave closes the client, if it did not go while the page was away.
+  async leave({ id }) {
+    const open = (await ask("GET", "/viz/watchers")).some((each) => each.id === id);
+    if (open) await ask("DELETE", `/viz/watchers/${id}`);
+  },
 };
 
 // recorded finds in a recording what was done when it was made.

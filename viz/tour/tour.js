@@ -160,6 +160,7 @@ function newTour(stage) {
     if (busy) return;
     if (stage.held) return stage.notice("The program is held. Resume it, then start the tour.");
     busy = true;
+    ticket++; // a tour that was left may still close its client
     stage.attend(true);
     run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "" };
     plot = null;
@@ -208,10 +209,11 @@ function newTour(stage) {
 
   // close ends the tour for the program; the page stays at what is shown.
   function close() {
-    ticket++;
+    const mine = ++ticket;
     busy = false;
-    if (run) doer().leave(run);
-    stage.attend(false);
+    // The program closes the clients of tours with the last page that gives one: this page's client goes before the page does.
+    const left = run ? doer().leave(run) : Promise.resolve();
+    left.catch(() => {}).then(() => mine === ticket && stage.attend(false));
     if (player.mode !== "live" && stage.source) player.live();
   }
 
