@@ -7,7 +7,7 @@ import (
 )
 
 // processEventConcurrency is how many events of one watch are being decoded, or decoded and waiting for their turn, at
-// any time. One of them is in the hands of the collector, the others stand in processingQueue.
+// any time. The collector holds one of them, the others wait in processingQueue.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processEventConcurrency
 const processEventConcurrency = 10

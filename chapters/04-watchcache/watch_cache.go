@@ -158,8 +158,8 @@ func (w *WatchCache) advance(rv uint64) bool {
 	return true
 }
 
-// Replace takes a whole list and forgets everything before it. No events come of it: watchers have been sent away
-// and begins again.
+// Replace takes a whole list and forgets everything before it. No events come of it: all watchers have been
+// stopped, and their clients watch again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).Replace
 func (w *WatchCache) Replace(list []any, resourceVersion string) error {

@@ -121,7 +121,7 @@ func (h *history) resizeLocked(now time.Time) {
 	}
 }
 
-// setCapacityLocked re-seats every event in a ring of another size. A smaller ring keeps the newest events.
+// setCapacityLocked moves every event into a ring of another size. A smaller ring keeps the newest events.
 func (h *history) setCapacityLocked(capacity int, reason string) {
 	if capacity == len(h.cache) {
 		return

@@ -1086,7 +1086,7 @@ func bookMoments(chapter *text.Chapter) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(chapter.Moments) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "<section class=\"moments\"><h2 id=\"moments\">On the stage</h2><p>What this chapter's code reports while it runs. Each moment is one line of the program.</p><table><thead><tr><th scope=\"col\">moment</th><th scope=\"col\">what is true then</th><th scope=\"col\">reported by</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "<section class=\"moments\"><h2 id=\"moments\">On the stage</h2><p>What this chapter's code reports while it runs. Each row is reported from one line of the program.</p><table><thead><tr><th scope=\"col\">moment</th><th scope=\"col\">what is true then</th><th scope=\"col\">reported by</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
