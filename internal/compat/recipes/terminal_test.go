@@ -101,6 +101,10 @@ func (x *terminal) startViz(s *step, command string) {
 	command, _, _ = strings.Cut(command, "#")
 	command = strings.ReplaceAll(command, "-listen "+ourAddress, "")
 	flags := strings.Fields(x.addressed(command))[len(strings.Fields("go run ./cmd/viz")):]
+	if s.looked && !everywhere {
+		x.knowsFlags(flags)
+		return
+	}
 	x.viz = program.StartViz(x.t, flags...)
 	x.real[ourAddress] = strings.TrimPrefix(x.viz.URL, "http://")
 	if said := x.written(x.viz.Stdout.String()); len(s.want) > 0 && !matches(s.want, said) {
@@ -108,6 +112,15 @@ func (x *terminal) startViz(s *step, command string) {
 	}
 	if !strings.Contains(command, "-server") {
 		x.serving = x.viz
+	}
+}
+
+// knowsFlags asks the program for its help behind the flags: one that it does not know it would refuse first.
+func (x *terminal) knowsFlags(flags []string) {
+	x.t.Helper()
+	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)
+	if said, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(said), "not defined") {
+		x.t.Errorf("viz %v: %v\n%s", flags, err, said)
 	}
 }
 
@@ -187,6 +200,10 @@ func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
 	var code int
 	var said []string
+	if startsViz.MatchString(command) && !everywhere { // it is built already
+		viz, _ := program.VizCommand(x.t)
+		command = strings.Replace(command, "go run ./cmd/viz", viz.Path, 1)
+	}
 	agrees := func() bool {
 		var file string
 		code, file = x.enter(command, "")
@@ -220,11 +237,11 @@ func (x *terminal) leaveOpen(s *step, command string) {
 // guests returns how many watches were opened so far by clients that the program has not brought along.
 func (x *terminal) guests() (n int) {
 	var log struct {
-		Records []struct{ Point, Text string }
+		Records []struct{ Text string }
 	}
-	x.serving.Get(x.t, "/viz/records?limit=65536", &log)
+	x.serving.Get(x.t, "/viz/records?point=WireOpened", &log)
 	for _, r := range log.Records {
-		if r.Point == "WireOpened" && !strings.HasPrefix(r.Text, "listwatch-") {
+		if !strings.HasPrefix(r.Text, "listwatch-") {
 			n++
 		}
 	}
