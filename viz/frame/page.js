@@ -51,7 +51,7 @@ import { looks } from "./looks.js";
 import { newMotion } from "../stage/motion.js";
 import { picture } from "../stage/picture.js";
 import { pace } from "../timeline/pace.js";
-import { newPlayer } from "../timeline/player.js";
+import { newPlayer, sweep } from "../timeline/player.js";
 import { presenter } from "../stories/presenter.js";
 import { labs } from "../stories/labs.js";
 import { promises } from "../stories/promises.js";
@@ -130,6 +130,7 @@ let dirty = false;
 let waiting = []; // records that came since the last frame
 let moving = 0; // until then the stage's clock runs although it is frozen
 let frameAt = 0;
+let shownAt = 0;
 let heard = 0; // ms that the feed's messages took since the last frame
 
 let source = null; // the server's log; null: a recording that was dropped here
@@ -265,18 +266,19 @@ function frame(now) {
   frameAt = now;
   flush();
   player.tick(player.runs() || now < moving ? ms : 0);
-  if (scene.stale || dirty) show(now);
+  if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock);
-  table.draw(now, player);
+  if (!dirty) table.draw(now, player);
   follow.draw(now, player.cursor);
   timeline.draw(now);
-  if (player.mode !== "frozen") telling.draw(now);
+  if (player.mode !== "frozen" && !dirty) telling.draw(now);
   all("draw", now);
   cost.note(ms, heard + performance.now() - began);
   heard = 0;
 }
 
 function show(now) {
+  shownAt = now;
   dirty = scene.stale = false;
   scene.show(player.state, resource);
   telling.at(player.cursor);

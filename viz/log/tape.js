@@ -8,7 +8,7 @@ const size = 1024; // records in one chunk
 const chunkRoom = 128; // chunks kept when there is a server to ask again
 const frameRoom = 160; // pictures kept
 const frameEvery = 1024; // records between two of them
-const frameSpacing = 100e6; // ns between two of them
+const frameSpacing = 300e6; // ns between two of them
 
 // newTape returns an empty tape. source is {keyframe(at), records(from, to)} or null, when everything will be put in.
 export function newTape(fold, source) {
@@ -36,7 +36,7 @@ export function newTape(fold, source) {
     while (i > 0 && frames[i - 1].seq > state.seq) i--;
     const before = frames[i - 1];
     if (before?.seq === state.seq) return;
-    const near = before && (state.seq - before.seq < frameEvery || (state.t - before.t < frameSpacing && state.seq - before.seq < 8 * frameEvery));
+    const near = before && (state.seq - before.seq < frameEvery || (state.t - before.t < frameSpacing && state.seq - before.seq < 16 * frameEvery));
     if (near && !always) return;
     frames.splice(i, 0, { seq: state.seq, t: state.t, state: given ? state : structuredClone(state) });
     if (source && frames.length > frameRoom) frames.shift();

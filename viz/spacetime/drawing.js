@@ -125,7 +125,9 @@ export function newDrawing(stage) {
       put(all[i], "data-sent", t.sent.r.seq);
       put(all[i], "data-taken", t.taken.r.seq);
       mark(all[i], "followed", follow.matches(t.sent.r));
-      const late = t.taken.index < t.sent.index ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back" : `, ${milliseconds(t.taken.r.t - t.sent.r.t)}`;
+      const back = t.taken.index < t.sent.index;
+      mark(all[i], "back", back);
+      const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back" : `, ${milliseconds(t.taken.r.t - t.sent.r.t)}`;
       say(all[i].querySelector("title"), `${t.sent.r.type ?? ""} ${objectKey(t.sent.r.key ?? "")} ${through(t)}${late}`.trim());
     });
   }

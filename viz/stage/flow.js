@@ -1,8 +1,6 @@
 // The flow: what is drawn of a stream that is too fast for tokens. Each way has stripes, the wider the more passes (by the
 // logarithm), the faster the more passes; the number beside it is what was counted in the last second, exactly.
 
-import { serves } from "./lanes.js";
-
 // Stripes are not looked at one by one, and where there are few cores they are the pipeline's before they are ours.
 export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms between two drawings
 const stripe = 24; // units from one stripe to the next
@@ -47,7 +45,7 @@ export function newFlow(scene) {
   };
   // owned are the points whose way is that of their subject.
   const owned = new Set(["InputSent", "ResultSent", "FrameWritten", "FrameDecoded", "ReflectorReceived", "FIFOAdded", "AddReceived", "HandlerCalled"]);
-  const ours = (r) => serves(scene, scene.lanes.watchers.get(r.subject)?.lane?.subject);
+  const ours = (r) => scene.serving.has(r.subject);
 
   function count(list, now) {
     let last = spent.at(-1);

@@ -80,6 +80,7 @@ export const serves = (scene, watcher) => namesOf(watcher).includes(scene.inform
 export function showWatchers(scene, res) {
   const list = forward(opened(res, "watcher"), scene);
   const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
+  scene.serving.clear();
   scene.text("watcher.n", list.length);
   scene.text("watcher.more", more(hidden));
   put(scene.root.querySelector("#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
@@ -87,12 +88,13 @@ export function showWatchers(scene, res) {
   scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
   for (const [id, subject] of list) {
     const el = scene.lanes.watchers.get(id);
+    const capacity = subject.vars.capacity ?? 0;
+    el.pipes ??= ["input", "result"].map((name) => el.querySelector(`[data-queue="${name}"]`));
+    for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue], capacity, el.lane.shown);
+    if (serves(scene, subject)) scene.serving.add(id);
+    if (!el.lane.shown) continue;
     const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
     put(el, "aria-label", words);
-    const capacity = subject.vars.capacity ?? 0;
-    showPipe(scene, el.querySelector('[data-queue="input"]'), subject.queues.input, capacity);
-    showPipe(scene, el.querySelector('[data-queue="result"]'), subject.queues.result, capacity);
-    if (!el.lane.shown) continue;
     say(el.querySelector("title"), words);
     say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
@@ -113,7 +115,7 @@ export function showListeners(scene, res) {
     put(el, "aria-label", words);
     say(el.querySelector("title"), words);
     mark(el, "elsewhere", !hangsOn(scene, subject));
-    for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0);
+    for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
     const pending = subject.queues.pending;
     say(el.querySelector('[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0");
     const handler = scene.lanes.handlers.get(id);
@@ -159,6 +161,6 @@ export function showWorkqueues(scene, res) {
     const words = cut(subject.texts.Reconciled ?? id, 200);
     put(el, "aria-label", words);
     say(el.querySelector("title"), words);
-    showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0);
+    showPipe(scene, el.querySelector('[data-queue="workqueue"]'), subject.queues.workqueue, 0, el.lane.shown);
   }
 }

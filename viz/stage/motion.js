@@ -26,6 +26,7 @@ const trailLasts = 380; // ms
 const rareLasts = 900; // ms: of an anomaly
 const alive = 400; // tokens and trails drawn at once, at most
 const trailPeriod = 50; // ms between two drawings where nothing is left to be seen but trails, and many
+const glanced = 16; // records of one step of a sweep whose ways are looked for, the newest: more cannot be told apart
 const forgotten = 8000; // ms after which an event's next hop begins where its record says, and not where it was seen
 
 export function newMotion(canvas, scene, infos, follow) {
@@ -205,7 +206,9 @@ export function newMotion(canvas, scene, infos, follow) {
   // done so.
   function records(list, resource, now, rate, counted = false) {
     counts(list, resource, now, rate, counted);
-    for (const r of list) {
+    const first = list.length - glanced;
+    for (const [i, r] of list.entries()) {
+      if (i < first && !follow.matches(r) && !isAnomaly(infos.get(r.point), r)) continue;
       const one = prepare(r, resource, now);
       if (one && list.length > 8) for (const leg of one.legs) if (leg.colour !== "anomaly") leg.label = ""; // a viewer does not read so many names
       if (one) launch(one, now, now);

@@ -63,20 +63,21 @@ function nameOf(el, len, cap) {
 
 // showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit. Of one in a lane that
 // there is no room for nothing is drawn, and its attributes say how it is.
-export function showPipe(scene, el, queue, expected) {
+export function showPipe(scene, el, queue, expected, drawn = true) {
   if (!el) return;
   const name = el.dataset.queue;
   const cap = queue?.cap ?? expected ?? 0;
   const len = queue?.len ?? 0;
   put(el, "data-len", len);
   put(el, "data-cap", cap);
-  put(el, "aria-label", nameOf(el, len, cap));
-  const g = scene.geometry.pipes[name];
-  if (el.closest(".over")) {
-    el.querySelector(".slots")?.replaceChildren();
-    el.tokens = [];
+  if (!drawn) {
+    if (el.drawn !== false) el.querySelector(".slots")?.replaceChildren();
+    [el.drawn, el.tokens] = [false, []];
     return;
   }
+  el.drawn = true;
+  put(el, "aria-label", nameOf(el, len, cap));
+  const g = scene.geometry.pipes[name];
   if (el.classList.contains("handshake")) {
     el.tokens = (queue?.tokens ?? []).slice(-1);
     mark(el, "met", len > 0);

@@ -23,6 +23,7 @@ export function newScene(geometry) {
     view: null, // what of the stage is seen; zoom.js
     unrolled: localStorage.getItem("ring") === "tape",
     marked: "",
+    serving: new Set(), // watchers whose client is the informer that is drawn
     front: [], // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
     followed: () => false, // of a token, a row, a cell: is it what is followed?
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
@@ -48,8 +49,8 @@ function show(scene, state, resource) {
   showServer(scene, res, general);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
-  showWatchers(scene, res);
   showClient(scene, res);
+  showWatchers(scene, res);
   showListeners(scene, res);
   showWorkqueues(scene, res);
 }

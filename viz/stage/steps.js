@@ -2,7 +2,7 @@
 
 import { limits } from "../frame/limits.js";
 import { objectKey } from "../log/fold.js";
-import { hangsOn, serves } from "./lanes.js";
+import { hangsOn } from "./lanes.js";
 
 const boxOf = { watchers: "watcher", listeners: "listener", handlers: "handler", workqueues: "workqueue" };
 
@@ -27,7 +27,7 @@ export function newSteps(m) {
     return [box.X + x, box.Y + index * size.height + p.Y + p.H / 2];
   }
 
-  const ours = (r) => serves(scene, scene.lanes.watchers.get(r.subject)?.lane?.subject);
+  const ours = (r) => scene.serving.has(r.subject);
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
   function slideOff(r, now) {
@@ -91,7 +91,7 @@ export function newSteps(m) {
     },
     FrameDecoded(r, now) {
       if (r.subject !== scene.informer) return; // another client's: it left the picture at the edge
-      const watcher = [...scene.lanes.watchers.keys()].find((subject) => ours({ subject })) ?? "";
+      const [watcher = ""] = scene.serving;
       const from = spotOf("watchers", watcher, "result", 1);
       const parents = [id(r, watcher)];
       hop(now, id(r, "informer"), parents, from, [scene.edges.wireX, from[1]], r, { bend: "straight" });

@@ -5,7 +5,7 @@
 // takes the records at reading pace, in groups of those that can be looked at together. An arrival (something is sent, appended,
 // stored) travels first, and is folded when it lands. A departure (something is received, popped) is folded first, and travels
 // then. With more on the tape than there is time for, the hops get shorter; with much more, the cursor sweeps over the records,
-// a tenth of a second at once. So it is never much longer than a reader's patience behind the newest record.
+// and the stage shows it ten times a second. So it is never much longer than a reader's patience behind the newest record.
 //
 // A replay has the log's own clock: a record is folded when its time has come, and its token sets out a moment before.
 
@@ -20,7 +20,7 @@ const patience = 2400; // ms that the cursor may be behind the newest record, li
 const usually = 22; // ms of reading that a record takes, until it is known better
 const hurried = 24; // times the reading pace: more than that is swept over
 const calm = 16; // … until what comes can be read at so many times the reading pace
-const sweep = 100; // ms between two pictures of what is swept over
+export const sweep = 100; // ms between two pictures of what is swept over
 const sweepWithin = 300; // ms after which what was swept over is on stage
 const together = 64; // records in one group
 const lead = 160; // ms before its record's time that a replay's token sets out
@@ -147,6 +147,7 @@ export function newPlayer(fold, on) {
     p.moved = p.mode === "playing";
     leaveGoal(false);
     p.mode = "frozen";
+    p.sweeping = false;
     on.froze();
   };
 
@@ -390,7 +391,7 @@ export function newPlayer(fold, on) {
   function sweepOver(end) {
     free = p.clock;
     const passed = p.clock - swept;
-    if (passed < sweep) return;
+    if (passed <= 0) return;
     swept = p.clock;
     const backlog = end - p.cursor;
     if (goal) {

@@ -9,6 +9,7 @@ import { clockText, marks } from "./clock.js";
 const width = limits.bucketWidth; // ns
 const period = 40; // ms between two drawings, while the viewer moves through the log
 const livePeriod = 125; // ms between two drawings of what goes on by itself
+const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ is an anomaly. Click or drag to go there.`;
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while the viewer drags, on.loop(range) when a range was chosen, on.live() at the end.
@@ -278,7 +279,7 @@ export function newTimeline(player, on) {
   });
   slider.addEventListener("pointermove", (event) => {
     const flag = flagAt(event);
-    put(slider, "title", flag ? flag.says : "");
+    put(slider, "title", flag ? flag.says : legend);
     if (!dragging) return;
     if (chosen) chosen.to = timeAt(event);
     else on.seek(seqAt(timeAt(event)));

@@ -322,6 +322,13 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	if want := []arrow{{n - 5, n - 6}, {n - 3, n - 1}, {n - 2, n}}; !slices.Equal(s.Passages, want) {
 		t.Errorf("passages: got %v, want %v", s.Passages, want)
 	}
+	if wrong := evaluate[int](t, p, `(() => {
+		const arrows = [...document.querySelectorAll("#spacetime :is(.transfers, .passages) .arrow")];
+		const back = arrows.filter((el) => Number(el.dataset.taken) < Number(el.dataset.sent));
+		return back.length === 0 ? -1 : arrows.filter((el) => el.classList.contains("back") !== back.includes(el)).length;
+	})()`); wrong != 0 {
+		t.Errorf("%d arrows are not drawn as what they are: pointing back where the receiver wrote first", wrong)
+	}
 	shown := 0
 	for _, r := range records[s.From-1 : s.To] {
 		if r.Point == probe.ResultSent || r.Point == probe.Etcd3IncomingSent {

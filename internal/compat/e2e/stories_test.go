@@ -111,6 +111,14 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool, seen *looked) {
 		evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.openStory(%q), true", s.ID))
 	}
 	check(1, "ready", s.Recorded[0].From)
+	if lasts := evaluate[float64](t, p, fmt.Sprintf(`(async () => {
+		const [{ plan }, { beats, recorded }] = await Promise.all([import("/viz/assets/stories/teller.js"), fetch("/viz/scenario/%s").then((answer) => answer.json())]);
+		return plan(beats, recorded.map(({ from, to }) => to - from)).reduce((ms, each) => ms + each.lead + each.play + each.rest, 0) / 1000;
+	})()`, s.ID)); lasts < 20 || lasts > 90 {
+		t.Errorf("%s tells itself in %.0f s, want 20 to 90", s.ID, lasts)
+	} else {
+		t.Logf("%s tells itself in %.0f s", s.ID, lasts)
+	}
 	for i, beat := range s.Beats {
 		if i > 0 && beat.Question != nil {
 			check(i+1, "ready", s.Recorded[i].From)
