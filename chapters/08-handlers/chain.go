@@ -46,7 +46,7 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 		case watching:
 			s.recovering(recorder, r, handler)
 		default:
-			s.limited(recorder, r, handler)
+			s.limited(recorder, r, timeLimit(to.verb), handler)
 		}
 	}
 }
@@ -130,12 +130,24 @@ func (s *Server) recovering(w middleware.WrapResponseWriter, r *http.Request, ha
 	handler(w, r)
 }
 
-// limited serves a request that must not take longer than its time limit.
+// timeLimit returns how long a request may take.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: requestTimeoutUpperBound
+// Differs: here the limit holds for a body that does not come, too; upstream waits a minute for that.
+func timeLimit(verb string) time.Duration {
+	switch verb {
+	case "create", "update", "patch", "delete":
+		return writeTimeout
+	}
+	return RequestTimeout
+}
+
+// limited serves a request that must not take longer than its time limit, or than its client wants to wait.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/timeout.go: WithTimeoutForNonLongRunningRequests
 // Differs: the handler is told to stop and gives the answer itself; upstream answers over its head and lets it run on.
-func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, handler http.HandlerFunc) {
-	limit, err := requestTimeout(r.URL.Query())
+func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most time.Duration, handler http.HandlerFunc) {
+	limit, err := requestTimeout(r.URL.Query(), most)
 	if err != nil {
 		WriteError(w, r, err)
 		return
@@ -145,20 +157,20 @@ func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, handl
 	s.recovering(w, r.WithContext(ctx), handler)
 }
 
-// requestTimeout returns how long a request may take: ?timeout=, but no more than [RequestTimeout].
+// requestTimeout returns how long a request may take: ?timeout=, but no more than most.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go: WithRequestDeadline
-func requestTimeout(query url.Values) (time.Duration, error) {
+func requestTimeout(query url.Values, most time.Duration) (time.Duration, error) {
 	text := query.Get("timeout")
 	if text == "" {
-		return RequestTimeout, nil
+		return most, nil
 	}
 	timeout, err := time.ParseDuration(text)
 	if err != nil || timeout < 0 {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %q", text))
 	}
-	if timeout == 0 || timeout > RequestTimeout {
-		return RequestTimeout, nil
+	if timeout == 0 || timeout > most {
+		return most, nil
 	}
 	return timeout, nil
 }

@@ -65,7 +65,11 @@ func (s stuck) Watch(context.Context, string, *metainternalversion.ListOptions) 
 	return s.watching, nil
 }
 
-func (s stuck) Create(context.Context, string, runtime.Object, *metav1.CreateOptions) (runtime.Object, error) {
+func (s stuck) Create(ctx context.Context, _ string, _ runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+	if options.FieldManager == "waits" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return nil, io.ErrUnexpectedEOF
 }
 
@@ -111,6 +115,19 @@ func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 	}
 }
 
+func TestAWriteTimesOutSooner(t *testing.T) {
+	for query, want := range map[string]time.Duration{"": 34 * time.Second, "&timeout=5s": 5 * time.Second, "&timeout=40s": 34 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			started := time.Now()
+			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
+			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
+			if took := time.Since(started); took != want {
+				t.Errorf("%q took %v, want %v", query, took, want)
+			}
+		})
+	}
+}
+
 func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := stuckAPI(t, stuck{}, nil).serve()
@@ -123,8 +140,8 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer response.Body.Close()
-		if took := time.Since(started); response.StatusCode != 504 || took != time.Minute {
-			t.Errorf("got %d after %v, want 504 after a minute", response.StatusCode, took)
+		if took := time.Since(started); response.StatusCode != 504 || took != writeTimeout {
+			t.Errorf("got %d after %v, want 504 after 34 seconds", response.StatusCode, took)
 		}
 	})
 }

@@ -16,8 +16,11 @@ import (
 // to last; the longest is twice that.
 const DefaultMinRequestTimeout = 30 * time.Minute
 
-// RequestTimeout bounds every request but watches.
-const RequestTimeout = time.Minute
+// RequestTimeout bounds every request but watches, writeTimeout the write of one object.
+const (
+	RequestTimeout = time.Minute
+	writeTimeout   = 34 * time.Second
+)
 
 // Config is what the API is made of.
 type Config struct {
