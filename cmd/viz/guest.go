@@ -28,7 +28,8 @@ type guests struct {
 	theirs    *remote.Theirs
 	discovery *remote.Discovery
 	stderr    io.Writer
-	next      chan visit // sent by Choose, received by run, never closed; buffered so that Choose never blocks
+	passing   routine.Group // the front, and the lens, which ends after it
+	next      chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
 
 	now     atomic.Pointer[viz.UI]       // of the visit that runs
 	visitor atomic.Pointer[remote.Guest] // likewise
@@ -51,12 +52,22 @@ func guest(ctx context.Context, o *options, listener net.Listener, stdout, stder
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()
+	defer g.passing.Wait()
 	defer fail(nil)
-	group.Go(ctx, "viz.lens", g.lens.Run)
 	group.Go(ctx, "viz.theirs", g.theirs.Run)
+	// The lens reads on until the last request that it forwards has ended.
+	unlensed := context.WithoutCancel(ctx)
+	reading, stopReading := context.WithCancel(unlensed)
+	defer stopReading()
+	g.passing.Go(reading, "viz.lens", g.lens.Run)
+	serving, stopServing := context.WithCancelCause(unlensed)
+	context.AfterFunc(ctx, func() { stopServing(remote.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
 	ready := func() {
-		group.Go(ctx, "viz.front", front.run)
+		g.passing.Go(serving, "viz.front", func(ctx context.Context) {
+			defer stopReading()
+			front.run(ctx)
+		})
 		announce(o, listener, stdout, stderr)
 	}
 	pods := remote.Pods
@@ -110,6 +121,7 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	ready()
 	select {
 	case <-ctx.Done():
+		g.passing.Wait() // the recording contains the ends of all requests
 		return nil, nil
 	case chosen := <-g.next:
 		return &chosen, nil

@@ -1,13 +1,24 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"listwatch/internal/eventually"
+	"listwatch/internal/probe"
+	"listwatch/internal/recording"
 )
 
 // upstreamOf starts a server that is not ours, which says its name, and keeps watches open.
@@ -89,6 +100,67 @@ func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
 	}
 	if status := p.end(t); status != exitOK {
 		t.Errorf("got status %d, %s", status, p.stderr)
+	}
+}
+
+// TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client has sent what must be kept
+// nowhere, and the server answers with more of that.
+func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
+	const secret = `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}` + "\n"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Set-Cookie", "a=s3cret")
+		_, _ = io.WriteString(w, secret)
+		w.(http.Flusher).Flush()
+		if r.URL.Query().Has("watch") {
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "lens.gz")
+	p := start(t, "-server", server.URL, "-record", file)
+	request, err := http.NewRequest(http.MethodGet, p.url+"/api/v1/secrets?watch=true&token=s3cret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"watcher"}}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if got, err := bufio.NewReader(response.Body).ReadString('\n'); got != secret || err != nil {
+		t.Fatalf("the client was sent %q, %v", got, err)
+	}
+	eventually.Holds(t, "the frame is in the log", func() bool {
+		_, log := p.get(t, "/viz/records")
+		return strings.Contains(log, `"resource":"secrets","subject":"c1","type":"ADDED"`)
+	})
+	if status := p.end(t); status != exitOK {
+		t.Errorf("got status %d, %s", status, p.stderr)
+	}
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, records, err := recording.Read(bytes.NewReader(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]string{} // of watches, by client
+	for _, r := range records {
+		switch r.Point {
+		case probe.WireOpened:
+			ends[r.Subject] = "open"
+		case probe.WireClosed:
+			ends[r.Subject] = r.Text
+		}
+	}
+	if ends["c1"] != "the lens ended" || slices.Contains(slices.Collect(maps.Values(ends)), "open") {
+		t.Errorf("got the ends %q", ends)
+	}
+	if all := fmt.Sprint(records); strings.Contains(all, "s3cret") || !strings.Contains(all, "token=") {
+		t.Errorf("what is recorded names a secret, or no request: %s", all)
 	}
 }
 

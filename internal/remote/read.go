@@ -11,7 +11,7 @@ import (
 // period is how often the lens looks whether clients read, and lets the verdicts see that time passes.
 const period = time.Second
 
-// Run reads what passes until ctx is done. It is called once.
+// Run reads what passes until ctx is done, and then what has passed by then. It is called once.
 func (l *Lens) Run(ctx context.Context) {
 	ticker := l.config.Clock.NewTicker(period)
 	defer ticker.Stop()
@@ -19,11 +19,24 @@ func (l *Lens) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			l.drain()
 			return
 		case each := <-l.pieces:
 			l.read(each)
 		case now := <-ticker.C():
 			l.look(now)
+		}
+	}
+}
+
+// drain reads what waits, and finds the ends that did not fit into the queue.
+func (l *Lens) drain() {
+	for len(l.pieces) > 0 {
+		l.read(<-l.pieces)
+	}
+	for _, x := range l.reading {
+		if ended := time.Duration(x.ended.Load()); ended > 0 {
+			l.finish(x, x.began.Add(ended))
 		}
 	}
 }

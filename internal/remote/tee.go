@@ -17,7 +17,11 @@ const (
 	clientLeft  = "the client went away"
 	serverEnded = "the server ended it"
 	broken      = "the connection to the server broke"
+	weEnded     = "the lens ended"
 )
+
+// ErrEnds is the cause of a request's context that ends because the lens does.
+var ErrEnds = errors.New(weEnded)
 
 // exchange is one request and its answer.
 type exchange struct {
@@ -64,7 +68,10 @@ func (l *Lens) begin(r *http.Request) *exchange {
 
 // end sees the end of an exchange.
 func (l *Lens) end(x *exchange, ctx context.Context) {
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(context.Cause(ctx), ErrEnds):
+		x.cause.Store(weEnded)
+	case ctx.Err() != nil:
 		x.cause.Store(clientLeft)
 	}
 	x.ended.Store(int64(max(l.config.Clock.Since(x.began), 1)))
