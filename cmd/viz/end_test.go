@@ -20,8 +20,8 @@ import (
 	"listwatch/internal/sandbox"
 )
 
-// soon is how long the program may take to end on a busy machine. Left alone it takes a second; what hangs takes a minute or more.
-const soon = 10 * time.Second
+// soon is how long the program may take to end.
+const soon = 3 * time.Second
 
 // endSoon stops the program and fails the test unless it has ended soon, with status 0 and nothing left.
 func (p *program) endSoon(t *testing.T) {
