@@ -34,7 +34,7 @@ const arrows = [
 const words = [
   [".side", 22, 24], [".about.ours", 22, 44], [".theirs .about", 22, 44], ["[data-text=behind]", 424, 24], ["#ring-note", 644, 271], [".client ~ .side ~ .side", 22, 886],
   ["[data-station=wire] .title", 40, wireY + 5], ["[data-text='wire.proto']", 104, wireY + 5], ["[data-text='wire.bytes']", 210, wireY + 5],
-  ["[data-text='wire.n']", 308, wireY + 6], ["[data-text='wire.streams']", 352, wireY + 5],
+  ["[data-text='wire.n']", 296, wireY + 6], ["[data-text='wire.streams']", 366, wireY + 5],
 ];
 const aside = { store: 148, indexer: -140, processor: -90 }; // the gate of a station that is entered from its other side
 
