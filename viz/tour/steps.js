@@ -89,7 +89,7 @@ export const steps = [
   },
   {
     title: "result", look: ["watcher"], queue: "result",
-    purpose: () => "The client’s own goroutine takes the change from input and checks it against what the client asked for. A change that fits waits in the other queue, the result, until it is sent to the client.",
+    purpose: () => "A goroutine of the server, one for each client, takes the change from input and checks it against what the client asked for. A change that fits waits in the other queue, the result, until it is sent to the client.",
     rest: (plot) => plot.one("ResultSent", plot.reader),
     happened: (plot, res, r) => `The informer asked for all pods. Revision ${plot.first} fits, and is now in the result of ${plot.reader} as ${r.type}.`,
   },
@@ -109,12 +109,12 @@ export const steps = [
       const rest = s.changes - s.sent - (queues?.result?.len ?? 0) - (queues?.input?.len ?? 0);
       const end = s.closed ? `Then ${plot.client} was closed.` : `Its result holds ${fill(queues?.result)},${rest === 1 ? " one waits to enter it," : ""} and its input holds ${fill(queues?.input)}.`;
       const wait = s.waited ? "the dispatcher waited a moment, then served the others" : "nothing held it up";
-      return `${plot.name} was changed ${s.changes} times, and ${plot.client} read nothing. The connection took ${s.sent} changes until it was full. ${end} The informer has ${s.stored === s.changes ? "all" : ""} ${s.stored}: ${wait}.`;
+      return `${plot.name} was changed ${s.changes} times, and ${plot.client} read nothing. ${s.sent} changes filled the network’s buffers, which are not drawn. ${end} The informer has ${s.stored === s.changes ? "all" : ""} ${s.stored}: ${wait}.`;
     },
   },
   {
     title: "the FIFO", look: ["wire", "reflector", "fifo"],
-    purpose: () => "In the client, the reflector reads the stream and puts each change into a queue, the FIFO. So it keeps reading while your code works.",
+    purpose: () => "In the client, the reflector reads the stream and puts each change into a queue, the FIFO. So the reflector keeps reading while your code works.",
     rest: (plot) => plot.two("FIFOAdded", plot.informer),
     happened(plot, res, r) {
       const bytes = plot.two("FrameWritten", plot.reader)?.args?.[0];
@@ -135,7 +135,7 @@ export const steps = [
       const left = unread(plot, r.seq);
       const calls = plot.records.filter((each) => each.rv === plot.last && each.point === "HandlerCalled" && each.seq <= r.seq).length;
       const handlers = calls > 1 ? `${calls} handlers were called with ${plot.name}, the last one` : `One handler was called with ${plot.name}`;
-      return `${handlers}${since(plot, plot.last, r)}.${left > 0 ? ` ${left} changes still wait in the server for ${plot.client}, the client that you stopped.` : ""}`;
+      return `${handlers}${since(plot, plot.last, r)}.${left > 0 ? ` ${left} changes still wait in the server for ${plot.client}, the client that you stopped; it is closed with the tour.` : ""}`;
     },
   },
 ];
