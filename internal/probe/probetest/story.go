@@ -14,8 +14,8 @@ import (
 
 // A story has at most the first and the last records of a test: more than a reader follows.
 const (
-	beginning = 14
-	end       = 10
+	beginning = 40
+	end       = 20
 )
 
 // Story prints what log holds when the test ends, a line a record, if `go test` runs with -v.
