@@ -24,7 +24,7 @@ import (
 // of one sequence. In these terms the informer promises:
 //
 //   - Convergence. If the server ever holds a state of a key, the store in the end holds that state or a later one, unless
-//     the informer is stopped or the server cannot be reached for good.
+//     the informer is stopped, the server cannot be reached for good, or etcd is restored from a backup.
 //   - Order. The states of a key that the store goes through are a subsequence of those at the server: some may never
 //     appear; those that do, appear in order, unless etcd is restored from a backup. Upstream promises nothing between keys;
 //     with [FIFOReal] and an unbroken watch, the store as a whole goes through a subsequence of the server's states, too.
