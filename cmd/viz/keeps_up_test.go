@@ -16,10 +16,12 @@ import (
 	"listwatch/internal/eventually"
 )
 
-// TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin again.
+// TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin again. With a ring of
+// this size each watcher's channels hold a hundred events: enough for a moment in which a busy machine does not let the program run,
+// and nothing to a client that reads slowly.
 func TestTheClientHalfKeepsUp(t *testing.T) {
 	const clients, each = 8, 500
-	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
+	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-ring-capacity=8192")
 	before := p.pods(t)
 	var writers sync.WaitGroup
 	began := time.Now()
