@@ -19,11 +19,7 @@ import (
 // samePictures seeks to twenty moments of what the page replays, and compares with our own fold.
 func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Record) {
 	t.Helper()
-	last := records[len(records)-1].Seq
-	program.Eventually(t, patience, func() (bool, string) {
-		m := p.moment(t)
-		return m.Mode == "replay" && m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
-	})
+	p.replays(t, records)
 	random := rand.New(rand.NewPCG(9, 10))
 	for range 20 {
 		cursor := random.IntN(len(records)) + 1
@@ -33,6 +29,16 @@ func (p *page) samePictures(t *testing.T, start *fold.State, records []probe.Rec
 			t.Fatalf("after %d records: the page shows %s, want %s", cursor, got, want)
 		}
 	}
+}
+
+// replays waits until the page has the whole recording.
+func (p *page) replays(t *testing.T, records []probe.Record) {
+	t.Helper()
+	last := records[len(records)-1].Seq
+	program.Eventually(t, patience, func() (bool, string) {
+		m := p.moment(t)
+		return m.Mode == "replay" && m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
+	})
 }
 
 func TestEveryRecordingOfTheRepositoryReplaysInThePage(t *testing.T) {
@@ -59,6 +65,7 @@ func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	p.navigate(t, url+"/?take="+take.Name)
+	p.replays(t, records)
 	said := ""
 	for _, r := range records {
 		if r.Point != probe.EtcdLookedAt {
