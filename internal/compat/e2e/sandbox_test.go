@@ -52,7 +52,7 @@ func (p *page) addSocket(t *testing.T) {
 	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
 	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
 	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
-	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.textContent.includes("page-"))?.textContent ?? "")`)
+	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
 	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
 	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)
