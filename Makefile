@@ -48,7 +48,7 @@ storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher
 full: test storm ## what CI runs, and what is too long for it: a storm of ten minutes, as a race build, too
 	$(MAKE) storm RACE=1
 	cd internal/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
-	FULL=1 $(GO) test -timeout 30m ./internal/sandbox ./internal/scenario ./internal/takes
+	FULL=1 $(GO) test -timeout 30m ./internal/scenario ./internal/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(MAKE) bag-check TARGETS=$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -381,12 +380,9 @@ func (w *world) commandsUnderWay(t *testing.T) (n int) {
 	return n
 }
 
-// full is set for the heavy form of tests: `make full`.
-var full = os.Getenv("FULL") != ""
-
-// TestACommandWhoseRequestGoesIsDone lets the request of each command go at every third record that is written until the command
-// has ended, in the heavy form at every one, in a world that runs and in one that is held and goes on hop by hop. Then the world
-// runs, and the machine is as it was asked to be.
+// TestACommandWhoseRequestGoesIsDone lets the request of each command go at every record that is written until the command
+// has ended, in a world that runs and in one that is held and goes on hop by hop. Then the world runs, and the machine is as it
+// was asked to be.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	type asked struct {
 		prepare func(t *testing.T, w *world)
@@ -502,10 +498,6 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 		}
 	}
 	const most = 500 // records: each of these commands writes fewer until it has ended
-	stride := int64(3)
-	if full {
-		stride = 1
-	}
 	for name, command := range commands {
 		if command.do == nil {
 			command.do = func(ctx context.Context, w *world) error { return w.Turn(ctx, command.knob) }
@@ -513,7 +505,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/held=%t", name, held), func(t *testing.T) {
 				ended := false
-				for at := int64(1); !ended; at += stride {
+				for at := int64(1); !ended; at++ {
 					if at > most {
 						t.Fatalf("it has not ended at record %d", at)
 					}
@@ -576,10 +568,6 @@ func (w *world) goOnUntil(t *testing.T, answered <-chan error) error {
 
 // TestATellingIsUndoneHoweverItEnds tells a story that turns everything, and ends it in every way, at chance moments.
 func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
-	seeds := uint64(4)
-	if full {
-		seeds = 12
-	}
 	ways := map[string]func(w *world, leave context.CancelFunc){
 		"its request goes": func(_ *world, leave context.CancelFunc) { leave() },
 		"a reset":          func(w *world, _ context.CancelFunc) { _ = w.Reset(context.Background()) },
@@ -587,7 +575,7 @@ func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
 	}
 	for name, end := range ways {
 		t.Run(name, func(t *testing.T) {
-			for seed := range seeds {
+			for seed := range uint64(12) {
 				after := time.Duration(rand.New(rand.NewPCG(seed, 11)).Int64N(int64(3 * time.Second)))
 				inWorld(t, nil, func(t *testing.T, w *world) {
 					before := w.knobs()
