@@ -55,11 +55,11 @@ type recordsQuery struct {
 
 // wanted are the records of one object, or of one resource version, or all.
 type wanted struct {
-	resource string // "": of any
-	key      string // as the client half knows it; "": any
-	rv       uint64 // 0: any
-	point    string // names, with commas between; "": any
-	subject  string // "": any
+	resource string   // "": of any
+	key      string   // as the client half knows it; "": any
+	rv       uint64   // 0: any
+	points   []string // by name; none: any
+	subject  string   // "": any
 }
 
 // some reports whether anything is asked for in particular.
@@ -72,7 +72,10 @@ func (w *wanted) matches(r *probe.Record) bool {
 	if w.key != "" && (r.Key == "" || probe.ObjectKey(r.Key) != w.key) {
 		return false
 	}
-	if w.point != "" && !slices.Contains(strings.Split(w.point, ","), r.Point.String()) || w.subject != "" && r.Subject != w.subject {
+	if len(w.points) > 0 && !slices.Contains(w.points, r.Point.String()) {
+		return false
+	}
+	if w.subject != "" && r.Subject != w.subject {
 		return false
 	}
 	return w.rv == 0 || r.RV == w.rv
@@ -116,9 +119,15 @@ func (u *UI) readRecordsQuery(values url.Values) (q recordsQuery, err error) {
 	return q, err
 }
 
+// readWanted reads what is asked for; several points have commas between them.
 func readWanted(values url.Values) (wanted, error) {
-	rv, err := number(values, "rv", 0)
-	return wanted{resource: values.Get("resource"), key: values.Get("key"), point: values.Get("point"), subject: values.Get("subject"), rv: rv}, err
+	want := wanted{resource: values.Get("resource"), key: values.Get("key"), subject: values.Get("subject")}
+	if points := values.Get("point"); points != "" {
+		want.points = strings.Split(points, ",")
+	}
+	var err error
+	want.rv, err = number(values, "rv", 0)
+	return want, err
 }
 
 // recordsOf returns records as a JSON array, and the first sequence number that was not looked at.
