@@ -242,7 +242,7 @@ func TestLeasesAnswerAsEtcd(t *testing.T) {
 			s.say("put %s: %v at %d, %v", key, r.Succeeded, r.Revision, err)
 		}
 		s.put("/p/b", "2", 3) // no longer under the lease
-		eventually.Holds(s.t, "the lease has not ended", func() bool {
+		eventually.Holds(s.t, "the end of the lease", func() bool {
 			r, err := s.client.Get(s.ctx, "/p/a", kubernetes.GetOptions{})
 			return err != nil || r.KV == nil
 		})

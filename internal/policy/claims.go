@@ -118,6 +118,7 @@ func (r *Repo) texts(patterns ...string) (map[string]string, []Fault) {
 			text, err := fs.ReadFile(r.FS, name)
 			if err != nil {
 				faults = append(faults, fault(name, 0, "%v", err))
+				continue
 			}
 			texts[name] = string(text)
 		}
