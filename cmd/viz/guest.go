@@ -28,7 +28,7 @@ type guests struct {
 	theirs    *remote.Theirs
 	discovery *remote.Discovery
 	stderr    io.Writer
-	passing   routine.Group // the front, and the lens, which ends after it
+	passing   routine.Group // the front, and the lens, which ends after it; guest and run wait for both
 	next      chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
 
 	now     atomic.Pointer[viz.UI]       // of the visit that runs
@@ -55,12 +55,13 @@ func guest(ctx context.Context, o *options, listener net.Listener, stdout, stder
 	defer g.passing.Wait()
 	defer fail(nil)
 	group.Go(ctx, "viz.theirs", g.theirs.Run)
-	// The lens reads on until the last request that it forwards has ended.
-	unlensed := context.WithoutCancel(ctx)
-	reading, stopReading := context.WithCancel(unlensed)
-	defer stopReading()
+	// These two outlive ctx, and end in order. When ctx is done, the front ends, and all requests with it, because the lens does. Then the
+	// lens has read the ends of them all.
+	outlives := context.WithoutCancel(ctx)
+	reading, stopReading := context.WithCancel(outlives)
+	defer stopReading() // if the front was never started
 	g.passing.Go(reading, "viz.lens", g.lens.Run)
-	serving, stopServing := context.WithCancelCause(unlensed)
+	serving, stopServing := context.WithCancelCause(outlives)
 	context.AfterFunc(ctx, func() { stopServing(remote.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
 	ready := func() {
