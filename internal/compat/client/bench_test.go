@@ -24,6 +24,7 @@ import (
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
 	"listwatch/internal/compat/ratios"
+	"listwatch/internal/eventually"
 	"listwatch/internal/probe"
 )
 
@@ -335,9 +336,7 @@ func BenchmarkInformerProbes(b *testing.B) {
 // informerEvents sends b.N events, each of pods or again, and waits until all n handlers have been told of all.
 func informerEvents(b *testing.B, f *feed, pods, again []*corev1.Pod, n int, i subjectInformer) {
 	handlers, stop := running(i, n, int64(len(pods)+b.N))
-	for handlers[n-1].told.Load() < int64(len(pods)) {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(b, "the handlers are told of the pods there are", func() bool { return handlers[n-1].told.Load() >= int64(len(pods)) })
 	b.ResetTimer()
 	cpu := ratios.CPUTime()
 	for i := range b.N {
