@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +16,6 @@ import (
 
 	"listwatch/internal/eventually"
 	"listwatch/internal/probe"
-	"listwatch/internal/recording"
 )
 
 // upstreamOf starts a server that is not ours, which says its name, and keeps watches open.
@@ -139,14 +136,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	if status := p.end(t); status != exitOK {
 		t.Errorf("got status %d, %s", status, p.stderr)
 	}
-	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, records, err := recording.Read(bytes.NewReader(written))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, records := readRecording(t, file)
 	ends := map[string]string{} // of watches, by client
 	for _, r := range records {
 		switch r.Point {

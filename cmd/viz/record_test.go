@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/eventually"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
@@ -24,15 +24,7 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log.gz")
 	p := start(t, "-record", name, "-flight=off")
 	p.endSoon(t)
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	_, records, err := recording.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, records := readRecording(t, name)
 	count := map[probe.Point]int{}
 	for i := range records {
 		count[records[i].Point]++
@@ -47,7 +39,7 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 }
 
 func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "log.gz")
 		var stderr strings.Builder
 		log := probe.NewLog(clock.RealClock{}, 4)
@@ -93,13 +85,9 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	})
 	p.endSoon(t)
 	server.endSoon(t)
-	file, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	header, records, err := recording.Read(bytes.NewReader(file))
-	if err != nil || header.Switches["server"] == "" {
-		t.Fatalf("got switches %v, %v", header.Switches, err)
+	header, records := readRecording(t, name)
+	if header.Switches["server"] == "" {
+		t.Fatalf("got switches %v", header.Switches)
 	}
 	state, told := fold.New(), map[string]bool{}
 	for _, r := range records {
@@ -118,4 +106,19 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	if watcher := state.Resources["pods"].Subjects["c1"]; watcher == nil || watcher.Kind != "watcher" || !strings.HasPrefix(watcher.Texts["WireOpened"], "controller/v1 /api/v1/") {
 		t.Errorf("got %+v", watcher)
 	}
+}
+
+// readRecording is what -record left in the file.
+func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
+	t.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	header, records, err := recording.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header, records
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"listwatch/internal/fold"
 	"listwatch/internal/fold/foldtest"
 	"listwatch/internal/probe"
-	"listwatch/internal/recording"
 )
 
 // twin is the page's fold, running in a browser beside ours.
@@ -127,15 +125,7 @@ func TestThePageFoldsARecordingAsTheProgramDoes(t *testing.T) {
 		t.Fatalf("exit status %d\n%s", code, v.Stderr.String())
 	}
 
-	recorded, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer recorded.Close()
-	_, records, err := recording.Read(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, records := readRecording(t, file)
 	if len(records) < 500 {
 		t.Fatalf("only %d records: nothing happened", len(records))
 	}

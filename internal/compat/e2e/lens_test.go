@@ -1,11 +1,9 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +17,6 @@ import (
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
-	"listwatch/internal/recording"
 )
 
 // runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its watches ask for
@@ -100,14 +97,7 @@ func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
 	replay := startViz(t, "-replay", file)
 	p.do(t, chromedp.Navigate(untoured(t, replay.URL)))
 	p.until(t, `document.body.dataset.server !== ""`)
-	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, records, err := recording.Read(bytes.NewReader(written))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, records := readRecording(t, file)
 	framed := records[0]
 	for _, r := range records {
 		if r.Point == probe.FrameWritten && strings.HasPrefix(r.Subject, "c") {

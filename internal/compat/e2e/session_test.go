@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -169,11 +168,8 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	v.busy(t, 1500)
 	v.Interrupt(t)
 	v.ExitCode(t, program.EndsWithin)
+	_, records := readRecording(t, file)
 	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, records, err := recording.Read(bytes.NewReader(written))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +242,9 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 		files, _ = filepath.Glob(filepath.Join(dir, "*"))
 		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n", v.Stderr.String())
 	})
-	file, err := os.Open(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	header, records, err := recording.Read(file)
-	if err != nil || len(records) < 1000 || header.Reason == "" {
-		t.Errorf("got %d records for the reason %q: %v", len(records), header.Reason, err)
+	header, records := readRecording(t, files[0])
+	if len(records) < 1000 || header.Reason == "" {
+		t.Errorf("got %d records for the reason %q", len(records), header.Reason)
 	}
 }
 
@@ -275,4 +266,19 @@ func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.complaints = nil // that no program answered for a while is the point
+}
+
+// readRecording is what -record or the flight recorder left in the file.
+func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
+	t.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	header, records, err := recording.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header, records
 }

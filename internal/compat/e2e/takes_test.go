@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -88,14 +87,7 @@ func (p *page) showsThatEtcdRefusesWrites(t *testing.T, url string) {
 func TestAnOldRecordingReplaysAndIsSaidToBeOld(t *testing.T) {
 	t.Parallel()
 	const name = "../../takes/testdata/old.lw.gz"
-	file, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, records, err := recording.Read(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, records := readRecording(t, name)
 	v := startViz(t, "-replay", name)
 	openPage(t, v.URL).samePictures(t, fold.New(), records)
 	if said := v.Stderr.String(); !strings.Contains(said, "another version") {
