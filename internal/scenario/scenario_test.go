@@ -42,7 +42,7 @@ var signatures = map[string]struct {
 	"selector":        {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.ResultSent, probe.RingAppend, probe.ResultSent}, `ADDED, DELETED, ADDED\..*another node as MODIFIED`},
 	"bookmarks":       {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed, probe.WireOpened}, `had lost: 410`},
 	"compaction":      {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError}, `etcd refused a watch of events`},
-	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.ReflectorSynced, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
+	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.FIFOPopped, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
 	"resync":          {[]probe.Point{probe.ListenerAdded, probe.ReflectorSynced, probe.HandlerReturned, probe.FIFOAdded, probe.HandlerReturned}, `with 6 updates.*SyncAll.*3 times.*asked the server for nothing`},
 	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `1\d changes waited`},
 	"stale-write":     {[]probe.Point{probe.IndexerUpdated, probe.ReflectorWatchEnded, probe.TxnCommitted, probe.RequestAnswered, probe.ReflectorReceived, probe.TxnCommitted}, `answered 409.*After a new read the write succeeded`},
