@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
@@ -126,7 +127,7 @@ func want(t *testing.T, got message, event, id string) {
 }
 
 func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(3)
 		response := s.get(t, "/viz/events?since=1", "")
@@ -158,7 +159,7 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 }
 
 func TestAFeedBeginsNowIfNobodySaysOtherwise(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(7)
 		m, _ := next(t, bufio.NewReader(s.get(t, "/viz/events", "").Body))
@@ -167,7 +168,7 @@ func TestAFeedBeginsNowIfNobodySaysOtherwise(t *testing.T) {
 }
 
 func TestAFeedResumesAfterTheLastEventIDWhateverItsURLSays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(9)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=2&log="+s.ui.id, "6").Body)
@@ -181,7 +182,7 @@ func TestAFeedResumesAfterTheLastEventIDWhateverItsURLSays(t *testing.T) {
 }
 
 func TestAFeedThatTheLogHasOverrunIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 8, Config{})
 		s.append(20)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
@@ -197,7 +198,7 @@ func TestAFeedThatTheLogHasOverrunIsGone(t *testing.T) {
 }
 
 func TestAnotherProcessesLogIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(20)
 		m, _ := next(t, bufio.NewReader(s.get(t, "/viz/events?since=3&log=ANOTHER", "").Body))
@@ -206,7 +207,7 @@ func TestAnotherProcessesLogIsGone(t *testing.T) {
 }
 
 func TestASequenceNumberOfTheFutureIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		s.append(2)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=3", "").Body)
@@ -221,7 +222,7 @@ func TestASequenceNumberOfTheFutureIsGone(t *testing.T) {
 }
 
 func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		for _, path := range []string{"/viz/events?since=-1", "/viz/events?since=x", "/viz/events?since=99999999999999999999"} {
 			if got := s.get(t, path, "").StatusCode; got != http.StatusBadRequest {
@@ -232,7 +233,7 @@ func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
 }
 
 func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 64, Config{})
 		s.append(1)
 		slow := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
@@ -257,7 +258,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 }
 
 func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 1<<15, Config{})
 		s.append(1)
 		in := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
@@ -337,7 +338,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 }
 
 func TestAFeedEndsWithTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
 		next(t, in)
@@ -349,7 +350,7 @@ func TestAFeedEndsWithTheServer(t *testing.T) {
 }
 
 func TestAFeedEndsWhenItsClientGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
 		response := s.get(t, "/viz/events", "")
 		next(t, bufio.NewReader(response.Body))

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
@@ -86,7 +87,7 @@ func (p *told) take(data string, apply bool) uint64 {
 // TestWhatNobodyCanLookAtComesInSums writes thirty thousand records a second for three seconds, with an eviction and a
 // record of the object that the page follows in every frame's time; and then hardly anything.
 func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 1<<17, Config{})
 		page := &told{state: fold.New()}
 		in := bufio.NewReader(s.get(t, "/viz/events?since=0&resource=pods&key=default/f", "").Body)

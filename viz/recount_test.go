@@ -6,13 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
 
 // TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for them.
 func TestAShelfWithRoomIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()
 		cache := p.Resource("pods").Subject("cacher")
 		ui := New(Config{Log: log, Recount: func(resource, subject string, limit int) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
@@ -82,7 +83,7 @@ func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
 }
 
 func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log, pods := newLog()
 		ui := New(Config{Log: log})
 		ctx, cancel := context.WithCancel(t.Context())

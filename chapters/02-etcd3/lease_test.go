@@ -3,12 +3,12 @@ package etcd3
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 )
 
@@ -27,7 +27,7 @@ func expiring(ttl time.Duration) func(*Config) { return func(cfg *Config) { cfg.
 
 func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			client := mvcc.New(clock.RealClock{})
 			s := newStore(t, client, expiring(time.Hour))
 			w := start(t, s, prefix, everything())
@@ -63,7 +63,7 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 }
 
 func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := &grants{Client: mvcc.New(clock.RealClock{})}
 		s := newStore(t, client, expiring(time.Hour))
 		for i, c := range []struct {
@@ -91,7 +91,7 @@ type slowClock struct{ clock.WithTicker }
 func (slowClock) Now() time.Time { return time.Time{}.Add(time.Hour) }
 
 func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := &grants{Client: mvcc.New(clock.RealClock{})}
 		s := newStore(t, client, func(cfg *Config) { cfg.TTL, cfg.Clock = time.Hour, slowClock{cfg.Clock} })
 		create(t, s, pod("a", ""))

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 )
 
@@ -102,7 +102,7 @@ func TestEveryWatchSeesExactlyItsFilteredHistory(t *testing.T) {
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				synctest.Test(t, func(t *testing.T) { filteredHistory(t, rt, age) })
+				bubble.Test(t, func(t *testing.T) { filteredHistory(t, rt, age) })
 			})
 		})
 	}

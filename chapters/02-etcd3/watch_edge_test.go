@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/probe"
 )
@@ -28,7 +29,7 @@ import (
 func inBubble(t *testing.T, test func(t *testing.T, s *Store, client *mvcc.Store)) {
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				client := mvcc.New(clock.RealClock{})
 				test(t, newStore(t, client, func(cfg *Config) { cfg.Watcher = age }), client)
 			})
@@ -276,7 +277,7 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 }
 
 func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, _ := newMVCC(t)
 		w := start(t, s, prefix, everything())
 		const n = 500
@@ -308,7 +309,7 @@ func (c slowCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into r
 }
 
 func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		quick := newStore(t, client, nil)
 		slow := newStore(t, client, func(cfg *Config) { cfg.Codec = slowCodec{cfg.Codec} })

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 )
 
@@ -59,7 +60,7 @@ func (w trace) want(t *testing.T, want ...string) {
 func TestWatchOfEveryAgeSeesTheSame(t *testing.T) {
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				_, client := newMVCC(t)
 				s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
 				create(t, s, pod("a", "web")) // 2
@@ -97,7 +98,7 @@ func TestWatchOfEveryAgeSeesTheSame(t *testing.T) {
 func TestWatchAfterCompactionIsExpired(t *testing.T) {
 	for _, age := range []string{WatcherEtcd3, WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				_, client := newMVCC(t)
 				s := newStore(t, client, func(cfg *Config) { cfg.Watcher = age })
 				create(t, s, pod("a", ""))    // 2

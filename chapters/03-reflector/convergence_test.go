@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -26,7 +26,7 @@ import (
 // follow, and once the faults are over it must hold what the server holds.
 func TestStoreFollowsTheServerWhateverHappens(t *testing.T) {
 	for seed := range uint64(100) {
-		synctest.Test(t, func(t *testing.T) { followFaultyServer(t, seed) })
+		bubble.Test(t, func(t *testing.T) { followFaultyServer(t, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

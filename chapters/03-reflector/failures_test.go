@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe/probetest"
 )
 
@@ -144,7 +145,7 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				handled := 0
 				s, store := newServer(), &record{}
 				s.onList(listing(podList("5")), listing(podList("5")))
@@ -193,7 +194,7 @@ func countWaits(r *Reflector) *int {
 }
 
 func TestFailedListIsHandledAndTriedAgainAfterAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var handled []string
 		s := newServer()
 		s.onList(failing(forbidden), failing(refused))
@@ -211,7 +212,7 @@ func TestFailedListIsHandledAndTriedAgainAfterAWait(t *testing.T) {
 }
 
 func TestStoreThatRefusesAListBeginsTheRoundAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &refusingStore{failures: 1}
 		stop := running(t, newTestReflector(s, store, nil))
 		time.Sleep(4 * time.Second)
@@ -221,7 +222,7 @@ func TestStoreThatRefusesAListBeginsTheRoundAgain(t *testing.T) {
 }
 
 func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &refusingStore{failures: 2} // of the stream, and of the list that follows it
 		r := newTestReflector(s, store, streaming)
 		s.onWatch(played(time.Hour, endOfInitialEvents("5")))
@@ -236,7 +237,7 @@ func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
 
 func TestListAndWatchGivesNilWhenTold(t *testing.T) {
 	for _, useWatchList := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			canceling := func(metav1.ListOptions) (watch.Interface, error) { cancel(); return nil, ctx.Err() }
 			s := newServer()
@@ -255,7 +256,7 @@ func TestListAndWatchGivesNilWhenTold(t *testing.T) {
 
 func TestCancelBetweenStateAndWatchLeavesNothingOpen(t *testing.T) {
 	for _, useWatchList := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			s := newServer()
 			if useWatchList {
@@ -285,7 +286,7 @@ type cancelingStore struct {
 func (s *cancelingStore) Replace([]any, string) error { s.cancel(); return nil }
 
 func TestEndOfInitialEventsInAPlainWatchIsJustABookmark(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.onWatch(played(time.Minute, endOfInitialEvents("7")))
 		stop := running(t, newTestReflector(s, &record{}, nil))
@@ -316,7 +317,7 @@ func (s *refusingStore) Replace(list []any, rv string) error {
 }
 
 func TestInternalErrorsAreRetriedUntilTheDeadlineAndThenListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.onList(listing(podList("5")))
 		for range 5 { // at 0, 10, 20, 30, 40 s after the watch was opened
@@ -340,7 +341,7 @@ func TestInternalErrorsAreRetriedUntilTheDeadlineAndThenListed(t *testing.T) {
 // A server that accepts every watch and fails it in the same moment is asked once a second, not as fast as it answers;
 // and after half a minute it is asked for a list.
 func TestAServerThatFailsEveryWatchAtOnceIsAskedOnceASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.onList(listing(podList("5")))
 		for range 40 {
@@ -360,7 +361,7 @@ func TestAServerThatFailsEveryWatchAtOnceIsAskedOnceASecond(t *testing.T) {
 }
 
 func TestUnreadableStreamCountsAsAnInternalError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.onWatch(played(time.Hour, errorEvent(unreadable)))
 		r := newTestReflector(s, &record{}, func(c *Config) { c.MaxInternalErrorRetryDuration = time.Hour })
@@ -373,7 +374,7 @@ func TestUnreadableStreamCountsAsAnInternalError(t *testing.T) {
 }
 
 func TestCancelDuringAWaitEndsTheRunAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.onWatch(refusing(refused))
 		stop := running(t, newTestReflector(s, &record{}, nil))
@@ -387,7 +388,7 @@ func TestCancelDuringAWaitEndsTheRunAtOnce(t *testing.T) {
 }
 
 func TestEventsThatAreNotUnderstoodChangeNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &curious{}
 		r := newTestReflector(s, store, nil)
 		stop := running(t, r)

@@ -3,13 +3,13 @@ package reflector
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 )
 
@@ -27,7 +27,7 @@ func sentences(t *testing.T, log *probe.Log) string {
 }
 
 func TestProbesTellTheStoryOfTwoRounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		s := newServer()
 		s.onList(listing(podList("5", pod("a", "3"))))
@@ -66,7 +66,7 @@ The watch of cacher ended: stop requested.`))
 }
 
 func TestSnapshotSaysWhetherAndWhyNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.onList(listing(podList("5")))
 		s.onWatch(played(time.Second, event(watch.Added, pod("a", "6"))), refusing(refused))

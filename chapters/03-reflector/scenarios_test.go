@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -29,7 +30,7 @@ func wantLog(t *testing.T, what, got, want string) {
 }
 
 func TestListThenWatchCarriesEveryEventIntoTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
 		s.onList(listing(podList("5", pod("a", "3"), pod("b", "5"))))
 		r := newTestReflector(s, store, nil)
@@ -51,7 +52,7 @@ func TestListThenWatchCarriesEveryEventIntoTheStore(t *testing.T) {
 }
 
 func TestStreamedInitialStateIsInstalledAtOnceAndTheStreamGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &curious{}
 		r := newTestReflector(s, store, func(c *Config) { c.UseWatchList = true })
 		stop := running(t, r)

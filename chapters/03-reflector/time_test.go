@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
 func TestDelaysDoubleUpToHalfAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &backoff{clock: clock.RealClock{}, jitter: func() float64 { return 0 }}
 		want := []string{"800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "30s", "30s", "30s", "30s", "30s", "30s", "30s"}
 		for i, want := range want {
@@ -28,7 +29,7 @@ func TestDelaysDoubleUpToHalfAMinute(t *testing.T) {
 }
 
 func TestDelaysBeginAgainAfterTwoMinutesOfHealth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &backoff{clock: clock.RealClock{}, jitter: func() float64 { return 0 }}
 		time.Sleep(b.delay())
 		time.Sleep(b.delay())
@@ -54,7 +55,7 @@ func TestJitterAtMostDoublesADelay(t *testing.T) {
 }
 
 func TestRetryForgetsAfterAMinuteWithoutErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		oops := errors.New("oops")
 		r := &retryWithDeadline{
 			maxRetryDuration: 30 * time.Second, minResetPeriod: time.Minute, clock: clock.RealClock{},
@@ -91,7 +92,7 @@ func TestRetryIsOffByDefault(t *testing.T) {
 }
 
 func TestResyncTouchesTheStoreAndNeverTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
 		allowed := true
 		r := newTestReflector(s, store, func(c *Config) {
@@ -109,7 +110,7 @@ func TestResyncTouchesTheStoreAndNeverTheServer(t *testing.T) {
 }
 
 func TestFailedResyncEndsTheRound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{resyncErr: errors.New("full")}
 		r := newTestReflector(s, store, func(c *Config) { c.ResyncPeriod = time.Minute })
 		stop := running(t, r)
@@ -124,7 +125,7 @@ func TestFailedResyncEndsTheRound(t *testing.T) {
 }
 
 func TestCancelWaitsForAResyncUnderway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &slowResync{began: make(chan struct{}), finish: make(chan struct{})}
 		r := newTestReflector(s, store, func(c *Config) { c.ResyncPeriod = time.Minute })
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +152,7 @@ type slowResync struct {
 func (s *slowResync) Resync() error { close(s.began); <-s.finish; return nil }
 
 func TestWatchGoesOnForHoursWithoutAnEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
 		s.onWatch(played(8*time.Minute), played(8*time.Minute), played(8*time.Minute))
 		stop := running(t, newTestReflector(s, store, nil))

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/bubble"
 )
 
 var notSupported = apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", nil)
@@ -128,7 +130,7 @@ func TestVersionsAskedFor(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newServer()
 				row.arrange(s)
 				stop := running(t, newTestReflector(s, &record{}, row.change))
@@ -143,7 +145,7 @@ func TestVersionsAskedFor(t *testing.T) {
 func streaming(c *Config) { c.UseWatchList = true }
 
 func TestStateStreamedByAnInterruptedWatchIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
 		s.onWatch(
 			played(0, event(watch.Added, pod("a", "3")), event(watch.Added, pod("b", "4"))),
@@ -156,7 +158,7 @@ func TestStateStreamedByAnInterruptedWatchIsForgotten(t *testing.T) {
 }
 
 func TestChangesWithinTheInitialEventsAreApplied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}
 		s.onWatch(played(time.Hour,
 			event(watch.Added, pod("a", "3")), event(watch.Added, pod("b", "4")), event(watch.Added, pod("c", "2")),
@@ -170,7 +172,7 @@ func TestChangesWithinTheInitialEventsAreApplied(t *testing.T) {
 }
 
 func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &curious{}
 		s.onList(listing(podList("")))
 		r := newTestReflector(s, store, nil)
@@ -194,7 +196,7 @@ func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
 }
 
 func TestBookmarksAloneMoveTheVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &curious{}
 		s.onList(listing(podList("5")))
 		s.onWatch(played(time.Minute, bookmark("20"), bookmark("300")))
@@ -207,7 +209,7 @@ func TestBookmarksAloneMoveTheVersion(t *testing.T) {
 }
 
 func TestListAndStreamGiveEqualStores(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		listed, streamed := &record{}, &record{}
 		s := newServer()
 		s.onList(listing(podList("7", pod("a", "3"), pod("b", "7"))))
@@ -241,7 +243,7 @@ func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
 }
 
 func TestTransformIsAppliedToStreamedState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &transforming{}
 		s.onWatch(played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added, pod("bad", "4")), endOfInitialEvents("7"), event(watch.Added, pod("b", "8"))))
 		r := newTestReflector(s, store, streaming)

@@ -12,12 +12,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
 // running calls body in a bubble in which the cache runs.
 func running(t *testing.T, body func(f *fixture, stop func())) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 10)
 		f.list(5, pod("default/a", 5, ""))
 		ctx, cancel := context.WithCancel(t.Context())

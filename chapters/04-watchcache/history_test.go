@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"listwatch/internal/bubble"
 )
 
 func TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches(t *testing.T) {
@@ -114,7 +115,7 @@ func TestAnEmptyCacheIsNotInitialized(t *testing.T) {
 }
 
 func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0)
 		f.list(1)
 		rv := uint64(2)
@@ -139,7 +140,7 @@ func TestTheRingGrowsWhileItsEventsAreFreshAndShrinksWhenTheNewestQuarterIsNot(t
 }
 
 func TestTheRingHalvesDownToItsLowerBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0)
 		f.list(1)
 		f.fill(2, 402) // capacity 400, full
@@ -157,7 +158,7 @@ func TestTheRingHalvesDownToItsLowerBound(t *testing.T) {
 }
 
 func TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0)
 		f.list(1)
 		f.fill(2, 402) // capacity 400, full
@@ -177,7 +178,7 @@ func TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh(t *testing.T) {
 }
 
 func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0)
 		f.list(1)
 		rv := uint64(2)

@@ -4,10 +4,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"listwatch/internal/bubble"
 )
 
 func TestAddWaitsForRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 1}).run()
 		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8)) // result, in hand, input
 		if b.NonblockingAdd(added("default/f", 9)) {
@@ -33,7 +35,7 @@ func TestAddClosesAWatcherThatDoesNotTakeTheEvent(t *testing.T) {
 		{"in time", func() <-chan time.Time { return time.After(50 * time.Millisecond) }, "50ms"},
 		{"when there is no time left", func() <-chan time.Time { return nil }, "0s"},
 	} {
-		bubble(t, c.name, func(t *testing.T) {
+		inBubble(t, c.name, func(t *testing.T) {
 			b := start(t, options{rv: 5, size: 1}).run()
 			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
 			before := time.Now()
@@ -59,7 +61,7 @@ func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
 		{"received", true, false, "true", "ADDED a 3, ADDED b 4, END 9, closed"},
 		{"sent", true, true, "false", "ADDED x 10, closed"},
 	} {
-		bubble(t, c.name, func(t *testing.T) {
+		inBubble(t, c.name, func(t *testing.T) {
 			b := start(t, options{size: 1, initial: &yes, after: 9}).run()
 			synctest.Wait() // a in result, b in hand, input empty
 			if c.bookmark {
@@ -79,7 +81,7 @@ func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
 }
 
 func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 1, initial: &yes, after: 9}).run()
 		synctest.Wait()
 		b.add(bookmark(9))
@@ -91,7 +93,7 @@ func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 }
 
 func TestABookmarkThatIsTooEarlyIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
 		if b.NonblockingAdd(bookmark(8)) {
 			t.Error("accepted")
@@ -103,7 +105,7 @@ func TestABookmarkThatIsTooEarlyIsRefused(t *testing.T) {
 }
 
 func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, end: true, after: 5}).run()
 		b.add(bookmark(5), bookmark(6))
 		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 5, BOOKMARK 6")
@@ -114,7 +116,7 @@ func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
 
 // Without a bookmark of its own the interval is ended by the dispatcher's first, which may say no more than the interval did.
 func TestTheDispatchersBookmarkMayEndTheInitialEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, after: 5}).run()
 		b.add(bookmark(5), bookmark(5), bookmark(6))
 		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, END 5, BOOKMARK 6")
@@ -123,7 +125,7 @@ func TestTheDispatchersBookmarkMayEndTheInitialEvents(t *testing.T) {
 }
 
 func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, after: 9}).run()
 		b.seen()
 		marked, plain := bookmark(9), bookmark(10)
@@ -139,7 +141,7 @@ func TestABookmarkIsSharedUnlessItIsMarked(t *testing.T) {
 }
 
 func TestTheNextBookmark(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			name     string
 			after    uint64

@@ -2,14 +2,15 @@ package cachewatcher
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/bubble"
 )
 
 func TestBucketsAreEmptiedWhenTheirTimeHasCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		buckets := NewBookmarkTimeBuckets(clock.RealClock{})
 		for range 50 {
 			w := New(Config{})

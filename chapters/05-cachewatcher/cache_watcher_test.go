@@ -21,6 +21,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
 )
@@ -192,9 +193,9 @@ func (b *bench) add(events ...*watchcache.Event) {
 	}
 }
 
-func bubble(t *testing.T, name string, f func(t *testing.T)) {
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+	t.Run(name, func(t *testing.T) { bubble.Test(t, f) })
 }
 
 var yes, no = true, false
@@ -220,7 +221,7 @@ func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
 		{"deleted, never seen", event(watch.Deleted, 9, nil, pod("default/c", 9, in...)), ""},
 		{"deleted, the storage's copy matches, ours did not", event(watch.Deleted, 9, pod("default/c", 9, out...), pod("default/c", 9, in...)), ""},
 	} {
-		bubble(t, c.name, func(t *testing.T) {
+		inBubble(t, c.name, func(t *testing.T) {
 			b := start(t, options{rv: 5, label: "app=x"}).run()
 			b.add(c.event)
 			b.is("seen", b.seen(), c.want)
@@ -230,7 +231,7 @@ func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
 }
 
 func TestAnObjectThatStopsMatchingIsSentAsItWasAndNobodyElsesCopyChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, label: "app=x"}).run()
 		previous := pod("default/c", 6, "app=x")
 		b.add(event(watch.Modified, 9, previous, pod("default/c", 9, "app=y")))
@@ -246,7 +247,7 @@ func TestAKeyIsAPathNotAString(t *testing.T) {
 	for key, want := range map[string]string{
 		prefix + "default/a": "ADDED a 6", prefix + "default/": "ADDED a 6, ADDED ab 7", prefix + "def/": "", prefix: "ADDED a 6, ADDED ab 7",
 	} {
-		bubble(t, key, func(t *testing.T) {
+		inBubble(t, key, func(t *testing.T) {
 			b := start(t, options{rv: 5, key: key, size: 5}).run()
 			b.add(added("default/a", 6), added("default/ab", 7))
 			b.is("seen", b.seen(), want)
@@ -256,7 +257,7 @@ func TestAKeyIsAPathNotAString(t *testing.T) {
 }
 
 func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 5})
 		b.cache = nil
 		b.interval = nil
@@ -290,7 +291,7 @@ func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 }
 
 func TestTheStateComesFirstAndNothingOlderFollowsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5}).run()
 		b.add(event(watch.Modified, 4, pod("default/b", 2), pod("default/b", 4)), added("default/c", 6))
 		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, ADDED c 6")
@@ -299,7 +300,7 @@ func TestTheStateComesFirstAndNothingOlderFollowsIt(t *testing.T) {
 }
 
 func TestAClientThatStopsWhileItsResultIsFullLeavesNothingBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 2}).run()
 		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8), added("default/f", 9))
 		b.Stop()
@@ -310,7 +311,7 @@ func TestAClientThatStopsWhileItsResultIsFullLeavesNothingBehind(t *testing.T) {
 
 func TestAWatcherThatIsStoppedBeforeItBeginsSendsNothing(t *testing.T) {
 	for range 20 { // a coin that is tossed
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			b := start(t, options{rv: 5, size: 3})
 			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
 			b.Stop()
@@ -321,7 +322,7 @@ func TestAWatcherThatIsStoppedBeforeItBeginsSendsNothing(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		new(routine.Group).Go(ctx, "cacheWatcher.processInterval", b.ProcessInterval)
@@ -333,7 +334,7 @@ func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 
 func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 	for range 100 {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			b := start(t, options{rv: 5, size: 4}).run()
 			for rv := uint64(6); b.NonblockingAdd(added("default/c", rv)); rv++ {
 				synctest.Wait() // until result, the watcher's hand and input are full
@@ -351,7 +352,7 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 }
 
 func TestAWatcherWhoseIntervalIsOvertakenEndsWithoutAWord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, initial: &no, size: 1, capacity: 150})
 		for rv := uint64(6); rv < 156; rv++ {
 			if err := b.cache.Update(pod("default/a", rv)); err != nil {

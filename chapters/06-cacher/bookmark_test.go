@@ -9,6 +9,7 @@ import (
 	"time"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 )
 
@@ -132,7 +133,7 @@ func TestABookmarkNeverOvertakesAnEvent(t *testing.T) {
 // In this test only the test itself dispatches, so that a bookmark can come at the worst moment: when an event is
 // in the cache, and still on its way.
 func TestABookmarkCarriesOnlyWhatWasHandedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		if err := f.watchCache.Replace(nil, "5"); err != nil {
 			t.Fatal(err)

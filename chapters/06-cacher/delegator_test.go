@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 )
 
@@ -229,7 +230,7 @@ func TestBadListsAreRefused(t *testing.T) {
 }
 
 func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.ctx = t.Context()
 		f.create("default/a")

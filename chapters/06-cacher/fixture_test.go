@@ -21,6 +21,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/probe"
 	"listwatch/internal/probe/probetest"
@@ -52,7 +53,7 @@ type fixture struct {
 // run calls f in a bubble, with a cacher that is ready, and checks that nothing is left of it afterwards.
 func run(t *testing.T, change func(*Config), f func(*fixture)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		fix := newFixture(t, change)
 		ctx, cancel := context.WithCancel(t.Context())
 		fix.ctx = ctx

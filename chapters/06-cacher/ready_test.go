@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -62,7 +63,7 @@ func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 		"context": func(_ *ready, cancel func()) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				r := newReady(clock.RealClock{})
 				r.setReady()
 				r.setError(nil) // waits on the second channel
@@ -84,7 +85,7 @@ func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
 }
 
 func TestTheTimeOfAStateIsThatOfTheChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newReady(clock.RealClock{})
 		r.setReady()
 		time.Sleep(time.Minute)

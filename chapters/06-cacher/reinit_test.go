@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -24,7 +25,7 @@ func (f *fixture) expire() {
 }
 
 func TestAColdCacheRefusesWatchesWithARetryAfterThatGrows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		for _, c := range []struct {
 			at   time.Duration
@@ -109,7 +110,7 @@ func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 }
 
 func TestStoppingTheCacherEndsItsWatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})

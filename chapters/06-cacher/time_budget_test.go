@@ -2,14 +2,15 @@ package cacher
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/bubble"
 )
 
 func TestTheBudgetBeginsAtNothingAndAccruesFiveMillisecondsATenthUpToAHundred(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newTimeBudget(clock.RealClock{})
 		is := func(what string, got, want time.Duration) {
 			t.Helper()

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"listwatch/internal/bubble"
 )
 
 // replacing is an UpdatedObjectInfo that ignores what is stored.
@@ -97,7 +99,7 @@ func TestAnInvalidVersionIsABadRequest(t *testing.T) {
 }
 
 func TestAGracefulDeletionIsSeenAsTwoEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.create(pod("a"))
 		watching, err := w.pods.Pod.Watch(t.Context(), "default", &metainternalversion.ListOptions{ResourceVersion: "0", SendInitialEvents: new(true)})

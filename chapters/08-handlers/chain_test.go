@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -18,6 +17,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -103,7 +103,7 @@ func hang(t *testing.T) *hanging {
 func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 	for query, want := range map[string]time.Duration{"": time.Minute, "?timeout=5s": 5 * time.Second, "?timeout=1h": time.Minute, "?timeout=0": time.Minute} {
 		t.Run(query, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				started := time.Now()
 				w := stuckAPI(t, stuck{}, nil).do("GET", podsPath+"/a"+query, "")
 				wantStatus(t, w, 504, metav1.StatusReasonTimeout)
@@ -117,7 +117,7 @@ func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 
 func TestAWriteTimesOutSooner(t *testing.T) {
 	for query, want := range map[string]time.Duration{"": 34 * time.Second, "&timeout=5s": 5 * time.Second, "&timeout=40s": 34 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			started := time.Now()
 			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
@@ -129,7 +129,7 @@ func TestAWriteTimesOutSooner(t *testing.T) {
 }
 
 func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := stuckAPI(t, stuck{}, nil).serve()
 		body, half := io.Pipe()
 		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { _, _ = half.Write([]byte(`{"kind":"Pod",`)) })

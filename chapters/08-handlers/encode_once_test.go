@@ -15,6 +15,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/bubble"
 	"listwatch/internal/negotiation"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
@@ -113,7 +114,7 @@ func TestAnEventIsEncodedOnceForAllWatchersWithTheSameAccept(t *testing.T) {
 		"one form, asked in two words": {[]string{"application/json", "*/*"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { countEncodings(t, c.accepts, c.want) })
+			bubble.Test(t, func(t *testing.T) { countEncodings(t, c.accepts, c.want) })
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -38,7 +39,7 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 		"?fieldSelector=metadata.name%3D" + strings.Repeat("x", 5000): 200,
 	} {
 		t.Run(query[:min(len(query), 40)], func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				a := newCachedAPI(t)
 				if w := a.do("GET", podsPath+query, ""); w.Code != want {
 					t.Errorf("got %d %.300s, want %d", w.Code, w.Body, want)
@@ -51,7 +52,7 @@ func TestAbsurdNumbersAreRefusedOrTakenAtTheirWord(t *testing.T) {
 func TestALengthOfCenturiesIsNoLimit(t *testing.T) {
 	for _, seconds := range []string{"9223372036", "9223372036854775807"} {
 		t.Run(seconds, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				a := newCachedAPI(t)
 				response, err := a.serve().Get("http://api" + podsPath + "?watch=1&resourceVersion=0&timeoutSeconds=" + seconds)
 				if err != nil {
@@ -76,7 +77,7 @@ func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
 		{"GET", climbing + "/x/status", ""},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				wantStatus(t, newCachedAPI(t).do(c.method, c.path, c.body), 400, metav1.StatusReasonBadRequest)
 			})
 		})
@@ -127,7 +128,7 @@ func TestRequestsThatAreNoneAreAnsweredAndForgotten(t *testing.T) {
 		"a socket of no watch": {"GET " + podsPath + "?watch=1 HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 400 "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				answer := raw(t, newCachedAPI(t).serve(), c.text)
 				if !strings.HasPrefix(answer, c.want) {
 					t.Errorf("got %.200q, want %q", answer, c.want)
@@ -138,7 +139,7 @@ func TestRequestsThatAreNoneAreAnsweredAndForgotten(t *testing.T) {
 }
 
 func TestASlowClientIsCutOffAndMissesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const pods = 1500 // more than its queues hold
 		a := newCachedAPI(t)
 		client := a.serve()

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/deadline"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
@@ -35,7 +36,7 @@ func next(t *testing.T, lines *bufio.Scanner) frame {
 }
 
 func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
 		started := time.Now()
@@ -85,7 +86,7 @@ func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
 }
 
 func TestDeprecatedWatchPathsWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
 		a.create(podA)
@@ -103,7 +104,7 @@ func TestDeprecatedWatchPathsWatch(t *testing.T) {
 }
 
 func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
 		a.create(podA)
@@ -135,7 +136,7 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 }
 
 func TestAWatchOnACacheThatIsNotReadyIsToldToComeBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newColdAPI(t)
 		w := a.do("GET", podsPath+"?watch=1&resourceVersion=5", "")
 		status := wantStatus(t, w, 429, metav1.StatusReasonTooManyRequests)
@@ -146,7 +147,7 @@ func TestAWatchOnACacheThatIsNotReadyIsToldToComeBack(t *testing.T) {
 }
 
 func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		for _, accept := range []string{"application/json", tableV1} {
 			w := a.do("GET", podsPath+"?watch=1&resourceVersion=1", "", "Accept", accept)
@@ -160,7 +161,7 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 }
 
 func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const watchers, events = 200, 500
 		a := newCachedAPI(t)
 		client := a.serve()
@@ -200,7 +201,7 @@ func TestEveryWatcherSeesTheSameOrder(t *testing.T) {
 }
 
 func TestAListOfTheFutureTimesOutWithACause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		w := a.do("GET", podsPath+"?resourceVersion=1000", "")
 		status := wantStatus(t, w, 504, metav1.StatusReasonTimeout)
@@ -218,7 +219,7 @@ func TestEveryEndOfAStreamStopsTheWatch(t *testing.T) {
 		"the watch ends":        func(h *hanging) { h.watching.Stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				h := hang(t)
 				end(h)
 				synctest.Wait()
@@ -231,7 +232,7 @@ func TestEveryEndOfAStreamStopsTheWatch(t *testing.T) {
 }
 
 func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := hang(t)
 		for i := range 100 { // far more than the buffers of net/http hold
 			h.watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Annotations: map[string]string{"k": strings.Repeat("x", 10<<10)}}})

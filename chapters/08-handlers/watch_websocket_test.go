@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/deadline"
 	"listwatch/internal/probe"
 	"listwatch/internal/wsstream"
@@ -44,7 +45,7 @@ func mustDial(t *testing.T, client *http.Client, path string) *websocket.Conn {
 }
 
 func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		conn := mustDial(t, a.serve(), podsPath+"?watch=1&timeoutSeconds=60")
 		a.create(podA)
@@ -97,7 +98,7 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				h := hangSocket(t)
 				end(h)
 				synctest.Wait()
@@ -111,7 +112,7 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 
 // TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as they do when a server is shut down.
 func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		client := a.serveUntil(ctx)
@@ -152,7 +153,7 @@ func hangSocket(t *testing.T) *hangingSocket {
 }
 
 func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := newCachedAPI(t).serve()
 		_, response, err := dial(t, client, podsPath+"?watch=1", http.Header{"Origin": {"https://elsewhere.test"}})
 		if err == nil || response.StatusCode != http.StatusForbidden {
@@ -165,7 +166,7 @@ func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
 }
 
 func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
 		a.create(podA)

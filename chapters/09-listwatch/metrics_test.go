@@ -6,15 +6,16 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/bubble"
 )
 
 func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := 0
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if n++; n == 1 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -32,7 +32,7 @@ func podServer(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, podServer)
 		store := &names{}
 		r := reflector.New(reflector.Config{

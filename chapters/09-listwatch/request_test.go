@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/pipenet"
 )
 
@@ -78,7 +78,7 @@ type refusing struct{ err error }
 func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 func TestObjectsTravelAsJSON(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var headers []string
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			headers = append(headers, fmt.Sprint(r.Header["Accept"], r.Header["Content-Type"], r.Header["User-Agent"]))
@@ -118,7 +118,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 }
 
 func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, sending())
 		lw := NewListWatch(s.rest(nil), "pods", "default", func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName=n" })
 		lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
@@ -169,7 +169,7 @@ func TestErrorsOfTheServerComeBackAsStatusErrors(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := serve(t, row.handler)
 				lw := NewListWatch(s.rest(nil), "pods", "", nil)
 				_, listErr := lw.List(t.Context(), metav1.ListOptions{})
@@ -192,7 +192,7 @@ func code(err error) int {
 }
 
 func TestStreamOfAnotherContentTypeIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			answer(200, "application/vnd.kubernetes.protobuf;stream=watch", "", "k8s")(w, r)
 			http.NewResponseController(w).Flush()
@@ -248,7 +248,7 @@ func TestRetries(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := serve(t, row.handler)
 				// A connection per request: the transport itself repeats a GET on one that it had kept.
 				s.client.Transport.(*http.Transport).DisableKeepAlives = true
@@ -293,7 +293,7 @@ func ending(err error) string {
 
 func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
 	for size, want := range map[int]int{100: 1, 1 << 20: 2} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, times(1, answer(429, "text/plain", "1", strings.Repeat("x", size)), emptyList))
 			if err := do(t.Context(), s.rest(nil), "list"); err != nil {
 				t.Fatal(err)
@@ -307,7 +307,7 @@ func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
 }
 
 func TestRefusedConnectionIsNotRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		listener := pipenet.Listen()
 		listener.Close()
 		c := NewRESTClient(Config{Base: &url.URL{Scheme: "http", Host: "server"}, HTTP: listener.Client(), Clock: clock.RealClock{}})
@@ -325,7 +325,7 @@ func TestRefusedConnectionIsNotRetried(t *testing.T) {
 }
 
 func TestCancelEndsAWaitBetweenAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, answer(429, "text/plain", "3600", "busy"))
 		for _, verb := range []string{"list", "watch"} {
 			ctx, cancel := contextWithCancel(t)
@@ -342,7 +342,7 @@ func TestCancelEndsAWaitBetweenAttempts(t *testing.T) {
 }
 
 func TestClientLimitsItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, emptyList)
 		c := s.rest(func(c *Config) { c.QPS, c.Burst = 2, 3 })
 		for range 6 {
@@ -366,7 +366,7 @@ func TestClientLimitsItself(t *testing.T) {
 }
 
 func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, times(5, sending(), times(1, answer(429, "text/plain", "0", ""), sending())))
 		c := s.rest(func(c *Config) { c.QPS, c.Burst = 0.125, 1 })
 		c.limiter.take()
@@ -383,7 +383,7 @@ func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 }
 
 func TestCancelledWaitGivesItsTokenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newTokenBucket(1, 1, clock.RealClock{})
 		b.take()
 		ctx, cancel := contextWithCancel(t)

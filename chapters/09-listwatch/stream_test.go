@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 	"listwatch/internal/probe/probetest"
 )
@@ -32,7 +33,7 @@ func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
 }
 
 func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2"))))
 		w := openWatch(t, s, nil)
 		for _, want := range []string{"ADDED a@1", "DELETED a@2"} {
@@ -50,7 +51,7 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 }
 
 func TestStreamThatIsGivenUpIsClosedWithoutStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, streaming("garbage"))
 		if got := collect(openWatch(t, s, nil)); got != "ERROR 500 ClientWatchDecoding" {
 			t.Errorf("got %s", got)
@@ -61,7 +62,7 @@ func TestStreamThatIsGivenUpIsClosedWithoutStop(t *testing.T) {
 
 func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 	for range 20 { // a select that had a choice would not choose the same way each time
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, streaming())
 			ctx, cancel := contextWithCancel(t)
 			w, err := NewListWatch(s.rest(nil), "pods", "", nil).Watch(ctx, metav1.ListOptions{})
@@ -79,7 +80,7 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 	for _, name := range []string{"blocked in Decode", "blocked in send"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				frames := []string{}
 				if name == "blocked in send" {
 					frames = append(frames, frame(watch.Added, pod("a", "1")))
@@ -103,7 +104,7 @@ func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
 }
 
 func TestStopFreesAReaderThatIsBlocked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		reader, writer := io.Pipe()
 		sw := NewStreamWatcher(NewDecoder(reader, decoder), reporter(), nil)
 		sw.Start(t.Context())
@@ -120,7 +121,7 @@ func TestStopFreesAReaderThatIsBlocked(t *testing.T) {
 
 func TestStopFreesASenderThatIsBlocked(t *testing.T) {
 	for _, text := range []string{frame(watch.Added, pod("a", "1")), "garbage"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			sw := NewStreamWatcher(NewDecoder(body(text), decoder), reporter(), nil)
 			sw.Start(t.Context())
 			synctest.Wait() // blocked in send
@@ -133,7 +134,7 @@ func TestStopFreesASenderThatIsBlocked(t *testing.T) {
 }
 
 func TestStopMayBeCalledByManyAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		reader, _ := io.Pipe()
 		sw := NewStreamWatcher(NewDecoder(reader, decoder), reporter(), nil)
 		sw.Start(t.Context())
@@ -157,7 +158,7 @@ func TestStreamCutAtEveryByteDeliversWholeFramesOnly(t *testing.T) {
 	second := frame(watch.Modified, pod("b", "2"))
 	text := first + "\n  " + second
 	for cut := range len(text) + 1 {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			sw := NewStreamWatcher(NewDecoder(body(text[:cut]), decoder), reporter(), nil)
 			sw.Start(t.Context())
 			want := ""
@@ -250,7 +251,7 @@ func TestHowAStreamEnds(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				sw := NewStreamWatcher(NewDecoder(row.body, decoder), reporter(), nil)
 				sw.Start(t.Context())
 				if got := collect(sw); got != row.want {
@@ -325,7 +326,7 @@ func TestProbesOfAStream(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				log := probe.NewLog(clock.RealClock{}, 0)
 				probetest.Story(t, log)
 				sw := NewStreamWatcher(NewDecoder(body(row.text), decoder), reporter(), probe.New(log))
@@ -349,7 +350,7 @@ func TestProbesOfAStream(t *testing.T) {
 
 // Backpressure: a client that does not receive stops the server from writing, and loses nothing.
 func TestClientThatDoesNotReceiveStopsTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const n = 1000
 		var written atomic.Int64
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
@@ -250,7 +251,7 @@ func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c := newConsumer()
 				q := s.make(c)
 				q.Add(pod("a", 1))
@@ -262,7 +263,7 @@ func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
 					t.Errorf("Pop of a closed, empty queue: %v", err)
 				}
 			})
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c := newConsumer()
 				q := s.make(c)
 				popped := make(chan error)
@@ -280,7 +281,7 @@ func TestCloseEndsPopOnceTheQueueIsEmpty(t *testing.T) {
 func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				q := s.make(newConsumer())
 				boom := errors.New("boom")
 				popped := make(chan error, 1)
@@ -355,7 +356,7 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 }
 
 func TestWritersDoNotWaitForASlowHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		q := newAtomic()
 		q.Add(pod("a", 1))
 		release := blockedProcessing(t, q)
@@ -530,7 +531,7 @@ func TestAnObjectWithoutKeyIsRefused(t *testing.T) {
 }
 
 func TestProbesTellWhatWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		probetest.Story(t, log)
 		p := probe.New(log).Resource("pods").Subject("informer")

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 	"listwatch/internal/probe/probetest"
 )
@@ -97,9 +98,9 @@ func add(t *testing.T, p *SharedProcessor, h ResourceEventHandler, opts Listener
 	return registration
 }
 
-func bubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
+func inBubble(t *testing.T, test func(t *testing.T, p *SharedProcessor)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		test(t, New(Config{Clock: clock.RealClock{}, Probe: probetest.Probe(t, "informer")}))
 	})
 }
@@ -113,7 +114,7 @@ func want(t *testing.T, r *recorder, calls ...string) {
 }
 
 func TestEveryListenerIsToldEverythingInOrder(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		early, late := &recorder{}, &recorder{}
 		add(t, p, early, ListenerOptions{})
 		p.Start()
@@ -129,7 +130,7 @@ func TestEveryListenerIsToldEverythingInOrder(t *testing.T) {
 }
 
 func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		slow, fast := &recorder{sleep: time.Hour}, &recorder{}
 		add(t, p, slow, ListenerOptions{})
 		add(t, p, fast, ListenerOptions{})
@@ -157,7 +158,7 @@ func TestASleepingHandlerDelaysNobodyElse(t *testing.T) {
 }
 
 func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		r := &recorder{block: make(chan struct{})}
 		add(t, p, r, ListenerOptions{})
 		p.Start()
@@ -190,7 +191,7 @@ func TestPendingRingGrowsWithABlockedHandlerAndNeverShrinks(t *testing.T) {
 }
 
 func TestSlowCallsOfAHandlerThatIsBehindAreCountedAndReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
 		r := &recorder{sleep: 101 * time.Millisecond}
@@ -253,7 +254,7 @@ func TestPendingRingIsAQueue(t *testing.T) {
 }
 
 func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		r := &recorder{block: make(chan struct{})}
 		up := make(upstream)
 		early := add(t, p, r, ListenerOptions{UpstreamHasSynced: up})
@@ -293,7 +294,7 @@ func TestALateHandlerHasNotSyncedBeforeTheEndOfItsReplay(t *testing.T) {
 	for i := range initial {
 		initial[i] = pod(strconv.Itoa(i), i+1)
 	}
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		p.Start()
 		defer p.Stop()
 		for range 20 {
@@ -335,7 +336,7 @@ func TestTrackerIsDoneOnceBothSidesAre(t *testing.T) {
 }
 
 func TestRemovedListenerIsToldNoMoreAndEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		stays, goes := &recorder{}, &recorder{}
 		add(t, p, stays, ListenerOptions{})
 		registration := add(t, p, goes, ListenerOptions{})
@@ -359,7 +360,7 @@ func TestRemovedListenerIsToldNoMoreAndEnds(t *testing.T) {
 }
 
 func TestRemoveBeforeStart(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		registration := add(t, p, &recorder{}, ListenerOptions{})
 		if err := p.RemoveListener(registration); err != nil {
 			t.Fatal(err)
@@ -373,7 +374,7 @@ func TestRemoveBeforeStart(t *testing.T) {
 type foreign struct{ Registration }
 
 func TestRemoveOfAForeignRegistrationIsAnError(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		if err := p.RemoveListener(foreign{}); err == nil {
 			t.Error("no error")
 		}
@@ -381,7 +382,7 @@ func TestRemoveOfAForeignRegistrationIsAnError(t *testing.T) {
 }
 
 func TestAHandlerMayRemoveItself(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		var registration Registration
 		calls := 0
 		registration = add(t, p, ResourceEventHandlerFuncs{AddFunc: func(any) {
@@ -400,7 +401,7 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 }
 
 func TestListenersComeAndGoDuringTraffic(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		p.Start()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -428,7 +429,7 @@ func TestListenersComeAndGoDuringTraffic(t *testing.T) {
 }
 
 func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		r := &recorder{sleep: time.Minute}
 		registration := add(t, p, r, ListenerOptions{})
 		p.Start()
@@ -452,7 +453,7 @@ func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		for _, tc := range []struct{ name, want string }{{"", "l1"}, {"audit", "audit"}, {"", "l2"}} {
 			if got := add(t, p, &recorder{}, ListenerOptions{Name: tc.name}).ID(); got != tc.want {
 				t.Errorf("%q became %q, want %q", tc.name, got, tc.want)
@@ -465,7 +466,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestUpdatesThatChangeNothingAreForListenersThatAreSyncing(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		second, minute, never := &recorder{}, &recorder{}, &recorder{}
 		add(t, p, second, ListenerOptions{RequestedResyncPeriod: time.Second, ResyncCheckPeriod: time.Second})
 		add(t, p, minute, ListenerOptions{RequestedResyncPeriod: time.Minute, ResyncCheckPeriod: time.Second})
@@ -513,7 +514,7 @@ func TestDetermineResyncPeriod(t *testing.T) {
 }
 
 func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
-	bubble(t, func(t *testing.T, p *SharedProcessor) {
+	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		add(t, p, &recorder{}, ListenerOptions{RequestedResyncPeriod: 5 * time.Second}) // no resync was checked so far
 		p.ResyncCheckPeriodChanged(2 * time.Second)
 		time.Sleep(5 * time.Second)
@@ -528,7 +529,7 @@ func TestResyncCheckPeriodChangedFitsAllListeners(t *testing.T) {
 
 // What the page makes of the log: every notification is sent and received once at each hop, in order.
 func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 0)
 		p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log).Resource("pods").Subject("informer")})
 		slow, fast := &recorder{sleep: time.Second}, &recorder{}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +18,7 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/bubble"
 )
 
 // fakeClient serves pods from a fakeServer and nothing of anything else.
@@ -107,7 +107,7 @@ type podNames struct {
 func (p *podNames) OnAdd(pod *corev1.Pod, _ bool) { p.names = append(p.names, pod.Name) }
 
 func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, _ := newFactory()
 		ctx, cancel := context.WithCancel(context.Background())
 		handler := &podNames{}
@@ -145,7 +145,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 }
 
 func TestWaitForCacheSyncNamesWhatIsMissing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, client := newFactory()
 		client.pods.listErr = errBroken
 		f.Pods()

@@ -17,6 +17,7 @@ import (
 
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/bubble"
 )
 
 // view is a handler that keeps a copy of the state it is told of, and notes what cannot be.
@@ -99,7 +100,7 @@ type script struct {
 // play plays steps in a bubble, and returns what was wrong, "" if nothing was. Chance must have spoken before: rapid knows
 // nothing of bubbles, and would stop after a day, which passes here in no time.
 func play(t *testing.T, fifo string, watchList bool, steps []string) (wrong string) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeServer("a", "b")
 		p := &script{t: t, server: s, bench: &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
 			Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, FIFO: fifo,

@@ -23,6 +23,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
 )
@@ -152,7 +153,7 @@ func variants(t *testing.T, server func() *fakeServer, test func(t *testing.T, b
 
 // variant runs test in a bubble.
 func variant(t *testing.T, fifo string, watchList bool, server func() *fakeServer, test func(t *testing.T, b *bench), change ...func(*Config)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := server()
 		cfg := Config{
 			Name:          "pods",
@@ -400,7 +401,7 @@ func TestAnInformerWithoutResyncPeriodGivesNoneToItsHandlers(t *testing.T) {
 }
 
 func TestResyncPeriodsAreNegotiated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := NewSharedIndexInformer(Config{Clock: clock.RealClock{}, ResyncPeriod: time.Minute})
 		ms, hour, ten := time.Millisecond, time.Hour, 10*time.Second
 		for _, tc := range []struct {
@@ -764,7 +765,7 @@ func TestNothingIsKeptAliveByTheLastBatch(t *testing.T) {
 }
 
 func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeServer("a")
 		b := &bench{SharedIndexInformer: NewSharedIndexInformer(Config{
 			ListerWatcher: s, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
@@ -781,7 +782,7 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 }
 
 func TestMutationDetectorCatchesAWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := newMutationDetector("pods", clock.RealClock{})
 		inner := &recorder{}
 		h := detectingHandler{ResourceEventHandler: inner, detector: d}

@@ -24,6 +24,7 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 	listwatch "listwatch/chapters/09-listwatch"
 	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
@@ -44,7 +45,7 @@ type cluster struct {
 }
 
 func inCluster(t *testing.T, body func(t *testing.T, c *cluster)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &cluster{t: t, ctx: ctx, running: &routine.Group{}, log: probe.NewLog(clock.RealClock{}, 0)}
 		probetest.Story(t, c.log)

@@ -3,7 +3,6 @@ package controllers
 import (
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	indexer "listwatch/chapters/11-indexer"
+	"listwatch/internal/bubble"
 )
 
 func testPod(name string, change func(*corev1.Pod)) *corev1.Pod {
@@ -66,7 +66,7 @@ func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 }
 
 func TestAPodOfTheSameNameWaitsForItselfAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}, StartAfter: time.Second}, seen: map[string]seenStep{}}
 		first, second := testPod("a", nil), testPod("a", func(p *corev1.Pod) { p.UID = "uid-2" })
 		rests := func(pod *corev1.Pod, want time.Duration) {

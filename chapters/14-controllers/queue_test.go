@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 	"listwatch/internal/probe/probetest"
 	"listwatch/internal/routine"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // inBubble runs body with a rate limiting queue whose waiting loop runs on the bubble's clock.
 func inBubble(t *testing.T, body func(t *testing.T, q *RateLimitingQueue)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		q := NewRateLimitingQueue(clock.RealClock{}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var g routine.Group
@@ -101,7 +102,7 @@ func TestAddsWhileWorkingAreExactlyOneMoreRun(t *testing.T) {
 }
 
 func TestNoKeyIsInTwoHandsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		q := NewQueue(nil)
 		var mu sync.Mutex
 		working := map[string]bool{}
@@ -137,7 +138,7 @@ func TestNoKeyIsInTwoHandsAtOnce(t *testing.T) {
 }
 
 func TestABurstOfUpdatesIsAHandfulOfReconciles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		q := NewQueue(probetest.Probe(t, "worker"))
 		var state atomic.Int64 // of the one object, as a cache would show it
 		reconciles, seen := 0, int64(0)
@@ -228,7 +229,7 @@ func TestNoDelayIsAnAdd(t *testing.T) {
 }
 
 func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		q := NewDelayingQueue(clock.RealClock{}, nil)
 		var g routine.Group
 		sent := 0

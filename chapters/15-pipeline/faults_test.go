@@ -27,6 +27,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/routine"
@@ -48,7 +49,7 @@ type site struct {
 
 // inSite runs body in a bubble with a server and an informer that has synced.
 func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t *testing.T, s *site)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity, handler: &follower{told: map[string]string{}}}
 		transport := &http.Transport{DialContext: s.dial}
 		s.wire = newWire(transport)

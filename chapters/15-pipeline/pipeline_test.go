@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
@@ -41,7 +42,7 @@ type world struct {
 
 // inWorld runs body in a bubble with a running pipeline.
 func inWorld(t *testing.T, change func(*ServerConfig, *ClientConfig), body func(t *testing.T, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t, change)
 		defer w.stop()
 		if err := w.WaitReady(t.Context()); err != nil {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
@@ -22,7 +23,7 @@ import (
 
 // inTown runs body in a bubble with a server half that can be restarted, and the whole client half in front of it.
 func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s *site, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &site{store: mvcc.New(clock.RealClock{})}
 		transport := &http.Transport{DialContext: s.dial}
 		s.client = s.rest(transport)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/routine"
 )
@@ -82,7 +83,7 @@ func TestWhatAClientDoesNotSendIsNotWaitedForLong(t *testing.T) {
 		{"a header without end", reads, "GET / HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", maxHeaderBytes), headerTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				conn := serveIn(t, c.handler).say(t, c.text)
 				closedWithin(t, conn, c.limit+time.Second)
 			})
@@ -91,7 +92,7 @@ func TestWhatAClientDoesNotSendIsNotWaitedForLong(t *testing.T) {
 }
 
 func TestALongHeaderIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(http.ResponseWriter, *http.Request) { t.Error("served") })
 		conn := s.say(t, "")
 		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes)) // fails when the server has read enough
@@ -105,7 +106,7 @@ func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 	const long = 10 * (bodyTimeout + idleTimeout)
 	for name, text := range map[string]string{"GET": get, "POST": post + "0123456789"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.ReadAll(r.Body)
 					_, _ = io.WriteString(w, "begins\n")
@@ -157,7 +158,7 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				running := true
 				s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
 					handler(w, r)

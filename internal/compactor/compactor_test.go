@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/routine"
 )
@@ -33,7 +33,7 @@ func oldest(t *testing.T, client *mvcc.Store) int64 {
 }
 
 func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
@@ -61,7 +61,7 @@ func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 }
 
 func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
@@ -90,7 +90,7 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 }
 
 func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/routine"
 )
@@ -65,7 +66,7 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 		"it says nothing": {func(http.ResponseWriter) {}, [2]int{0, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				started := time.Now()
 				got := ask(t, func(w http.ResponseWriter, r *http.Request) {
 					<-r.Context().Done()
@@ -83,7 +84,7 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 }
 
 func TestADeadlineThatIsNotReachedLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		if got := ask(t, func(http.ResponseWriter, *http.Request) {}); got != [2]int{200, 200} {
 			t.Errorf("got %v", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/worldclock"
@@ -63,7 +64,7 @@ func (f *fixture) work(ctx context.Context) {
 }
 
 func TestAHeldWorldLosesNoTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		time.Sleep(2500 * time.Millisecond)
 		leave := f.Attend()
@@ -90,7 +91,7 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 }
 
 func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		f.Hold(0)
 		f.SetPaused(false)
@@ -128,7 +129,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 }
 
 func TestAClockThatWasStoppedBeforeStaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		f.SetPaused(true)
 		f.Hold(0)
@@ -152,7 +153,7 @@ func TestAClockThatWasStoppedBeforeStaysSo(t *testing.T) {
 }
 
 func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		if err := f.SetSpeed(0.001); err != nil {
 			t.Fatal(err)
@@ -180,7 +181,7 @@ func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
 }
 
 func TestTheWatchdogLetsGoWhenNobodyIsThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		leave := f.Attend()
 		f.Hold(15 * time.Second)
@@ -220,7 +221,7 @@ func TestTheWatchdogLetsGoWhenNobodyIsThere(t *testing.T) {
 }
 
 func TestTheWatchdogOpensForgottenGates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		f.HoldAt(probe.Selector{Station: probe.Watcher, Subject: "w1"}, time.Minute)
 		time.Sleep(2 * time.Second)
@@ -235,7 +236,7 @@ func TestTheWatchdogOpensForgottenGates(t *testing.T) {
 }
 
 func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		f.HoldAt(probe.Selector{Station: probe.Watcher}, 0)
 		f.Hold(0)
@@ -254,7 +255,7 @@ func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
 }
 
 func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := start(t)
 		f.Hold(0)
 		f.SetPaused(false)

@@ -10,11 +10,12 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 )
 
 func TestIdleWatchThatAskedIsToldTheRevision(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		store := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		asked := store.Watch(ctx, "/p/", clientv3.WithPrefix(), clientv3.WithProgressNotify())
@@ -43,7 +44,7 @@ func TestIdleWatchThatAskedIsToldTheRevision(t *testing.T) {
 }
 
 func TestWatchFromTheFutureWaitsForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		store := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		responses := store.Watch(ctx, "/p/", clientv3.WithPrefix(), clientv3.WithRev(4))

@@ -9,16 +9,17 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"listwatch/internal/bubble"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestHTTPStreamsInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		listener := Listen()
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for n := range 3 {

@@ -33,6 +33,28 @@ func checkSkips(repo *Repo) []Fault {
 	return faults
 }
 
+// checkBubbles refuses bubbles that package bubble did not make: they crash race builds now and then.
+func checkBubbles(repo *Repo) []Fault {
+	var faults []Fault
+	for _, pkg := range repo.Tree.Packages {
+		for _, file := range pkg.Files {
+			if pkg.Dir == "internal/bubble" {
+				continue
+			}
+			for node := range ast.Preorder(file.AST) {
+				method, ok := node.(*ast.SelectorExpr)
+				if !ok || method.Sel.Name != "Test" {
+					continue
+				}
+				if of, ok := method.X.(*ast.Ident); ok && of.Name == "synctest" {
+					faults = append(faults, fault(file.Path, repo.Tree.Line(node.Pos()), "synctest.Test: bubble.Test gives the race detector one processor"))
+				}
+			}
+		}
+	}
+	return faults
+}
+
 // openEnd finds the usual words for later.
 var openEnd = regexp.MustCompile(`\b(TODO|FIXME|XXX|HACK)\b`)
 

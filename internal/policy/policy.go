@@ -15,7 +15,7 @@
 //   - docs.go: what docs/ points at exists.
 //   - chapters.go: what every chapter consists of; what belongs at the top of the repository.
 //   - moments.go: a probe point is one source line.
-//   - honesty.go: no skipped tests, no open ends in chapters, no unguarded goroutines.
+//   - honesty.go: no skipped tests, no bubbles that crash, no open ends in chapters, no unguarded goroutines.
 //   - generated.go: generated files are those that the pinned tool would write.
 //
 // There is no goroutine and no lock in this package.
@@ -82,6 +82,7 @@ var Rules = []Rule{
 	{"a moment is one line", checkMoments},
 	{"who may have to wait says so", checkWaits},
 	{"no test is skipped", checkSkips},
+	{"bubbles have one processor in race builds", checkBubbles},
 	{"chapters have no open ends", checkOpenEnds},
 	{"who starts goroutines looks for leaks", checkLeaks},
 	{"goroutines of chapters have names", checkNamed},

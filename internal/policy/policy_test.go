@@ -195,6 +195,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"no tests", "chapters are complete", map[string]string{"chapters/01-storage/store_test.go": "package storage\n\nfunc TestMain() {}\n"}, "chapters/01-storage: the chapter has no tests"},
 		{"top", "nothing else stands at the top", map[string]string{"util.go": "package x\n"}, "util.go: does not belong at the top; there may be chapters, internal, viz, cmd, docs, go.mod, go.sum, Makefile, README.md, LICENSE"},
 		{"skip", "no test is skipped", map[string]string{"viz/x_test.go": "package viz\n\nfunc TestX(t *testing.T) {\n\tt.Skip(\"later\")\n}\n"}, "viz/x_test.go:4: Skip: every test runs everywhere"},
+		{"bubble", "bubbles have one processor in race builds", map[string]string{"viz/x_test.go": "package viz\n\nimport \"testing/synctest\"\n\nfunc TestX(t *testing.T) {\n\tsynctest.Test(t, nil)\n}\n"}, "viz/x_test.go:6: synctest.Test: bubble.Test gives the race detector one processor"},
 		{"open end", "chapters have no open ends", code("// TO" + "DO: more\n"), file + ":3: TO" + "DO in a chapter"},
 		{"open end in prose", "chapters have no open ends", prose("Words.", "FIX"+"ME"), "chapters/01-storage/README.md:5: FIX" + "ME in a chapter"},
 		{"go statement", "who starts goroutines looks for leaks", map[string]string{"viz/x.go": "package viz\n\nfunc f() {\n\tgo f()\n}\n"}, "viz/x.go:4: starts a goroutine, and no test of the package calls goleak.VerifyTestMain"},

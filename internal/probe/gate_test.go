@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -75,7 +76,7 @@ func where(g *Gate) []Point {
 }
 
 func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
@@ -104,7 +105,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 }
 
 func TestOnlyTheFollowedObjectPasses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
@@ -131,7 +132,7 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 }
 
 func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Close(Selector{Station: Wire})
@@ -156,7 +157,7 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 }
 
 func TestAGateForOneSubjectStopsNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		slow, fast := newLine(), newLine()
 		fast.log, fast.probe = slow.log, New(slow.log).Resource("pods").Subject("w2")
 		gate := slow.log.Gate()
@@ -173,7 +174,7 @@ func TestAGateForOneSubjectStopsNobodyElse(t *testing.T) {
 }
 
 func TestInAHeldWorldAStationCanRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
@@ -215,7 +216,7 @@ func TestNobodyIsHeldUnderALockOrWhileLooking(t *testing.T) {
 }
 
 func TestAnEndedGateHoldsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		gate.Hold()
@@ -232,7 +233,7 @@ func TestAnEndedGateHoldsNobody(t *testing.T) {
 }
 
 func TestAGateSaysWhoStandsThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLine()
 		gate := l.log.Gate()
 		before := gate.Changes()

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/rules"
@@ -91,7 +92,7 @@ func (f *flown) files(t *testing.T) []string {
 }
 
 func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 1<<12)
 		f.run(t, func() {
 			f.pods.Subject("w1").Text(probe.WatcherAdded, "everything", "", 1, 10)
@@ -134,7 +135,7 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 }
 
 func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 1<<12)
 		f.run(t, func() {
 			for i := range 4 {
@@ -157,7 +158,7 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 }
 
 func TestABrokenPromiseIsSaved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 1<<12)
 		f.run(t, func() {
 			f.live(5 * time.Second)
@@ -172,7 +173,7 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 }
 
 func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 64)
 		f.dir = filepath.Join(f.dir, "no", "such")
 		f.run(t, func() {
@@ -186,7 +187,7 @@ func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
 }
 
 func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 1<<12)
 		f.live(time.Minute)
 		f.broken = json.RawMessage("{") // cannot be written
@@ -201,7 +202,7 @@ func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 }
 
 func TestTheBoundsAreThoseOfAllRunsOfAProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t, 1<<12)
 		evict := func() {
 			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 64)
 		p := probe.New(log).Resource("pods").Subject("w1")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func TestALogThatMovedOnIsReported(t *testing.T) {
 }
 
 func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 4)
 		p := probe.New(log)
 		var file bytes.Buffer

@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
+
+	"listwatch/internal/bubble"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +40,7 @@ func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
 }
 
 func TestAPoolRunsAsManyAsItMayAndReusesThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var g Group
 		ctx, cancel := context.WithCancel(t.Context())
 		pool := NewPool(&g, "test.pool", 2)
@@ -74,7 +76,7 @@ func TestAPoolRunsAsManyAsItMayAndReusesThem(t *testing.T) {
 }
 
 func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var g Group
 		var at []time.Duration

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 )
 
@@ -27,7 +28,7 @@ func doubled(t *testing.T) ([]probe.Record, int) {
 }
 
 func TestTheMonitorNamesTheRecordThatBrokeARule(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := probe.NewLog(clock.RealClock{}, 1<<10)
 		monitor := NewMonitor(log)
 		var told []Breach

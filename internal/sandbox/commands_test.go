@@ -26,6 +26,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/bubble"
 	"listwatch/internal/probe"
 )
 
@@ -151,7 +152,7 @@ func (o *opening) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		transport := &opening{asked: make(chan struct{}), goOn: make(chan struct{}), under: answering{}}
 		connections := NewConnections(&http.Client{Transport: transport}, nil)
 		var got error
@@ -691,7 +692,7 @@ func (s slowStorage) GuaranteedUpdate(context.Context, string, runtime.Object, b
 }
 
 func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		slow := slowStorage{goOn: make(chan struct{})}
 		traffic := newTraffic(slow, clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 
 	listwatch "listwatch/chapters/09-listwatch"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
@@ -63,7 +64,7 @@ func (c *recordClock) Since(start time.Time) time.Duration {
 
 // inWorld runs body in a bubble with a running pipeline.
 func inWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig), body func(t *testing.T, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t, change)
 		defer w.stop()
 		if err := w.pipeline.WaitReady(t.Context()); err != nil {

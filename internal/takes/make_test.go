@@ -22,6 +22,7 @@ import (
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
@@ -238,7 +239,7 @@ func (s *set) remove(t *testing.T, name string) {
 
 // shoot runs a script in a bubble and returns the recording.
 func shoot(t *testing.T, sc script) (file []byte) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		listener := pipenet.Listen()
 		base := &url.URL{Scheme: "http", Host: "pipe"}

@@ -10,12 +10,13 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/routine"
 )
 
 func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const events = 20
 		mux := http.NewServeMux()
 		mux.HandleFunc("/pods", func(w http.ResponseWriter, r *http.Request) {

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/routine"
 )
 
@@ -45,7 +46,7 @@ func drained(ch <-chan time.Time) int {
 }
 
 func TestAClockOfSpeedOneIsTheWalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		began := c.Now()
 		timer := c.NewTimer(5 * time.Second)
@@ -65,7 +66,7 @@ func TestSpeedScalesWhatOneWaitsFor(t *testing.T) {
 		speed float64
 		wall  time.Duration
 	}{{MinSpeed, 3000 * time.Second}, {0.1, 30 * time.Second}, {1, 3 * time.Second}, {MaxSpeed, 300 * time.Millisecond}} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			c := start(t)
 			if err := c.SetSpeed(test.speed); err != nil {
 				t.Fatal(err)
@@ -95,7 +96,7 @@ func TestASpeedOutOfBoundsIsRefused(t *testing.T) {
 }
 
 func TestWhileItIsPausedNothingIsDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		timer := c.NewTimer(10 * time.Second)
 		time.Sleep(4 * time.Second)
@@ -115,7 +116,7 @@ func TestWhileItIsPausedNothingIsDue(t *testing.T) {
 }
 
 func TestAChangeOfPaceConcernsThoseWhoWaitAlready(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		wall := time.Now()
 		timer := c.NewTimer(10 * time.Second)
@@ -129,7 +130,7 @@ func TestAChangeOfPaceConcernsThoseWhoWaitAlready(t *testing.T) {
 }
 
 func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		began := c.Now()
@@ -163,7 +164,7 @@ func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
 }
 
 func TestATimerSetOnTheWayFiresOnTheWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		began := c.Now()
@@ -185,7 +186,7 @@ func TestATimerSetOnTheWayFiresOnTheWay(t *testing.T) {
 }
 
 func TestARunningClockCanBeMovedAndRunsOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		began := c.Now()
 		c.Advance(10 * time.Second)
@@ -200,7 +201,7 @@ func TestARunningClockCanBeMovedAndRunsOn(t *testing.T) {
 }
 
 func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		if due, ok := c.AdvanceToNext(); ok {
@@ -223,7 +224,7 @@ func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
 
 // TestATimerIsItsUsers: a timer that a helper sets is named by the function that waits.
 func TestATimerIsItsUsers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		go waitASecond(t.Context(), c)
@@ -241,7 +242,7 @@ func waitASecond(ctx context.Context, c *Clock) {
 }
 
 func TestAStoppedTimerHasNothingToSay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		timer := c.NewTimer(time.Second)
 		time.Sleep(2 * time.Second) // it has fired, and the test has not looked
@@ -277,7 +278,7 @@ func TestWhatIsDueAtOnceFiresWhileTheClockStands(t *testing.T) {
 }
 
 func TestTimersFireInTheOrderOfTheirTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		var order []int
@@ -302,7 +303,7 @@ func TestTimersFireInTheOrderOfTheirTimes(t *testing.T) {
 }
 
 func TestALateTickerSkipsWhatItMissed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		ticker := c.NewTicker(time.Second)
 		defer ticker.Stop()
@@ -368,7 +369,7 @@ func BenchmarkSinceOfTheWall(b *testing.B) {
 // Without anything that beats, a bubble in which time passes is what a stopped program sees of the wall's clock.
 func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 	for _, speed := range []float64{0.5, 1, MaxSpeed} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			c := New(time.Now())
 			if err := c.SetSpeed(speed); err != nil {
 				t.Fatal(err)
@@ -398,7 +399,7 @@ func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 }
 
 func TestAClockThatStandsTellsOfNoStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.SetPaused(true)
 		time.Sleep(time.Hour)

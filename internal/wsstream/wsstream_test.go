@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/bubble"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/routine"
 )
@@ -43,7 +44,7 @@ func open(t *testing.T, serve func(context.Context, *Stream)) *websocket.Conn {
 
 func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
 	for goingAway, code := range map[bool]int{true: websocket.CloseGoingAway, false: websocket.CloseNormalClosure} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			conn := open(t, func(_ context.Context, s *Stream) {
 				for _, text := range []string{"a", "b"} {
 					if n, err := s.Write([]byte(text)); n != 1 || err != nil {
@@ -65,7 +66,7 @@ func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
 }
 
 func TestTheContextEndsWithTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ended := false
 		conn := open(t, func(ctx context.Context, s *Stream) {
 			<-ctx.Done()

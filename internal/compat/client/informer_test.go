@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"listwatch/internal/bubble"
 )
 
 // A story is what happens, one step a line. After each step everything comes to rest, and both sides are looked at.
@@ -47,7 +49,7 @@ type joined struct {
 
 // play plays a story in a bubble and returns what one side did in each step.
 func play(t *testing.T, build func(*server, mode, *diary) side, m mode, story []string) (steps []string) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		st := &stage{mode: m, server: newServer(), handlers: map[string]*joined{}}
 		for _, word := range []string{"+a", "+b", "+c"} {
 			st.server.write(word)

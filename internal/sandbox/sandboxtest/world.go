@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/pipenet"
 	"listwatch/internal/probe"
@@ -115,7 +116,7 @@ func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64, 
 
 // Run runs body in a bubble with a world that has settled.
 func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64), new(atomic.Pointer[election])}}

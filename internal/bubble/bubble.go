@@ -1,0 +1,42 @@
+// Package bubble runs tests in the bubbles of [testing/synctest].
+package bubble
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+var processors struct {
+	sync.Mutex
+	bubbles int // how many run now
+	given   int // GOMAXPROCS before the first of them
+}
+
+// Test is [synctest.Test]; a race build has one processor while f runs. The runtime runs all timers of a bubble in one context of the race
+// detector, also the timer that has expired before a goroutine reads its channel: that goroutine runs it. Two goroutines that do so at
+// once, on two processors, crash the detector or leave it hanging, https://go.dev/issue/78156. The detector compares what happens before
+// what, so it sees the races of goroutines that take turns, too.
+func Test(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	if race {
+		oneProcessor(+1)
+		defer oneProcessor(-1)
+	}
+	synctest.Test(t, f)
+}
+
+// oneProcessor counts the bubbles, and gives the processors back after the last.
+func oneProcessor(change int) {
+	processors.Lock()
+	defer processors.Unlock()
+	before := processors.bubbles
+	processors.bubbles += change
+	switch {
+	case before == 0:
+		processors.given = runtime.GOMAXPROCS(1)
+	case processors.bubbles == 0:
+		runtime.GOMAXPROCS(processors.given)
+	}
+}
