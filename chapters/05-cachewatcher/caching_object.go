@@ -14,7 +14,7 @@ import (
 )
 
 // cachingObject is an object that remembers how it was encoded, so that a thousand watchers who are sent it in the same
-// form have it encoded once. Nothing is encoded before a server asks, and nothing is kept for longer than the object is
+// form have it encoded once. Nothing is encoded before a WatchServer asks, and nothing is kept for longer than the object is
 // on its way: the ring holds the plain object.
 //
 //	event ─► ShareEncodings ─┬─► w1.input ─► w1 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
@@ -103,8 +103,8 @@ func (o *cachingObject) getEncoding(id runtime.Identifier) *encoding {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: (*cachingObject).GetObject
 func (o *cachingObject) GetObject() runtime.Object { return o.DeepCopyObject() }
 
-// ShareEncodings returns event with the object in it that its watchers will be sent wrapped in a [cachingObject]. It
-// leaves event itself alone, which stays in the ring. When an object merely stops matching, its watcher sends a
+// ShareEncodings returns a copy of event in which the object that watchers will be sent is wrapped in a [cachingObject].
+// The event itself stays in the ring as it is. When an object merely stops matching, its watcher sends a
 // copy of the previous object that it has made for itself; that is rare, and not shared.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: setCachingObjects

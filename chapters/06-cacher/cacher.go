@@ -48,7 +48,7 @@ type Cacher struct {
 	// slow dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
 	incoming chan *watchcache.Event
 
-	lastProcessedResourceVersion atomic.Uint64 // written by dispatchEvents: every watcher has been handed what is older
+	lastProcessedResourceVersion atomic.Uint64 // written by dispatchEvents: everything up to it has been handed to every watcher
 	nDispatched, nTerminated     atomic.Int64
 	nInit                        atomic.Int64 // events of all watchers' intervals
 
@@ -150,7 +150,7 @@ func (c *Cacher) keepCaching(ctx context.Context) {
 
 // startCaching fills the cache and follows the storage until that fails in a way that calls for a new list. All
 // watchers are ended first: the events between the old state and the new one will never be known, so no watcher that has
-// seen the old one can be told the truth about the difference. They resume by themselves, each from its own version.
+// seen the old one can be told the truth about the difference. Their clients come back, each with its own version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching
 func (c *Cacher) startCaching(ctx context.Context) {

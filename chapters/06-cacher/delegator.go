@@ -65,7 +65,7 @@ func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOp
 //	N                            -, NotOlderThan the cache, once it has reached N; after 3 s 504
 //	N                            Exact           the cache's snapshot at N, else the storage
 //	N, with a limit              -               the same
-//	in a continue token                          the same; the newest state if the token gave up its version
+//	in a continue token                          the same; the newest state if that version is -1
 //
 // Exact and continued reads of a single object go to the storage. A cache that is not ready refuses with 429, except
 // for pages of the whole resource, which the storage can bear: that is how a client fills itself while the server starts.

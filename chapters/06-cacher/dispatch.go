@@ -28,7 +28,7 @@ func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 	switch {
 	case event.Type == watch.Bookmark:
 		c.offer(event) // a watcher without room does without: the next bookmark says the same, and more
-	case c.config.Dispatch == Sequential:
+	case c.config.Dispatch == Sequential: // as in 1.10, to compare
 		c.dispatchSequentially(event)
 	default:
 		c.dispatchInTwoPhases(event)
@@ -79,7 +79,7 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 	expired := timer.C()
 	for _, watcher := range blocked {
 		if !watcher.Add(event, expired) {
-			expired = nil // the timer fires once, and this watcher has seen it: no other is waited for
+			expired = nil // the timer fires once, and this watcher has seen it; with nil, Add waits for no other
 			c.nTerminated.Add(1)
 		}
 	}

@@ -171,8 +171,8 @@ func bookmarkAfter(req *watchRequest, current uint64) uint64 {
 }
 
 // register adds the watcher and starts its goroutine, unless the cache has begun another generation since the request
-// came: then all watchers have been ended, and one that slipped in after that would wait for events that its generation
-// will never have. The caller holds the watchCache's lock for reading; register takes and releases c.mu.
+// came: then all watchers have been ended, and one that slipped in after that could begin at a version that the new
+// generation has not reached. The caller holds the watchCache's lock for reading; register takes and releases c.mu.
 func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watchcache.Interval, bookmarkAfter uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

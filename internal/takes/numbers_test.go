@@ -133,7 +133,7 @@ var scenes = []scene{
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
 	{chapter: "04-watchcache", lead: "The ring gives each event the next position.", tell: at(rvs(8, 9, 20, 40), "", probe.RingAppend)},
 	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what each watcher is sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
-	{chapter: "06-cacher", lead: "How many watchers an event concerns. Unscheduled pods are no business of the kubelets.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
+	{chapter: "06-cacher", lead: "How many watchers an event concerns, the program's own included. Unscheduled pods are no business of the kubelets.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
 	{chapter: "07-registry", lead: "What each watcher asks for, and what the registry makes of it. The last one is the informer, which resumes.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
 	{chapter: "08-handlers", lead: "Version 20 becomes frames.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
 	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
