@@ -99,7 +99,8 @@ func (d *deletion) normalise() {
 	}
 }
 
-// mark is the [storage.UpdateFunc] of a deletion. It sets the deletion timestamp if anything holds the object back.
+// mark is the [storage.UpdateFunc] of a deletion. It sets the deletion timestamp if the deletion is graceful, or
+// anything holds the object back.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).updateForGracefulDeletionAndFinalizers
 func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
@@ -108,7 +109,7 @@ func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
 	if err := d.checkPreconditions(accessor); err != nil {
 		return nil, err
 	}
-	graceful, pending := d.beforeDelete(existing, accessor)
+	graceful, pending := d.beforeDelete(existing, accessor) // marks it, if graceful
 	if pending {
 		return nil, errAlreadyDeleting
 	}

@@ -24,7 +24,7 @@ type NamespaceGetter interface {
 //
 // Upstream: k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: (*Lifecycle).Admit
 // Differs: an admission plugin there, part of the registry here. Whether a namespace that exists is being deleted is
-// read from the cache, which may lag; upstream looks twice for a while after a deletion.
+// read from the cache, which may lag; for 30 s after a deletion, upstream reads twice if its cache says "active".
 func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	if s.namespaces == nil || !s.resource.Namespaced {
 		return nil

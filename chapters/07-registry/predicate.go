@@ -37,7 +37,7 @@ func (s *Store) predicate(options *metainternalversion.ListOptions) storage.Sele
 }
 
 // keyFor chooses what a list or watch is about: the key of one object if the predicate can select only that one, or
-// else the narrowest directory. A selector that pins the namespace narrows a request for all of them, provided the
+// else the narrowest directory. A selector that pins the namespace narrows a request for all namespaces, if the
 // value could be a namespace's name at all. The error is 400, for a namespace in the path that could not.
 func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key string, recursive bool, err error) {
 	if err := s.resource.checkNamespace(namespace); err != nil {
@@ -94,8 +94,8 @@ func (s *Store) Watch(ctx context.Context, namespace string, options *metaintern
 	return s.WatchPredicate(ctx, namespace, s.predicate(options), options.ResourceVersion, options.SendInitialEvents)
 }
 
-// WatchPredicate turns a predicate into one watch of the storage. The order of its steps: narrow the namespace, choose
-// the directory, and only then see whether a single key will do.
+// WatchPredicate turns a predicate into one watch of the storage: of a single key if that will do, otherwise of the
+// narrowest directory.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.

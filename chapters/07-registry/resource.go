@@ -40,8 +40,8 @@ type Resource struct {
 	GetAttrs storage.AttrFunc
 	Fields   []string
 
-	// IndexFields are the fields by which the cache finds objects, and Indexers says how to read them off an object,
-	// to find the watchers concerned. At most one.
+	// IndexFields names the field, at most one, by which the cache finds objects and watchers. Indexers reads its value
+	// off an object.
 	IndexFields []string
 	Indexers    map[string]func(obj runtime.Object) string
 
@@ -55,7 +55,7 @@ type Resource struct {
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
 
-	// Strategy says how objects are written, StatusStrategy how their status is, if that is a subresource.
+	// Strategy says how objects are written, StatusStrategy how their status is, if that has a path of its own.
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 

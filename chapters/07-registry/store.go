@@ -31,8 +31,8 @@ type Config struct {
 // Store gives one resource its meaning on top of one [storage.Interface]. It is safe for concurrent use.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-// Differs: the namespace of a request is a parameter, not a value in the context; the time to live is the resource's; no hooks; of
-// admission, which upstream does before it, there is what concerns namespaces.
+// Differs: the namespace of a request is a parameter, not a value in the context; the time to live is the resource's; no hooks;
+// admission, which upstream does before, is only what concerns namespaces.
 type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
