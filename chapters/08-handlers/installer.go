@@ -35,7 +35,7 @@ import (
 //
 // A cluster-scoped resource has them without /namespaces/{namespace}. Every request passes [Server.instrument] first.
 
-// Scope is what the handlers of one path know about it. It is shared by all requests and not changed any more then.
+// Scope is what the handlers of one path know about it. From the first request on it is shared, and never changed.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: RequestScope
 type Scope struct {
@@ -44,7 +44,7 @@ type Scope struct {
 	Subresource string
 	Kind        schema.GroupVersionKind // of the bodies
 	Verbs       metav1.Verbs            // what can be done at this path, sorted
-	Managed     FieldManager            // nil: what is written here is not noted under any name
+	Managed     FieldManager            // nil: writes here do not note who set which field
 
 	server     *Server
 	forceWatch bool // the deprecated /watch/ paths watch whatever the query says
