@@ -42,7 +42,7 @@ func newFrameReader(reader io.Reader) *frameReader {
 	return &frameReader{reader: reader, buf: make([]byte, initialFrameSize)}
 }
 
-// ReadFrame returns the next object, which is valid until the next call. It is a balanced text, not yet known to be
+// ReadFrame returns the next object, which is valid until the next call. Its braces are balanced, but it may not be
 // valid JSON. The error is io.EOF between objects, io.ErrUnexpectedEOF inside one, [ErrObjectTooLarge], a
 // [DecodeError] if something else than an object begins, or the reader's.
 func (f *frameReader) ReadFrame() ([]byte, error) {

@@ -133,7 +133,7 @@ func (sw *StreamWatcher) end(ctx context.Context, err error) {
 // isUnexpected tells the ends that every stream has from those that the consumer should hear of.
 func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || sw.isStopped() {
-		return false // whatever came after that is its echo
+		return false // the error follows from that
 	}
 	var garbage *DecodeError
 	if errors.As(err, &garbage) {

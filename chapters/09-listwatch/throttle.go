@@ -14,7 +14,7 @@ import (
 // is full. Safe for concurrent use.
 //
 // Upstream: k8s.io/client-go/util/flowcontrol/throttle.go: NewTokenBucketRateLimiter
-// Differs: lives on an injected clock; golang.org/x/time/rate, which upstream wraps, only knows the wall's.
+// Differs: lives on an injected clock; golang.org/x/time/rate, which upstream wraps, knows only wall time.
 type tokenBucket struct {
 	// Set by newTokenBucket, never changed.
 	qps   float64
