@@ -149,7 +149,7 @@ func (c *commonFIFO) processedLocked(n int) {
 	c.checkSyncedLocked()
 }
 
-// checkSyncedLocked closes synced when its time has come. It expects mu.
+// checkSyncedLocked closes synced when nothing of the first list is left. It expects mu.
 func (c *commonFIFO) checkSyncedLocked() {
 	if c.populated && c.initialPopulationCount == 0 && !c.HasSynced() {
 		close(c.synced)

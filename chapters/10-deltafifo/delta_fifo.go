@@ -35,7 +35,7 @@ type DeltaFIFO struct {
 	commonFIFO // mu guards the fields below, too
 
 	// Set by NewDeltaFIFO, never changed.
-	emitDeltaTypeReplaced bool
+	emitDeltaTypeReplaced bool // false: a list becomes Sync deltas, as before 2020
 
 	items map[string]Deltas // no list in it is empty
 	queue []string          // the keys of items, in order of first insertion
@@ -133,7 +133,7 @@ func (f *DeltaFIFO) queueActionLocked(delta Delta) {
 }
 
 // dedupDeltas merges the last two deltas if both are deletions, which happens when a deletion is seen by the watch and
-// concluded from a list. The one that knows the final state survives; between equals, the older.
+// inferred from a list. The one that knows the final state survives; between equals, the older.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: dedupDeltas
 func dedupDeltas(deltas Deltas) Deltas {

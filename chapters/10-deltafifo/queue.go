@@ -23,7 +23,7 @@ type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
 type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
 
-// Queue is a store to the reflector on one side and a queue to the controller on the other.
+// Queue is a store to the reflector on one side and a queue to its consumer on the other.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: Queue
 type Queue interface {
@@ -34,7 +34,7 @@ type Queue interface {
 	Pop(process PopProcessFunc) error
 	// HasSynced says whether all of the first list has been processed.
 	HasSynced() bool
-	// HasSyncedChecker is HasSynced to wait for.
+	// HasSyncedChecker is HasSynced for callers that wait.
 	HasSyncedChecker() DoneChecker
 	// Close makes Pop return [ErrFIFOClosed] once the queue is empty. Writers are not refused.
 	Close()

@@ -42,7 +42,7 @@ type RealFIFOOptions struct {
 type RealFIFO struct {
 	commonFIFO // mu guards items, too
 
-	// Set by NewRealFIFO, never changed.
+	// Set by NewRealFIFO from the [RealFIFOOptions] of these names, never changed.
 	atomicEvents          bool
 	unlockWhileProcessing bool
 	emitDeltaTypeBookmark bool
@@ -282,11 +282,11 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	})
 }
 
-// batchLocked returns how many items the next batch has, at least 1. The batch ends before
+// batchLocked returns how many items the next batch has, at least 1. The batch ends
 //
-//   - the second delta of a key, so that each has one "before" and one "after" in the store,
-//   - a delta that concerns more than one key (or none), unless it is the first, and then it is alone,
-//   - the end of the first list, so that isInInitialList is true for all of it or none.
+//   - before the second delta of a key, so that each has one "before" and one "after" in the store,
+//   - before a delta that concerns more than one key (or none), unless it is the first, and then it is alone,
+//   - with the first list, so that isInInitialList is true for all of it or none.
 //
 // It expects mu.
 func (f *RealFIFO) batchLocked() int {
@@ -345,7 +345,7 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 	return err
 }
 
-// whileProcessingLocked calls process, without mu if it may be called so and fewer than two batches wait: the reflector
+// whileProcessingLocked calls process, without mu if the option allows it and fewer than two batches wait: the reflector
 // can queue meanwhile. It expects mu, and holds it again in the end, even if process panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
