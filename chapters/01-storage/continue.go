@@ -26,7 +26,7 @@ var (
 	ErrUnrecognizedEncodedVersion = errors.New("continue key is not valid: server does not recognize this encoded version")
 )
 
-// EncodeContinue returns the token after which a list under prefix goes on at key (inclusive). rv -1 means that the
+// EncodeContinue returns the token with which a list under prefix goes on at key (inclusive). rv -1 means that the
 // next page may be read at any later version, which gives up consistency between the pages.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: EncodeContinue

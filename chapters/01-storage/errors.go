@@ -90,7 +90,7 @@ const tooLargeResourceVersion = "Too large resource version"
 const ResourceVersionTooHighRetrySeconds = 1
 
 // NewTooLargeResourceVersionError returns the error for a resource version that the server has not reached: status
-// 504, reason Timeout, with cause ResourceVersionTooLarge, by which a client knows not to insist on it.
+// 504, reason Timeout, with cause ResourceVersionTooLarge, by which a client can tell it from a real timeout.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/errors.go: NewTooLargeResourceVersionError
 func NewTooLargeResourceVersionError(want, current uint64, retrySeconds int) error {

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Interface is a store of API objects that can be listed and watched. The etcd3 store implements it against etcd, the
+// Interface is a store of API objects that can be listed and watched. The etcd3 store implements it on etcd, the
 // cacher package's CacheDelegator implements it in front of another Interface.
 //
 // Keys are those of [PrepareKey]: "/registry/pods/default/a". Objects that are handed out belong to the caller, except
 // where a method says that they are shared. Errors are [*StorageError] or errors that carry a Kubernetes Status; the
-// registry translates the former with the Interpret functions of this package.
+// registry translates the former with [InterpretError].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface
 // Differs: a time to live is the storage's own business, not a parameter of writes; no key checks against a compaction endpoint, no Stats.
@@ -25,7 +25,7 @@ type Interface interface {
 
 	// Delete removes the object at key and fills out with its last state, stamped with the resource version of the
 	// deletion. preconditions and validate (either may be nil) are checked against the stored state; cached, if not
-	// nil, is a guess at it, which saves a read when right.
+	// nil, is a guess at that state, which saves a read when right.
 	Delete(ctx context.Context, key string, out runtime.Object, preconditions *Preconditions, validate ValidateFunc, cached runtime.Object) error
 
 	// Get fills out with the object at key. With opts.ResourceVersion "" the answer is the newest state; with "0" any
@@ -33,7 +33,7 @@ type Interface interface {
 	Get(ctx context.Context, key string, opts GetOptions, out runtime.Object) error
 
 	// GetList fills listOut with the objects that opts selects, in key order, all seen at one resource version, which
-	// becomes the list's. With opts.Recursive key is a prefix, otherwise one object's key.
+	// becomes the list's. With opts.Recursive, key is a prefix, otherwise one object's key.
 	GetList(ctx context.Context, key string, opts ListOptions, listOut runtime.Object) error
 
 	// Watch begins a stream of events for what opts selects. The caller must drain ResultChan until it is closed, and
@@ -79,7 +79,7 @@ type ListOptions struct {
 	ResourceVersionMatch metav1.ResourceVersionMatch // lists only: "", Exact or NotOlderThan
 	Predicate            SelectionPredicate
 	Recursive            bool  // the key is a prefix
-	ProgressNotify       bool  // watches only: send bookmarks when the source is idle
+	ProgressNotify       bool  // watches only: say, by bookmarks, how far an idle source is
 	SendInitialEvents    *bool // watches only: begin with the current state, or explicitly do not
 }
 

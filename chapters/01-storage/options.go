@@ -9,7 +9,7 @@ import (
 )
 
 // ValidateListOptions turns what a list asks for into what has to be read. withRev is the one revision to read at, 0
-// if any newest will do. continueKey is the first key to read, "" for all of keyPrefix. Errors are 400 BadRequest.
+// for the newest. continueKey is the first key to read, "" for all of keyPrefix. Errors are 400 BadRequest.
 //
 // A resource version alone means two things, for historical reasons: "exactly this one" when the list is paged, and "at
 // least this one" when it is not. ResourceVersionMatch was introduced to say which.
@@ -26,7 +26,7 @@ func ValidateListOptions(keyPrefix string, opts ListOptions) (withRev int64, con
 	}
 	switch opts.ResourceVersionMatch {
 	case metav1.ResourceVersionMatchNotOlderThan:
-		return 0, "", nil // checked when the answer is there
+		return 0, "", nil // checked against what was read
 	case metav1.ResourceVersionMatchExact:
 		return int64(rv), "", nil
 	case "":
