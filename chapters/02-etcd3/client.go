@@ -11,8 +11,8 @@ import (
 	"listwatch/internal/leases"
 )
 
-// Client is all that a server needs of etcd: the few calls that etcd's own client package names for Kubernetes, the watch,
-// leases and compaction. Two things fulfil it: [NewClient], and an in-memory one for tests.
+// Client is all that a server needs of etcd: the few calls that etcd's own client package makes for Kubernetes, the watch,
+// leases and compaction. Two types implement it: [NewClient], and an in-memory one for tests.
 //
 // Every call is given a context and lasts as long as that context lets it: this package sets no deadline of its own.
 type Client interface {
@@ -23,8 +23,8 @@ type Client interface {
 	// response with an error. Nothing is lost in between, even if the server is away for a while.
 	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
 
-	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream, which are those with the
-	// same metadata. None is sent unless all of them have caught up; callers ask again. It does not wait for the answer.
+	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream: those whose contexts
+	// have the same gRPC metadata. None is sent unless all of them have caught up; callers ask again. It does not wait for the answer.
 	RequestProgress(ctx context.Context) error
 
 	// CompactHistory forgets every revision before rev.

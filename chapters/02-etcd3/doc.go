@@ -4,7 +4,7 @@
 // The contract is [storage.Interface]. In addition:
 //
 //   - An object's resource version is the etcd revision that last wrote it, a list's the one it was read at. It is
-//     never stored, but known from where the bytes were found.
+//     never stored: etcd returns it with the bytes.
 //   - A watch delivers changes in revision order, each once, until it ends. An initial state comes before them, all of
 //     one revision, in key order. A watch ends when its context does, or after one
 //     ERROR event. Its channel is closed exactly once, after every goroutine of the watch has ended.
@@ -27,7 +27,7 @@
 // # Locks
 //
 // Store.mu guards the set of watches. It is innermost and held for a few instructions. No lock is held while etcd is
-// called, but for that of the leases while one is granted: there is to be one.
+// called, except that of the leases while one is granted: writers that come meanwhile share it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3
 package etcd3

@@ -90,7 +90,7 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 }
 
 // sync queues the current state, in key order, as if each object had just been created, and sets initialRev to the
-// revision at which all of it was read, which must not be older than it was. It reads in pages: a large state is never in
+// revision at which all of it was read. That must not be older than the initialRev before. It reads in pages: a large state is never in
 // memory as a whole.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).syncPaginated

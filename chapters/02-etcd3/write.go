@@ -36,7 +36,7 @@ type txn struct {
 	rev   int64 // expected
 }
 
-// Create implements [storage.Interface]. A resource version that is "0", or no version at all, is ignored.
+// Create implements [storage.Interface]. A resource version that is "0", or does not parse, is ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Create
 // Differs: an object with a resource version is refused with 400; upstream's refusal becomes a 500.
@@ -66,11 +66,11 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 }
 
 // GuaranteedUpdate implements [storage.Interface]. An update that changes nothing writes nothing: no revision, no event,
-// and out has the resource version it had. A writer that wants to cause an event must make a difference.
+// and out has the object's old version. A writer that wants to cause an event must make a difference.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
-// Differs: if update changed nothing on a guess that is outdated, but whose bytes are those that are stored, it is called
-// again with the version that is stored, and preconditions are checked again. To upstream, equal bytes are enough.
+// Differs: if update changed nothing on an outdated guess whose bytes equal the stored ones, it is called again with the
+// stored version, and preconditions are checked again. To upstream, equal bytes are enough.
 func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
