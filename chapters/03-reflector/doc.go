@@ -16,8 +16,8 @@
 //
 // [Reflector.Run] works in the caller's goroutine: it alone calls the ListerWatcher and the Store's Add, Update,
 // Delete, Replace and Bookmark. While a watch is open there is one more, reflector.startResync, if a resync period
-// is set: it alone calls the Store's Resync, and it has ended when Run returns. A Store must therefore bear Resync
-// beside any other call, but no other two at once.
+// is set: it alone calls the Store's Resync, and it has ended when Run returns. A Store must therefore allow Resync
+// at the same time as another call; no two others overlap.
 //
 // # Locks
 //

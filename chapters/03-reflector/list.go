@@ -39,10 +39,10 @@ func (r *Reflector) list(ctx context.Context) error {
 	return nil
 }
 
-// pageSize chooses the page size for a list at resourceVersion. The rule is from a time when the server
-// could read a page from etcd only, and a full list from its cache as well: so when the cache could answer (a version is
-// given), no pages; unless the first list has shown that there is no cache, since one would have ignored the limit. Since
-// 1.34 the cache serves pages, too.
+// pageSize chooses the page size for a list at resourceVersion. The rule is from before 1.34, when the
+// server read pages from etcd only, but full lists from its cache as well. So a list that the cache could answer, one at a
+// version, has no pages. The exception is a server whose first list came in pages: it has no cache, which would have
+// ignored the limit.
 func (r *Reflector) pageSize(resourceVersion string) int64 {
 	switch {
 	case r.config.WatchListPageSize != 0:

@@ -21,7 +21,7 @@ import (
 //	ERROR 429                   wait, open again
 //	ERROR 500 InternalError     open again, as long as retryWithDeadline allows; then nil. At once if the watch has
 //	                            brought an event or is a second old; otherwise when that second is over
-//	ERROR, any other; resync    nil
+//	other ERROR; resync failed  nil
 //	ctx done                    nil
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watch
