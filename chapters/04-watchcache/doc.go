@@ -15,8 +15,8 @@
 // # Contract
 //
 // There is at most one call of Add, Update, Delete, Replace and UpdateResourceVersion in flight at any time. Everything
-// else may be called from any goroutine. Events, elements and the objects in them are shared by all who ever
-// saw them and are never changed once they are in the cache.
+// else may be called from any goroutine. Events, elements and the objects in them are shared by all readers
+// and never changed once they are in the cache.
 //
 // # Locks
 //

@@ -30,8 +30,8 @@ func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) 
 // hear of events through their channels.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).waitUntilFreshLocked
-// Differs: a reader whose request is over stops waiting; upstream's waits out the three seconds. Both are noticed when
-// the readers are woken, every 100 ms.
+// Differs: a reader whose request is over stops waiting; upstream's waits out the three seconds. Both ends are noticed
+// when the readers are woken, every 100 ms.
 func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv uint64) error {
 	if rv == 0 {
 		return nil // any version will do

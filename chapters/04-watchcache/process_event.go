@@ -72,7 +72,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 // apply makes the event visible, as one step for every goroutine that takes the lock.
 func (w *WatchCache) apply(event *Event, element *Element) {
 	if !w.mu.TryLock() {
-		w.waitForLock()
+		w.waitForLock() // and report the wait
 	}
 	defer w.mu.Unlock()
 	// A reader that has found the old version is already counted as asleep when it lets go of the lock: Cond.Wait puts

@@ -101,7 +101,7 @@ func (h *history) checkLocked(event *Event) {
 
 func (h *history) isFullLocked() bool { return h.endIndex-h.startIndex == len(h.cache) }
 
-// resizeLocked is asked before every append and answers only when the ring is full. It doubles the ring if even the
+// resizeLocked is called before every append and acts only when the ring is full. It doubles the ring if even the
 // oldest event is younger than [EventFreshDuration]: dropping it would cost some client a relist. It halves the ring if
 // the newest quarter alone reaches back that far. The distance between the two keeps the ring from flapping.
 //
