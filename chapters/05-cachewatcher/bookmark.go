@@ -56,8 +56,8 @@ func (w *CacheWatcher) markBookmarkSent(event *watchcache.Event) {
 }
 
 // NextBookmarkTime returns when the watcher should be sent its next bookmark, or false if never again. A watcher that
-// waits for the end of its initial events should be tried at every occasion. Otherwise a bookmark is due after every,
-// and, so that a client whose time is up resumes from as near as possible, shortly before the deadline.
+// waits for the end of its initial events should be tried at every occasion. Otherwise a bookmark is due after the
+// duration every, and shortly before the deadline, so that a client whose time is up resumes from a recent version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).nextBookmarkTime
 func (w *CacheWatcher) NextBookmarkTime(now time.Time, every time.Duration) (time.Time, bool) {

@@ -60,7 +60,7 @@ type CacheWatcher struct {
 	deadline  time.Time
 	text      string
 
-	// Set by Register, under the Cacher's lock, before anybody else knows the watcher; never changed after.
+	// Set by Register, under the Cacher's lock, before any other goroutine knows the watcher; never changed after.
 	id                           string
 	probe                        *probe.Probe
 	forgetter                    Forgetter
@@ -182,7 +182,7 @@ func (w *CacheWatcher) process() {
 	}
 }
 
-// isDue reports whether event comes after what the watcher has been sent. The floor stays where the interval left it:
+// isDue reports whether event comes after what the watcher has sent already. The floor stays where the interval left it:
 // there is one dispatcher, so what comes through input is in order. The one exception is the bookmark that ends the
 // initial events: it may carry just the version that they had.
 func (w *CacheWatcher) isDue(event *watchcache.Event) bool {

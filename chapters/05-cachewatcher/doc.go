@@ -21,12 +21,12 @@
 //
 // # Goroutines and channels
 //
-// Each watcher has one goroutine, cacheWatcher.processInterval, started by who registers it. input is sent to by the
+// Each watcher has one goroutine, cacheWatcher.processInterval, started by the Cacher. input is sent to by the
 // dispatcher, one goroutine, and closed under the Cacher's lock at a moment when the dispatcher cannot be sending;
 // result is sent to and closed by the watcher's goroutine; done is only ever closed.
 //
 // What the dispatcher hands to all watchers alike is here, too: [ShareEncodings] wraps an event so that its object is encoded
-// once, and [BookmarkTimeBuckets] says whose bookmark is due.
+// once, and [BookmarkTimeBuckets] says which watcher is due for a bookmark.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go
 package cachewatcher
