@@ -94,8 +94,8 @@ func SimpleName(base string) string {
 const maxNameGenerationAttempts = 8
 
 // Create stores a new object and returns it as stored. A name is generated if there is only a generateName. Errors:
-// 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422 Invalid. A resource version that is "0", or no
-// version at all, is ignored.
+// 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422 Invalid. A resource version that is "0", or
+// does not parse, is ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Create
 // Differs: a resource version is refused before anything else, and with 400; upstream leaves that to the storage, whose
