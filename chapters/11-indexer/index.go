@@ -94,7 +94,7 @@ func (s *storeIndex) update(key string, old, obj any) {
 	}
 }
 
-// updateSingle does it for one index.
+// updateSingle is update for one index.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*storeIndex).updateSingleIndex
 func (s *storeIndex) updateSingle(name string, indexFunc IndexFunc, key string, old, obj any) {
