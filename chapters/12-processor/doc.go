@@ -1,11 +1,11 @@
-// Package processor makes many of one: each notification of the informer is handed to every handler, and none of them
-// can hold up the others or the informer.
+// Package processor hands each notification of the informer to every handler, and no handler can hold up the others or
+// the informer.
 //
 //   - handler.go, typed.go: [ResourceEventHandler] and ready-made ones.
 //   - shared_processor.go: [SharedProcessor], the list of listeners, and distribute.
 //   - processor_listener.go: processorListener, one handler with its goroutines, channels and pending ring.
 //   - pending.go: the ring.
-//   - resync.go: who gets resyncs, and when.
+//   - resync.go: which listeners get resyncs, and when.
 //   - synctrack.go: [SingleFileTracker], which knows when a handler has seen the initial list.
 //
 // # Goroutines and channels

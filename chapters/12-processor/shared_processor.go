@@ -142,7 +142,7 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	for _, obj := range opts.Initial {
 		listener.add(p.identified(notification{typ: added, obj: obj, isInInitialList: true}))
 	}
-	// Only now: were upstream found to have synced before the first add, the listener would have, too.
+	// Only now: had watchSynced found the informer synced before the first add, the listener would count as synced.
 	listener.startWatchSynced()
 	return listener, nil
 }
@@ -198,8 +198,8 @@ func sameVersion(old, obj any) bool {
 	return err == nil && oldMeta.GetResourceVersion() == objMeta.GetResourceVersion()
 }
 
-// distribute hands n to every listener; with sync, only to those that are syncing. It waits for each listener's pop,
-// which is soon there, and never for a handler.
+// distribute hands n to every listener; with sync, which says that n changes nothing, only to those that are syncing. It
+// waits for each listener's pop, which soon receives, and never for a handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).distribute
 func (p *SharedProcessor) distribute(n notification, sync bool) {
