@@ -54,8 +54,8 @@ func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.Resou
 }
 
 // negotiateResyncLocked returns the resync period a handler is taken to ask for. Before the start, a handler that asks
-// for more resyncs than the informer checks for makes it check more often; after it, the handler has to make do. It
-// expects startedMu.
+// for more resyncs than the informer checks for makes it check more often; after it, the handler gets the informer's
+// period. It expects startedMu.
 func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) time.Duration {
 	period := s.config.ResyncPeriod
 	if requested != nil {

@@ -36,7 +36,7 @@ func (p *deltaProcessor) processDeltas(deltas deltafifo.Deltas, isInInitialList 
 	return nil
 }
 
-// processDelta applies the one delta in one.
+// processDelta applies a single delta, the only one in one.
 func (p *deltaProcessor) processDelta(one []deltafifo.Delta, isInInitialList bool) error {
 	switch info := one[0].Object.(type) {
 	case deltafifo.ReplacedAllInfo:
@@ -85,9 +85,9 @@ func transaction(delta *deltafifo.Delta) (indexer.Transaction, error) {
 	return txn, nil
 }
 
-// notify tells the handler what txn has done. Not the type of the delta decides between OnAdd and OnUpdate but whether
-// the store had the key: a watch may begin with ADDED for objects we hold, and after a gap MODIFIED may be the first
-// we hear of an object. A deletion is told even if the store had nothing.
+// notify tells the handler what txn has done. Whether the store had the key decides between OnAdd and OnUpdate, and not
+// the type of the delta: a watch may begin with ADDED for objects we hold, and after a gap MODIFIED may be the first we
+// hear of an object. A deletion is told even if the store had nothing.
 func (p *deltaProcessor) notify(txn *indexer.Transaction, isInInitialList bool) {
 	switch {
 	case txn.Type == indexer.TransactionTypeDelete:
