@@ -142,7 +142,7 @@ var scenes = []scene{
 	{chapter: "12-processor", lead: "Version 20 on its way to the handler.", tell: at(rvs(20), "observer")},
 	{chapter: "13-informer", lead: "Version 20 through the whole client half. The store comes first, the handler second.",
 		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded, probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
-	{chapter: "14-controllers", lead: "The scheduler and version 8: a key, a look, a write.",
+	{chapter: "14-controllers", lead: "The scheduler and version 8: a key, a look, a write. Of one moment, rows without a version come first.",
 		tell: either(at(rvs(8, 9), "", probe.TxnCommitted), func(_ *numbers, r *probe.Record) bool {
 			return r.Subject == "scheduler" && r.Key == "default/a" && is(r, probe.WorkAdded, probe.WorkGot)
 		})},
