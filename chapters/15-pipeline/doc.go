@@ -1,4 +1,4 @@
-// Package pipeline wires every station: who is made of what, who starts whom, who stops whom. Nothing happens here that
+// Package pipeline wires every station: what each is made of, what starts it, and what stops it. Nothing happens here that
 // did not happen in an earlier chapter.
 //
 //   - server.go: [Server], the server half: per resource an etcd3 store, a Cacher and a registry store; before them all

@@ -19,12 +19,12 @@ type Pipeline struct {
 //	stop    client half ──► front ──► server half
 //
 // front serves [Server.Handler] until its ctx is done, and returns when its last handler has ended. [Server.EndStreams]
-// comes before, so that streams say the true reason. The client half comes first to an end because it would otherwise
-// take the end of every stream for a fault, and begin to reconnect. others are clients of the server half that are not
-// part of ours: they run, and end, beside it.
+// comes before, so that streams say the true reason. The client half ends first, because otherwise it would take the
+// end of every stream for a fault, and begin to reconnect. others are clients of the server half that are not part of
+// ours: they run, and end, together with it.
 func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), others ...func(ctx context.Context)) {
 	var server, middle, client routine.Group
-	// None of these two ends with ctx: each is told when its turn has come.
+	// Neither of these ends with ctx: each is cancelled when its turn has come.
 	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
 	frontCtx, stopFront := context.WithCancel(serverCtx)
 	defer stopServer()
