@@ -33,6 +33,7 @@ function newInspector(stage) {
   let tab = "what";
   let opener = null;
   let ticket = 0;
+  let awaited = 0; // the ticket of the leaf that is on its way; 0: none is
   let shownAt = 0; // when the leaf was fetched
   let shownSeq = -1; // for which record
   let litAt = 0;
@@ -93,7 +94,7 @@ function newInspector(stage) {
   }
 
   async function load(extra = {}) {
-    const mine = ++ticket;
+    const mine = (awaited = ++ticket);
     shownAt = performance.now();
     shownSeq = player.target();
     if (!stage.source && shelf.program && living.has(tab)) return refuse("This recording lives in this page only: the program that serves the page does not know it.");
@@ -104,6 +105,8 @@ function newInspector(stage) {
       swap(new DOMParser().parseFromString(text, "text/html").body.firstElementChild);
     } catch (problem) {
       if (mine === ticket && place) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
+    } finally {
+      if (mine === awaited) awaited = 0;
     }
   }
 
@@ -309,7 +312,8 @@ function newInspector(stage) {
       countedAt = now;
       countHits(false);
     }
-    if (living.has(tab) && shownSeq !== player.target() && now - shownAt > reload) load();
+    // A leaf that takes long to come is waited for: the next one would be asked for before it is here, again and again.
+    if (living.has(tab) && !awaited && shownSeq !== player.target() && now - shownAt > reload) load();
   }
 
   const clear = () => place && load();

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/compat/program"
 )
@@ -22,7 +25,8 @@ import (
 // line is the network between a page and the program. It can stop carrying the feed, as a network does, without telling
 // either end; and it hears what the feed says.
 type line struct {
-	URL string
+	URL  string
+	leaf time.Duration // that a leaf of the inspector takes; set before the page opens
 
 	mu    sync.Mutex     // guards the fields below
 	free  *sync.Cond     // on mu
@@ -67,6 +71,9 @@ func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) 
 
 // listen puts the line's own reader before the body of a feed.
 func (l *line) listen(response *http.Response) error {
+	if strings.HasPrefix(response.Request.URL.Path, "/viz/part/") {
+		time.Sleep(l.leaf)
+	}
 	if response.Request.URL.Path == "/viz/events" {
 		response.Body = &feedBody{ReadCloser: response.Body, line: l}
 		l.mu.Lock()
@@ -196,6 +203,19 @@ func TestAPageWhoseNetworkStandsStillLosesNothing(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.complaints = slices.DeleteFunc(p.complaints, func(said string) bool { return strings.Contains(said, "/viz/events") })
+}
+
+// TestALeafThatComesSlowlyIsShown looks at a leaf that takes longer to come than the page waits before it asks for a newer one.
+func TestALeafThatComesSlowlyIsShown(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	network := newLine(t, v)
+	network.leaf = 2 * time.Second
+	p := openPage(t, network.URL)
+	p.live(t, v)
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "6"})
+	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
+	p.until(t, `document.querySelector("#leaf details.stream") !== null`)
 }
 
 // oldest returns the number of the oldest record that the log holds.
