@@ -84,7 +84,12 @@ func (v *viz) play(t *testing.T, id string) {
 
 func (p *page) until(t *testing.T, expression string) {
 	t.Helper()
-	program.Eventually(t, patience, func() (bool, string) { return evaluate[bool](t, p, "Boolean("+expression+")"), expression })
+	program.Eventually(t, patience, func() (bool, string) {
+		if evaluate[bool](t, p, "Boolean("+expression+")") {
+			return true, ""
+		}
+		return false, expression + "\ninspector: " + evaluate[string](t, p, `document.querySelector("#inspector:not([hidden])")?.innerText.slice(0, 1500) ?? "closed"`)
+	})
 }
 
 // knobs turns every knob on the panel with a click, and looks for its effect in the log.
