@@ -182,7 +182,7 @@ func (w *CacheWatcher) process() {
 	}
 }
 
-// isDue reports whether event comes after what the watcher has sent already. The floor stays where the interval left it:
+// isDue reports whether event comes after what the watcher has sent. The floor stays where the interval left it:
 // there is one dispatcher, so what comes through input is in order. The one exception is the bookmark that ends the
 // initial events: it may carry just the version that they had.
 func (w *CacheWatcher) isDue(event *watchcache.Event) bool {

@@ -127,12 +127,12 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
 `
 
 var scenes = []scene{
-	{chapter: "01-storage", lead: "What is written, and the version that each write gets.", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
+	{chapter: "01-storage", lead: "Some of the writes, and the version that each gets.", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
 	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted, probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
 	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, and nothing is missing.", logged: true,
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
 	{chapter: "04-watchcache", lead: "The ring gives each event the next position.", tell: at(rvs(8, 9, 20, 40), "", probe.RingAppend)},
-	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what each watcher is sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
+	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
 	{chapter: "06-cacher", lead: "How many watchers an event concerns, the program's own included. Unscheduled pods are no business of the kubelets.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
 	{chapter: "07-registry", lead: "What each watcher asks for, and what the registry makes of it. The last one is the informer, which resumes.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
 	{chapter: "08-handlers", lead: "Version 20 becomes frames.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
