@@ -19,8 +19,8 @@ type IndexFunc func(e *Element) string
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer
 // Differs: no lock of its own. All of it runs under WatchCache.mu, except [store.get] for the single writer.
-// An index files an element under one value, not several. Upstream's tree (github.com/google/btree) changes in place and
-// copies a node that it shares with a clone, and is cloned after every event; docs/COSTS.md has the price.
+// An index files an element under one value, not several. Upstream's tree (k8s.io/utils/third_party/forked/golang/btree) changes
+// in place and copies a node that it shares with a clone, and is cloned after every event; docs/COSTS.md has the price.
 type store struct {
 	// Set by newStore, never changed.
 	indexers map[string]IndexFunc

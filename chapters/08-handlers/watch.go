@@ -101,7 +101,8 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // HandleWS is HandleHTTP with the messages of a websocket, one for each event.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
-// Differs: ends with the server, too, counts its events, and says goodbye with a close message.
+// Differs: ends with the server, too, counts its events, and says why it ends; upstream's close message is always 1000,
+// without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 	ctx, socket := wsstream.Upgrade(w, r, s.scope.server.clock, refuseWebsocket)
 	if socket != nil {

@@ -35,25 +35,15 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, podServer)
 		store := &names{}
-		r := reflector.New(reflector.Config{
-			Name: "pods", ListerWatcher: NewListWatch(s.rest(nil), "pods", "", nil), Store: store,
-			ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		var group routine.Group
-		group.Go(ctx, "reflector.Run", r.Run)
+		stop := reflect(t, s, store)
 		time.Sleep(10 * time.Second)
 		s.stop()
 		time.Sleep(5 * time.Second) // refused at 0, 0.8, 2.4 s
 		s.run(podServer)
 		time.Sleep(time.Minute) // accepted at 5.6 s
-		cancel()
-		group.Wait()
+		stop()
 
-		const parameters = "&timeout=5m0s&timeoutSeconds=300&watch=true"
-		want := "0s GET /api/v1/pods?limit=500&resourceVersion=0\n" +
-			"0s GET /api/v1/pods?allowWatchBookmarks=true&resourceVersion=5" + parameters + "\n" +
-			"15.6s GET /api/v1/pods?allowWatchBookmarks=true&resourceVersion=6" + parameters
+		want := list + "\n0s " + watchFrom + "5" + lasting + "\n15.6s " + watchFrom + "6" + lasting
 		if diff := cmp.Diff(want, s.log()); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)
 		}
@@ -62,6 +52,50 @@ func TestReflectorOverHTTPOutlivesARestartOfTheServerWithoutAList(t *testing.T) 
 		}
 		s.wantServing(t, 0)
 	})
+}
+
+// The eleven attempts of one watch take ten seconds. That is not a very short watch, so its end is no reason to list.
+func TestReflectorWatchesAgainAfterElevenBrokenConnections(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := serve(t, times(1, podServer, times(11, hangUp, podServer)))
+		s.client.Transport.(*http.Transport).DisableKeepAlives = true // or the transport repeats a request by itself
+		store := &names{}
+		stop := reflect(t, s, store)
+		time.Sleep(time.Minute)
+		stop()
+
+		want := list
+		for attempt := range 11 {
+			want += fmt.Sprintf("\n%ds %s5%s", attempt, watchFrom, lasting)
+		}
+		want += "\n10s " + watchFrom + "5" + lasting
+		if diff := cmp.Diff(want, s.log()); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		if got := fmt.Sprint(store.told); got != "[replace a at 5 add b]" {
+			t.Errorf("store: got %s", got)
+		}
+		s.wantServing(t, 0)
+	})
+}
+
+// What a reflector of pods asks for.
+const (
+	list      = "0s GET /api/v1/pods?limit=500&resourceVersion=0"
+	watchFrom = "GET /api/v1/pods?allowWatchBookmarks=true&resourceVersion="
+	lasting   = "&timeout=5m0s&timeoutSeconds=300&watch=true"
+)
+
+// reflect runs a reflector of the server's pods until stop is called.
+func reflect(t *testing.T, s *server, store reflector.Store) (stop func()) {
+	r := reflector.New(reflector.Config{
+		Name: "pods", ListerWatcher: NewListWatch(s.rest(nil), "pods", "", nil), Store: store,
+		ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: func() float64 { return 0 },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group routine.Group
+	group.Go(ctx, "reflector.Run", r.Run)
+	return func() { cancel(); group.Wait() }
 }
 
 // names is a Store that keeps the names it is told. The reflector calls it from one goroutine.

@@ -188,7 +188,7 @@ func (r *Request) do(ctx context.Context) Result {
 
 // Watch sends the request and returns the answer as a stream of events. The first attempt does not wait for the
 // limiter: a watch replaces another that has ended, and is not worth delaying. If the connection keeps breaking, the
-// result is a watch that is closed already, which the reflector takes as a sign to slow down. ctx bounds the stream.
+// result is a watch that is closed already: after ten seconds of attempts the reflector watches again. ctx bounds the stream.
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).Watch
 func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {

@@ -1,5 +1,5 @@
-// Package pipeline wires every station: what each is made of, what starts it, and what stops it. Nothing happens here that
-// did not happen in an earlier chapter.
+// Package pipeline wires every station: what each is made of, what starts it, and what stops it. Besides that it creates
+// the system's namespaces; everything else happened in an earlier chapter.
 //
 //   - server.go: [Server], the server half: per resource an etcd3 store, a Cacher and a registry store; before them all
 //     the handlers.

@@ -32,7 +32,7 @@ type Client interface {
 // every writer that comes in the meantime.
 //
 //	granted ── reused by later writes ──► │ then another is granted
-//	└──────────── ttl + 5 % ─────────────────────────────► etcd deletes all that was written under it
+//	└──────────── ttl + 5 %, at most a minute more ──────► etcd deletes all that was written under it
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: leaseManager
 // Differs: a lease that etcd does not know any more is replaced: our clock may have been slower than etcd's. No metrics.

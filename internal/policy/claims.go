@@ -32,10 +32,10 @@ var claims = []claim{
 		never:  `page can only be (read|had) from etcd`,
 	},
 	{
-		says: "While a cache is filled, a GET and an unfiltered LIST with a limit go to etcd; the rest gets 429.",
+		says: "While a cache is filled, a GET and an unfiltered LIST with a limit go to etcd; what else the cache would answer gets 429.",
 		home: "docs/READS.md#list", symbols: []string{"06-cacher shouldDelegateListOnNotReadyCache", "06-cacher CacheDelegator.Get"},
 		others: []string{"chapters/06-cacher/README.md"},
-		never:  `(?i)(?:^|\. )(?:until the new list is in|while the cache (?:has no source|is being filled)), reads and watches are refused`,
+		never:  `(?i)(?:^|\. )(?:until the new list is in|while the cache (?:has no source|is being filled)), reads and watches are refused|every other LIST, and every WATCH, gets 429`,
 	},
 	{
 		says: "Bookmarks exist for a client to which nothing is sent while its neighbours are busy.",
@@ -72,6 +72,33 @@ var claims = []claim{
 		home: "chapters/08-handlers/README.md", symbols: []string{"08-handlers Server.withWatchDeadline"},
 		others: []string{"docs/ENDINGS.md"},
 		never:  `Upstream ends? a stuck write`,
+	},
+	{
+		says: "A watch whose connections broke for ten seconds is opened again at once: it was not a very short watch.",
+		home: "docs/ENDINGS.md", symbols: []string{"09-listwatch Request.Watch", "03-reflector VeryShortWatchError"},
+		others: []string{"chapters/09-listwatch/README.md"},
+		never:  `reflector\W+takes\W+it\W+for\W+a\W+very\W+short\W+watch|before the response.* calls it a very short watch`,
+	},
+	{
+		says: "The server copies a list's objects before it sends the first, and encodes one after the other: it holds no whole response.",
+		home: "chapters/03-reflector/README.md#a-consistent-start-the-newer-way", symbols: []string{"06-cacher fill"},
+		never: `in\W+memory\W+as\W+one\W+response|builds no response in memory`,
+	},
+	{
+		says: "A watch from \"\" or \"0\" has always begun with the state.",
+		home: "chapters/08-handlers/README.md", symbols: []string{"08-handlers Scope.listOpts"},
+		others: []string{"chapters/01-storage/README.md"},
+		never:  `only a watch from version 0 sen`,
+	},
+	{
+		says: "Our reflector closes incoming, our livez does not ask etcd, our websockets say why they end: Kubernetes' differ.",
+		home: "docs/CHANNELS.md", symbols: []string{"06-cacher Cacher.dispatchEvents", "08-handlers WatchServer.HandleWS"},
+		words: map[string]string{
+			"docs/CHANNELS.md": "(?m)^\\| `incoming` of a Cacher .*Kubernetes never closes it",
+			"docs/SIGNALS.md":  "(?m)^\\| `/livez` .*Kubernetes' asks etcd",
+			"docs/ENDINGS.md":  `(?m)^\| the server shuts down .*Kubernetes.*websockets end with 1000`,
+		},
+		never: `Kubernetes just closes the socket`,
 	},
 	{
 		says: "A resync asks the server nothing.",
