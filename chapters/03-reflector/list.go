@@ -12,8 +12,9 @@ import (
 
 // list makes the store's content that of one LIST, read at one resource version, from which a watch can go on.
 //
-// A version that the server cannot serve is given up at once for the newest one: the store may have seen a version
-// that a restored etcd never reached, and without this the reflector would ask for it forever.
+// A version that the server cannot serve is given up for the newest one; a 504 gets here only after the HTTP client's
+// repeats (chapter 09). The store may have seen a version that a restored etcd never reached: without this the reflector
+// would ask for it forever.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).list
 // Differs: relies on the ListerWatcher to return when ctx is done, instead of leaving it behind in a goroutine.

@@ -51,8 +51,9 @@ type Forgetter interface {
 // CacheWatcher is one watch, from the Cacher to its client.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcher
-// Differs: objects of ADDED, MODIFIED and DELETED events are shared with the cache, as [storage.Interface] allows;
-// upstream copies those of the interval for each watcher. The bookmark state is an atomic instead of a mutex.
+// Differs: the objects of an interval are shared with the cache, as [storage.Interface] allows, but for that of a DELETED
+// which only stopped matching; upstream copies them all for each watcher. The bookmark state is an atomic instead of a
+// mutex.
 type CacheWatcher struct {
 	// Set by New, never changed.
 	filter    Filter

@@ -23,7 +23,7 @@ type Config struct {
 }
 
 // SharedProcessor is a [ResourceEventHandler] that hands every notification to all listeners, and notifications that
-// changed nothing only to those that are due for a resync.
+// changed nothing only to those that are due for a resync; while resyncs are off, to all.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedProcessor
 // Differs: listeners are told in the order in which they were added; upstream keeps them in a Go map.

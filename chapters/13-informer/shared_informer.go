@@ -30,7 +30,7 @@ import (
 //     with [FIFOReal] and an unbroken watch, the store as a whole goes through a subsequence of the server's states, too.
 //   - One state per query. Every read of the store is answered from one state of it.
 //   - Store first. When a handler is told of a state, the store held it before, and now holds it or a later one, which
-//     includes that the object is gone.
+//     includes that the object is gone, unless etcd is restored from a backup.
 //   - Every change is told. A handler that was added before Run is told of every change of the store. One that is added
 //     later is told, as OnAdd, of what the store holds then, and after that of every change: nothing is missing and nothing
 //     is double.

@@ -199,7 +199,7 @@ func (v *Verdicts) endless(o *open, now time.Time, how string) {
 // stuck judges a client that does not read.
 func (v *Verdicts) stuck(o *open, r Record) {
 	o.trail.stuckFor = r.Waited
-	v.say(slowReader, &o.ask, r.At, "reads its watch on %s too slowly: its connection has been full for %v, and the server will evict it.", what(&o.ask), rounded(r.Waited))
+	v.say(slowReader, &o.ask, r.At, "reads its watch on %s too slowly: its connection has been full for %v, and the server may evict it.", what(&o.ask), rounded(r.Waited))
 }
 
 // written is how often one object was written lately by one client.

@@ -104,7 +104,7 @@ func TestVerdicts(t *testing.T) {
 				s.wait(time.Minute)
 				s.ask(Ask{Watch: true, Version: "5"}, 200)
 			}, func(s *tale) { s.wait(2 * time.Second) }},
-		{"slow-reader", "c reads its watch on pods too slowly: its connection has been full for 3s, and the server will evict it.",
+		{"slow-reader", "c reads its watch on pods too slowly: its connection has been full for 3s, and the server may evict it.",
 			func(s *tale) { s.ask(Ask{Watch: true, Version: "5"}, 200) }, func(s *tale) { s.apply(Record{Request: 1, What: Stuck, Waited: 3 * time.Second}) }},
 		{"hot-loop", "c writes pods a in a hot loop: 30 times in 2.9s.",
 			func(s *tale) {
