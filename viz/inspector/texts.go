@@ -61,7 +61,7 @@ var stationTexts = map[probe.Station]placeText{
 	},
 	probe.Dispatch: {
 		What:    "One goroutine picks the watchers that an event concerns and offers it to each without waiting. Then it waits for those that were full, within one small budget of time, and closes those that are still full when the budget is spent.",
-		Why:     "One slow client must not stop the others for long. It costs them at most the budget, and then loses its stream. It loses no event, because it resumes from the last version it saw.",
+		Why:     "One slow client must not stop the others for long. It costs them at most the budget, and then loses its stream. It resumes from the last version it saw, and loses no event that the ring still holds.",
 		Chapter: "06-cacher",
 		Threads: []thread{
 			{"kubernetes/kubernetes#125123", "what the log line means"},
