@@ -107,6 +107,53 @@ var claims = []claim{
 		never:  `(?i)a resync (re)?lists`,
 	},
 	{
+		says: "A bookmark speaks of what concerns its watch, and of the time since that began.",
+		home: "docs/SIGNALS.md", symbols: []string{"06-cacher Cacher.newBookmark"},
+		others: []string{"chapters/03-reflector/README.md", "chapters/06-cacher/README.md"},
+		never:  `everything up to (17\W+has|(this|its) version that concerns)|"you have everything up to here"`,
+	},
+	{
+		says: "While resyncs are off, a relist tells every handler of every object, changed or not.",
+		home: "docs/QUESTIONS.md#why-does-a-relist-call-onupdate-for-what-has-not-changed", symbols: []string{"12-processor SharedProcessor.handAround"},
+		words: map[string]string{
+			"docs/QUESTIONS.md":                         `(?m)^\| \[12\].* where resyncs are on: updates to the same state`,
+			"chapters/03-reflector/README.md":           `tells\W+of\W+each\W+object\W+in\W+it,\W+changed\W+or\W+not`,
+			"chapters/12-processor/shared_processor.go": `while\W+resyncs\W+are\W+off,\W+to\W+all`,
+		},
+		never: `differences\W+reach\W+the\W+handlers`,
+	},
+	{
+		says: "After a restore of etcd states go back, and a watch from the future loses changes.",
+		home: "docs/QUESTIONS.md#etcd-is-restored-from-an-older-backup", symbols: []string{"04-watchcache WatchCache.IntervalSinceLocked"},
+		others: []string{"chapters/03-reflector/README.md"},
+		words: map[string]string{
+			"docs/QUESTIONS.md":                       `(?m)^\| \[READS\].* watch from the future .*after a restore`,
+			"docs/SIGNALS.md":                         `(?m)^\| "store first".* unless \[etcd was restored`,
+			"docs/ARCHITECTURE.md":                    `kept per key, unless etcd is restored`,
+			"chapters/03-reflector/README.md":         `takes\W+the\W+store\W+back,\W+unless\W+etcd\W+was\W+restored`,
+			"chapters/13-informer/shared_informer.go": `the\W+object\W+is\W+gone,\W+unless\W+etcd\W+is\W+restored`,
+		},
+		never: `Order is kept per key always|healed by a list\.`,
+	},
+	{
+		says: "A tombstone follows any list that lacks a key; had the watch resumed, OnDelete would have got the last state that matched.",
+		home: "docs/QUESTIONS.md#ondelete-got-a-deletedfinalstateunknown", symbols: []string{"10-deltafifo DeletedFinalStateUnknown"},
+		words: map[string]string{"docs/GLOSSARY.md": `its\W+watch\W+missed\W+that\W+an\W+object\W+was\W+deleted\W+or\W+left\W+the\W+selector`},
+		never: `(?i)the\W+ring\W+no\W+longer\W+held\W+that|would\W+have\W+got\W+the\W+object's\W+last\W+state`,
+	},
+	{
+		says: "A client that does not read is evicted only if there is enough traffic, and is not told.",
+		home: "docs/QUESTIONS.md#a-clients-network-card-stops-reading", symbols: []string{"06-cacher Cacher.waitForBlocked"},
+		words: map[string]string{"chapters/08-handlers/README.md": `If\W+there\W+is\W+enough\W+traffic,\W+the\W+dispatcher\W+evicts`},
+		never: `the server will evict it|everything\W+after\W+its\W+version,\W+or\W+an\W+error`,
+	},
+	{
+		says: "A client resumes at another server without a list only if the ring there reaches back far enough.",
+		home: "docs/QUESTIONS.md#a-server-restarts-and-a-thousand-clients-come-back", symbols: []string{"04-watchcache WatchCache.IntervalSinceLocked"},
+		words: map[string]string{"docs/BEYOND.md": `(?m)^\| a server dies .*if the ring there reaches back`},
+		never: `by version, without a list \|`,
+	},
+	{
 		says: "No wakeup is lost because the version changes under the lock, wherever Broadcast is called.",
 		home: "chapters/04-watchcache/README.md", symbols: []string{"04-watchcache WatchCache.apply"},
 		words: map[string]string{
