@@ -28,7 +28,7 @@ func upstreamOf(t *testing.T, name string) *httptest.Server {
 			<-r.Context().Done()
 		}
 	}))
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { eventually.Closes(server) })
 	return server
 }
 
@@ -113,7 +113,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 			<-r.Context().Done()
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(func() { eventually.Closes(server) })
 	file := filepath.Join(t.TempDir(), "lens.gz")
 	p := start(t, "-server", server.URL, "-record", file)
 	request, err := http.NewRequest(http.MethodGet, p.url+"/api/v1/secrets?watch=true&token=s3cret", nil)

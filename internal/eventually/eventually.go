@@ -2,6 +2,7 @@
 package eventually
 
 import (
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -29,4 +30,19 @@ func Did(within time.Duration, fact func() bool) bool {
 		time.Sleep(min(max(waited/8, 5*time.Millisecond), 100*time.Millisecond))
 	}
 	return true
+}
+
+// Closes ends a server of a test. The server's own Close waits for every request, and a client whose watch was cut comes back at once:
+// a stream that it opens just before the listener closes would keep Close waiting for ever. So what comes back is cut, too.
+func Closes(server *httptest.Server) {
+	closed := make(chan struct{}) // closed when Close has returned
+	go func() { defer close(closed); server.Close() }()
+	for {
+		server.CloseClientConnections()
+		select {
+		case <-closed:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }

@@ -82,7 +82,7 @@ var Rules = []Rule{
 	{"a moment is one line", checkMoments},
 	{"who may have to wait says so", checkWaits},
 	{"no test is skipped", checkSkips},
-	{"bubbles have one processor in race builds", checkBubbles},
+	{"tests use what holds on every run", checkInsteads},
 	{"chapters have no open ends", checkOpenEnds},
 	{"who starts goroutines looks for leaks", checkLeaks},
 	{"goroutines of chapters have names", checkNamed},

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -101,7 +100,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 		<-ended
 		discovery.Close()
 		for _, c := range addresses {
-			c.Close()
+			eventually.Closes(c.Server)
 		}
 	})
 	return guest
@@ -134,26 +133,12 @@ func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
 
 const gadgets = "GET /apis/example.com/v2/namespaces/x/gadgets app=web "
 
-// die ends a server whose client comes back at once: a connection that is made while Close runs is cut, too.
-func (c *cluster) die() {
-	closed := make(chan struct{}) // closed when Close has returned
-	go func() { defer close(closed); c.Close() }()
-	for {
-		c.CloseClientConnections()
-		select {
-		case <-closed:
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
 func TestAGuestFailsOverAndResumes(t *testing.T) {
 	first, second := &cluster{}, &cluster{}
 	guest := visit(t, first, second)
 	guest.until(t, func(s WatchedState) bool { return s.Objects == 2 && s.Synced })
 	before := guest.State().Server
-	first.die()
+	eventually.Closes(first.Server)
 	guest.until(t, func(s WatchedState) bool {
 		second.mu.Lock()
 		defer second.mu.Unlock()

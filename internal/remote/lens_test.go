@@ -60,13 +60,11 @@ func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench
 	}()
 	t.Cleanup(func() {
 		b.client.CloseIdleConnections()
-		b.backend.CloseClientConnections()
-		front.CloseClientConnections()
-		front.Close()
+		eventually.Closes(front)
 		cancel()
 		<-ended
 		b.lens.transport.CloseIdleConnections()
-		b.backend.Close()
+		eventually.Closes(b.backend)
 	})
 	return b
 }
@@ -427,7 +425,7 @@ func (b *bench) plain(t testing.TB) string {
 	}
 	transport := &http.Transport{DisableCompression: true}
 	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1})
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close(); transport.CloseIdleConnections() })
+	t.Cleanup(func() { eventually.Closes(server); transport.CloseIdleConnections() })
 	return server.URL
 }
 

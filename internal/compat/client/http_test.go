@@ -23,6 +23,7 @@ import (
 	indexer "listwatch/chapters/11-indexer"
 	informer "listwatch/chapters/13-informer"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/eventually"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/scheme"
 )
@@ -55,8 +56,7 @@ func serveMany(tb testing.TB, n int) *httptest.Server {
 	}
 	front := httptest.NewServer(server.Handler())
 	tb.Cleanup(func() {
-		front.CloseClientConnections()
-		front.Close()
+		eventually.Closes(front)
 		cancel()
 		running.Wait()
 	})

@@ -28,6 +28,7 @@ import (
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/compat/ratios"
+	"listwatch/internal/eventually"
 	"listwatch/internal/scheme"
 )
 
@@ -128,8 +129,7 @@ func bothHandlers(b *testing.B, pods int, bench func(b *testing.B, s *shelf, ser
 		b.Run(name, func(b *testing.B) {
 			s := &shelf{TableConvertor: rest.NewDefaultTableConvertor(corev1.Resource("pods")), pods: somePods(pods)}
 			server := httptest.NewServer(build(s))
-			defer server.Close()
-			defer server.CloseClientConnections()
+			defer eventually.Closes(server)
 			b.ReportAllocs()
 			bench(b, s, server)
 		})
@@ -299,7 +299,7 @@ func overheard(t *testing.T, build func(*shelf) http.Handler) []string {
 	t.Helper()
 	s := &shelf{TableConvertor: rest.NewDefaultTableConvertor(corev1.Resource("pods")), pods: somePods(3)}
 	server := httptest.NewServer(build(s))
-	defer server.Close()
+	defer eventually.Closes(server)
 	list, err := server.Client().Get(server.URL + "/api/v1/pods")
 	if err != nil {
 		t.Fatal(err)
@@ -315,6 +315,5 @@ func overheard(t *testing.T, build func(*shelf) http.Handler) []string {
 	s.send(watch.Event{Type: watch.Deleted, Object: somePod(2)})
 	frames := bufio.NewReader(following.Body)
 	first, second := must(frames.ReadString('\n')), must(frames.ReadString('\n'))
-	server.CloseClientConnections()
 	return []string{string(text), first, second, list.Header.Get("Content-Type"), following.Header.Get("Content-Type")}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -46,8 +47,11 @@ func openPage(t testing.TB, url string) *page {
 		stopBrowser()
 		stopAllocator()
 	})
-	// Starts the browser, whose life is that of this context: no deadline here.
-	if err := chromedp.Listen(ctx, p.listen); err != nil {
+	// Starts the browser, whose life is that of this context: no deadline here, but an end to the patience.
+	late := time.AfterFunc(patience, stopBrowser)
+	err := chromedp.Listen(ctx, p.listen)
+	late.Stop()
+	if err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
 	p.do(t, chromedp.Navigate(untoured(t, url)))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/eventually"
 )
 
 // crowd is a server of the test's own that has nothing but pods.
@@ -75,7 +77,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	}
 	c.status.Store(http.StatusUnauthorized)
 	server := httptest.NewServer(c)
-	defer server.Close()
+	t.Cleanup(func() { eventually.Closes(server) })
 	// The log holds it all: a record that the page asks for just when the log drops it is a 410 on its console.
 	guest := startViz(t, "-server", server.URL, "-log-size=1000000")
 	p := openPage(t, guest.URL)
@@ -123,8 +125,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	if state := guest.guest(t); state.Memory > 400<<20 {
 		t.Errorf("%d MB of memory for %d pods", state.Memory>>20, c.pods)
 	}
-	server.CloseClientConnections()
-	server.Close()
+	eventually.Closes(server)
 	troubled("is kubectl proxy still running?")
 }
 

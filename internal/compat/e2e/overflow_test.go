@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/eventually"
 )
 
 // line is the network between a page and the program. It can stop carrying the feed, as a network does, without telling
@@ -55,7 +56,7 @@ func newLine(t *testing.T, v *viz) *line {
 	l.URL = server.URL
 	t.Cleanup(func() {
 		l.carry(true)
-		server.Close()
+		eventually.Closes(server)
 	})
 	return l
 }

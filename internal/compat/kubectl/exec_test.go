@@ -17,6 +17,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/eventually"
 )
 
 // container answers exec with a command that says what it is told, in both ways of Kubernetes, and forwards everything else. ways
@@ -39,7 +40,7 @@ func container(t *testing.T, v *program.Viz, ways chan<- string) *httptest.Serve
 			overSPDY(t, w, r)
 		}
 	}))
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { eventually.Closes(server) })
 	return server
 }
 

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/eventually"
 	"listwatch/internal/remote"
 )
 
@@ -51,7 +52,7 @@ func start(t *testing.T) *world {
 		r.Host = target.Host
 		proxy.ServeHTTP(out, r)
 	}))
-	t.Cleanup(func() { busy.CloseClientConnections(); busy.Close() })
+	t.Cleanup(func() { eventually.Closes(busy) })
 	w.lens = program.StartViz(t, "-server", busy.URL, "-server-writes")
 	return w
 }

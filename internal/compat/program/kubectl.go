@@ -36,12 +36,9 @@ func (k *Kubectl) Command(args ...string) *exec.Cmd {
 // Run returns what kubectl prints. Anything but exit status 0 fails the test.
 func (k *Kubectl) Run(tb testing.TB, args ...string) string {
 	tb.Helper()
-	cmd := k.Command(args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		tb.Fatalf("kubectl %s: %v\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), err, out, stderr.String())
+	p := Start(tb, k.Command(args...))
+	if code := p.ExitCode(tb, HangsAfter); code != 0 {
+		tb.Fatalf("kubectl %s: exit status %d\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), code, p.Stdout.String(), p.Stderr.String())
 	}
-	return string(out)
+	return p.Stdout.String()
 }

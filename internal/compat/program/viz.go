@@ -13,6 +13,7 @@ import (
 const (
 	ReadyWithin = 30 * time.Second // a race build on a busy machine of two cores
 	EndsWithin  = 10 * time.Second
+	HangsAfter  = 5 * time.Minute // what takes longer, with a program that is stopped for a minute, too, hangs
 )
 
 // Viz is the running program.
@@ -65,7 +66,8 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 // Get decodes the JSON at a path of the program.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
-	response, err := http.Get(v.URL + path)
+	client := &http.Client{Timeout: HangsAfter}
+	response, err := client.Get(v.URL + path)
 	if err != nil {
 		tb.Fatal(err)
 	}

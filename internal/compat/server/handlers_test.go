@@ -31,6 +31,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 
 	"listwatch/internal/compat/program"
+	"listwatch/internal/eventually"
 )
 
 // anyPod is a strategy of upstream's registry that takes every pod as it is.
@@ -96,7 +97,7 @@ func newTheirServer(t *testing.T) *httptest.Server {
 	container.Add(discovery.NewRootAPIsHandler(addresses, codecs).WebService())
 	paths := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	server := httptest.NewServer(filters.WithAuditInit(filters.WithRequestInfo(container, paths)))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	t.Cleanup(func() { eventually.Closes(server) })
 	return server
 }
 
