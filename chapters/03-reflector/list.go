@@ -42,8 +42,8 @@ func (r *Reflector) list(ctx context.Context) error {
 
 // pageSize chooses the page size for a list at resourceVersion. The rule is from before 1.34, when the
 // server read pages from etcd only, but full lists from its cache as well. So a list that the cache could answer, one at a
-// version, has no pages. The exception is a server whose first list came in pages: it has no cache, which would have
-// ignored the limit.
+// version, has no pages. The exception is a server whose first list came in pages: it has no cache, or had none that was
+// ready, for a cache would have ignored the limit.
 func (r *Reflector) pageSize(resourceVersion string) int64 {
 	switch {
 	case r.config.WatchListPageSize != 0:

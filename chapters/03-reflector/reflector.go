@@ -72,7 +72,7 @@ type Reflector struct {
 
 	// Owned by the goroutine in Run.
 	backoff         backoff
-	paginatedResult bool // the first list came in pages: the server has no watch cache, so do not avoid paging
+	paginatedResult bool // the first list came in pages, so not from a watch cache: do not avoid paging
 
 	mu                                   sync.RWMutex // guards the fields below; innermost
 	lastSyncResourceVersion              string       // of the newest event or list that reached the store; "": none yet

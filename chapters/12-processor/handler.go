@@ -12,7 +12,7 @@ type ResourceEventHandler interface {
 	// OnUpdate is told of a new state. old is what this handler was told last. Both may be the same: after a relist or
 	// a resync nothing needs to have changed.
 	OnUpdate(old, obj any)
-	// OnDelete is told of the last state, or is given a [deltafifo.DeletedFinalStateUnknown] if the deletion was missed.
+	// OnDelete is told of the last state that matched, or is given a [deltafifo.DeletedFinalStateUnknown] if the deletion was missed.
 	OnDelete(obj any)
 }
 

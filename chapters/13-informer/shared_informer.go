@@ -40,8 +40,8 @@ import (
 //
 // Four things surprise:
 //
-//   - OnUpdate with two equal states happens, on a resync, and on every relist if resyncs are off. A resync never asks the
-//     server.
+//   - OnUpdate with two equal states happens, on a resync and on a relist: for the handlers that are due, or for all if the
+//     informer has no resyncs. A resync never asks the server.
 //   - OnUpdate may join two objects: one that was deleted and one that was made again while the watch was broken. Compare the
 //     UIDs if it matters.
 //   - OnDelete may come for an object that was never told, with [FIFOReal], if that is what the watch says. A deletion that

@@ -180,7 +180,7 @@ func playMissedDeletion(s *stagehand) (string, error) {
 		return "", fmt.Errorf("the handler was told %v, and no DeletedFinalStateUnknown", seen)
 	}
 	s.step("the handler is called with a DeletedFinalStateUnknown")
-	return fmt.Sprintf("No DELETED event reached the client: the ring had lost it. The pod was missing from the new state, so the queue inferred its deletion and gave OnDelete a DeletedFinalStateUnknown with the last known state, that of version %d. The client cannot know the pod's state at its deletion.", rv), nil
+	return fmt.Sprintf("No DELETED event reached the client: the ring had lost it. The pod was missing from the new state, so the informer inferred its deletion and gave OnDelete a DeletedFinalStateUnknown with the last known state, that of version %d. The client cannot know the pod's state at its deletion.", rv), nil
 }
 
 // deleteUnseen deletes a pod and lets the ring forget it.
