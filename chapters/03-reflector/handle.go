@@ -156,7 +156,7 @@ func (h *watchHandler) check(event watch.Event) (metav1.Object, error) {
 }
 
 // apply changes the store. The object of a DELETED event is the last state of what is gone, and goes into the store's
-// Delete; a bookmark has no object, only a version and, once, the mark that the initial state is complete.
+// Delete; the object of a bookmark has only a version and, once, the mark that the initial state is complete.
 func (h *watchHandler) apply(event watch.Event, obj metav1.Object) error {
 	switch event.Type {
 	case watch.Added:
