@@ -1,6 +1,6 @@
 // Package deltafifo decouples the reflector, which must never wait for a handler, from the one goroutine that applies
 // changes to the local store. What goes in are the reflector's calls (Add, Update, Delete, Replace, Resync); what comes
-// out are [Delta]s, and nothing that happened is lost on the way.
+// out are [Delta]s.
 //
 // Two queues live here behind one [Queue] interface:
 //

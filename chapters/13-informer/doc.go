@@ -1,5 +1,5 @@
 // Package informer puts the client half together: one reflector and one local store per type, any number of handlers,
-// and the promise that the store is never behind what a handler is told.
+// and the promise that the store is never behind what a handler is told, unless etcd is restored.
 //
 //   - controller.go: [Controller], a reflector that fills a queue and a loop that empties it.
 //   - process_deltas.go: what each delta means to the store and then to the handlers.
