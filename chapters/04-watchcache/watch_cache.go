@@ -133,7 +133,8 @@ func (w *WatchCache) Resync() error { return nil }
 // event itself has brought the version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).UpdateResourceVersion
-// Differs: upstream's handler is sent a bookmark after every event, too, which repeats the event's version.
+// Differs: upstream's handler is sent a bookmark after every event, too, which repeats the event's version. Upstream's
+// version goes back with a bookmark that is older, as a restored etcd may send; ours never goes back without a list.
 func (w *WatchCache) UpdateResourceVersion(resourceVersion string) {
 	rv, err := w.versioner.ParseResourceVersion(resourceVersion)
 	if err != nil {
