@@ -116,7 +116,7 @@ var claims = []claim{
 		says: "While resyncs are off, a relist tells every handler of every object, changed or not.",
 		home: "docs/QUESTIONS.md#why-does-a-relist-call-onupdate-for-what-has-not-changed", symbols: []string{"12-processor SharedProcessor.handAround"},
 		words: map[string]string{
-			"docs/QUESTIONS.md":                         `(?m)^\| \[12\].* where resyncs are on: updates to the same state`,
+			"docs/QUESTIONS.md":                         `(?m)^\| \[12\].* from the first tick of the resync timer on: updates to the same state`,
 			"chapters/03-reflector/README.md":           `tells\W+of\W+each\W+object\W+in\W+it,\W+changed\W+or\W+not`,
 			"chapters/12-processor/shared_processor.go": `while\W+resyncs\W+are\W+off,\W+to\W+all`,
 		},
