@@ -10,10 +10,10 @@ import (
 
 // bookmarkState is how far a watcher is with the one bookmark that ends its initial events:
 //
-//	waiting ──a bookmark of the right version enters input──► received ──it enters result──► sent
+//	waiting ──a bookmark of the right version enters input──► received ──one enters result──► sent
 //
-// A watcher that did not ask for it begins at sent. The prepared bookmark at the end of an interval leads straight from
-// waiting to sent.
+// A watcher that did not ask for it begins at sent. The prepared bookmark at the end of an interval leads to sent from
+// either state.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcherWaitingForBookmark
 type bookmarkState int32
