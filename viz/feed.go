@@ -47,7 +47,6 @@ type feed struct {
 	silent   time.Duration // since something was written
 	slow     bool          // a write has waited for the page to read
 	sinceSum time.Duration // since a sum was sent
-	every    uint64        // one resource version in so many is told with a sum; 0: none
 
 	worldTold  uint64        // the world's changes when the page was last told of it
 	usual      bool          // the world was untouched then
@@ -134,10 +133,9 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
 func (f *feed) advance() bool {
-	if pace := f.folder.pace(); pace.Sums {
-		return f.flow(pace)
+	if f.folder.sums() {
+		return f.flow()
 	}
-	f.every = 0
 	for {
 		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 {
 			if f.coalesced() != nil {

@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"math/bits"
 	"time"
 
 	"listwatch/internal/fold"
@@ -9,45 +8,28 @@ import (
 )
 
 // Above so many events a second eyes cannot follow single ones: the page draws how many pass each way (level.js, L3), or,
-// of fewer events that make many records, one in k (L2). Its feed then carries sums, and of the records those that matter.
+// of fewer events that make many records, one in k (L2).
+// Its feed then carries sums, and of the records those that matter.
 const (
-	flowEvents   = 2000                   // a second; sent to the page as one of its limits
-	flowRecords  = 20_000                 // a second
-	flowCalm     = 0.7                    // below this part of them for flowPatience, every record is sent again
-	flowPatience = 2 * time.Second        // so that the feed does not change with every breath of the rate
-	flowPeriod   = 200 * time.Millisecond // between two sums
-	samplePeriod = 100 * time.Millisecond // between two sums with a sample
-	sampleDrawn  = 40                     // events a second in a sample, about
-	sampleSent   = 2000                   // records a second in a sample, about
-	flowTail     = 96                     // of the newest records come with a sum, for the table and the sentence
-	flowKept     = 512                    // records at most that come with a sum because they are in the sample
-	meterSpan    = time.Second            // over which the rate is taken
+	flowEvents   = 2000            // a second; sent to the page as one of its limits
+	flowRecords  = 20_000          // a second
+	flowCalm     = 0.7             // below this part of them for flowPatience, every record is sent again
+	flowPatience = 2 * time.Second // so that the feed does not change with every breath of the rate
+	flowPeriod   = 6 * framePeriod // between two sums
+	flowTail     = 96              // of the newest records come with a sum, for the stage, the table and the sentence
+	meterSpan    = time.Second     // over which the rate is taken
 )
 
 // meter knows how much happens. It belongs to a folder and is guarded by its lock.
 type meter struct {
 	marks []meterMark // of the last meterSpan, oldest first
-	pace  pace
-	calm  time.Time // since when there has been less; zero: there has not
+	sums  bool        // pages are told in sums
+	calm  time.Time   // since when there has been less; zero: there has not
 }
 
 type meterMark struct {
 	at              time.Time
 	events, records uint64
-}
-
-// pace is how a page is told what happens.
-type pace struct {
-	Sums  bool   // in sums: more than eyes can follow
-	Every uint64 // with the records of one in so many resource versions; 0: of none
-}
-
-// period is the time between two sums.
-func (p pace) period() time.Duration {
-	if p.Every > 0 {
-		return samplePeriod
-	}
-	return flowPeriod
 }
 
 // note is told how many events and records there have been by now.
@@ -64,37 +46,32 @@ func (m *meter) note(now time.Time, events, records uint64) {
 	load := max(rate/flowEvents, all/flowRecords)
 	switch {
 	case load > 1:
-		m.pace.Sums, m.calm = true, time.Time{}
-	case !m.pace.Sums || load >= flowCalm:
+		m.sums, m.calm = true, time.Time{}
+	case !m.sums || load >= flowCalm:
 		m.calm = time.Time{}
 	case m.calm.IsZero():
 		m.calm = now
 	case now.Sub(m.calm) >= flowPatience:
-		m.pace.Sums = false
-	}
-	m.pace.Every = 0
-	if rate <= flowEvents {
-		m.pace.Every = uint64(1) << bits.Len64(uint64(max(1, rate/sampleDrawn-1, all/sampleSent-1)))
+		m.sums = false
 	}
 }
 
 // flow sends the newest state from time to time, and nothing between. It reports whether to go on.
-func (f *feed) flow(pace pace) bool {
+func (f *feed) flow() bool {
 	f.sinceSum += framePeriod
-	if f.sinceSum >= pace.period() && f.log.Last() > f.seq {
+	if f.sinceSum >= flowPeriod && f.log.Last() > f.seq {
 		f.sinceSum = 0
-		f.every = pace.Every
 		return f.coalesced() == nil
 	}
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
 // kept returns as JSON what a page is told of the records in (from, to] although it is sent their sum: every anomaly, what
-// it follows, the sample, and the newest few.
+// it follows, and the newest few.
 func (f *feed) kept(from, to uint64, flags []flag) []byte {
 	tail := max(from, to-min(to, flowTail))
 	at := tail
-	if f.follows.some() || f.every > 0 {
+	if f.follows.some() {
 		at = from
 	}
 	k := keeper{feed: f, tail: tail, out: []byte{'['}}
@@ -109,10 +86,9 @@ func (f *feed) kept(from, to uint64, flags []flag) []byte {
 
 // keeper collects the records that come with a sum.
 type keeper struct {
-	feed    *feed
-	tail    uint64 // after this record all are kept
-	sampled int
-	out     []byte
+	feed *feed
+	tail uint64 // after this record all are kept
+	out  []byte
 }
 
 // keep collects those in (from, to].
@@ -135,15 +111,7 @@ func (k *keeper) keep(from, to uint64) {
 
 // matters reports whether a record is told by itself. What goes wrong and what is followed always is.
 func (k *keeper) matters(r *probe.Record) bool {
-	f := k.feed
-	if r.Seq > k.tail || r.Anomaly() || f.follows.some() && f.follows.matches(r) {
-		return true
-	}
-	if f.every == 0 || r.RV == 0 || r.RV%f.every != 0 || k.sampled >= flowKept {
-		return false
-	}
-	k.sampled++
-	return true
+	return r.Seq > k.tail || r.Anomaly() || k.feed.follows.some() && k.feed.follows.matches(r)
 }
 
 // appendNext appends a record to a list as JSON.

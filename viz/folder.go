@@ -101,11 +101,11 @@ func (f *folder) catchUp(now time.Time) {
 	f.meter.note(now, f.index.events, f.state.Seq)
 }
 
-// pace returns how pages are told what happens.
-func (f *folder) pace() pace {
+// sums reports whether pages are told in sums what happens.
+func (f *folder) sums() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.meter.pace
+	return f.meter.sums
 }
 
 // catchUpLocked expects f.mu. If the log has overrun us it goes on with the oldest record there is: the state then

@@ -8,7 +8,9 @@ export function put(el, name, value) {
 }
 
 export function say(el, text) {
-  if (el.firstChild?.nodeValue !== text || el.childNodes.length > 1) el.textContent = text;
+  const node = el.firstChild;
+  if (!node || node.nodeType !== Node.TEXT_NODE || node.nextSibling) el.textContent = text;
+  else if (node.nodeValue !== text) node.nodeValue = text;
 }
 
 export function mark(el, name, on) {

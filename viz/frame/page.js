@@ -131,6 +131,8 @@ let waiting = []; // records that came since the last frame
 let moving = 0; // until then the stage's clock runs although it is frozen
 let frameAt = 0;
 let shownAt = 0;
+let summing = false; // a sum was read since the last frame
+let postponed = 0; // ms of the last frame, if it did nothing
 let heard = 0; // ms that the feed's messages took since the last frame
 
 let source = null; // the server's log; null: a recording that was dropped here
@@ -263,7 +265,18 @@ function frame(now) {
   requestAnimationFrame(frame);
   const began = performance.now();
   const ms = Math.min(100, now - frameAt);
+  const passed = ms + postponed;
+  // To read a sum and to draw it is too much for one frame. So this one does nothing: what is on screen is whole, and of one cursor.
+  postponed = summing && postponed === 0 && ms < sweep && shownAt <= frameAt ? ms : 0;
   frameAt = now;
+  summing = false;
+  if (postponed === 0) turn(now, passed);
+  cost.note(ms, heard + performance.now() - began);
+  heard = 0;
+}
+
+// turn lets ms pass on the stage, and draws what is then.
+function turn(now, ms) {
   flush();
   player.tick(player.runs() || now < moving ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
@@ -273,8 +286,6 @@ function frame(now) {
   timeline.draw(now);
   if (player.mode !== "frozen" && !dirty) telling.draw(now);
   all("draw", now);
-  cost.note(ms, heard + performance.now() - began);
-  heard = 0;
 }
 
 function show(now) {
@@ -302,7 +313,7 @@ function applied(list) {
 // summed is told that a newer picture came for more records than anybody can look at, of which list matter one by one.
 function summed(before, list) {
   const now = performance.now();
-  dirty = true;
+  dirty = summing = true;
   stage.count(now);
   motion.sums(before, player.state, resource, player.clock);
   motion.records(list, resource, player.clock, stage.rates(now).events, true);

@@ -56,8 +56,8 @@ export function newFlow(scene) {
 
   // pass counts n records like r.
   function pass(last, r, n) {
-    const way = ways[r.point]?.(r);
-    if (!way || n <= 0) return;
+    const way = n > 0 && ways[r.point]?.(r);
+    if (!way) return;
     const known = last.ways.get(way[0]);
     if (known) known.n += n;
     else last.ways.set(way[0], { n, corners: way[1] });
