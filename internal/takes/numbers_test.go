@@ -133,7 +133,7 @@ var scenes = []scene{
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
 	{chapter: "04-watchcache", lead: "The ring gives each event the next position.", tell: at(rvs(8, 9, 20, 40), "", probe.RingAppend)},
 	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
-	{chapter: "06-cacher", lead: "How many watchers an event concerns. Five name no node, the informer's and the scheduler's among them, and are always picked. The others are looked up by the pod's old node and its new one; an empty name is looked up, too.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
+	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
 	{chapter: "07-registry", lead: "What each watcher asks for, and what the registry makes of it. The last row is the informer's, when it resumes.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
 	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
 	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
@@ -142,8 +142,8 @@ var scenes = []scene{
 	{chapter: "12-processor", lead: "Version 20 on its way to the handler.", tell: at(rvs(20), "observer")},
 	{chapter: "13-informer", lead: "Version 20 through the whole client half. The store comes first, the handler second.",
 		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded, probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
-	{chapter: "14-controllers", lead: "The scheduler and version 8: a key, a look, a write. Rows of one moment are sorted by version; those without one come first.",
-		tell: either(at(rvs(8, 9), "", probe.TxnCommitted), func(_ *numbers, r *probe.Record) bool {
+	{chapter: "14-controllers", lead: "Version 8 has reached the scheduler: a key, a look, a write.",
+		tell: either(at(rvs(9), "", probe.TxnCommitted), func(_ *numbers, r *probe.Record) bool {
 			return r.Subject == "scheduler" && r.Key == "default/a" && is(r, probe.WorkAdded, probe.WorkGot)
 		})},
 	{chapter: "15-pipeline", lead: cast + "Version 9, the binding of a, and who receives it.", tell: at(rvs(9), "", probe.TxnCommitted, probe.ReflectorReceived)},
