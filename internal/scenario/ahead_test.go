@@ -27,3 +27,14 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 		})
 	}
 }
+
+// TestAStoryWaitsForAReflectorThatWasOftenCutOff tells a story so often that the reflector's delays have grown to the longest.
+func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
+	inWorld(t, false, func(t *testing.T, w *World) {
+		for range 20 {
+			if _, err := w.Play(t.Context(), staleWrite.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -138,5 +138,5 @@ func tellAlone(ctx context.Context, _ string, tell func(sandbox.Telling) error) 
 	return tell(sandbox.Telling{Ctx: ctx, Writing: ctx})
 }
 
-// patience is how long a story waits for what must follow: longer than the longest wait of a reflector that was often cut off.
-const patience = 45 * time.Second
+// patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up to 2.
+const patience = 75 * time.Second
