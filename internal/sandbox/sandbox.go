@@ -92,7 +92,8 @@ type command struct {
 	// its own; nil: there is none. An error says that nothing was done.
 	begin func(ctx context.Context) (rest func(context.Context) error, err error)
 
-	over  chan error    // sent once, by Run or by the goroutine of rest; room for it
+	err   error         // of rest; set by its goroutine before it sends to finished
+	over  chan error    // sent once, by Run; room for it
 	taken chan struct{} // closed by Run when there is a rest, and it is begun; nothing is sent
 }
 
@@ -170,18 +171,19 @@ func (s *Sandbox) take(ctx context.Context, c *command) {
 	s.running++
 	close(c.taken)
 	s.jobs.Go(ctx, "sandbox.command", func(ctx context.Context) {
-		c.over <- rest(ctx)
+		c.err = rest(ctx)
 		s.finished <- c
 	})
 }
 
-// finish notes that a command is over.
+// finish notes that a command is over, and only then says so: who hears of the end may ask for another of its kind.
 func (s *Sandbox) finish(c *command) {
 	s.running--
 	s.setAlone(c.kind, nil)
 	if c.kind == storyKind {
 		s.story = nil
 	}
+	c.over <- c.err
 }
 
 func (s *Sandbox) setAlone(kind string, c *command) {

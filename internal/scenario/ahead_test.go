@@ -28,7 +28,8 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 	}
 }
 
-// TestAStoryWaitsForAReflectorThatWasOftenCutOff tells a story so often that the reflector's delays have grown to the longest.
+// TestAStoryWaitsForAReflectorThatWasOftenCutOff tells a story so often that the reflector's delays have grown to the longest. Each is
+// told as soon as the one before is over.
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		for range 20 {
