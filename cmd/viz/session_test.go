@@ -105,9 +105,11 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 	t.Helper()
 	var now how
 	eventually.Holds(t, "the program starts again", func() bool {
-		code, _ := p.get(t, "/readyz")
-		now = p.how(t)
-		return now.Log != before.Log && code == http.StatusOK
+		if now = p.how(t); now.Log == before.Log {
+			return false
+		}
+		code, _ := p.get(t, "/readyz") // asked after, so that the new half answers
+		return code == http.StatusOK
 	})
 	return now
 }
