@@ -37,9 +37,9 @@ type Interface interface {
 	GetList(ctx context.Context, key string, opts ListOptions, listOut runtime.Object) error
 
 	// Watch begins a stream of events for what opts selects. The caller must drain ResultChan until it is closed, and
-	// calls Stop when it has had enough. Events come in resource version order; what the stream begins with is
-	// decided by opts.ResourceVersion and opts.SendInitialEvents. Objects in events are shared: they must not be
-	// changed.
+	// calls Stop when it has had enough. Changes come in resource version order. Whether the state comes before
+	// them, in the order of keys, is decided by opts.ResourceVersion and opts.SendInitialEvents. Objects in events
+	// are shared: they must not be changed.
 	Watch(ctx context.Context, key string, opts ListOptions) (watch.Interface, error)
 
 	// GuaranteedUpdate reads the object at key, hands it to update, and stores the result if no other write came in

@@ -88,6 +88,7 @@ const (
 // returns an error only before the first byte; a later one is an event of the stream, or ends it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleHTTP
+// Differs: always ends with the server; upstream's does so only with --shutdown-watch-termination-grace-period.
 func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 	flusher, ok := w.(http.Flusher)
 	if !ok {
@@ -101,7 +102,7 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // HandleWS is HandleHTTP with the messages of a websocket, one for each event.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
-// Differs: ends with the server, too, counts its events, and says why it ends; upstream's close message is always 1000,
+// Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it ends; upstream's close message is always 1000,
 // without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 	ctx, socket := wsstream.Upgrade(w, r, s.scope.server.clock, refuseWebsocket)
