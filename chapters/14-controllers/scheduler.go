@@ -30,9 +30,9 @@ const schedulerSelector = "status.phase!=Succeeded,status.phase!=Failed"
 func SchedulerOptions(options *metav1.ListOptions) { options.FieldSelector = schedulerSelector }
 
 // StripManagedFields is a transform function for informers: it drops the part of an object that is large and that no
-// controller here reads. The object is not shared yet, so it may be changed in place.
+// controller here reads. An object that still has them is not shared yet, so it may be changed in place.
 func StripManagedFields(obj any) (any, error) {
-	if accessor, ok := obj.(metav1.Object); ok {
+	if accessor, ok := obj.(metav1.Object); ok && accessor.GetManagedFields() != nil {
 		accessor.SetManagedFields(nil)
 	}
 	return obj, nil

@@ -48,7 +48,7 @@ type Client struct {
 	kubelets   []*controllers.Kubelet
 	namespaces *controllers.NamespaceController // nil: no controllers
 
-	parts parts.Kept // of the objects of all informers
+	parts parts.Kept // the pods of all informers
 }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
@@ -81,12 +81,14 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 	return informer.NewSharedInformerFactory(config)
 }
 
-// trim is the transform function of every informer: it drops the managed fields of an object, and keeps once what objects have in common. The
-// informers get most pods at about the same time, so the copies of one pod share all that can be shared.
+// trim is the transform function of every informer: it drops the managed fields of an object, and a pod that another informer holds
+// takes the place of an equal one. What comes out of a cache is never changed, so informers may have it in common.
+//
+// Differs: a true scheduler and true kubelets are programs of their own, and each holds its own copy of a pod. Here one process has them
+// all, so this saves memory in this program, not in Kubernetes.
 func (c *Client) trim(obj any) (any, error) {
 	obj, err := controllers.StripManagedFields(obj)
-	c.parts.Share(obj)
-	return obj, err
+	return c.parts.Whole(obj), err
 }
 
 // Pods returns the informer of all pods.

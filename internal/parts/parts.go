@@ -5,8 +5,11 @@
 package parts
 
 import (
+	"crypto/sha256"
+	"runtime"
 	"slices"
 	"sync"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,12 +28,60 @@ type Kept struct {
 	metas    map[string]metav1.ObjectMeta // namespace, labels and annotations only
 	specs    map[string]corev1.PodSpec    // without the node
 	statuses map[string]corev1.PodStatus  // without the pod's addresses
+	pods     map[sum]weak.Pointer[corev1.Pod]
+}
+
+// sum stands for all that is in a pod: pods with the same sum are equal. The UID and the version would not do, because both may come
+// again, with another content, after a backup of etcd was restored.
+type sum [sha256.Size]byte
+
+// Whole returns the pod that equals obj and that a cache still holds; if there is none, a pod equal to obj, which shares parts with
+// others. So several caches that use it hold one copy of a pod. It writes to nothing that it has returned before, and of its own
+// result it returns the same again.
+//
+// No pod is kept alive by this: a pod that no cache holds any more is forgotten. Objects of other types are returned as they are.
+func (k *Kept) Whole(obj any) any {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj
+	}
+	encoded, err := pod.Marshal()
+	if err != nil {
+		return obj
+	}
+	key := sum(sha256.Sum256(append(encoded, pod.APIVersion+" "+pod.Kind...))) // which are not in the encoding
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if held := k.pods[key].Value(); held != nil {
+		return held
+	}
+	own := new(*pod) // obj may be one of a list, and would keep all of it alive
+	k.shareLocked(own)
+	if k.pods == nil {
+		k.pods = map[sum]weak.Pointer[corev1.Pod]{}
+	}
+	k.pods[key] = weak.Make(own)
+	runtime.AddCleanup(own, k.forget, key)
+	return own
+}
+
+// forget is called after a pod was freed. An equal one may have come since.
+func (k *Kept) forget(key sum) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pods[key].Value() == nil {
+		delete(k.pods, key)
+	}
 }
 
 // Share puts, in place of parts of obj, equal ones of an earlier object. It changes obj, which no other goroutine may know yet.
 func (k *Kept) Share(obj any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.shareLocked(obj)
+}
+
+func (k *Kept) shareLocked(obj any) {
 	if accessor, err := meta.Accessor(obj); err == nil && len(accessor.GetManagedFields()) > 0 {
 		accessor.SetManagedFields(k.managersLocked(accessor.GetManagedFields()))
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +94,110 @@ func TestOnlySoMuchIsKept(t *testing.T) {
 			t.Fatalf("%d specs are kept, want at most %d", n, maxKept)
 		}
 	}
+}
+
+func TestCachesHoldOnePodTogether(t *testing.T) {
+	var kept Kept
+	first, second := podOf("a", "node-1", "v1"), podOf("a", "node-1", "v1")
+	want := first.DeepCopy()
+	held := kept.Whole(first)
+	if !equality.Semantic.DeepEqual(held, want) {
+		t.Errorf("got %v, want %v", held, want)
+	}
+	if kept.Whole(second) != held || kept.Whole(held) != held {
+		t.Error("equal pods are kept twice")
+	}
+	if kept.Whole("no pod") != "no pod" {
+		t.Error("what is no pod has become another thing")
+	}
+}
+
+// After a backup of etcd was restored, a UID and a version may come again with another content.
+func TestPodsOfOneVersionThatDifferAreNotOne(t *testing.T) {
+	var kept Kept
+	same := podOf("a", "node-1", "v1")
+	same.UID, same.ResourceVersion = "uid-1", "7"
+	held := kept.Whole(same)
+	for what, change := range map[string]func(*corev1.Pod){
+		"image":  func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "v2" },
+		"node":   func(pod *corev1.Pod) { pod.Spec.NodeName = "node-2" },
+		"labels": func(pod *corev1.Pod) { pod.Labels["app"] = "db" },
+		"kind":   func(pod *corev1.Pod) { pod.Kind = "Pod" },
+	} {
+		other := same.DeepCopy()
+		change(other)
+		want := other.DeepCopy()
+		if got := kept.Whole(other); got == held || !equality.Semantic.DeepEqual(got, want) {
+			t.Errorf("another %s: got %v, want %v", what, got, want)
+		}
+	}
+}
+
+func TestAPodThatNoCacheHoldsIsForgotten(t *testing.T) {
+	var kept Kept
+	held := kept.Whole(podOf("a", "node-1", "v1"))
+	for i := range 100 {
+		kept.Whole(podOf(fmt.Sprint("b", i), "node-1", "v1"))
+	}
+	known := func() int {
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		return len(kept.pods)
+	}
+	for deadline := time.Now().Add(30 * time.Second); known() > 1; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d pods are known, one of them is held", known())
+		}
+		runtime.GC()
+	}
+	if kept.Whole(podOf("a", "node-1", "v1")) != held {
+		t.Error("the pod that is held was forgotten")
+	}
+}
+
+// Caches that come and go, while pods are freed: each gets what it asked for, and all that hold a pod at once hold the same.
+func TestManyCachesAtOnce(t *testing.T) {
+	var kept Kept
+	var caches sync.WaitGroup
+	for range 4 {
+		caches.Go(func() {
+			for i := range 300 {
+				want := podOf(fmt.Sprint("a", i%3), "node-1", "v1")
+				got, again := kept.Whole(want.DeepCopy()), kept.Whole(want.DeepCopy())
+				if got != again || !equality.Semantic.DeepEqual(got, want) {
+					t.Errorf("got %v, then %v, want %v", got, again, want)
+				}
+				runtime.KeepAlive(got)
+				if i%50 == 0 {
+					runtime.GC()
+				}
+			}
+		})
+	}
+	caches.Wait()
+}
+
+// BenchmarkWhole is what it costs a client: its first informer brings a pod that is new, the others bring equal ones.
+func BenchmarkWhole(b *testing.B) {
+	pod := podOf("a", "node-1", "v1")
+	pod.ManagedFields = nil
+	b.Run("new", func(b *testing.B) {
+		var kept Kept
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			pod.ResourceVersion = strconv.Itoa(i)
+			kept.Whole(pod)
+		}
+	})
+	b.Run("held", func(b *testing.B) {
+		var kept Kept
+		held := kept.Whole(pod)
+		b.ReportAllocs()
+		for b.Loop() {
+			kept.Whole(pod)
+		}
+		runtime.KeepAlive(held)
+	})
 }
 
 // BenchmarkShare is what it costs the writer of a cache.
