@@ -11,13 +11,13 @@ import (
 // of fewer events that make many records, one in k (L2).
 // Its feed then carries sums, and of the records those that matter.
 const (
-	flowEvents   = 2000            // a second; sent to the page as one of its limits
-	flowRecords  = 20_000          // a second
-	flowCalm     = 0.7             // below this part of them for flowPatience, every record is sent again
-	flowPatience = 2 * time.Second // so that the feed does not change with every breath of the rate
-	flowPeriod   = 6 * framePeriod // between two sums
-	flowTail     = 96              // of the newest records come with a sum, for the stage, the table and the sentence
-	meterSpan    = time.Second     // over which the rate is taken
+	flowEvents   = 2000             // a second; sent to the page as one of its limits
+	flowRecords  = 20_000           // a second
+	flowCalm     = 0.7              // below this part of them for flowPatience, every record is sent again
+	flowPatience = 2 * time.Second  // so that the feed does not change with every breath of the rate
+	flowPeriod   = 15 * framePeriod // between two sums: more often than that, eyes read no figures
+	flowTail     = 96               // of the newest records come with a sum, for the stage, the table and the sentence
+	meterSpan    = time.Second      // over which the rate is taken
 )
 
 // meter knows how much happens. It belongs to a folder and is guarded by its lock.

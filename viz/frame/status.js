@@ -3,7 +3,7 @@
 import { put, say } from "./dom.js";
 import { levels } from "../stage/level.js";
 
-const period = 250; // ms between two readings of the rate
+const period = 250; // ms between two readings of the rate; of sums, each is read once
 
 // meanings explain the modes that stop something.
 const meanings = {
@@ -23,6 +23,7 @@ function newStatus(stage) {
   const $ = (selector) => document.querySelector(selector);
   let history = []; // [time, events, records] of the last second
   let rated = 0;
+  let counted = false; // since the last reading
 
   // count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.
   function count(now) {
@@ -31,6 +32,7 @@ function newStatus(stage) {
     for (const res of Object.values(state.resources)) events += res.points.RingAppend ?? 0;
     if (history.length > 0 && state.seq < history.at(-1)[2]) history = [];
     history.push([now, events, state.seq]);
+    counted = true;
   }
 
   // rates says how many events and records came in the last second.
@@ -39,14 +41,14 @@ function newStatus(stage) {
     if (history.length < 2 || now - history.at(-1)[0] > 1000) return { events: 0, records: 0 };
     const [first, last] = [history[0], history.at(-1)];
     const span = last[0] - first[0];
-    // Sums come five times a second: what they say is of the time between two of them.
+    // Sums come twice a second: what they say is of the time between two of them.
     const second = (n) => (n > 200 && span > 500 && span < 1500 ? Math.round((n * 1000) / span) : n);
     return { events: second(last[1] - first[1]), records: second(last[2] - first[2]) };
   }
 
   function showRate(now) {
-    if (now - rated < period) return;
-    rated = now;
+    if (player.sweeping ? !counted : now - rated < period) return;
+    [rated, counted] = [now, false];
     const { events, records } = rates(now);
     say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
     put($("#rate"), "title", `${records} records/s`);
@@ -63,7 +65,7 @@ function newStatus(stage) {
   function turn() {
     const { forced } = motion.detail;
     motion.detail.force(forced === null ? 0 : forced === levels.length - 1 ? null : forced + 1);
-    rated = 0;
+    [rated, counted] = [0, true];
   }
 
   function showTime() {

@@ -8,7 +8,7 @@ import { isAnomaly, objectKey, sentence } from "../log/fold.js";
 const rows = 40;
 const many = 24; // records in a frame that are more than can be read: of those it writes the newest
 const newestFew = 8;
-const rest = 300; // ms without a record, after which those are written that were passed over
+const rest = 700; // ms without a record, more than between two sums, after which those are written that were passed over
 
 export function newTable(infos, follow) {
   const body = document.querySelector("#records");
