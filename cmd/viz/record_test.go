@@ -67,6 +67,13 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log.gz")
 	server := start(t, "-flight=off", "-demo=false", "-controllers=false")
 	p := start(t, "-server", server.url, "-record", name, "-flight=off")
+	tells := func(point string) {
+		eventually.Holds(t, point+" is told", func() bool {
+			_, body := p.get(t, "/viz/records")
+			return strings.Contains(body, `"`+point+`"`)
+		})
+	}
+	tells("ReflectorSynced")
 	request, err := http.NewRequest(http.MethodGet, p.url+podsPath+"?watch=true&resourceVersion=0&token=s3cret", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +86,7 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	}
 	defer response.Body.Close()
 	server.createPod(t, "a")
-	eventually.Holds(t, "the frame is told", func() bool {
-		_, body := p.get(t, "/viz/records")
-		return strings.Contains(body, `"FrameWritten"`)
-	})
+	tells("FrameWritten")
 	p.endSoon(t)
 	server.endSoon(t)
 	header, records := readRecording(t, name)
