@@ -20,8 +20,8 @@ type Pipeline struct {
 //
 // front serves [Server.Handler] until its ctx is done, and returns when its last handler has ended. [Server.EndStreams]
 // comes before, so that streams say the true reason. The client half ends first, because otherwise it would take the
-// end of every stream for a fault, and begin to reconnect. others are clients of the server half that are not part of
-// ours: they run, and end, together with it.
+// end of every stream for a fault, and begin to reconnect. others are clients in this program that are not part of the
+// client half: they run, and end, together with it.
 func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), others ...func(ctx context.Context)) {
 	var server, middle, client routine.Group
 	// Neither of these ends with ctx: each is cancelled when its turn has come.

@@ -120,9 +120,9 @@ const heading = "### The story in numbers\n"
 const cast = `Each chapter shows its part of one story. This program plays it, with its informer, its scheduler and its kubelets:
 
 - The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
-- Five watchers are ours. Their selections: everything, app=web, node-1, pods without a node, and, for the sleeper, everything. The sleeper never reads.
-- At 20 the pod a becomes app=db, and at 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
-- Then c changes twenty times a second, up to version 40.
+- Five more watchers take part. Four select everything, app=web, node-1, and pods without a node. The fifth, the sleeper, selects everything and never reads.
+- With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
+- Then c changes every 50 ms, up to version 40.
 
 `
 
