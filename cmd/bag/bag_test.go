@@ -102,6 +102,19 @@ func TestEveryModuleThatIsHandedOutBringsItsLicence(t *testing.T) {
 	}
 }
 
+// TestEveryToolCanBeBuiltForEverySystem asks the go command for each tool's packages: it refuses a tool that a system cannot have.
+func TestEveryToolCanBeBuiltForEverySystem(t *testing.T) {
+	m := testMaker(t, "../..")
+	for system := range strings.SplitSeq(allTargets, ",") {
+		goos, goarch, _ := strings.Cut(system, "/")
+		for _, p := range tools {
+			if _, err := m.goFor(t.Context(), target{goos, goarch}, p, "list", "-deps"); err != nil {
+				t.Errorf("%s for %s: %v", p.name, system, err)
+			}
+		}
+	}
+}
+
 var href = regexp.MustCompile(`href="([^"]+)"`)
 
 // TestThePagesOfABagLeadToWhatItHas: START.html names every release, and no page leads out of the bag.

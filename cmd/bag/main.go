@@ -135,14 +135,17 @@ func (t target) env() []string {
 	return []string{"GOOS=" + t.goos, "GOARCH=" + t.goarch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}
 }
 
-// program is a main package: where its module is, how it is named there, and what else the linker sets.
-type program struct{ name, dir, pkg, modfile, linked string }
+// program is a main package: where its module is, how it is named there, its build tags, and what else the linker sets.
+type program struct{ name, dir, pkg, modfile, tags, linked string }
 
 var (
 	viz = program{name: "viz", pkg: "./cmd/viz"}
 	// Left alone kubectl says that it is v0.0.0, and -ready would call it too old.
 	kubectl = program{name: "kubectl", dir: "internal/compat", pkg: "./cmd/kubectl", linked: " -X k8s.io/component-base/version.gitVersion=" + source.KubernetesVersion}
-	delve   = program{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv", modfile: "internal/tools/go.mod"}
+	// To delve Windows on ARM is an experiment, which it has under this tag only.
+	delve = program{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv", modfile: "internal/tools/go.mod", tags: "exp.winarm64"}
+	// tools are what the workshop uses beside viz.
+	tools = []program{kubectl, delve}
 )
 
 // goFor runs the go command for a program and a target: verb, its flags, the package.
@@ -150,6 +153,9 @@ func (m *maker) goFor(ctx context.Context, t target, p program, verb string, arg
 	full := []string{verb}
 	if p.modfile != "" {
 		full = append(full, "-modfile="+filepath.FromSlash(p.modfile))
+	}
+	if p.tags != "" {
+		full = append(full, "-tags="+p.tags)
 	}
 	return goOutput(ctx, filepath.Join(m.root, filepath.FromSlash(p.dir)), t.env(), append(append(full, args...), p.pkg)...)
 }

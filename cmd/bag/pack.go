@@ -57,10 +57,10 @@ const (
 	modulesName = "modules"
 )
 
-// packTools builds what the workshop uses beside the program: kubectl, and the debugger.
+// packTools builds what the workshop uses beside the program.
 func (m *maker) packTools(ctx context.Context, t target, temp string) error {
 	built := map[program]string{}
-	for _, p := range []program{kubectl, delve} {
+	for _, p := range tools {
 		built[p] = filepath.Join(temp, t.exe(p.name))
 		if err := m.build(ctx, t, p, built[p]); err != nil {
 			return err
