@@ -35,11 +35,11 @@ const (
 	Etcd3IncomingBlocked
 	// Etcd3IncomingSent: an etcd event has been parsed and queued for decoding. Args: len, cap.
 	Etcd3IncomingSent
-	// Etcd3IncomingReceived: the scheduler took the event and is about to start its decoder. Args: len, cap.
+	// Etcd3IncomingReceived: the event has left incomingEventChan and is about to be decoded. Args: len, cap.
 	Etcd3IncomingReceived
-	// Etcd3ResultBlocked: resultChan is full: the watchChan decodes nothing more.
+	// Etcd3ResultBlocked: resultChan is full: at most ten more events are decoded.
 	Etcd3ResultBlocked
-	// Etcd3ResultSent: the event has been decoded and is in resultChan, in revision order. Args: len, cap.
+	// Etcd3ResultSent: the event has been decoded and is in resultChan, in the order in which it came. Args: len, cap.
 	Etcd3ResultSent
 	// CacheLockWaited: another goroutine holds the watchCache's lock: the writer waits.
 	CacheLockWaited
@@ -55,8 +55,7 @@ const (
 	RVAdvanced
 	// StoreUpdate: the keyed store holds the new state. Args: n.
 	StoreUpdate
-	// StoreHolds: the page has asked for the store's objects, because the picture it began with had only counted them.
-	// Args: n.
+	// StoreHolds: the page has asked for the store's objects: until now it knew only how many there are. Args: n.
 	StoreHolds
 	// CacheReplaced: store and ring were replaced by a list; history before it is gone. Args: start, end, capacity, n.
 	CacheReplaced
@@ -151,13 +150,13 @@ const (
 	FIFOPopped
 	// FIFOClosed: the queue takes nothing more; it still hands out what it holds.
 	FIFOClosed
-	// FIFOProcessed: the informer has applied what it took to the local store and handed it to the listeners; it holds no
-	// lock.
+	// FIFOProcessed: the informer has applied to the local store what it took from the queue, and handed it to the
+	// listeners; it holds no lock.
 	FIFOProcessed
 	// IndexerUpdated: the local store and its indices hold the new state; no handler has been called yet. Args: n.
 	IndexerUpdated
-	// IndexerHolds: the page has asked for the local store's objects, because the picture it began with had only counted
-	// them. Args: n.
+	// IndexerHolds: the page has asked for the objects of the local store: until now it knew only how many there are.
+	// Args: n.
 	IndexerHolds
 	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed
@@ -287,18 +286,18 @@ var points = [...]Info{
 	},
 	Etcd3IncomingReceived: {
 		Name: "Etcd3IncomingReceived", Station: Etcd3, Op: Recv, Queue: "etcd3-incoming", Args: "len cap",
-		Fact: "the scheduler took the event and is about to start its decoder",
+		Fact: "the event has left incomingEventChan and is about to be decoded",
 		Says: "Revision {rv} of {key} leaves incomingEventChan to be decoded.",
 	},
 	Etcd3ResultBlocked: {
 		Name: "Etcd3ResultBlocked", Station: Etcd3, Op: Mark, Lane: "watchChan.collectEventProcessing etcdWatcher.translate",
 		Waits: ForRoom, On: "etcd3-result", Holds: "etcd3-incoming", Until: "Etcd3ResultSent",
-		Fact: "resultChan is full: the watchChan decodes nothing more",
+		Fact: "resultChan is full: at most ten more events are decoded",
 		Says: "resultChan is full: {type} {key} at {rv} waits.",
 	},
 	Etcd3ResultSent: {
 		Name: "Etcd3ResultSent", Station: Etcd3, Op: Send, Queue: "etcd3-result", Args: "len cap",
-		Fact: "the event has been decoded and is in resultChan, in revision order",
+		Fact: "the event has been decoded and is in resultChan, in the order in which it came",
 		Says: "{type} {key} at {rv} is decoded and enters resultChan.",
 	},
 	CacheLockWaited: {
@@ -333,7 +332,7 @@ var points = [...]Info{
 	},
 	StoreHolds: {
 		Name: "StoreHolds", Station: Store, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
-		Fact: "the page has asked for the store's objects, because the picture it began with had only counted them",
+		Fact: "the page has asked for the store's objects: until now it knew only how many there are",
 		Says: "The store holds {key} at {rv}, one of {n object}.",
 	},
 	CacheReplaced: {
@@ -565,7 +564,7 @@ var points = [...]Info{
 	},
 	FIFOProcessed: {
 		Name: "FIFOProcessed", Station: FIFO, Op: Mark,
-		Fact: "the informer has applied what it took to the local store and handed it to the listeners; it holds no lock",
+		Fact: "the informer has applied to the local store what it took from the queue, and handed it to the listeners; it holds no lock",
 		Says: "{subject} is done with what it took, and turns to the queue again.",
 	},
 	IndexerUpdated: {
@@ -575,7 +574,7 @@ var points = [...]Info{
 	},
 	IndexerHolds: {
 		Name: "IndexerHolds", Station: Indexer, Op: Mark, Args: "n", Lane: "viz.ui", Locked: true,
-		Fact: "the page has asked for the local store's objects, because the picture it began with had only counted them",
+		Fact: "the page has asked for the objects of the local store: until now it knew only how many there are",
 		Says: "The local store of {subject} holds {key} at {rv}, one of {n object}.",
 	},
 	Distributed: {
