@@ -120,7 +120,7 @@ const heading = "### The story in numbers\n"
 const cast = `Each chapter shows its part of one story. This program plays it, with its informer, its scheduler and its kubelets:
 
 - The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
-- Five more watchers take part. Four select everything, app=web, node-1, and pods without a node. The fifth, the sleeper, selects everything and never reads.
+- Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The fifth, the sleeper, selects everything and never reads.
 - With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
 - Then c changes every 50 ms, up to version 40.
 
@@ -134,7 +134,7 @@ var scenes = []scene{
 	{chapter: "04-watchcache", lead: "The ring gives each event the next position.", tell: at(rvs(8, 9, 20, 40), "", probe.RingAppend)},
 	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
 	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
-	{chapter: "07-registry", lead: "What each watcher asks for, and what the registry makes of it. The last row is the informer's, when it resumes.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
+	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last row is the informer's, when it resumes; its first watch began earlier.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
 	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
 	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
 	{chapter: "10-deltafifo", lead: "Two changes in the informer's queue.", tell: at(rvs(19, 20), "informer", probe.FIFOAdded, probe.FIFOPopped)},
