@@ -71,9 +71,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 
 // apply makes the event visible, as one step for every goroutine that takes the lock.
 func (w *WatchCache) apply(event *Event, element *Element) {
-	if !w.mu.TryLock() {
-		w.waitForLock() // and report the wait
-	}
+	w.lock()
 	defer w.mu.Unlock()
 	// A reader that has found the old version is already counted as asleep when it lets go of the lock: Cond.Wait puts
 	// it on the list of sleepers first. The version changes under the lock, so such a reader went to sleep before, and
@@ -90,8 +88,12 @@ func (w *WatchCache) apply(event *Event, element *Element) {
 	w.updateStoreLocked(event, element)
 }
 
-// waitForLock takes w.mu when its readers have released it. A slow list would hold up the writer here.
-func (w *WatchCache) waitForLock() {
+// lock takes w.mu for writing, and reports if it has to wait for the readers: a slow list would hold
+// up the writer here.
+func (w *WatchCache) lock() {
+	if w.mu.TryLock() {
+		return
+	}
 	w.config.Probe.At(probe.CacheLockWaited, "", 0)
 	w.mu.Lock()
 	w.config.Probe.At(probe.CacheLockTaken, "", 0)

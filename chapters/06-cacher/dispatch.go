@@ -91,9 +91,7 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startDispatching
 func (c *Cacher) startDispatching(event *watchcache.Event) bool {
-	if !c.mu.TryLock() {
-		c.waitForLock()
-	}
+	c.lock()
 	defer c.mu.Unlock()
 	c.watchersBuffer = c.watchersBuffer[:0]
 	if event.Type == watch.Bookmark {
@@ -109,8 +107,11 @@ func (c *Cacher) startDispatching(event *watchcache.Event) bool {
 	return true
 }
 
-// waitForLock takes c.mu when the goroutine that begins or ends a watch has released it.
-func (c *Cacher) waitForLock() {
+// lock takes c.mu, and reports if it has to wait for a goroutine that begins or ends a watch.
+func (c *Cacher) lock() {
+	if c.mu.TryLock() {
+		return
+	}
 	c.probe.At(probe.CacherLockWaited, "", 0)
 	c.mu.Lock()
 	c.probe.At(probe.CacherLockTaken, "", 0)

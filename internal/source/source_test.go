@@ -226,7 +226,7 @@ func (s *Station) Add() {
 }
 
 func (s *Station) Close() {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	s.probe.At(probing.Closed, key, rv); s.n++
 	s.report(probing.Passed)
