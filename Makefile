@@ -61,7 +61,7 @@ lint: ## gofmt, vet and fresh generated files
 	$(GO) vet ./...
 	cd internal/compat && $(GO) vet ./...
 
-generate: ## write the generated files again: templ pages, docs/MAP.md, docs/DIFFERENCES.md, docs/LABS.md, the docs of points
+generate: ## write the generated files again: templ pages, docs/DIFFERENCES.md, docs/LABS.md, the docs of points
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test ./internal/policy -run Fresh -update
 	$(GO) test ./internal/takes -run TestTheStoryInNumbers -update

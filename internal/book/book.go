@@ -10,6 +10,7 @@
 //   - links.go: links between chapters, documents and files, as the book's own addresses.
 //   - highlight.go: Go source as HTML, line by line.
 //   - site.go: the declarations that report moments, for the page.
+//   - symbols.go: the page of our symbols and upstream's.
 //
 // Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
 // page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.
@@ -80,7 +81,8 @@ type Moment struct {
 	Function string // "Cacher.dispatchEvents"
 }
 
-// New renders the chapters of fsys, which is laid out as [chapters.FS], and the documents of docs, which may be nil. What a chapter
+// New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and with them a
+// page of our symbols and upstream's, made from the Upstream lines. What a chapter
 // gets wrong (an unknown symbol, a dead link) does not keep the rest from being read: it is shown as a gap in its place and reported
 // by [Book.Check]. The error is for sources that cannot be read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
@@ -97,13 +99,14 @@ func New(fsys, docs fs.FS) (*Book, error) {
 		if editor.docs, err = fs.Glob(docs, "*.md"); err != nil {
 			return nil, err
 		}
+		editor.docs = append(editor.docs, symbols)
 	}
 	book := &Book{}
 	for _, entry := range list {
 		book.add(editor.chapter(entry))
 	}
 	for _, name := range editor.docs {
-		text, err := fs.ReadFile(docs, name)
+		text, err := editor.document(docs, name)
 		if err != nil {
 			return nil, err
 		}
@@ -114,6 +117,14 @@ func New(fsys, docs fs.FS) (*Book, error) {
 	editor.land(book)
 	book.problems = editor.problems
 	return book, nil
+}
+
+// document returns the text of a document: a file of docs, or the page of symbols.
+func (e *editor) document(docs fs.FS, name string) ([]byte, error) {
+	if name == symbols {
+		return symbolsPage(e.tree), nil
+	}
+	return fs.ReadFile(docs, name)
 }
 
 // add appends a chapter and ties it to the one before.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -77,4 +78,43 @@ func TestADeadAnchorIsFound(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
+}
+
+// texts returns the files that match, by name, and those that cannot be read.
+func (r *Repo) texts(patterns ...string) (map[string]string, []Fault) {
+	var faults []Fault
+	texts := map[string]string{}
+	for _, pattern := range patterns {
+		names, _ := fs.Glob(r.FS, pattern) // the patterns are well formed
+		for _, name := range names {
+			text, err := fs.ReadFile(r.FS, name)
+			if err != nil {
+				faults = append(faults, fault(name, 0, "%v", err))
+				continue
+			}
+			texts[name] = string(text)
+		}
+	}
+	return texts, faults
+}
+
+// hasHeading reports whether a document has the heading of an anchor; "" stands for the document itself.
+func hasHeading(text, anchor string) bool {
+	if anchor == "" {
+		return text != ""
+	}
+	for line := range strings.Lines(text) {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' && slug(heading) == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+// notInSlug is what an anchor leaves out of its heading.
+var notInSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// slug returns the anchor that a forge gives a heading.
+func slug(heading string) string {
+	return strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
 }

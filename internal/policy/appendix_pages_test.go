@@ -2,57 +2,14 @@ package policy
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 
 	"listwatch/internal/source"
 )
 
-// generatedNotice opens both appendices.
+// generatedNotice opens the appendix.
 const generatedNotice = "<!-- Written by `make generate` from the sources. Do not edit: change the comment it comes from. -->\n"
-
-// mapPage returns docs/MAP.md: our symbols and their upstream counterparts, from the Upstream lines of a tree that is rooted
-// at the repository.
-func mapPage(tree *source.Tree) []byte {
-	var out strings.Builder
-	out.WriteString("# Our symbols and upstream's\n\n" + generatedNotice)
-	fmt.Fprintf(&out, `
-Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and etcd %s.
-What each of ours leaves out or does in another way is in [DIFFERENCES.md](DIFFERENCES.md). The right column is checked against
-the real modules by the tests of internal/compat; the left one is read off the sources.
-`, source.KubernetesVersion, source.EtcdVersion)
-	eachPackage(tree, func(note source.Note) bool { return note.Differs == "" && note.Err == nil },
-		func(pkg *source.Package, notes []source.Note) {
-			fmt.Fprintf(&out, "\n## %s\n", folderLink(pkg))
-			mapByFile(&out, notes)
-		})
-	return []byte(out.String())
-}
-
-// mapByFile writes one table for each upstream file, in the order in which our sources come to them.
-func mapByFile(out *strings.Builder, notes []source.Note) {
-	var paths []string
-	byPath := make(map[string][]source.Note)
-	for _, note := range notes {
-		where := note.Upstream.Path
-		if byPath[where] == nil {
-			paths = append(paths, where)
-		}
-		byPath[where] = append(byPath[where], note)
-	}
-	for _, where := range paths {
-		list := byPath[where]
-		fmt.Fprintf(out, "\n[%s](%s)\n\n| ours | upstream |\n|---|---|\n", where, list[0].Upstream.URL())
-		for _, note := range list {
-			symbol := note.Upstream.Symbol()
-			if symbol == "" {
-				symbol = path.Base(where)
-			}
-			fmt.Fprintf(out, "| %s | `%s` |\n", ours(note), symbol)
-		}
-	}
-}
 
 // differencesPage returns docs/DIFFERENCES.md: what we left out or do in another way, from the Differs lines.
 func differencesPage(tree *source.Tree) []byte {

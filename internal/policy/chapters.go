@@ -1,15 +1,12 @@
 package policy
 
 import (
-	"go/ast"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"listwatch/chapters"
-	"listwatch/internal/source"
 )
 
 // sections are the headings that every chapter's README.md has, in this order. Others may come between them. Behind the last one
@@ -31,7 +28,7 @@ var sections = []string{
 // appendix is where a chapter has its side roads, if it has any.
 const appendix = "Appendix"
 
-// checkChapters looks for what every chapter must have: prose with all sections, a doc.go, tests.
+// checkChapters looks for what every chapter must have: a number, and prose with all sections.
 func checkChapters(repo *Repo) []Fault {
 	sub, err := fs.Sub(repo.FS, "chapters")
 	if err != nil {
@@ -48,7 +45,6 @@ func checkChapters(repo *Repo) []Fault {
 			faults = append(faults, fault(dir, 0, "comes after %d chapters: numbers have no gaps", i))
 		}
 		faults = append(faults, checkProse(repo, dir)...)
-		faults = append(faults, checkPackage(repo, dir)...)
 	}
 	return faults
 }
@@ -88,72 +84,6 @@ func checkProse(repo *Repo, dir string) []Fault {
 	for _, heading := range headings[at:] {
 		if heading != headings[at] && heading != appendix {
 			faults = append(faults, fault(name, 0, "the section %q comes after %q", heading, headings[at]))
-		}
-	}
-	return faults
-}
-
-func checkPackage(repo *Repo, dir string) []Fault {
-	pkg := repo.Tree.In(dir)
-	if pkg == nil {
-		return []Fault{fault(dir, 0, "the chapter has no code")}
-	}
-	var faults []Fault
-	doc := slices.IndexFunc(pkg.Files, func(file *source.File) bool { return path.Base(file.Path) == "doc.go" })
-	if doc < 0 || pkg.Files[doc].AST.Doc == nil {
-		faults = append(faults, fault(path.Join(dir, "doc.go"), 0, "the package's contract is missing"))
-	}
-	if !hasTests(repo, dir) {
-		faults = append(faults, fault(dir, 0, "the chapter has no tests"))
-	}
-	return faults
-}
-
-// hasTests reports whether a folder has a function TestX.
-func hasTests(repo *Repo, dir string) bool {
-	for _, pkg := range repo.Tree.Packages {
-		if pkg.Dir != dir {
-			continue
-		}
-		for _, decl := range pkg.Decls() {
-			if decl.File.Test && strings.HasPrefix(decl.Symbol, "Test") && ast.IsExported(decl.Symbol) && decl.Symbol != "TestMain" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// whole are the packages whose doc.go lists every file, and not only those to begin with: what the list leaves out would make
-// the sentences above it false.
-var whole = []string{"chapters/01-storage", "chapters/15-pipeline", "internal/sandbox"}
-
-var (
-	listItem = regexp.MustCompile(`(?m)^ *- ([^:\n]*\.go):`)
-	fileName = regexp.MustCompile(`\w+\.go\b`)
-)
-
-// checkFileLists holds the list of files in a doc.go against the files.
-func checkFileLists(repo *Repo) []Fault {
-	var faults []Fault
-	for _, pkg := range repo.Tree.Packages {
-		doc := slices.IndexFunc(pkg.Files, func(file *source.File) bool { return path.Base(file.Path) == "doc.go" })
-		if doc < 0 {
-			continue
-		}
-		listed := map[string]bool{"doc.go": true}
-		for _, item := range listItem.FindAllStringSubmatch(pkg.Files[doc].AST.Doc.Text(), -1) {
-			for _, name := range fileName.FindAllString(item[1], -1) {
-				listed[name] = true
-				if _, err := fs.Stat(repo.FS, path.Join(pkg.Dir, name)); err != nil {
-					faults = append(faults, fault(pkg.Files[doc].Path, 0, "lists %s, which does not exist", name))
-				}
-			}
-		}
-		for _, file := range pkg.Files {
-			if name := path.Base(file.Path); slices.Contains(whole, pkg.Dir) && !file.Test && !listed[name] {
-				faults = append(faults, fault(pkg.Files[doc].Path, 0, "does not list %s", name))
-			}
 		}
 	}
 	return faults

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -14,12 +13,10 @@ var (
 	docTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// docMethod is a method the way a debugger names it: cacher.(*Cacher).dispatchEvent.
 	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
-	// quotedName is text in backquotes.
-	quotedName = regexp.MustCompile("`([^`]+)`")
 )
 
-// checkDocs looks at docs/ and the README at the top: files they link to exist, so do the methods they name for a
-// debugger, and every goroutine is listed, and no other.
+// checkDocs looks at docs/ and the README at the top: files that they link to exist, and so do methods that they name for a
+// debugger.
 func checkDocs(repo *Repo) []Fault {
 	names, err := fs.Glob(repo.FS, "docs/*.md")
 	if err != nil {
@@ -36,46 +33,6 @@ func checkDocs(repo *Repo) []Fault {
 			for _, what := range docFaults(repo, name, line) {
 				faults = append(faults, fault(name, i+1, "%s", what))
 			}
-		}
-	}
-	return append(faults, castFaults(repo)...)
-}
-
-// castList is where every goroutine is listed, in the rows below castHeading.
-const (
-	castList    = "docs/ARCHITECTURE.md"
-	castHeading = "## Goroutines\n"
-)
-
-// castFaults holds the cast list against the sources, both ways. That what is started can be reached at all is held by package
-// reach.
-func castFaults(repo *Repo) []Fault {
-	text, err := fs.ReadFile(repo.FS, castList)
-	if err != nil {
-		return []Fault{fault(castList, 0, "%v", err)}
-	}
-	before, section, _ := strings.Cut(string(text), castHeading)
-	section, _, _ = strings.Cut(section, "\n## ")
-	started := repo.Tree.Routines()
-	listed := map[string]bool{}
-	var faults []Fault
-	line := strings.Count(before+castHeading, "\n")
-	for row := range strings.Lines(section) {
-		line++
-		if !strings.HasPrefix(row, "| `") {
-			continue
-		}
-		names, _, _ := strings.Cut(row[2:], "|")
-		for _, match := range quotedName.FindAllStringSubmatch(names, -1) {
-			listed[match[1]] = true
-			if !slices.Contains(started, match[1]) {
-				faults = append(faults, fault(castList, line, "no source starts the goroutine %s", match[1]))
-			}
-		}
-	}
-	for _, name := range started {
-		if !listed[name] {
-			faults = append(faults, fault(castList, 0, "the goroutine %s is not listed", name))
 		}
 	}
 	return faults

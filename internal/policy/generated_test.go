@@ -6,10 +6,56 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 )
+
+// toolsModule is where the version of the generator is pinned.
+const toolsModule = "internal/tools/go.mod"
+
+var templVersion = regexp.MustCompile(`(?m)github\.com/a-h/templ (v\S+)`)
+
+// checkTemplVersion holds that the generator and the library it generates for are of one version.
+func checkTemplVersion(repo *Repo) []Fault {
+	library, fault1 := pinned(repo, "go.mod")
+	tool, fault2 := pinned(repo, toolsModule)
+	if faults := append(fault1, fault2...); len(faults) > 0 {
+		return faults
+	}
+	var faults []Fault
+	if library != tool {
+		faults = append(faults, fault(toolsModule, 0, "templ is %s here and %s in go.mod", tool, library))
+	}
+	return faults
+}
+
+func pinned(repo *Repo, name string) (string, []Fault) {
+	text, err := fs.ReadFile(repo.FS, name)
+	if err != nil {
+		return "", []Fault{fault(name, 0, "%v", err)}
+	}
+	match := templVersion.FindSubmatch(text)
+	if match == nil {
+		return "", []Fault{fault(name, 0, "does not pin templ")}
+	}
+	return string(match[1]), nil
+}
+
+func TestTemplatesAndToolHaveOneVersion(t *testing.T) {
+	repo, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range checkTemplVersion(repo) {
+		t.Error(each)
+	}
+	other := seeded(t, map[string]string{toolsModule: "require github.com/a-h/templ v0.3.900\n"})
+	if faults := checkTemplVersion(other); len(faults) != 1 || faults[0].String() != toolsModule+": templ is v0.3.900 here and v0.3.977 in go.mod" {
+		t.Errorf("got %v, want one fault", faults)
+	}
+}
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	copied := copyTemplates(t)
