@@ -17,10 +17,12 @@ DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
 PLATFORMS := darwin/arm64 windows/amd64
 TARGETS  ?=
+# RACED are the packages whose tests run as race builds.
+RACED    := ./chapters/... ./internal/probe/... ./internal/hold/... ./internal/sandbox/... ./internal/remote/... ./viz/... ./cmd/viz/...
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
-.PHONY: help run ready test race lint generate recordings screenshots site cross dist bag bag-check bench debug debug-viz scale storm full
+.PHONY: help run ready test race plain browser lint size generate recordings screenshots site cross dist bag bag-check bench debug debug-viz scale storm full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -32,12 +34,17 @@ ready: ## say whether this machine has all that the workshop needs; builds the d
 	-@$(DLV) version >/dev/null
 	@$(GO) run ./cmd/viz -ready
 
-test: lint race cross ## everything CI runs: vet, all tests under -race, the real kubectl, client-go and browser, cross builds
+test: lint race plain browser ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; ten minutes on two idle cores
 
-race: ## all tests of both modules under the race detector; lint has vetted them
-	$(GO) test -race -vet=off -timeout 30m ./...
-	cd internal/compat && $(GO) test -race -vet=off -timeout 30m $$($(GO) list ./... | grep -v /e2e)
-	cd internal/compat && $(GO) test -race -vet=off -timeout 30m ./e2e # by itself: browsers want both cores
+race: ## tests under the race detector: chapters, and what runs goroutines around them
+	$(GO) test -race -vet=off -timeout 20m $(RACED)
+
+plain: ## all other tests of both modules
+	$(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))" | grep -v /policy/reach)
+	cd internal/compat && $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+
+browser: ## the page in a headless browser, by itself: it wants both cores
+	cd internal/compat && $(GO) test -vet=off -timeout 20m ./e2e
 
 scale: ## measure what an object, a watch and an event cost, and check the prediction for 5,000 watches and 100,000 pods by a run
 	$(GO) test ./internal/scale -run TestScale -count=1 -v -timeout 1h -scale
@@ -45,7 +52,9 @@ scale: ## measure what an object, a watch and an event cost, and check the predi
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
-full: test storm ## what CI runs, and what is too long for it: a storm of ten minutes, as a race build, too
+full: test storm cross ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
+	$(GO) test -race -vet=off -timeout 30m ./...
+	$(GO) test -count=1 ./internal/policy/reach
 	$(MAKE) storm RACE=1
 	cd internal/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
 	FULL=1 $(GO) test -timeout 30m ./internal/scenario ./internal/takes
@@ -56,10 +65,14 @@ full: test storm ## what CI runs, and what is too long for it: a storm of ten mi
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 30m -run TestAnExportNeedsNoProgram
 
-lint: ## gofmt, vet and fresh generated files
+lint: ## gofmt, vet, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	$(GO) vet ./...
 	cd internal/compat && $(GO) vet ./...
+	$(GO) tool -modfile=internal/tools/lint/go.mod golangci-lint run ./...
+
+size: ## count lines by room and kind, a line of more than 120 columns as two and more
+	@git ls-files | grep -vE '_templ\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/tools/size.awk | sort
 
 generate: ## write the generated files again: templ pages, docs/DIFFERENCES.md, docs/LABS.md, the docs of points
 	$(GO) tool $(TOOLS) templ generate

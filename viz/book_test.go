@@ -87,6 +87,3 @@ func (w *walk) read(path string) map[string]bool {
 	}
 	return places
 }
-
-// inlineCode finds what the Content-Security-Policy would refuse.
-var inlineCode = regexp.MustCompile(`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)

@@ -19,10 +19,9 @@ type told struct {
 	state                    *fold.State
 	frames, sums             int
 	records, summed          uint64
-	forced, followed, others int            // one by one: evictions, records of default/f, others that came with a sum
-	sumsAt                   []time.Time    // when sums came
-	problem                  []string       // what does not fit together
-	modes                    map[string]int // by event
+	forced, followed, others int         // one by one: evictions, records of default/f, others that came with a sum
+	sumsAt                   []time.Time // when sums came
+	problem                  []string    // what does not fit together
 }
 
 // listen reads a feed to its end.

@@ -20,7 +20,6 @@ type model struct {
 	rv       int
 	broken   bool     // the watch is: events are missed until the next list
 	fed      []string // watch events that went into the queue
-	resyncs  int
 }
 
 // change makes one write on the server and feeds it to the queue unless the watch is broken.

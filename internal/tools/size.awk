@@ -1,0 +1,24 @@
+# Counts lines by room and kind: make size. A line of more than 120 columns counts as often as it would have to be broken.
+FNR == 1 {
+	n = split(FILENAME, part, "/")
+	room = part[1]
+	if (n == 1) room = "top"
+	if (room == "internal") room = room "/" part[2]
+	kind = FILENAME
+	sub(/.*\./, "", kind)
+	if (kind == "go" && FILENAME ~ /_test\.go$/) kind = "go test"
+	if (kind !~ /^(go|go test|templ|js|css|txtar|md|dlv|awk|sh|yaml|yml|json|mod)$/) kind = "other"
+}
+{
+	line = $0
+	gsub(/\t/, "    ", line)
+	lines[room, kind] += 1 + int((length(line) - 1) / 120) * (length(line) > 120)
+	sum[kind] += 1 + int((length(line) - 1) / 120) * (length(line) > 120)
+}
+END {
+	for (key in lines) {
+		split(key, both, SUBSEP)
+		printf "%-24s %-8s %7d\n", both[1], both[2], lines[key]
+	}
+	for (kind in sum) printf "%-24s %-8s %7d\n", "~ together", kind, sum[kind]
+}
