@@ -129,7 +129,6 @@ func (l *processorListener) add(n *notification) {
 		l.probe.Event(probe.AddBlocked, n.typ, n.key, n.rv)
 		l.addCh <- n
 	}
-	l.probe.Event(probe.AddSent, n.typ, n.key, n.rv, 0, 0)
 }
 
 // pop runs until addCh is closed, and then drops what waits.
@@ -148,7 +147,6 @@ func (l *processorListener) pop(context.Context) {
 	for {
 		select {
 		case nextCh <- inHand:
-			l.probe.Event(probe.NextSent, inHand.typ, inHand.key, inHand.rv, 0, 0)
 			inHand = l.readPending()
 			if inHand == nil {
 				nextCh = nil
@@ -157,7 +155,7 @@ func (l *processorListener) pop(context.Context) {
 			if !ok {
 				return
 			}
-			l.probe.Event(probe.AddReceived, n.typ, n.key, n.rv, 0, 0)
+			l.probe.Event(probe.AddReceived, n.typ, n.key, n.rv)
 			if inHand == nil {
 				inHand = n // without the detour through the ring, which is empty
 				nextCh = l.nextCh
@@ -192,7 +190,6 @@ func (l *processorListener) readPending() *notification {
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).run
 func (l *processorListener) run(context.Context) {
 	for n := range l.nextCh {
-		l.probe.Event(probe.NextReceived, n.typ, n.key, n.rv, 0, 0)
 		l.call(n)
 	}
 	l.others.Wait()

@@ -282,7 +282,6 @@ func TestARecordThatWasWrittenFoldsTheSame(t *testing.T) {
 func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 	sides := [][2]probe.Point{
 		{probe.IncomingSent, probe.IncomingReceived},
-		{probe.AddSent, probe.AddReceived},
 		{probe.InputSent, probe.InputReceived},
 	}
 	rapid.Check(t, func(t *rapid.T) {

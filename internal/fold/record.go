@@ -93,7 +93,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 	}
 	point, ok := pointsByName[w.Point]
 	if !ok {
-		return probe.Record{}, fmt.Errorf("read record %d: no point %q", w.Seq, w.Point)
+		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it", w.Seq, w.Point)
 	}
 	return probe.Record{
 		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: w.Resource, Subject: w.Subject,

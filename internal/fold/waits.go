@@ -58,12 +58,15 @@ func (r *Resource) endWait(begun *probe.Info, rec *probe.Record) {
 	r.Waits[key] = slices.Delete(waits, n, n+1)
 }
 
-// endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version at the same
-// time, or do some work.
+// endedBy reports whether a record that ends waits of this kind ends this one. Many goroutines may wait for a version, or
+// do some work, at the same time. A hand-over is reported by its receiver, which may report the one before this one late;
+// the end of a stream names no event, and ends the wait whatever was to be handed over.
 func (w *Wait) endedBy(r *probe.Record) bool {
 	switch probe.Wait(w.Kind) {
 	case probe.ForVersion:
 		return w.Key == bound(r.Key) && w.RV == r.RV
+	case probe.ForTaker:
+		return r.Type == "" || w.Type == bound(r.Type) && w.Key == bound(r.Key) && w.RV == r.RV
 	case probe.ForReturn:
 		return w.Key == bound(r.Key)
 	}

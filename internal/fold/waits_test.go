@@ -49,6 +49,13 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 		{"write after write", in(opened,
 			rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 1, 10), rec(probe.FrameWritten, "w3", "ADDED", "a", 7, 80, 1),
 			rec(probe.ResultReceived, "w3", "ADDED", "b", 8, 0, 10)), map[string]int{"ResultReceived w3": 1}},
+		{"the hand-over before it, reported late", in(
+			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8), rec(probe.AddReceived, "l1", "ADDED", "default/a", 7),
+		), map[string]int{"AddBlocked l1": 1}},
+		{"handed over", in(
+			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8), rec(probe.AddReceived, "l1", "MODIFIED", "default/a", 8),
+		), nil},
+		{"the end of a stream", in(rec(probe.StreamBlocked, "informer", "ADDED", "a", 7), rec(probe.StreamEnded, "informer", "", "", 0)), nil},
 		{"two readers", in(
 			rec(probe.FreshnessWait, "", "", "a", 7), rec(probe.FreshnessWait, "", "", "a", 9), rec(probe.FreshnessReady, "", "", "a", 9),
 		), map[string]int{"FreshnessWait ": 1}},

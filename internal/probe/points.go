@@ -166,19 +166,14 @@ const (
 	ListenerRemoved
 	// AddBlocked: pop is busy; it takes the notification soon, because it never waits for a handler.
 	AddBlocked
-	// AddSent: pop has the notification: an unbuffered hand-over. Args: len, cap.
-	AddSent
-	// AddReceived: pop took the notification. Args: len, cap.
+	// AddReceived: pop has taken the notification from addCh, which is unbuffered: this is also the end of distribute's
+	// send.
 	AddReceived
 	// PendingPushed: the handler is busy: the notification waits in the growing ring. Args: len, cap.
 	PendingPushed
 	// PendingPopped: the oldest waiting notification is next. Args: len, cap.
 	PendingPopped
-	// NextSent: run has the notification. Args: len, cap.
-	NextSent
-	// NextReceived: run took the notification and calls the handler. Args: len, cap.
-	NextReceived
-	// HandlerCalled: the handler is running.
+	// HandlerCalled: run has taken the notification from nextCh, which is unbuffered, and calls the handler.
 	HandlerCalled
 	// HandlerReturned: the handler has returned.
 	HandlerReturned
@@ -594,20 +589,14 @@ var points = [...]Info{
 		Says: "Listener {subject} is removed.",
 	},
 	AddBlocked: {
-		Name: "AddBlocked", Station: Listener, Op: Mark, Lane: "informer informer.Run", Waits: ForTaker, On: "add", Holds: "fifo", Until: "AddSent",
+		Name: "AddBlocked", Station: Listener, Op: Mark, Lane: "informer informer.Run", Waits: ForTaker, On: "add", Holds: "fifo", Until: "AddReceived",
 		Fact: "pop is busy; it takes the notification soon, because it never waits for a handler",
 		Says: "{subject} is not ready to take {type} {key}.",
 	},
-	AddSent: {
-		Name: "AddSent", Station: Listener, Op: Send, Queue: "add", Args: "len cap",
-		Passes: "the processor holds mu while it distributes",
-		Fact:   "pop has the notification: an unbuffered hand-over",
-		Says:   "{type} {key} is handed to {subject}.",
-	},
 	AddReceived: {
-		Name: "AddReceived", Station: Listener, Op: Recv, Queue: "add", Args: "len cap", Lane: "processorListener.pop",
-		Fact: "pop took the notification",
-		Says: "{subject} takes {type} {key}.",
+		Name: "AddReceived", Station: Listener, Op: Mark, Lane: "processorListener.pop",
+		Fact: "pop has taken the notification from addCh, which is unbuffered: this is also the end of distribute's send",
+		Says: "{type} {key} is handed to {subject}.",
 	},
 	PendingPushed: {
 		Name: "PendingPushed", Station: Listener, Op: Push, Queue: "pending", Args: "len cap", Lane: "processorListener.pop",
@@ -619,20 +608,10 @@ var points = [...]Info{
 		Fact: "the oldest waiting notification is next",
 		Says: "{type} {key} leaves the pending ring of {subject}; {len} in line.",
 	},
-	NextSent: {
-		Name: "NextSent", Station: Listener, Op: Send, Queue: "next", Args: "len cap", Lane: "processorListener.pop",
-		Fact: "run has the notification",
-		Says: "{type} {key} is next for the handler of {subject}.",
-	},
-	NextReceived: {
-		Name: "NextReceived", Station: Listener, Op: Recv, Queue: "next", Args: "len cap", Lane: "processorListener.run",
-		Fact: "run took the notification and calls the handler",
-		Says: "The handler of {subject} is about to be called with {type} {key}.",
-	},
 	HandlerCalled: {
 		Name: "HandlerCalled", Station: Handler, Op: Mark, Lane: "processorListener.run",
 		Waits: ForReturn, Holds: "next pending", Until: "HandlerReturned",
-		Fact: "the handler is running",
+		Fact: "run has taken the notification from nextCh, which is unbuffered, and calls the handler",
 		Says: "The handler of {subject} runs for {type} {key}.",
 	},
 	HandlerReturned: {

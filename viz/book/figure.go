@@ -20,7 +20,7 @@ var chapterTakes = map[int]string{3: "start", 4: "ring", 6: "slow"}
 var chapterPoints = map[int][]string{
 	1:  {"TxnCommitted", "RingAppend", "StoreUpdate", "InputSent", "FrameWritten", "IndexerUpdated"},
 	7:  {"RequestReceived", "TxnCommitted", "RequestAnswered", "RingAppend", "InputSent"},
-	13: {"ReflectorReceived", "FIFOAdded", "FIFOPopped", "IndexerUpdated", "Distributed", "NextSent", "HandlerCalled"},
+	13: {"ReflectorReceived", "FIFOAdded", "FIFOPopped", "IndexerUpdated", "Distributed", "AddReceived", "HandlerCalled"},
 	15: {
 		"RequestReceived", "TxnCommitted", "Etcd3IncomingSent", "ReflectorReceived", "RingAppend", "IncomingSent", "DispatchStarted", "InputSent", "ResultSent", "FrameWritten",
 		"FrameDecoded", "FIFOAdded", "IndexerUpdated", "Distributed", "HandlerCalled", "WorkGot", "Reconciled",

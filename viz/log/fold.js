@@ -163,6 +163,8 @@ function endedBy(w, r) {
   switch (w.kind) {
     case "version":
       return w.key === bound(r.key) && w.rv === (r.rv ?? "0");
+    case "taker":
+      return !r.type || (w.type === bound(r.type) && w.key === bound(r.key) && w.rv === (r.rv ?? "0"));
     case "return":
       return w.key === bound(r.key);
   }

@@ -17,7 +17,7 @@ const deeds = { // of those whose line a span is on
   room: "waits for room", taker: "waits for a receiver", lock: "waits for a lock", version: "waits for a version",
   client: "writes to its client", return: "runs what it calls",
 };
-const throughs = { etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between" };
+const throughs = { etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between", add: "by hand, through addCh", next: "by hand, through nextCh" };
 
 // newDrawing returns {paint(traced), showCursor(), blank(why)}: paint draws what was traced, which has a column at least,
 // showCursor moves the cursor in it, and blank says why there is nothing to be drawn.

@@ -6,7 +6,8 @@
 // what still comes out of a queue whose subject is gone.
 //
 // Where there is no queue of ours between two lines, the same change is seen again at the other end: what etcd has committed
-// by its watch, what was written to the wire by the client, what the client has decoded by its reflector. That is a passage.
+// by its watch, what was written to the wire by the client, what the client has decoded by its reflector, what the informer
+// has stored by its listeners. That is a passage.
 
 import { objectKey } from "../log/fold.js";
 import { compareLines, newLines } from "./lines.js";
@@ -128,6 +129,7 @@ function newPassages() {
   const early = []; // seen before the commit was reported
   const streams = new Map(); // by stream: columns that were given and not seen yet, the oldest first
   const current = new Map(); // by client: the watcher whose stream it reads
+  const stored = new Map(); // by informer and key: the change that it applied last
   const given = (stream) => streams.get(stream) ?? [];
   const alike = (a, b) => same({ ...a, key: objectKey(a.key ?? "") }, { ...b, key: objectKey(b.key ?? "") });
   const give = (stream, column) => streams.set(stream, [...given(stream), column]);
@@ -135,6 +137,7 @@ function newPassages() {
     const i = given(stream).findIndex((each) => alike(each.r, column.r));
     if (i >= 0) list.push({ through, sent: given(stream).splice(i, 1)[0], taken: column });
   };
+  const drop = (stream, column) => streams.set(stream, given(stream).filter((each) => !alike(each.r, column.r)));
   const revision = (r) => `${r.key} ${r.rv}`;
 
   function see(column, res) {
@@ -166,6 +169,24 @@ function newPassages() {
         break;
       case "ReflectorWatchEnded":
         streams.delete(`stream ${r.subject}`);
+        break;
+      case "IndexerUpdated":
+        stored.set(`${r.subject} ${r.key}`, column);
+        break;
+      case "AddReceived": {
+        const sent = stored.get(`${res.subjects[r.subject]?.texts.ListenerAdded} ${r.key}`);
+        if (sent && sent.r.rv === r.rv) list.push({ through: "add", sent, taken: column });
+        give(`next ${r.subject}`, column);
+        break;
+      }
+      case "PendingPopped":
+        give(`next ${r.subject}`, column);
+        break;
+      case "PendingPushed":
+        drop(`next ${r.subject}`, column);
+        break;
+      case "HandlerCalled":
+        take("next", `next ${r.subject}`, column);
     }
   }
 

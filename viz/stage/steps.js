@@ -109,7 +109,7 @@ export function newSteps(m) {
       hop(now, id(r, "informer"), [], a["fifo-out"], a.indexer, r, { bend: "straight", label: label(r) });
       flash(now, id(r, "informer"), a.indexer, "stored");
     },
-    AddSent(r, now) {
+    AddReceived(r, now) {
       if (!hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject)) {
         hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "add", 0), spotOf("listeners", r.subject, "add", 0.5), r, { bend: "straight" });
         return;
@@ -122,11 +122,10 @@ export function newSteps(m) {
       hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "pending", 0.2), r, { bend: "straight" }),
     PendingPopped: (r, now) =>
       hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "pending", 0.5), spotOf("listeners", r.subject, "pending", 1), r, { bend: "straight" }),
-    NextSent: (r, now) =>
-      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "next", 0.5), r, { bend: "straight" }),
     HandlerCalled(r, now) {
-      const y = spotOf("listeners", r.subject, "next", 1)[1];
-      const spot = [g.boxes.handler.X + g.boxes.handler.W / 2, y];
+      const next = spotOf("listeners", r.subject, "next", 0.5);
+      const spot = [g.boxes.handler.X + g.boxes.handler.W / 2, next[1]];
+      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), next, r, { bend: "straight" });
       hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "next", 1), spot, r, { bend: "straight", colour: "delivered", label: label(r) });
       flash(now, id(r, r.subject), spot, "delivered", 20);
       const called = `called|${objectKey(r.key ?? "")}`;

@@ -2,12 +2,12 @@
 
 import { svg } from "../frame/dom.js";
 
-// after says what the goroutine that has reported a point does next with the object it holds. Where that depends on what comes next, or is
-// another goroutine's, there is no row.
+// after says what the goroutine that has reported a point does next with the object it holds. Where that depends on what
+// comes next, or is another goroutine's, there is no row.
 export const after = {
   RequestReceived: "TxnCommitted", Etcd3IncomingReceived: "Etcd3ResultSent", RingAppend: "StoreUpdate", StoreUpdate: "IncomingSent",
   InputReceived: "ResultSent", ResultReceived: "FrameWritten", FIFOPopped: "IndexerUpdated",
-  AddReceived: "NextSent", PendingPopped: "NextSent", NextReceived: "HandlerCalled", WorkGot: "Reconciled",
+  WorkGot: "Reconciled",
 };
 const received = { cacher: "RingAppend", informer: "FIFOAdded" }; // of ReflectorReceived, by whose reflector it is
 
