@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"listwatch/internal/mask"
 	"listwatch/internal/probe"
+	"listwatch/internal/redact"
 )
 
 // serveTrace answers GET /viz/trace?key=KEY or ?rv=RV, with &resource= if wanted, with the way of one object, or of one
@@ -181,7 +181,7 @@ func arrow(begun bool, left int) string {
 
 // add writes a hop, with nothing in its text that opens doors.
 func (t *trace) add(h hop, arrow string) {
-	h.Text = mask.Text(h.Text)
+	h.Text = redact.Text(h.Text)
 	info := h.Point.Info()
 	on := t.lane(&h)
 	start, dur := float64(h.from)/1e3, float64(int64(h.Time)-h.from)/1e3

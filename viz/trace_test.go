@@ -11,9 +11,9 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"listwatch/internal/mask"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
+	"listwatch/internal/redact"
 	"listwatch/internal/takes"
 )
 
@@ -186,7 +186,7 @@ func checkTrace(t *testing.T, data []byte) (spans int) {
 	return spans
 }
 
-// TestATraceOpensNoDoors exports records whose texts hold what opens doors, as every export has to (package mask).
+// TestATraceOpensNoDoors exports records whose texts hold what opens doors, as every export has to (package redact).
 func TestATraceOpensNoDoors(t *testing.T) {
 	log := probe.NewLog(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 64)
 	pods := probe.New(log).Resource("pods")
@@ -197,7 +197,7 @@ func TestATraceOpensNoDoors(t *testing.T) {
 		pods.Text(probe.RequestReceived, text, "/registry/pods/default/a", uint64(7+i))
 	}
 	trace := ask(New(Config{Log: log}), "GET", "/viz/trace?key=default/a", "").Body.String()
-	if strings.Contains(trace, "s3cret") || strings.Count(trace, mask.Hidden) != 4 {
-		t.Errorf("want %s four times, and no secret: %s", mask.Hidden, trace)
+	if strings.Contains(trace, "s3cret") || strings.Count(trace, redact.Hidden) != 4 {
+		t.Errorf("want %s four times, and no secret: %s", redact.Hidden, trace)
 	}
 }

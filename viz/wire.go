@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"listwatch/internal/fold"
-	"listwatch/internal/mask"
 	"listwatch/internal/probe"
+	"listwatch/internal/redact"
 	"listwatch/viz/inspector"
 )
 
@@ -44,11 +44,11 @@ func (u *UI) streams() []inspector.Stream {
 	for i := range streams {
 		written, err := json.Marshal(streams[i].Wire)
 		if err != nil {
-			written = nil // the mask makes an empty text of it
+			written = nil // redact makes an empty text of it
 		}
-		hide := mask.JSON
+		hide := redact.JSON
 		if strings.Contains(streams[i].OpenedBy, "/secrets") {
-			hide = mask.Stream
+			hide = redact.Stream
 		}
 		streams[i].Wire = hide(written)
 	}

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"listwatch/internal/deadline"
-	"listwatch/internal/mask"
 	"listwatch/internal/probe"
+	"listwatch/internal/redact"
 	"listwatch/internal/wsstream"
 )
 
@@ -84,7 +84,7 @@ func requestLine(r *http.Request) string {
 	if r.URL.RawQuery == "" {
 		return line
 	}
-	return line + "?" + mask.Query(r.URL.RawQuery)
+	return line + "?" + redact.Query(r.URL.RawQuery)
 }
 
 func (s *Server) answered(recorder middleware.WrapResponseWriter, r *http.Request, line string, end func(int, int64)) {

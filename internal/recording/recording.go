@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/fold"
-	"listwatch/internal/mask"
 	"listwatch/internal/probe"
+	"listwatch/internal/redact"
 )
 
 // Version is that of the format. A recording of another version is shown if every line of it can be read.
@@ -105,13 +105,13 @@ func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches m
 // appendLine appends a record as a line, with nothing in its text that opens doors.
 func appendLine(dst []byte, r *probe.Record) []byte {
 	masked := *r
-	masked.Text = mask.Text(r.Text)
+	masked.Text = redact.Text(r.Text)
 	return append(fold.AppendRecord(dst, &masked), '\n')
 }
 
 func writeHeader(out io.Writer, header Header) error {
 	if json.Valid(header.Keyframe) { // what is not JSON is refused just below
-		header.Keyframe = mask.JSON(header.Keyframe)
+		header.Keyframe = redact.JSON(header.Keyframe)
 	}
 	line, err := json.Marshal(header)
 	if err != nil {

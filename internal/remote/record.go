@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"listwatch/internal/mask"
+	"listwatch/internal/redact"
 	"listwatch/internal/wiretap"
 )
 
@@ -67,7 +67,7 @@ type Ask struct {
 const maxText = 200
 
 func bound(text string) string {
-	text = mask.Text(text)
+	text = redact.Text(text)
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"listwatch/internal/mask"
 	"listwatch/internal/probe"
+	"listwatch/internal/redact"
 )
 
 // Show lets what is seen be told in a log, too, as a server of ours would tell it: requests, and each watch as a watcher with its wire.
@@ -18,7 +18,7 @@ func (l *Lens) Show(log *probe.Log) { l.log.Store(log) }
 func requestLine(r *http.Request) string {
 	line := r.Method + " " + r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {
-		line += "?" + mask.Query(r.URL.RawQuery)
+		line += "?" + redact.Query(r.URL.RawQuery)
 	}
 	return bound(line)
 }

@@ -1,8 +1,8 @@
-// Package mask takes out of texts what opens doors: the values of Authorization headers and cookies, bearer tokens, and the data of
+// Package redact takes out of texts what opens doors: the values of Authorization headers and cookies, bearer tokens, and the data of
 // Secrets. Whatever leaves the program as a recording, a flight or an export goes through here.
 //
 // Everything here is a pure function.
-package mask
+package redact
 
 import (
 	"encoding/json"
@@ -154,7 +154,7 @@ func changed(written []byte, change func(key, text string) string) json.RawMessa
 	}
 	out, err := json.Marshal(each("", tree, change))
 	if err != nil {
-		panic(fmt.Sprintf("mask: own JSON: %v", err))
+		panic(fmt.Sprintf("redact: own JSON: %v", err))
 	}
 	return out
 }
