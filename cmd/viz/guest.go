@@ -13,40 +13,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/guest"
+	"listwatch/internal/lens"
 	"listwatch/internal/probe"
-	"listwatch/internal/remote"
 	"listwatch/internal/routine"
 	"listwatch/viz"
 )
 
 // guests runs our client half on a server that is not ours, and forwards to that server what comes to our port.
 type guests struct {
-	// Set by guest, never changed.
+	// Set by serveGuest, never changed.
 	options   *options
 	listener  net.Listener
-	lens      *remote.Lens
-	theirs    *remote.Theirs
-	discovery *remote.Discovery
+	lens      *lens.Lens
+	metrics   *guest.Metrics
+	discovery *guest.Discovery
 	stderr    io.Writer
 	passing   routine.Group // the front, and the lens, which ends after it; guest and run wait for both
 	next      chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
 
-	now     atomic.Pointer[viz.UI]       // of the visit that runs
-	visitor atomic.Pointer[remote.Guest] // likewise
+	now     atomic.Pointer[viz.UI]      // of the visit that runs
+	visitor atomic.Pointer[guest.Guest] // likewise
 }
 
 // visit is one choice of what to watch, and what discovery said of it.
 type visit struct {
-	choice    remote.Choice
-	resources []remote.Resource
+	choice    guest.Choice
+	resources []guest.Resource
 }
 
-// guest shows a server that is not ours until ctx is done. Nothing of a server half runs.
-func guest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
+// serveGuest shows a server that is not ours until ctx is done. Nothing of a server half runs.
+func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	g := &guests{
-		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: remote.NewDiscovery(o.server),
-		lens:   remote.New(remote.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
-		theirs: remote.NewTheirs(o.server, clock.RealClock{}),
+		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: guest.NewDiscovery(o.server),
+		lens:    lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
+		metrics: guest.NewMetrics(o.server, clock.RealClock{}),
 	}
 	defer g.discovery.Close()
 	ctx, fail := context.WithCancelCause(ctx)
@@ -54,7 +55,7 @@ func guest(ctx context.Context, o *options, listener net.Listener, stdout, stder
 	defer group.Wait()
 	defer g.passing.Wait()
 	defer fail(nil)
-	group.Go(ctx, "viz.theirs", g.theirs.Run)
+	group.Go(ctx, "viz.metrics", g.metrics.Run)
 	// These two outlive ctx, and end in order. When ctx is done, the front ends, and all requests with it, because the lens does. Then the
 	// lens has read the ends of them all.
 	outlives := context.WithoutCancel(ctx)
@@ -62,7 +63,7 @@ func guest(ctx context.Context, o *options, listener net.Listener, stdout, stder
 	defer stopReading() // if the front was never started
 	g.passing.Go(reading, "viz.lens", g.lens.Run)
 	serving, stopServing := context.WithCancelCause(outlives)
-	context.AfterFunc(ctx, func() { stopServing(remote.ErrEnds) })
+	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
 	ready := func() {
 		g.passing.Go(serving, "viz.front", func(ctx context.Context) {
@@ -71,8 +72,8 @@ func guest(ctx context.Context, o *options, listener net.Listener, stdout, stder
 		})
 		announce(o, listener, stdout, stderr)
 	}
-	pods := remote.Pods
-	next := &visit{choice: remote.Choice{Resources: []string{pods.Name}}, resources: []remote.Resource{pods}}
+	pods := guest.Pods
+	next := &visit{choice: guest.Choice{Resources: []string{pods.Name}}, resources: []guest.Resource{pods}}
 	for next != nil {
 		var err error
 		if next, err = g.run(ctx, *next, ready); err != nil {
@@ -93,7 +94,7 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	defer clocks.stop()
 	log := probe.NewLog(clocks.world, o.logSize)
 	held := newHold(clocks, log, g.stderr)
-	visitor, err := remote.NewGuest(remote.GuestConfig{
+	visitor, err := guest.NewGuest(guest.GuestConfig{
 		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.world, Probe: probe.New(log), FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
 	})
 	if err != nil {
@@ -133,7 +134,7 @@ var _ viz.Guest = (*guests)(nil)
 
 // Choose implements [viz.Guest].
 func (g *guests) Choose(ctx context.Context, choice viz.Choice) error {
-	wanted := remote.Choice(choice)
+	wanted := guest.Choice(choice)
 	if err := wanted.Check(); err != nil {
 		return err
 	}
@@ -154,9 +155,9 @@ func (g *guests) Choose(ctx context.Context, choice viz.Choice) error {
 
 // State implements [viz.Guest].
 func (g *guests) State() any {
-	trouble, metrics := g.theirs.State()
+	trouble, metrics := g.metrics.State()
 	return struct {
-		remote.GuestState
+		guest.GuestState
 		Trouble string                       `json:"trouble"` // with /metrics
 		Metrics map[string]map[string]string `json:"metrics"`
 	}{g.visitor.Load().State(), trouble, metrics}

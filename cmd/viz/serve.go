@@ -32,7 +32,7 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 		return replay(ctx, o, listener, stdout, stderr)
 	}
 	if o.server != nil {
-		return guest(ctx, o, listener, stdout, stderr)
+		return serveGuest(ctx, o, listener, stdout, stderr)
 	}
 	return live(ctx, o, listener, stdout, stderr)
 }

@@ -23,7 +23,7 @@ import (
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/eventually"
-	"listwatch/internal/remote"
+	"listwatch/internal/lens"
 )
 
 // world is a lens before a server whose history of configmaps is short.
@@ -184,7 +184,7 @@ func (w *world) inform(t *testing.T, name string, n int, tweak func(*metav1.List
 func (w *world) finds(t *testing.T, name, id string) {
 	t.Helper()
 	program.Eventually(t, time.Minute, func() (bool, string) {
-		var report remote.Report
+		var report lens.Report
 		w.lens.Get(t, "/viz/lens", &report)
 		said := ""
 		for _, finding := range report.Findings {
@@ -196,7 +196,7 @@ func (w *world) finds(t *testing.T, name, id string) {
 				return true, ""
 			}
 		}
-		i := slices.IndexFunc(report.Rows, func(row remote.Row) bool { return row.Ask.Client == name })
+		i := slices.IndexFunc(report.Rows, func(row lens.Row) bool { return row.Ask.Client == name })
 		if i >= 0 {
 			said += fmt.Sprintf("newest request: %+v", report.Rows[i])
 		}
@@ -302,7 +302,7 @@ func TestAClientThatDoesNothingWrongIsLeftAlone(t *testing.T) {
 	short := int64(1)
 	w.inform(t, "good", 1, func(o *metav1.ListOptions) { o.LabelSelector, o.TimeoutSeconds = "app=quiet", &short })
 	program.Eventually(t, time.Minute, func() (bool, string) {
-		var report remote.Report
+		var report lens.Report
 		w.lens.Get(t, "/viz/lens", &report)
 		if len(report.Findings) > 0 {
 			t.Fatalf("got %+v", report.Findings)

@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"encoding/json"
@@ -43,7 +43,7 @@ func writeStatus(w http.ResponseWriter, code int, message string) {
 		Status:   metav1.StatusFailure, Message: message, Reason: reasons[code], Code: int32(code),
 	})
 	if err != nil {
-		panic("remote: a Status is not JSON: " + err.Error())
+		panic("lens: a Status is not JSON: " + err.Error())
 	}
 	if code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")

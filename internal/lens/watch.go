@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/wiretap"
 )
 
-// period is how often the lens looks whether clients read, and lets the verdicts see that time passes.
+// period is how often the lens looks whether clients read, and lets the findings see that time passes.
 const period = time.Second
 
 // Run reads what passes until ctx is done, and then what has passed by then. It is called once.
@@ -112,7 +112,7 @@ func (l *Lens) fold(x *exchange, record Record) {
 	l.show(x, record)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.verdicts.Apply(record)
+	l.findings.Apply(record)
 }
 
 // Report is what the lens has seen.
@@ -131,7 +131,7 @@ func (l *Lens) Report() Report {
 	l.running.Range(func(_, _ any) bool { report.Running++; return true })
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	report.View = l.verdicts.View(l.config.Clock.Now())
+	report.View = l.findings.View(l.config.Clock.Now())
 	return report
 }
 

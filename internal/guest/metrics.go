@@ -1,4 +1,4 @@
-package remote
+package guest
 
 import (
 	"bufio"
@@ -16,15 +16,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// theirPeriod is how often a server is asked for its metrics, and maxMetrics how much of them is read.
+// metricsPeriod is how often a server is asked for its metrics, and maxMetrics how much of them is read.
 const (
-	theirPeriod = 5 * time.Second
-	maxMetrics  = 64 << 20
+	metricsPeriod = 5 * time.Second
+	maxMetrics    = 64 << 20
 )
 
-// Theirs is what a server that is not ours says of itself at /metrics.
-type Theirs struct {
-	// Set by NewTheirs, never changed.
+// Metrics is what a server that is not ours says of itself at /metrics.
+type Metrics struct {
+	// Set by NewMetrics, never changed.
 	url    string
 	client *http.Client
 	clock  clock.WithTicker
@@ -34,18 +34,18 @@ type Theirs struct {
 	values  map[string]map[string]float64 // by resource, "" for the whole server, and station with what is counted there
 }
 
-// NewTheirs returns what has not asked yet.
-func NewTheirs(servers []*url.URL, clk clock.WithTicker) *Theirs {
-	return &Theirs{url: servers[0].JoinPath("/metrics").String(), client: newClient(servers), clock: clk}
+// NewMetrics returns what has not asked yet.
+func NewMetrics(servers []*url.URL, clk clock.WithTicker) *Metrics {
+	return &Metrics{url: servers[0].JoinPath("/metrics").String(), client: newClient(servers), clock: clk}
 }
 
 // Run asks until ctx is done.
-func (t *Theirs) Run(ctx context.Context) {
-	defer t.client.CloseIdleConnections()
-	ticker := t.clock.NewTicker(theirPeriod)
+func (m *Metrics) Run(ctx context.Context) {
+	defer m.client.CloseIdleConnections()
+	ticker := m.clock.NewTicker(metricsPeriod)
 	defer ticker.Stop()
 	for {
-		t.ask(ctx)
+		m.ask(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -54,28 +54,28 @@ func (t *Theirs) Run(ctx context.Context) {
 	}
 }
 
-func (t *Theirs) ask(ctx context.Context) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, nil)
+func (m *Metrics) ask(ctx context.Context) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
 	if err != nil {
 		return // the URL was parsed before
 	}
-	response, err := t.client.Do(request)
+	response, err := m.client.Do(request)
 	if err != nil {
-		t.set("/metrics cannot be reached: "+plainError(err), nil)
+		m.set("/metrics cannot be reached: "+Reason(err), nil)
 		return
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.set("/metrics: "+response.Status+". To read it takes the right to get the nonResourceURL /metrics", nil)
+		m.set("/metrics: "+response.Status+". To read it takes the right to get the nonResourceURL /metrics", nil)
 		return
 	}
-	t.set("", readMetrics(io.LimitReader(response.Body, maxMetrics)))
+	m.set("", readMetrics(io.LimitReader(response.Body, maxMetrics)))
 }
 
-func (t *Theirs) set(trouble string, values map[string]map[string]float64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.trouble, t.values = trouble, values
+func (m *Metrics) set(trouble string, values map[string]map[string]float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trouble, m.values = trouble, values
 }
 
 // counted is which metric is shown at which station, as what.
@@ -130,11 +130,11 @@ func readMetrics(text io.Reader) map[string]map[string]float64 {
 }
 
 // State returns what is known: for each resource, and "" for the whole server, what a station shows.
-func (t *Theirs) State() (trouble string, texts map[string]map[string]string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (m *Metrics) State() (trouble string, texts map[string]map[string]string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	texts = map[string]map[string]string{}
-	for resource, values := range t.values {
+	for resource, values := range m.values {
 		shown := map[string]string{}
 		for what, value := range values {
 			station, unit, _ := strings.Cut(what, " ")
@@ -148,5 +148,5 @@ func (t *Theirs) State() (trouble string, texts map[string]map[string]string) {
 		}
 		texts[resource] = shown
 	}
-	return t.trouble, texts
+	return m.trouble, texts
 }

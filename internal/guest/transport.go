@@ -1,4 +1,4 @@
-package remote
+package guest
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,4 +110,12 @@ func (a *attempt) update(change func()) error {
 		return a.ReadCloser.Close()
 	}
 	return nil
+}
+
+// Reason returns an error of [http.Client] without what it says of the URL, which may hold a token.
+func Reason(err error) string {
+	if i := strings.LastIndex(err.Error(), `": `); i >= 0 {
+		return err.Error()[i+len(`": `):]
+	}
+	return err.Error()
 }

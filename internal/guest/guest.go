@@ -1,4 +1,4 @@
-package remote
+package guest
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func newMetadataDecoder() runtime.Decoder {
 	utilruntime.Must(metav1.AddMetaToScheme(known))
 	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(known).SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
-		panic("remote: the scheme does not know JSON")
+		panic("guest: the scheme does not know JSON")
 	}
 	return info.Serializer
 }

@@ -1,18 +1,18 @@
-package remote
+package lens
 
 import (
 	"strconv"
 	"time"
 )
 
-// Bounds of what the verdicts keep.
+// Bounds of what the findings keep.
 const (
-	maxTrails   = 512
-	maxOpen     = 4096 // requests that have not ended
-	maxFindings = 256
-	maxWritten  = 512 // objects
-	maxRows     = 200 // requests that are shown
-	nGivens     = 64
+	maxHistories = 512
+	maxOpen      = 4096 // requests that have not ended
+	maxFindings  = 256
+	maxWritten   = 512 // objects
+	maxRows      = 200 // requests that are shown
+	nGivens      = 64
 )
 
 // Row is a request as it is shown: the pages of one list are one row.
@@ -31,7 +31,7 @@ type Row struct {
 	Lost      int64     `json:"lost"`   // bytes that passed unseen
 	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
 	End       string    `json:"end"`    // why it ended; "" if it has not
-	Next      int64     `json:"next"`   // milliseconds from its end to the next request of the same trail; -1: there is none yet
+	Next      int64     `json:"next"`   // milliseconds from its end to the next request of the same history; -1: there is none yet
 	Last      []Frame   `json:"last"`   // the newest frames of a watch
 
 	ended  time.Time
@@ -53,7 +53,7 @@ const maxFrames = 8 // that are shown of a watch
 type open struct {
 	ask        Ask
 	row        *Row // nil: it is not shown
-	trail      *trail
+	history    *history
 	at         time.Time
 	answered   bool // with 200
 	initialEnd bool
@@ -66,8 +66,8 @@ type given struct {
 	rv string
 }
 
-// trail is what is remembered of the requests that belong together: one client, one resource, one selector.
-type trail struct {
+// history is what is remembered of the requests that belong together: one client, one resource, one selector.
+type history struct {
 	last    time.Time // of its requests
 	ask     Ask       // of the newest
 	row     *Row      // of the newest that has ended, while no next one has come
@@ -94,7 +94,7 @@ type trail struct {
 	stuckFor  time.Duration
 }
 
-func (t *trail) give(at time.Time, rv string) {
+func (t *history) give(at time.Time, rv string) {
 	if len(t.givens) == nGivens {
 		t.givens = append(t.givens[:0], t.givens[1:]...)
 	}
@@ -105,7 +105,7 @@ func (t *trail) give(at time.Time, rv string) {
 const readTime = time.Second
 
 // settle remembers what the client has surely read.
-func (t *trail) settle(now time.Time) {
+func (t *history) settle(now time.Time) {
 	for _, each := range t.givens {
 		if now.Sub(each.at) >= readTime && older(t.settled, each.rv) {
 			t.settled = each.rv
@@ -120,25 +120,25 @@ func older(a, b string) bool {
 	return errB == nil && (a == "" || errA == nil && m < n)
 }
 
-// Verdicts is the fold over the records of a lens. It keeps a bounded number of clients, requests and findings; it is not safe for
+// Findings is the fold over the records of a lens. It keeps a bounded number of clients, requests and findings; it is not safe for
 // concurrent use.
-type Verdicts struct {
-	open     map[uint64]*open
-	trails   map[string]*trail
-	written  map[string]*written
-	rows     []*Row // oldest first
-	findings map[string]*Finding
-	frames   int64
-	requests int64
+type Findings struct {
+	open      map[uint64]*open
+	histories map[string]*history
+	written   map[string]*written
+	rows      []*Row // oldest first
+	findings  map[string]*Finding
+	frames    int64
+	requests  int64
 }
 
-// NewVerdicts returns the fold of nothing.
-func NewVerdicts() *Verdicts {
-	return &Verdicts{open: map[uint64]*open{}, trails: map[string]*trail{}, written: map[string]*written{}, findings: map[string]*Finding{}}
+// NewFindings returns the fold of nothing.
+func NewFindings() *Findings {
+	return &Findings{open: map[uint64]*open{}, histories: map[string]*history{}, written: map[string]*written{}, findings: map[string]*Finding{}}
 }
 
 // Apply folds one record.
-func (v *Verdicts) Apply(r Record) {
+func (v *Findings) Apply(r Record) {
 	if r.What == Asked {
 		v.asked(r)
 		return
@@ -164,15 +164,15 @@ func (v *Verdicts) Apply(r Record) {
 	}
 }
 
-func (v *Verdicts) asked(r Record) {
+func (v *Findings) asked(r Record) {
 	v.requests++
 	if r.Ask.Resource == "" || len(v.open) == maxOpen {
 		return
 	}
-	o := &open{ask: r.Ask, at: r.At, trail: v.trail(&r.Ask, r.At)}
+	o := &open{ask: r.Ask, at: r.At, history: v.history(&r.Ask, r.At)}
 	v.open[r.Request] = o
 	o.row = v.row(o, r)
-	if t := o.trail; t.row != nil {
+	if t := o.history; t.row != nil {
 		t.row.Next = r.At.Sub(t.row.ended).Milliseconds()
 		t.row = nil
 	}
@@ -184,31 +184,31 @@ func (v *Verdicts) asked(r Record) {
 	}
 }
 
-// trail finds a trail, or makes room for it by forgetting the one that has been quiet longest.
-func (v *Verdicts) trail(ask *Ask, now time.Time) *trail {
-	key := ask.trail()
-	t := v.trails[key]
+// history finds a history, or makes room for it by forgetting the one that has been quiet longest.
+func (v *Findings) history(ask *Ask, now time.Time) *history {
+	key := ask.history()
+	t := v.histories[key]
 	if t == nil {
-		if len(v.trails) == maxTrails {
+		if len(v.histories) == maxHistories {
 			oldest := key
-			for each, other := range v.trails {
-				if oldest == key || other.last.Before(v.trails[oldest].last) {
+			for each, other := range v.histories {
+				if oldest == key || other.last.Before(v.histories[oldest].last) {
 					oldest = each
 				}
 			}
-			delete(v.trails, oldest)
+			delete(v.histories, oldest)
 		}
-		t = &trail{watches: map[uint64]*open{}}
-		v.trails[key] = t
+		t = &history{watches: map[uint64]*open{}}
+		v.histories[key] = t
 	}
 	t.last, t.ask = now, *ask
 	return t
 }
 
 // row begins a row, or finds that of the list whose next page is asked for.
-func (v *Verdicts) row(o *open, r Record) *Row {
-	if o.ask.Continue && o.trail.listRow != nil {
-		return o.trail.listRow
+func (v *Findings) row(o *open, r Record) *Row {
+	if o.ask.Continue && o.history.listRow != nil {
+		return o.history.listRow
 	}
 	row := &Row{Request: r.Request, At: r.At, Ask: r.Ask, Next: -1}
 	if len(v.rows) == maxRows {
@@ -218,19 +218,19 @@ func (v *Verdicts) row(o *open, r Record) *Row {
 	return row
 }
 
-func (v *Verdicts) answered(o *open, r Record) {
+func (v *Findings) answered(o *open, r Record) {
 	o.row.Status, o.answered, o.lastFrame = r.Status, r.Status == 200, r.At
 	switch {
 	case r.Status == 410 && o.ask.Watch:
-		o.trail.isGone(o, r.At)
+		o.history.isGone(o, r.At)
 	case r.Status == 429:
-		o.trail.retryIn = r.RetryAfter
-		o.trail.retryAt = r.At.Add(r.RetryAfter)
+		o.history.retryIn = r.RetryAfter
+		o.history.retryAt = r.At.Add(r.RetryAfter)
 	}
 }
 
 // isGone remembers that a watch was told that its version is too old.
-func (t *trail) isGone(o *open, now time.Time) {
+func (t *history) isGone(o *open, now time.Time) {
 	if t.gone != o.ask.Version {
 		t.again = 0
 	}
@@ -240,11 +240,11 @@ func (t *trail) isGone(o *open, now time.Time) {
 	}
 }
 
-func (v *Verdicts) framed(o *open, r Record) {
+func (v *Findings) framed(o *open, r Record) {
 	v.frames++
 	o.lastFrame = r.At
 	o.row.frame(r)
-	t, event := o.trail, r.Event
+	t, event := o.history, r.Event
 	switch {
 	case event.Type == "ERROR":
 		if event.Code == 410 {
@@ -279,8 +279,8 @@ func (row *Row) frame(r Record) {
 	row.Last = append(row.Last, Frame{Type: r.Event.Type, Key: bound(r.Event.Key), RV: r.Event.RV, Size: r.Event.Size, Lag: r.Lag.Milliseconds()})
 }
 
-func (v *Verdicts) ended(o *open, r Record) {
-	row, t := o.row, o.trail
+func (v *Findings) ended(o *open, r Record) {
+	row, t := o.row, o.history
 	row.Bytes += r.Bytes
 	row.Lost += r.Lost
 	row.Pages++
@@ -317,7 +317,7 @@ type View struct {
 // Client is one client as it is shown.
 type Client struct {
 	Name      string `json:"name"`
-	Resources int    `json:"resources"` // trails
+	Resources int    `json:"resources"` // histories
 	Watches   int    `json:"watches"`   // that are open
-	Verdicts  int    `json:"verdicts"`
+	Findings  int    `json:"findings"`
 }

@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 
 // tale feeds the fold what a client does, as records.
 type tale struct {
-	v    *Verdicts
+	v    *Findings
 	now  time.Time
 	last uint64
 }
 
 func newTale() *tale {
-	return &tale{v: NewVerdicts(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return &tale{v: NewFindings(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func (t *tale) apply(r Record) {
@@ -77,8 +77,8 @@ func (t *tale) gone(ask Ask) {
 	t.end(id, http.StatusOK)
 }
 
-// TestVerdicts tells each story once until shortly before it is a habit, and then to its end.
-func TestVerdicts(t *testing.T) {
+// TestFindings tells each story once until shortly before it is a habit, and then to its end.
+func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		id, sentence  string
 		before, after func(*tale)
@@ -174,14 +174,14 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	s := newTale()
-	for i := range maxTrails + 50 {
+	for i := range maxHistories + 50 {
 		ask := Ask{Labels: fmt.Sprint("app=", i), Watch: true}
 		s.end(s.ask(ask, 200), 200)
 		s.end(s.ask(ask, 200), 200)
 		s.end(s.ask(Ask{Method: http.MethodPut, Name: fmt.Sprint("p", i)}, 200), 200)
 	}
-	if len(s.v.trails) > maxTrails || len(s.v.rows) > maxRows || len(s.v.findings) > maxFindings || len(s.v.written) > maxWritten || len(s.v.open) != 0 {
-		t.Errorf("got %d trails, %d rows, %d findings, %d objects, %d open", len(s.v.trails), len(s.v.rows), len(s.v.findings), len(s.v.written), len(s.v.open))
+	if len(s.v.histories) > maxHistories || len(s.v.rows) > maxRows || len(s.v.findings) > maxFindings || len(s.v.written) > maxWritten || len(s.v.open) != 0 {
+		t.Errorf("got %d histories, %d rows, %d findings, %d objects, %d open", len(s.v.histories), len(s.v.rows), len(s.v.findings), len(s.v.written), len(s.v.open))
 	}
 }
 

@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/guest"
 	"listwatch/internal/probe"
 )
 
@@ -30,7 +30,7 @@ type Config struct {
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
-	transport *Transport
+	transport *guest.Transport
 	proxy     *httputil.ReverseProxy
 	pieces    chan piece // sent by the goroutines of requests, which never wait; received by Run; never closed
 
@@ -45,8 +45,8 @@ type Lens struct {
 
 	log atomic.Pointer[probe.Log] // nil: what is seen is told in no log
 
-	mu       sync.Mutex // guards verdicts; innermost
-	verdicts *Verdicts
+	mu       sync.Mutex // guards findings; innermost
+	findings *Findings
 }
 
 var _ http.Handler = (*Lens)(nil)
@@ -62,9 +62,9 @@ const (
 // New returns a lens. It starts nothing; without [Lens.Run] it forwards and sees nothing.
 func New(config Config) *Lens {
 	l := &Lens{
-		config: config, pieces: make(chan piece, maxPieces), reading: map[uint64]*exchange{}, sights: sights{}, verdicts: NewVerdicts(),
+		config: config, pieces: make(chan piece, maxPieces), reading: map[uint64]*exchange{}, sights: sights{}, findings: NewFindings(),
 	}
-	l.transport = NewTransport(config.Servers)
+	l.transport = guest.NewTransport(config.Servers)
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:        l.rewrite,
 		Transport:      l.transport,
@@ -111,7 +111,7 @@ func (l *Lens) answered(response *http.Response) error {
 	l.note(x, Record{What: Answered, Status: response.StatusCode, RetryAfter: time.Duration(seconds) * time.Second})
 	l.stayHere(response)
 	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, and is left alone
-		response.Body = &tee{ReadCloser: response.Body, lens: l, exchange: x}
+		response.Body = &body{ReadCloser: response.Body, lens: l, exchange: x}
 	}
 	return nil
 }
@@ -135,15 +135,7 @@ func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	x.status.Store(http.StatusBadGateway)
 	l.note(x, Record{What: Answered, Status: http.StatusBadGateway})
-	writeStatus(w, http.StatusBadGateway, fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, plainError(err)))
-}
-
-// plainError leaves out what an error says of the URL, which may hold a token.
-func plainError(err error) string {
-	if i := strings.LastIndex(err.Error(), `": `); i >= 0 {
-		return err.Error()[i+len(`": `):]
-	}
-	return err.Error()
+	writeStatus(w, http.StatusBadGateway, fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, guest.Reason(err)))
 }
 
 // buffers are what bodies are copied through.

@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"cmp"
@@ -55,8 +55,8 @@ const (
 )
 
 // say adds a finding, or renews it.
-func (v *Verdicts) say(by rule, ask *Ask, now time.Time, sentence string, args ...any) {
-	key := strings.Join([]string{by.id, ask.trail()}, "\x00")
+func (v *Findings) say(by rule, ask *Ask, now time.Time, sentence string, args ...any) {
+	key := strings.Join([]string{by.id, ask.history()}, "\x00")
 	finding := v.findings[key]
 	if finding == nil {
 		if len(v.findings) == maxFindings {
@@ -94,8 +94,8 @@ func what(ask *Ask) string {
 }
 
 // asksForMore judges a list or a watch by what came before it.
-func (v *Verdicts) asksForMore(o *open, request uint64, now time.Time) {
-	t, ask := o.trail, &o.ask
+func (v *Findings) asksForMore(o *open, request uint64, now time.Time) {
+	t, ask := o.history, &o.ask
 	if now.Before(t.retryAt.Add(-patienceLeeway)) {
 		if t.early++; t.early >= minTimes {
 			v.say(impatient, ask, now, "asks for %s again before the %v that a 429 told it to wait are over (%d times).", what(ask), t.retryIn, t.early)
@@ -116,8 +116,8 @@ func (v *Verdicts) asksForMore(o *open, request uint64, now time.Time) {
 }
 
 // asksForState judges a list or a watch-list.
-func (v *Verdicts) asksForState(o *open, now time.Time) {
-	t, ask := o.trail, &o.ask
+func (v *Findings) asksForState(o *open, now time.Time) {
+	t, ask := o.history, &o.ask
 	if ask.Continue {
 		return
 	}
@@ -133,8 +133,8 @@ func (v *Verdicts) asksForState(o *open, now time.Time) {
 }
 
 // listed judges a list that was answered.
-func (v *Verdicts) listed(o *open) {
-	t, ask, now := o.trail, &o.ask, o.at
+func (v *Findings) listed(o *open) {
+	t, ask, now := o.history, &o.ask, o.at
 	if ask.Continue || ask.Version != "" {
 		return
 	}
@@ -149,8 +149,8 @@ func (v *Verdicts) listed(o *open) {
 }
 
 // asksToGoOn judges a watch that begins at a version.
-func (v *Verdicts) asksToGoOn(o *open, now time.Time) {
-	t, ask := o.trail, &o.ask
+func (v *Findings) asksToGoOn(o *open, now time.Time) {
+	t, ask := o.history, &o.ask
 	switch {
 	case ask.Version == "" && t.listRV == "":
 		if t.noVersion++; t.noVersion >= minTimes {
@@ -175,8 +175,8 @@ func (v *Verdicts) asksToGoOn(o *open, now time.Time) {
 }
 
 // watchEnded judges a watch as a whole.
-func (v *Verdicts) watchEnded(o *open, r Record) {
-	t := o.trail
+func (v *Findings) watchEnded(o *open, r Record) {
+	t := o.history
 	if t.stuckFor == 0 {
 		t.settle(r.At)
 	}
@@ -188,7 +188,7 @@ func (v *Verdicts) watchEnded(o *open, r Record) {
 	}
 }
 
-func (v *Verdicts) endless(o *open, now time.Time, how string) {
+func (v *Findings) endless(o *open, now time.Time, how string) {
 	why := "the server never sent it"
 	if !o.ask.Bookmarks {
 		why = "it does not ask for bookmarks"
@@ -197,8 +197,8 @@ func (v *Verdicts) endless(o *open, now time.Time, how string) {
 }
 
 // stuck judges a client that does not read.
-func (v *Verdicts) stuck(o *open, r Record) {
-	o.trail.stuckFor = r.Waited
+func (v *Findings) stuck(o *open, r Record) {
+	o.history.stuckFor = r.Waited
 	v.say(slowReader, &o.ask, r.At, "reads its watch on %s too slowly: its connection has been full for %v, and the server may evict it.", what(&o.ask), rounded(r.Waited))
 }
 
@@ -209,9 +209,9 @@ type written struct {
 }
 
 // wrote judges writes to one object.
-func (v *Verdicts) wrote(r Record) {
+func (v *Findings) wrote(r Record) {
 	ask := r.Ask
-	key := strings.Join([]string{ask.trail(), ask.Name}, "\x00")
+	key := strings.Join([]string{ask.history(), ask.Name}, "\x00")
 	w := v.written[key]
 	if w == nil || r.At.Sub(w.first) > writesWithin {
 		if w == nil && len(v.written) == maxWritten {
@@ -228,7 +228,7 @@ func (v *Verdicts) wrote(r Record) {
 }
 
 // forgetWritten makes room: for what was not written lately, or else for one of them.
-func (v *Verdicts) forgetWritten(now time.Time) {
+func (v *Findings) forgetWritten(now time.Time) {
 	oldest := ""
 	for key, w := range v.written {
 		if oldest == "" || w.last.Before(v.written[oldest].last) {
@@ -240,8 +240,8 @@ func (v *Verdicts) forgetWritten(now time.Time) {
 }
 
 // ticked judges what only time tells.
-func (v *Verdicts) ticked(now time.Time) {
-	for _, t := range v.trails {
+func (v *Findings) ticked(now time.Time) {
+	for _, t := range v.histories {
 		n := 0
 		for _, o := range t.watches {
 			if o.answered && now.Sub(o.at) >= togetherFor {
@@ -274,7 +274,7 @@ func rounded(d time.Duration) time.Duration {
 }
 
 // View returns what is shown, the newest first.
-func (v *Verdicts) View(now time.Time) View {
+func (v *Findings) View(now time.Time) View {
 	view := View{Requests: v.requests, Frames: v.frames, Findings: []Finding{}, Clients: v.clients(), Rows: []Row{}}
 	for _, finding := range v.findings {
 		view.Findings = append(view.Findings, *finding)
@@ -293,9 +293,9 @@ func (v *Verdicts) View(now time.Time) View {
 	return view
 }
 
-func (v *Verdicts) clients() []Client {
+func (v *Findings) clients() []Client {
 	byName := map[string]*Client{}
-	for _, t := range v.trails {
+	for _, t := range v.histories {
 		if byName[t.ask.Client] == nil {
 			byName[t.ask.Client] = &Client{Name: t.ask.Client}
 		}
@@ -304,7 +304,7 @@ func (v *Verdicts) clients() []Client {
 	}
 	for _, finding := range v.findings {
 		if client := byName[finding.Client]; client != nil {
-			client.Verdicts++
+			client.Findings++
 		}
 	}
 	clients := []Client{}

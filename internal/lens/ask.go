@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"net/http"
@@ -131,7 +131,7 @@ func (a *Ask) writes() bool {
 	return a.Resource != "" && a.Name != "" && a.Method != http.MethodGet && a.Method != http.MethodHead && a.Method != http.MethodOptions
 }
 
-// Trail is what its requests have in common that belong together: the work of one informer.
-func (a *Ask) trail() string {
+// history is what its requests have in common that belong together: the work of one informer.
+func (a *Ask) history() string {
 	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
 }

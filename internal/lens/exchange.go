@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"context"
@@ -107,23 +107,23 @@ func (l *Lens) offer(x *exchange, p []byte, offset int64) {
 }
 
 // tee is the body of an answer on its way to the client. While it is not read, what it gave last is being written to the client.
-type tee struct {
+type body struct {
 	io.ReadCloser
 	lens     *Lens
 	exchange *exchange
 }
 
 // Read implements [io.Reader].
-func (t *tee) Read(p []byte) (int, error) {
-	x := t.exchange
+func (b *body) Read(p []byte) (int, error) {
+	x := b.exchange
 	x.writing.Store(0)
-	n, err := t.ReadCloser.Read(p)
-	now := int64(max(t.lens.config.Clock.Since(x.began), 1))
+	n, err := b.ReadCloser.Read(p)
+	now := int64(max(b.lens.config.Clock.Since(x.began), 1))
 	if n > 0 {
 		x.firstByte.CompareAndSwap(0, now)
 		x.writing.Store(now)
 		offset := x.bytes.Add(int64(n)) - int64(n)
-		t.look(p[:n], offset)
+		b.look(p[:n], offset)
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -134,12 +134,12 @@ func (t *tee) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (t *tee) look(p []byte, offset int64) {
-	x := t.exchange
+func (b *body) look(p []byte, offset int64) {
+	x := b.exchange
 	switch {
 	case !x.ask.reads():
 	case x.ask.Watch && x.status.Load() == http.StatusOK:
-		t.lens.offer(x, p, offset)
+		b.lens.offer(x, p, offset)
 	case len(x.head) < wiretap.ListHeadSize:
 		x.head = append(x.head, p[:min(len(p), wiretap.ListHeadSize-len(x.head))]...)
 	}

@@ -1,4 +1,4 @@
-package remote
+package guest
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func (d *Discovery) get(ctx context.Context, path string, into any) error {
 	request.Header.Set("Accept", "application/json")
 	response, err := d.client.Do(request)
 	if err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s cannot be reached: %v", d.base.Host, plainError(err)))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s cannot be reached: %v", d.base.Host, Reason(err)))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

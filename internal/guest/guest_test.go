@@ -1,4 +1,4 @@
-package remote
+package guest
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -197,7 +198,7 @@ func TestWhatCannotBeChosenIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheirMetricsAreAddedUpByResource(t *testing.T) {
+func TestMetricsAreAddedUpByResource(t *testing.T) {
 	got := readMetrics(io.LimitReader(strings.NewReader(`# HELP x y
 apiserver_watch_cache_events_dispatched_total{group="",resource="pods"} 31
 apiserver_watch_cache_events_dispatched_total{resource="deployments.apps"} 7
@@ -210,10 +211,12 @@ etcd_request_duration_seconds_count{operation="get",type="/registry/pods"} 100
 go_goroutines 12
 apiserver_watch_cache_capacity{resource="pods" broken
 `), maxMetrics))
-	theirs := &Theirs{values: got}
-	_, texts := theirs.State()
+	m := &Metrics{values: got}
+	_, texts := m.State()
 	want := map[string]string{"dispatch dispatched": "31", "ring capacity": "200", "watcher open": "6", "etcd": "5.0 ms"}
 	if fmt.Sprint(texts["pods"]) != fmt.Sprint(want) || texts["deployments"]["dispatch dispatched"] != "7" || len(texts) != 2 {
 		t.Errorf("got %v", texts)
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,4 +1,4 @@
-package remote
+package guest
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func (t *trouble) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case r.Context().Err() != nil: // we have gone ourselves
 	case err != nil:
-		t.say(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries again by itself", r.URL.Host, plainError(err)))
+		t.say(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries again by itself", r.URL.Host, Reason(err)))
 	default:
 		t.say(t.advice(response.StatusCode))
 	}

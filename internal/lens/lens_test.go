@@ -1,4 +1,4 @@
-package remote
+package lens
 
 import (
 	"bufio"
@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/eventually"
+	"listwatch/internal/guest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -355,7 +356,7 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	transport := NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})
+	transport := guest.NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})
 	transport.ResponseHeaderTimeout = 50 * time.Millisecond
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -393,7 +394,7 @@ func TestABodyThatTheServerDoesNotWantIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
-	transport := NewTransport([]*url.URL{down, up}) // the first attempt closes the body, too, and that must not count
+	transport := guest.NewTransport([]*url.URL{down, up}) // the first attempt closes the body, too, and that must not count
 	transport.ExpectContinueTimeout = time.Minute
 	defer transport.CloseIdleConnections()
 	body := &closable{closed: make(chan struct{})}
