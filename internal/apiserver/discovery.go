@@ -10,6 +10,7 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
 	handlers "listwatch/chapters/08-handlers"
@@ -98,7 +99,7 @@ func (d *discovery) missingResource(parts []string) string {
 
 func newAggregated() *apidiscoveryv2.APIGroupDiscoveryList {
 	list := &apidiscoveryv2.APIGroupDiscoveryList{Items: []apidiscoveryv2.APIGroupDiscovery{}}
-	list.SetGroupVersionKind(apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList"))
+	list.SetGroupVersionKind(aggregatedKind)
 	return list
 }
 
@@ -150,20 +151,17 @@ func (a *apiServer) installDiscovery() {
 	get("/openapi/v3/api/v1", a.openapi.serveCoreV1)
 }
 
-// wantsAggregated reports whether the client understands discovery in one piece.
+// aggregatedKind is what discovery in one piece is called in an Accept header.
+var aggregatedKind = apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
+
+// wantsAggregated reports whether the client prefers discovery in one piece.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/negotiation.go: DiscoveryEndpointRestrictions
 func wantsAggregated(r *http.Request) bool {
-	for _, clause := range negotiation.ParseAccept(r.Header.Get("Accept")) {
-		if clause.Name != negotiation.JSON {
-			continue
-		}
-		if clause.Params["as"] == "" {
-			return false // it prefers the other kind
-		}
-		if clause.Params["as"] == "APIGroupDiscoveryList" && clause.Params["g"] == apidiscoveryv2.GroupName && clause.Params["v"] == "v2" {
-			return true
-		}
-	}
-	return false
+	media, ok := negotiation.Accept(r.Header.Get("Accept"), func(target *schema.GroupVersionKind) bool {
+		return target == nil || *target == aggregatedKind
+	})
+	return ok && media.Name == negotiation.JSON && media.Convert != nil
 }
 
 func (a *apiServer) api(w http.ResponseWriter, r *http.Request) {

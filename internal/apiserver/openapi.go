@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/munnerz/goautoneg"
+
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/negotiation"
 )
@@ -85,7 +87,7 @@ func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *openAPI) serveCoreV1(w http.ResponseWriter, r *http.Request) {
-	if !acceptsJSON(r) {
+	if accepted(r, negotiation.JSON) == "" {
 		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON}))
 		return
 	}
@@ -96,14 +98,23 @@ func (o *openAPI) serveCoreV1(w http.ResponseWriter, r *http.Request) {
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
 func (o *openAPI) serveV2(w http.ResponseWriter, r *http.Request) {
-	switch accept := r.Header.Get("Accept"); {
-	case strings.Contains(accept, mediaTypeOpenAPIv2ProtoDeprecated), strings.Contains(accept, mediaTypeOpenAPIv2Proto):
-		o.v2Proto.serve(w, r)
-	case acceptsJSON(r):
+	switch accepted(r, negotiation.JSON, mediaTypeOpenAPIv2Proto, mediaTypeOpenAPIv2ProtoDeprecated) {
+	case "":
+		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON, mediaTypeOpenAPIv2Proto}))
+	case negotiation.JSON:
 		o.v2.serve(w, r)
 	default:
-		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON, mediaTypeOpenAPIv2Proto}))
+		o.v2Proto.serve(w, r)
 	}
+}
+
+// accepted returns the form that the client likes best, "" if it accepts none.
+func accepted(r *http.Request, forms ...string) string {
+	header := r.Header.Get("Accept")
+	if header == "" {
+		return forms[0]
+	}
+	return goautoneg.Negotiate(header, forms)
 }
 
 // serve writes the document, unless the client says that it has it.
@@ -127,17 +138,4 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	_, _ = w.Write(d.compressed)
-}
-
-func acceptsJSON(r *http.Request) bool {
-	header := r.Header.Get("Accept")
-	if header == "" {
-		return true
-	}
-	for _, clause := range negotiation.ParseAccept(header) {
-		if name, ok := negotiation.ServedType(clause.Name); ok && name == negotiation.JSON {
-			return true
-		}
-	}
-	return false
 }

@@ -14,6 +14,7 @@ require (
 	k8s.io/component-base v0.37.2
 	k8s.io/kubectl v0.37.2
 	k8s.io/streaming v0.37.2
+	pgregory.net/rapid v1.3.0
 )
 
 require (

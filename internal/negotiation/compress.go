@@ -23,6 +23,12 @@ var gzipPool = sync.Pool{New: func() any {
 	return compressor
 }}
 
+// putGzip gives a compressor back. It must not keep alive what it wrote to: an answer holds a connection and its buffers.
+func putGzip(compressor *gzip.Writer) {
+	compressor.Reset(nil)
+	gzipPool.Put(compressor)
+}
+
 // keptPool keeps what pieces of answers are gathered in.
 var keptPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
@@ -107,7 +113,7 @@ func (w *Writer) Close() error {
 	}
 	if w.gzip != nil {
 		err = errors.Join(err, w.gzip.Close())
-		gzipPool.Put(w.gzip)
+		putGzip(w.gzip)
 	}
 	return err
 }
@@ -150,7 +156,7 @@ func (m *Members) Close() error {
 		return nil
 	}
 	err := m.member.Close()
-	gzipPool.Put(m.member)
+	putGzip(m.member)
 	m.member = nil
 	return err
 }

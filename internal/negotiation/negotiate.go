@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"sort"
 	"strconv"
 	"strings"
 
+	"github.com/munnerz/goautoneg"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,8 +20,9 @@ import (
 	"listwatch/internal/scheme"
 )
 
-// What we answer with. Requests may be in any form the scheme's codecs read, protobuf included.
-// Differs: upstream answers in protobuf and CBOR too. Every client that prefers those takes JSON as well.
+// The media types of answers. Requests may be in any form that the scheme's codecs read, protobuf included.
+//
+// Differs: upstream answers in protobuf and CBOR, too. Every client that prefers those takes JSON as well.
 const (
 	JSON = runtime.ContentTypeJSON
 	YAML = runtime.ContentTypeYAML
@@ -31,60 +32,83 @@ const (
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: MediaTypeOptions
 type MediaType struct {
-	Name    string                   // application/json or application/yaml
+	Name    string                   // JSON or YAML
 	Convert *schema.GroupVersionKind // Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object as it is
-	Encoder runtime.Encoder
+	Pretty  bool                     // the client asked for line breaks
+	Encoder runtime.Encoder          // set by Output and Stream
 }
 
-// Clause is one clause of an Accept header.
-type Clause struct {
-	Name   string
-	Params map[string]string
-	Q      float64
-}
-
-// ParseAccept returns the clauses of an Accept header, best first; clauses of equal quality stay in order, and what
-// does not parse is left out.
-func ParseAccept(header string) []Clause {
-	var clauses []Clause
-	for part := range strings.SplitSeq(header, ",") {
-		name, params, err := mime.ParseMediaType(strings.TrimSpace(part))
-		if err != nil {
-			continue
-		}
-		clause := Clause{Name: name, Params: params, Q: 1}
-		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
-			clause.Q = q
-		}
-		if clause.Q > 0 {
-			clauses = append(clauses, clause)
-		}
-	}
-	sort.SliceStable(clauses, func(i, j int) bool { return clauses[i].Q > clauses[j].Q })
-	return clauses
-}
-
-// Output chooses the form of the answer. The error is 406 if the client accepts none of ours.
+// Output chooses the form of the answer to r. The error is 406 if the client accepts none of ours.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateOutputMediaType
 func Output(r *http.Request) (MediaType, error) {
-	header := r.Header.Get("Accept")
-	if strings.TrimSpace(header) == "" {
-		header = "*/*"
+	media, ok := Accept(r.Header.Get("Accept"), AllowsTransform)
+	if !ok {
+		return MediaType{}, NewNotAcceptable([]string{JSON, YAML})
 	}
-	pretty := wantsPretty(r)
-	for _, clause := range ParseAccept(header) {
-		name, ok := ServedType(clause.Name)
-		if !ok {
-			continue
-		}
-		convert, ok := conversion(clause.Params)
-		if !ok {
-			continue
-		}
-		return MediaType{Name: name, Convert: convert, Encoder: EncoderFor(name, pretty)}, nil
+	media.Encoder = EncoderFor(media.Name, media.Pretty || wantsPretty(r))
+	return media, nil
+}
+
+// Accept returns what the best clause of an Accept header asks for, among the clauses that can be satisfied. An empty header
+// accepts anything. allows reports whether the endpoint can turn its objects into target, which may be nil: no conversion.
+//
+// A clause is better if its q is larger and, of clauses of equal q, if it is more specific. A q of 0 comes last and is served
+// all the same.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateMediaTypeOptions
+func Accept(header string, allows func(target *schema.GroupVersionKind) bool) (MediaType, bool) {
+	if header == "" {
+		return MediaType{Name: JSON}, allows(nil)
 	}
-	return MediaType{}, NewNotAcceptable([]string{JSON, YAML})
+	for _, clause := range goautoneg.ParseAccept(header) {
+		for _, name := range []string{JSON, YAML} {
+			media := MediaType{Name: name, Convert: target(clause.Params), Pretty: clause.Params["pretty"] == "1"}
+			if matches(clause, name) && knownSchema(clause.Params, name) && allows(media.Convert) {
+				return media, true
+			}
+		}
+	}
+	return MediaType{}, false
+}
+
+func matches(clause goautoneg.Accept, name string) bool {
+	if clause.SubType == "*" {
+		return clause.Type == "*" || clause.Type == "application"
+	}
+	return clause.Type+"/"+clause.SubType == name
+}
+
+// target returns what the parameters of a clause ask the object to be turned into, nil if nothing.
+func target(params map[string]string) *schema.GroupVersionKind {
+	gvk := schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: params["as"]}
+	if gvk.Empty() {
+		return nil
+	}
+	return &gvk
+}
+
+// knownSchema reports whether the stream and the API version that a clause names, if any, are the only ones that there are.
+func knownSchema(params map[string]string, name string) bool {
+	stream, version := params["stream"], params["sv"]
+	return (stream == "" || stream == "watch" && name == JSON) && (version == "" || version == "v1")
+}
+
+// AllowsTransform reports whether a resource can be turned into target.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: (*RequestScope).AllowsMediaTypeTransform
+func AllowsTransform(target *schema.GroupVersionKind) bool {
+	if target == nil {
+		return true
+	}
+	if gv := target.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
+		return false
+	}
+	switch target.Kind {
+	case "Table", "PartialObjectMetadata", "PartialObjectMetadataList":
+		return true
+	}
+	return false
 }
 
 // Stream narrows the outcome of [Output] to what can be streamed. YAML cannot: nothing says where one
@@ -99,41 +123,13 @@ func Stream(output MediaType) (MediaType, error) {
 	return output, nil
 }
 
-// ServedType returns the media type with which an accepted one is answered.
-func ServedType(name string) (string, bool) {
-	switch name {
-	case "*/*", "application/*", JSON:
-		return JSON, true
-	case YAML:
-		return YAML, true
-	default:
-		return "", false
-	}
-}
-
-// conversion returns what the parameters of an Accept clause ask the object to be turned into, or false if that is
-// something we do not know.
-func conversion(params map[string]string) (*schema.GroupVersionKind, bool) {
-	kind := params["as"]
-	if kind == "" {
-		return nil, params["g"] == "" && params["v"] == ""
-	}
-	gvk := schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: kind}
-	if gv := gvk.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
-		return nil, false
-	}
-	switch kind {
-	case "Table", "PartialObjectMetadata", "PartialObjectMetadataList":
-		return &gvk, true
-	default:
-		return nil, false
-	}
-}
-
 // wantsPretty reports whether a person is reading: asked for by ?pretty, or known by the tool they use.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: isPrettyPrint
 func wantsPretty(r *http.Request) bool {
-	if values, ok := r.URL.Query()["pretty"]; ok && len(values) > 0 {
-		return values[0] != "0" && !strings.EqualFold(values[0], "false")
+	if value := r.URL.Query().Get("pretty"); value != "" {
+		pretty, _ := strconv.ParseBool(value) // what is neither true nor false is false
+		return pretty
 	}
 	agent := r.UserAgent()
 	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")

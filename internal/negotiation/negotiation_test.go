@@ -1,0 +1,263 @@
+package negotiation
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"weak"
+
+	"github.com/munnerz/goautoneg"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func get(url, header, value string) *http.Request {
+	r := httptest.NewRequest("GET", url, nil)
+	r.Header.Set(header, value)
+	return r
+}
+
+func TestAcceptLikeUpstream(t *testing.T) {
+	for _, header := range []string{
+		"*/*, application/yaml", "application/*, application/yaml", "application/yaml, */*", "application/yaml;q=0",
+		"application/json;q=0, application/yaml;q=0.1", "*/*;q=0", "application/yaml;q=nonsense, */*;q=0.1",
+	} {
+		got, err := Output(get("/", "Accept", header))
+		want := goautoneg.Negotiate(header, []string{JSON, YAML})
+		if err != nil || got.Name != want {
+			t.Errorf("Accept: %s: got %s, %v, upstream's parser %s", header, got.Name, err, want)
+		}
+	}
+}
+
+func TestTheBestClauseThatCanBeSatisfiedDecides(t *testing.T) {
+	const tableOf, metaOf = ";as=Table;g=meta.k8s.io;v=v1", ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1"
+	for accept, want := range map[string]struct{ name, kind string }{ // no name: 406
+		"":                                    {JSON, ""},
+		"application/json;q=0.5, */*;q=0.9":   {JSON, ""},
+		"application/yaml;q=0.2, text/html":   {YAML, ""},
+		"application/json;charset=utf-8":      {JSON, ""},
+		JSON + tableOf + "," + JSON:           {JSON, "Table"}, // as kubectl get asks
+		JSON + "," + JSON + tableOf:           {JSON, ""},
+		JSON + tableOf + ";q=0.1," + JSON:     {JSON, ""},
+		JSON + ";as=Table;g=other;v=v1":       {},
+		JSON + ";as=Pod;g=meta.k8s.io;v=v1":   {},
+		JSON + ";g=meta.k8s.io;v=v1":          {},
+		"*/*" + tableOf:                       {JSON, "Table"},
+		YAML + tableOf:                        {YAML, "Table"},
+		"application/vnd.kubernetes.protobuf": {},
+		"application/vnd.kubernetes.protobuf" + metaOf + "," + JSON + metaOf: {JSON, "PartialObjectMetadataList"}, // as metadata clients ask
+		"application/cbor, " + JSON + ";q=0.1":                               {JSON, ""},
+		JSON + ";stream=watch":                                               {JSON, ""},
+		JSON + ";stream=other":                                               {},
+		YAML + ";stream=watch, " + JSON + ";q=0.1":                           {JSON, ""},
+		JSON + ";sv=v2":                                                      {},
+		"application":                                                        {},
+		"text/*":                                                             {},
+	} {
+		got, err := Output(get("/", "Accept", accept))
+		kind := ""
+		if got.Convert != nil {
+			kind = got.Convert.Kind
+		}
+		if got.Name != want.name || kind != want.kind {
+			t.Errorf("Accept: %s: got %q as %q, want %q as %q", accept, got.Name, kind, want.name, want.kind)
+		}
+		if refused := want.name == ""; refused != apierrors.IsNotAcceptable(err) {
+			t.Errorf("Accept: %s: got %v", accept, err)
+		}
+	}
+}
+
+func TestYAMLIsNotStreamed(t *testing.T) {
+	output, err := Output(get("/", "Accept", YAML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Stream(output); !apierrors.IsNotAcceptable(err) {
+		t.Errorf("got %v, want 406", err)
+	}
+}
+
+func TestPeopleGetIndentedJSON(t *testing.T) {
+	for _, c := range []struct {
+		url, accept, agent string
+		want               bool
+	}{
+		{"/", "", "curl/8", true}, {"/", "", "kubectl", false}, {"/", JSON + ";pretty=1", "kubectl", true},
+		{"/?pretty=true", "", "kubectl", true}, {"/?pretty=false", "", "curl/8", false},
+		{"/?pretty=", "", "curl/8", true}, {"/?pretty=maybe", "", "curl/8", false},
+	} {
+		r := get(c.url, "Accept", c.accept)
+		r.Header.Set("User-Agent", c.agent)
+		media, err := Output(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := media.Encoder == EncoderFor(JSON, true); got != c.want {
+			t.Errorf("%s of %s, %q: got indented %v", c.url, c.agent, c.accept, got)
+		}
+	}
+}
+
+func TestABodyIsReadByItsContentType(t *testing.T) {
+	pod := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	for _, c := range []struct {
+		contentType, body, directive string
+		code                         metav1.StatusReason // "": it is read
+		warnings                     int
+	}{
+		{"", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, "", "", 0},
+		{"application/json; charset=utf-8", `{"metadata":{"name":"a"}}`, "", "", 0}, // the path says what it is
+		{YAML, "metadata: {name: a}", "", "", 0},
+		{JSON, `{"metadata":{"name":"a"},"wrong":1,"spec":{"more":2}}`, "", "", 2},
+		{JSON, `{"metadata":{"name":"a"},"wrong":1}`, metav1.FieldValidationIgnore, "", 0},
+		{JSON, `{"metadata":{"name":"a"},"wrong":1}`, metav1.FieldValidationStrict, metav1.StatusReasonBadRequest, 0},
+		{JSON, `{"kind":"Node","apiVersion":"v1"}`, "", metav1.StatusReasonBadRequest, 0},
+		{JSON, `{"kind":"Pod","apiVersion":"v2"}`, "", metav1.StatusReasonBadRequest, 0},
+		{JSON, `{`, "", metav1.StatusReasonBadRequest, 0},
+		{JSON, strings.Repeat(" ", MaxRequestBodyBytes+1), "", metav1.StatusReasonRequestEntityTooLarge, 0},
+		{"text/csv", "", "", metav1.StatusReasonUnsupportedMediaType, 0},
+		{"no type;;", "", "", metav1.StatusReasonUnsupportedMediaType, 0},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(c.body))
+		r.Header.Set("Content-Type", c.contentType)
+		w := httptest.NewRecorder()
+		body, err := ReadObject(w, r)
+		obj := &corev1.Pod{}
+		if err == nil {
+			_, err = body.Decode(w, pod, obj, c.directive)
+		}
+		if got := apierrors.ReasonForError(err); got != c.code && (c.code != "" || err != nil) {
+			t.Errorf("%s %.60s: got %v, want %q", c.contentType, c.body, err, c.code)
+		}
+		if err == nil && (obj.Name != "a" || len(w.Header()["Warning"]) != c.warnings) {
+			t.Errorf("%s: got %q, warnings %q", c.body, obj.Name, w.Header()["Warning"])
+		}
+	}
+}
+
+func TestWarningsAreBoundedAndSaidOnce(t *testing.T) {
+	w := httptest.NewRecorder()
+	many := []error{errors.New("a"), errors.New("a")}
+	for range 100 {
+		many = append(many, errors.New(strings.Repeat("x", 90+len(many))))
+	}
+	AddWarnings(w, many)
+	if size := len(strings.Join(w.Header()["Warning"], "")); size > maxWarningBytes || w.Header()["Warning"][0] != `299 - "a"` {
+		t.Errorf("got %d bytes: %q", size, w.Header()["Warning"])
+	}
+	if strings.Contains(w.Header()["Warning"][1], `"a"`) {
+		t.Error("said twice")
+	}
+}
+
+// answer returns what a Writer sends of some writes of 16 KiB.
+func answer(t *testing.T, writes int, compressed bool) (w *httptest.ResponseRecorder, plain []byte) {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	out := NewWriter(recorder, 201, compressed)
+	for range writes {
+		p := bytes.Repeat([]byte{byte(len(plain) >> 14)}, 16<<10)
+		if n, err := out.Write(p); n != len(p) || err != nil {
+			t.Fatal(n, err)
+		}
+		plain = append(plain, p...)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return recorder, plain
+}
+
+func TestOnlyLargeAnswersAreCompressed(t *testing.T) {
+	for _, c := range []struct {
+		writes     int
+		compressed bool
+		encoding   string
+	}{{0, true, ""}, {8, true, ""}, {9, true, "gzip"}, {30, true, "gzip"}, {30, false, ""}} {
+		got, want := answer(t, c.writes, c.compressed)
+		if encoding := got.Header().Get("Content-Encoding"); got.Code != 201 || encoding != c.encoding {
+			t.Errorf("%d writes: got %d, encoding %q", c.writes, got.Code, encoding)
+		}
+		var body io.Reader = got.Body
+		if c.encoding != "" {
+			var err error
+			if body, err = gzip.NewReader(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if read, err := io.ReadAll(body); err != nil || !bytes.Equal(read, want) {
+			t.Errorf("%d writes: read %d bytes, %v, want %d", c.writes, len(read), err, len(want))
+		}
+	}
+}
+
+// What a pool keeps must not keep alive what it was used for: an answer holds a connection with its buffers.
+func TestACompressorForgetsItsAnswer(t *testing.T) {
+	for name, use := range map[string]func(http.ResponseWriter){
+		"an answer": func(w http.ResponseWriter) {
+			out := NewWriter(w, 200, true)
+			_, _ = out.Write(make([]byte, 2*gzipThreshold))
+			_ = out.Close()
+		},
+		"a stream": func(w http.ResponseWriter) {
+			out := &Members{To: w}
+			_, _ = out.Write([]byte("x"))
+			_ = out.Flush()
+		},
+	} {
+		response := httptest.NewRecorder()
+		answered := weak.Make(response)
+		use(response)
+		response = nil
+		runtime.GC() // the pool keeps the compressor over one collection
+		if answered.Value() != nil {
+			t.Errorf("the compressor of %s keeps it alive", name)
+		}
+	}
+}
+
+func TestEachFlushEndsAGzipMember(t *testing.T) {
+	var sent bytes.Buffer
+	out := &Members{To: &sent}
+	for _, text := range []string{"a", "", "b"} { // a flush without a write sends nothing
+		before := sent.Len()
+		if text != "" {
+			if _, err := io.WriteString(out, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if (sent.Len() > before) != (text != "") {
+			t.Errorf("%q: sent %d bytes", text, sent.Len()-before)
+		}
+	}
+	reader, err := gzip.NewReader(&sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(reader); string(got) != "ab" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestGzipIsUsedForThoseWhoTakeIt(t *testing.T) {
+	for header, want := range map[string]bool{
+		"gzip": true, "deflate, gzip;q=0.5": true, "br,gzip ; q=1": true, "": false, "gzip;q=0": false, "gzip; q = 0": false, "xgzip": false,
+	} {
+		if got := AcceptsGzip(get("/", "Accept-Encoding", header)); got != want {
+			t.Errorf("%q: got %v", header, got)
+		}
+	}
+}
