@@ -10,10 +10,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"listwatch/internal/deadline"
 	"listwatch/internal/probe"
 	"listwatch/internal/redact"
-	"listwatch/internal/wsstream"
 )
 
 // route is what is known about a request before it is served.
@@ -89,7 +87,7 @@ func requestLine(r *http.Request) string {
 
 func (s *Server) answered(recorder middleware.WrapResponseWriter, r *http.Request, line string, end func(int, int64)) {
 	status := recorder.Status()
-	if status == 0 && wsstream.Requested(r) {
+	if status == 0 && wantsWebsocket(r) {
 		status = http.StatusSwitchingProtocols // the connection was handed over, and answered for itself
 	}
 	end(status, int64(recorder.BytesWritten()))
@@ -152,7 +150,7 @@ func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most 
 		WriteError(w, r, err)
 		return
 	}
-	ctx, done := deadline.Limit(w, r, s.clock, limit)
+	ctx, done := withDeadline(w, r, s.clock, limit)
 	defer done()
 	s.recovering(w, r.WithContext(ctx), handler)
 }

@@ -7,10 +7,10 @@
 //     open stream; watch_writer.go: where it goes; watch_encoder.go: one event, one frame.
 //   - create.go, update.go, delete.go: the writing verbs; decode.go: their options.
 //   - response.go: how an answer is written; errors.go: everything that goes wrong is a Status.
+//   - request_deadline.go: how a request ends that takes too long; wsstream.go: a watch over a websocket.
 //
-// Media types, bodies, tables' objects and compression are in internal/negotiation, deadlines in internal/deadline, websockets in
-// internal/wsstream. What kubectl needs besides, from patches to discovery, is in
-// internal/apiserver, which plugs into [Config].
+// Media types, bodies, tables' objects and compression are in internal/negotiation. What kubectl needs besides, from patches to
+// discovery, is in internal/apiserver, which plugs into [Config].
 //
 // # Goroutines
 //

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"listwatch/internal/deadline"
 	"listwatch/internal/negotiation"
 )
 
@@ -31,7 +30,7 @@ func toStatus(ctx context.Context, err error) *metav1.Status {
 	switch {
 	case errors.As(err, &known):
 		status = known.Status()
-	case errors.Is(context.Cause(ctx), deadline.ErrExceeded):
+	case errors.Is(context.Cause(ctx), errDeadlineExceeded):
 		status = apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0).ErrStatus
 	default:
 		status = metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
@@ -58,8 +57,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
-	if errors.Is(context.Cause(r.Context()), deadline.ErrExceeded) {
-		w.Header().Set("Connection", "close") // see [deadline.Limit]
+	if errors.Is(context.Cause(r.Context()), errDeadlineExceeded) {
+		w.Header().Set("Connection", "close") // see [withDeadline]
 	}
 	output, negotiateErr := negotiation.Output(r)
 	if negotiateErr != nil {

@@ -15,9 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"listwatch/internal/deadline"
 	"listwatch/internal/negotiation"
-	"listwatch/internal/wsstream"
 )
 
 // GetResource answers GET of one object.
@@ -140,22 +138,22 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	if err != nil {
 		return err
 	}
-	if wsstream.Requested(r) {
+	if wantsWebsocket(r) {
 		server.HandleWS(w, r)
 		return nil
 	}
 	return server.HandleHTTP(w, r)
 }
 
-// withWatchDeadline is [deadline.Limit] for a watch, which has a timer of its own: what is left to bound is a write to a
+// withWatchDeadline is [withDeadline] for a watch, which has a timer of its own: what is left to bound is a write to a
 // client that does not read. The context says when the watch will end, so that the cacher can send a last bookmark
 // shortly before.
 //
 // Differs: upstream puts no deadline on the writes of a watch; there a stuck one lasts until the transport gives up.
 func (s *Server) withWatchDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, done func()) {
 	end := s.clock.Now().Add(timeout)
-	ctx, done = deadline.Limit(w, r, s.clock, timeout+deadline.WriteGrace)
-	return deadline.Announced{Context: ctx, End: end}, done
+	ctx, done = withDeadline(w, r, s.clock, timeout+writeGrace)
+	return announced{Context: ctx, end: end}, done
 }
 
 // isWatchList reports whether the client waits for the bookmark that ends the initial events.

@@ -16,7 +16,6 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	"listwatch/internal/negotiation"
 	"listwatch/internal/probe"
-	"listwatch/internal/wsstream"
 )
 
 // WatchServer drains one watch into one response. It is used once, by one goroutine.
@@ -105,7 +104,7 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it ends; upstream's close message is always 1000,
 // without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
-	ctx, socket := wsstream.Upgrade(w, r, s.scope.server.clock, refuseWebsocket)
+	ctx, socket := upgrade(w, r, s.scope.server.clock, refuseWebsocket)
 	if socket != nil {
 		s.run(ctx, r, socket)
 	}

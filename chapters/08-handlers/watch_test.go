@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"listwatch/internal/bubble"
-	"listwatch/internal/deadline"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -237,12 +236,12 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 		for i := range 100 { // far more than the buffers of net/http hold
 			h.watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Annotations: map[string]string{"k": strings.Repeat("x", 10<<10)}}})
 		}
-		time.Sleep(59*time.Minute + deadline.WriteGrace)
+		time.Sleep(59*time.Minute + writeGrace)
 		synctest.Wait()
 		if h.watching.IsStopped() {
 			t.Fatal("cut off too early")
 		}
-		time.Sleep(time.Minute + deadline.WriteGrace)
+		time.Sleep(time.Minute + writeGrace)
 		synctest.Wait()
 		if !h.watching.IsStopped() {
 			t.Error("the handler still waits for its client")

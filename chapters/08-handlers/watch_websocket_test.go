@@ -20,9 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"listwatch/internal/bubble"
-	"listwatch/internal/deadline"
 	"listwatch/internal/probe"
-	"listwatch/internal/wsstream"
 )
 
 // dial opens a websocket to the API, over a pipe.
@@ -83,18 +81,18 @@ func TestEveryEndOfAWebsocketStopsTheWatch(t *testing.T) {
 		"the client goes": func(h *hangingSocket) { h.conn.Close() },
 		"the client says so": func(h *hangingSocket) {
 			_ = h.conn.WriteMessage(websocket.CloseMessage, nil)
-			time.Sleep(3 * wsstream.GoodbyeTime)
+			time.Sleep(3 * goodbyeTime)
 		},
-		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(wsstream.GoodbyeTime) },
-		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + wsstream.GoodbyeTime) },
-		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(wsstream.GoodbyeTime) },
+		"the server shuts down": func(h *hangingSocket) { close(h.shutdown); time.Sleep(goodbyeTime) },
+		"time is over":          func(*hangingSocket) { time.Sleep(time.Hour + goodbyeTime) },
+		"the watch ends":        func(h *hangingSocket) { h.watching.Stop(); time.Sleep(goodbyeTime) },
 		"no client reads": func(h *hangingSocket) {
 			h.watching.Add(&corev1.Pod{})
-			time.Sleep(time.Hour + 2*deadline.WriteGrace + wsstream.GoodbyeTime)
+			time.Sleep(time.Hour + 2*writeGrace + goodbyeTime)
 		},
 		"no client reads, and the server shuts down": func(h *hangingSocket) {
 			close(h.shutdown)
-			time.Sleep(wsstream.GoodbyeTime)
+			time.Sleep(goodbyeTime)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,4 @@
-// Package wsstream sends frames as the messages of a websocket, one each.
-package wsstream
+package handlers
 
 import (
 	"context"
@@ -12,36 +11,36 @@ import (
 	"listwatch/internal/routine"
 )
 
-// Stream is the server's end of a websocket. One goroutine writes to it.
-type Stream struct {
+// wsStream sends frames as the messages of a websocket, one each: it is the server's end of it. One goroutine writes to it.
+type wsStream struct {
 	conn  *websocket.Conn
 	clock clock.WithTicker
 	gone  context.CancelFunc // called when the client is
 	group routine.Group
 }
 
-// Requested reports whether the client asks for a websocket.
-func Requested(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
+// wantsWebsocket reports whether the client asks for a websocket.
+func wantsWebsocket(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
 
-// Upgrade turns a request into a websocket, or lets refuse answer it and returns nil. A page from elsewhere that makes a browser
+// upgrade turns a request into a websocket, or lets refuse answer it and returns nil. A page from elsewhere that makes a browser
 // connect here is refused. The context ends when the client is gone; the stream must be closed.
 //
 // What the client sends is read and ignored: to read it is the only way to learn that it has gone, because net/http no longer looks
 // after a connection that has become a websocket.
-func Upgrade(w http.ResponseWriter, r *http.Request, clock clock.WithTicker, refuse func(w http.ResponseWriter, r *http.Request, code int, reason error)) (context.Context, *Stream) {
+func upgrade(w http.ResponseWriter, r *http.Request, clock clock.WithTicker, refuse func(w http.ResponseWriter, r *http.Request, code int, reason error)) (context.Context, *wsStream) {
 	upgrader := websocket.Upgrader{Error: refuse}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return nil, nil
 	}
 	ctx, gone := context.WithCancel(r.Context())
-	s := &Stream{conn: conn, clock: clock, gone: gone}
+	s := &wsStream{conn: conn, clock: clock, gone: gone}
 	s.group.Go(ctx, "watchServer.ignoreReceives", s.ignoreReceives)
 	return ctx, s
 }
 
 // Write sends one message: the encoder writes each frame at once.
-func (s *Stream) Write(p []byte) (int, error) {
+func (s *wsStream) Write(p []byte) (int, error) {
 	if err := s.conn.WriteMessage(websocket.TextMessage, p); err != nil {
 		return 0, err
 	}
@@ -49,12 +48,12 @@ func (s *Stream) Write(p []byte) (int, error) {
 }
 
 // Flush has nothing to do: a message is sent when it is written.
-func (s *Stream) Flush() error { return nil }
+func (s *wsStream) Flush() error { return nil }
 
 // ignoreReceives runs until the connection is closed, by whichever side.
 //
 // Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go: IgnoreReceivesWithLogger
-func (s *Stream) ignoreReceives(context.Context) {
+func (s *wsStream) ignoreReceives(context.Context) {
 	defer s.gone()
 	for {
 		if _, _, err := s.conn.NextReader(); err != nil {
@@ -63,12 +62,12 @@ func (s *Stream) ignoreReceives(context.Context) {
 	}
 }
 
-// GoodbyeTime is how long a client may take to read why the stream ends.
-const GoodbyeTime = time.Second
+// goodbyeTime is how long a client may take to read why the stream ends.
+const goodbyeTime = time.Second
 
 // Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It returns when nothing
 // of the stream is left.
-func (s *Stream) Close(reason string, goingAway bool) {
+func (s *wsStream) Close(reason string, goingAway bool) {
 	code := websocket.CloseNormalClosure
 	if goingAway {
 		code = websocket.CloseGoingAway
@@ -79,7 +78,7 @@ func (s *Stream) Close(reason string, goingAway bool) {
 		_ = s.conn.WriteControl(websocket.CloseMessage, message, time.Time{})
 		close(said)
 	})
-	timer := s.clock.NewTimer(GoodbyeTime)
+	timer := s.clock.NewTimer(goodbyeTime)
 	defer timer.Stop()
 	select {
 	case <-said:

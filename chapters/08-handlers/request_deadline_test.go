@@ -1,4 +1,4 @@
-package deadline
+package handlers
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/bubble"
@@ -17,11 +16,9 @@ import (
 	"listwatch/internal/routine"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// ask serves the first request with handler, under a deadline of a minute, and those after it at once. It returns the codes of two
+// askTwice serves the first request with handler, under a deadline of a minute, and those after it at once. It returns the codes of two
 // requests over one client; 0 is a connection that was cut.
-func ask(t *testing.T, handler http.HandlerFunc) (codes [2]int) {
+func askTwice(t *testing.T, handler http.HandlerFunc) (codes [2]int) {
 	listener := pipenet.Listen()
 	first := true
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +26,7 @@ func ask(t *testing.T, handler http.HandlerFunc) (codes [2]int) {
 			return
 		}
 		first = false
-		ctx, done := Limit(w, r, clock.RealClock{}, time.Minute)
+		ctx, done := withDeadline(w, r, clock.RealClock{}, time.Minute)
 		defer done()
 		handler(w, r.WithContext(ctx))
 	})}
@@ -68,9 +65,9 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				started := time.Now()
-				got := ask(t, func(w http.ResponseWriter, r *http.Request) {
+				got := askTwice(t, func(w http.ResponseWriter, r *http.Request) {
 					<-r.Context().Done()
-					if !errors.Is(context.Cause(r.Context()), ErrExceeded) || time.Since(started) != time.Minute {
+					if !errors.Is(context.Cause(r.Context()), errDeadlineExceeded) || time.Since(started) != time.Minute {
 						t.Errorf("after %v: got %v", time.Since(started), context.Cause(r.Context()))
 					}
 					c.answer(w)
@@ -85,7 +82,7 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 
 func TestADeadlineThatIsNotReachedLeavesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		if got := ask(t, func(http.ResponseWriter, *http.Request) {}); got != [2]int{200, 200} {
+		if got := askTwice(t, func(http.ResponseWriter, *http.Request) {}); got != [2]int{200, 200} {
 			t.Errorf("got %v", got)
 		}
 	})

@@ -1,4 +1,4 @@
-package wsstream
+package handlers
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/bubble"
@@ -17,13 +16,11 @@ import (
 	"listwatch/internal/routine"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// open returns a client's websocket to a server that serves it with serve.
-func open(t *testing.T, serve func(context.Context, *Stream)) *websocket.Conn {
+// openWebsocket returns a client's websocket to a server that serves it with serve.
+func openWebsocket(t *testing.T, serve func(context.Context, *wsStream)) *websocket.Conn {
 	listener := pipenet.Listen()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, stream := Upgrade(w, r, clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request, code int, _ error) { w.WriteHeader(code) })
+		ctx, stream := upgrade(w, r, clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request, code int, _ error) { w.WriteHeader(code) })
 		if stream != nil {
 			serve(ctx, stream)
 		}
@@ -45,7 +42,7 @@ func open(t *testing.T, serve func(context.Context, *Stream)) *websocket.Conn {
 func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
 	for goingAway, code := range map[bool]int{true: websocket.CloseGoingAway, false: websocket.CloseNormalClosure} {
 		bubble.Test(t, func(t *testing.T) {
-			conn := open(t, func(_ context.Context, s *Stream) {
+			conn := openWebsocket(t, func(_ context.Context, s *wsStream) {
 				for _, text := range []string{"a", "b"} {
 					if n, err := s.Write([]byte(text)); n != 1 || err != nil {
 						t.Errorf("got %d, %v", n, err)
@@ -68,7 +65,7 @@ func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
 func TestTheContextEndsWithTheClient(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		ended := false
-		conn := open(t, func(ctx context.Context, s *Stream) {
+		conn := openWebsocket(t, func(ctx context.Context, s *wsStream) {
 			<-ctx.Done()
 			ended = true
 			s.Close("", false)
