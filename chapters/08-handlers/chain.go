@@ -150,7 +150,7 @@ func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most 
 		WriteError(w, r, err)
 		return
 	}
-	ctx, done := withDeadline(w, r, s.clock, limit)
+	ctx, done := s.withDeadline(w, r, limit, false)
 	defer done()
 	s.recovering(w, r.WithContext(ctx), handler)
 }

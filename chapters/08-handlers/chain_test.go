@@ -74,9 +74,14 @@ func (s stuck) Create(ctx context.Context, _ string, _ runtime.Object, options *
 }
 
 func stuckAPI(t *testing.T, s stuck, shutdown <-chan struct{}) *api {
+	return clockedAPI(t, s, shutdown, clock.RealClock{})
+}
+
+// clockedAPI is stuckAPI in a world with a clock of its own. Its patience is the bubble's clock.
+func clockedAPI(t *testing.T, s stuck, shutdown <-chan struct{}, world clock.WithTicker) *api {
 	s.resource = registry.Pods()
 	return &api{t: t, handler: New(Config{
-		Storage: map[string]Storage{"pods": s}, Clock: clock.RealClock{}, MinRequestTimeout: 30 * time.Minute, Shutdown: shutdown,
+		Storage: map[string]Storage{"pods": s}, Clock: world, Patience: clock.RealClock{}, MinRequestTimeout: 30 * time.Minute, Shutdown: shutdown,
 	})}
 }
 

@@ -58,7 +58,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
 	if errors.Is(context.Cause(r.Context()), errDeadlineExceeded) {
-		w.Header().Set("Connection", "close") // see [withDeadline]
+		w.Header().Set("Connection", "close") // see [Server.withDeadline]
 	}
 	output, negotiateErr := negotiation.Output(r)
 	if negotiateErr != nil {

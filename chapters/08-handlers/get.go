@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -124,8 +123,10 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 		return apierrors.NewMethodNotSupported(s.Resource.GroupResource(), "watch")
 	}
 	timeout := s.watchTimeout(opts)
-	ctx, done := s.server.withWatchDeadline(w, r, timeout)
+	ctx, done := s.server.withDeadline(w, r, timeout, true)
 	defer done()
+	// The context says when the watch will end, so that the cacher can send a last bookmark shortly before.
+	ctx = announced{Context: ctx, end: s.server.clock.Now().Add(timeout)}
 	r = r.WithContext(ctx)
 	namespace, _ := s.NamespaceAndName(r)
 	watching, err := watcher.Watch(ctx, namespace, opts)
@@ -143,17 +144,6 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 		return nil
 	}
 	return server.HandleHTTP(w, r)
-}
-
-// withWatchDeadline is [withDeadline] for a watch, which has a timer of its own: what is left to bound is a write to a
-// client that does not read. The context says when the watch will end, so that the cacher can send a last bookmark
-// shortly before.
-//
-// Differs: upstream puts no deadline on the writes of a watch; there a stuck one lasts until the transport gives up.
-func (s *Server) withWatchDeadline(w http.ResponseWriter, r *http.Request, timeout time.Duration) (ctx context.Context, done func()) {
-	end := s.clock.Now().Add(timeout)
-	ctx, done = withDeadline(w, r, s.clock, timeout+writeGrace)
-	return announced{Context: ctx, end: end}, done
 }
 
 // isWatchList reports whether the client waits for the bookmark that ends the initial events.

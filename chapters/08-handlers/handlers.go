@@ -27,8 +27,11 @@ type Config struct {
 	// Storage holds the storage of each path: "pods", "pods/status", "pods/binding", "nodes"...
 	Storage map[string]Storage
 
-	Clock clock.WithTicker
-	Probe *probe.Probe // nil: off
+	Clock clock.WithTicker // by which requests and watches end
+	// Patience is the clock by which the server waits for a client's socket: to take an answer, or a goodbye; nil: Clock. It is
+	// another one where Clock can be stopped, because a client that does not read must not keep a handler until time goes on.
+	Patience clock.WithTicker
+	Probe    *probe.Probe // nil: off
 
 	MinRequestTimeout time.Duration // 0: [DefaultMinRequestTimeout]
 
@@ -76,7 +79,7 @@ func (uncounted) Listed(time.Duration)                                 {}
 // Server serves the resources of a [Config]. What all handlers share is in it, and does not change after the first
 // request.
 type Server struct {
-	clock             clock.WithTicker
+	clock, patience   clock.WithTicker
 	probe             *probe.Probe
 	minRequestTimeout time.Duration
 	shutdown          <-chan struct{}
@@ -93,6 +96,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{
 		clock:             cfg.Clock,
+		patience:          cfg.Patience,
 		probe:             cfg.Probe,
 		minRequestTimeout: cfg.MinRequestTimeout,
 		shutdown:          cfg.Shutdown,
@@ -102,6 +106,9 @@ func New(cfg Config) *Server {
 	}
 	if s.minRequestTimeout == 0 {
 		s.minRequestTimeout = DefaultMinRequestTimeout
+	}
+	if s.patience == nil {
+		s.patience = cfg.Clock
 	}
 	if s.meter == nil {
 		s.meter = uncounted{}

@@ -20,13 +20,14 @@ import (
 // requests over one client; 0 is a connection that was cut.
 func askTwice(t *testing.T, handler http.HandlerFunc) (codes [2]int) {
 	listener := pipenet.Listen()
+	asked := New(Config{Clock: clock.RealClock{}})
 	first := true
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !first {
 			return
 		}
 		first = false
-		ctx, done := withDeadline(w, r, clock.RealClock{}, time.Minute)
+		ctx, done := asked.withDeadline(w, r, time.Minute, false)
 		defer done()
 		handler(w, r.WithContext(ctx))
 	})}

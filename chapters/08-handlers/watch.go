@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -104,18 +103,10 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it ends; upstream's close message is always 1000,
 // without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
-	ctx, socket := upgrade(w, r, s.scope.server.clock, refuseWebsocket)
+	ctx, socket := upgrade(w, r, s.scope.server.patience)
 	if socket != nil {
 		s.run(ctx, r, socket)
 	}
-}
-
-func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason error) {
-	why := metav1.StatusReasonBadRequest
-	if code == http.StatusForbidden {
-		why = metav1.StatusReasonForbidden
-	}
-	WriteError(w, r, negotiation.NewStatusError(int32(code), why, reason.Error()))
 }
 
 // run serves an open stream to its end. ctx ends when the client is gone.

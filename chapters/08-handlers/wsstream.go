@@ -6,37 +6,47 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/negotiation"
 	"listwatch/internal/routine"
 )
 
 // wsStream sends frames as the messages of a websocket, one each: it is the server's end of it. One goroutine writes to it.
 type wsStream struct {
-	conn  *websocket.Conn
-	clock clock.WithTicker
-	gone  context.CancelFunc // called when the client is
-	group routine.Group
+	conn     *websocket.Conn
+	patience clock.Clock        // of the client's socket
+	gone     context.CancelFunc // called when the client is
+	group    routine.Group
 }
 
 // wantsWebsocket reports whether the client asks for a websocket.
 func wantsWebsocket(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
 
-// upgrade turns a request into a websocket, or lets refuse answer it and returns nil. A page from elsewhere that makes a browser
-// connect here is refused. The context ends when the client is gone; the stream must be closed.
+// upgrade turns a request into a websocket, or refuses it and returns nil. It refuses a page from elsewhere that makes a
+// browser connect here. The context ends when the client is gone; the caller must close the stream.
 //
-// What the client sends is read and ignored: to read it is the only way to learn that it has gone, because net/http no longer looks
-// after a connection that has become a websocket.
-func upgrade(w http.ResponseWriter, r *http.Request, clock clock.WithTicker, refuse func(w http.ResponseWriter, r *http.Request, code int, reason error)) (context.Context, *wsStream) {
-	upgrader := websocket.Upgrader{Error: refuse}
+// The stream reads what the client sends, and ignores it. That is the only way to learn that the client has gone, because
+// net/http no longer looks after a connection that has become a websocket.
+func upgrade(w http.ResponseWriter, r *http.Request, patience clock.Clock) (context.Context, *wsStream) {
+	upgrader := websocket.Upgrader{Error: refuseWebsocket}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return nil, nil
 	}
 	ctx, gone := context.WithCancel(r.Context())
-	s := &wsStream{conn: conn, clock: clock, gone: gone}
+	s := &wsStream{conn: conn, patience: patience, gone: gone}
 	s.group.Go(ctx, "watchServer.ignoreReceives", s.ignoreReceives)
 	return ctx, s
+}
+
+func refuseWebsocket(w http.ResponseWriter, r *http.Request, code int, reason error) {
+	why := metav1.StatusReasonBadRequest
+	if code == http.StatusForbidden {
+		why = metav1.StatusReasonForbidden
+	}
+	WriteError(w, r, negotiation.NewStatusError(int32(code), why, reason.Error()))
 }
 
 // Write sends one message: the encoder writes each frame at once.
@@ -62,11 +72,11 @@ func (s *wsStream) ignoreReceives(context.Context) {
 	}
 }
 
-// goodbyeTime is how long a client may take to read why the stream ends.
+// goodbyeTime is how long a client may take to read why the stream ends, by a clock that does not stop with the world.
 const goodbyeTime = time.Second
 
-// Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It returns when nothing
-// of the stream is left.
+// Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It returns
+// when nothing of the stream is left.
 func (s *wsStream) Close(reason string, goingAway bool) {
 	code := websocket.CloseNormalClosure
 	if goingAway {
@@ -78,7 +88,7 @@ func (s *wsStream) Close(reason string, goingAway bool) {
 		_ = s.conn.WriteControl(websocket.CloseMessage, message, time.Time{})
 		close(said)
 	})
-	timer := s.clock.NewTimer(goodbyeTime)
+	timer := s.patience.NewTimer(goodbyeTime)
 	defer timer.Stop()
 	select {
 	case <-said:

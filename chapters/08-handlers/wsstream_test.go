@@ -20,7 +20,7 @@ import (
 func openWebsocket(t *testing.T, serve func(context.Context, *wsStream)) *websocket.Conn {
 	listener := pipenet.Listen()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, stream := upgrade(w, r, clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request, code int, _ error) { w.WriteHeader(code) })
+		ctx, stream := upgrade(w, r, clock.RealClock{})
 		if stream != nil {
 			serve(ctx, stream)
 		}

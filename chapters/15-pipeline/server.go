@@ -29,7 +29,7 @@ type ServerConfig struct {
 	Client       etcd3.Client
 	EtcdReady    func() error // why etcd would refuse a write, without asking it now; nil: readiness does not look at etcd
 	Clock        clock.WithTicker
-	Patience     clock.WithTicker // by which reads wait until a cache is fresh; nil: Clock
+	Patience     clock.WithTicker // by which reads wait for a fresh cache, and handlers for a client's socket; nil: Clock
 	Probe        *probe.Probe     // nil: off
 	MediaType    string           // in which objects are stored; "": protobuf
 	EtcdWatcher  string           // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
@@ -94,6 +94,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 	s.handler = apiserver.New(apiserver.Config{
 		Storage:   rest,
 		Clock:     config.Clock,
+		Patience:  config.Patience,
 		Probe:     config.Probe,
 		Ready:     s.Ready,
 		EtcdReady: config.EtcdReady,

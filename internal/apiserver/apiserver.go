@@ -20,7 +20,8 @@ import (
 type Config struct {
 	Storage           map[string]handlers.Storage
 	Clock             clock.WithTicker
-	Probe             *probe.Probe // nil: off
+	Patience          clock.WithTicker // nil: Clock
+	Probe             *probe.Probe     // nil: off
 	MinRequestTimeout time.Duration
 	Shutdown          <-chan struct{}
 
@@ -55,6 +56,7 @@ func New(cfg Config) http.Handler {
 	a.server = handlers.New(handlers.Config{
 		Storage:           cfg.Storage,
 		Clock:             cfg.Clock,
+		Patience:          cfg.Patience,
 		Probe:             cfg.Probe,
 		MinRequestTimeout: cfg.MinRequestTimeout,
 		Shutdown:          cfg.Shutdown,
