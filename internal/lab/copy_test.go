@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tinyRoot returns a checkout that git does not know, with one file in the chapter of the lab that is returned, too.
+func tinyRoot(t *testing.T) (string, Lab) {
+	t.Helper()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "chapters", "01-storage", "key.go"), "package storage\n\nfunc key() string { return \"right\" }\n")
+	return root, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage",
+		Edits: []Edit{{Dir: "chapters/01-storage", Symbol: "key", Body: "return \"wrong\""}}}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStartTouchesNothingThatItDidNotMake names places that hold something, and looks at every byte there afterwards.
+func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
+	for name, each := range map[string]struct{ dir, want string }{
+		"a file":                     {"thesis.txt", "is a file"},
+		"below a file":               {"thesis.txt/lab", "thesis.txt"},
+		"a link to a file":           {"link", "is a link"},
+		"a link to nothing":          {"dangling", "is a link"},
+		"a link to an empty folder":  {"shortcut", "is a link"},
+		"a full folder":              {"full", "is not empty"},
+		"a full folder, by a detour": {"no/../full", "is not empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, lab := tinyRoot(t)
+			home := t.TempDir()
+			write(t, filepath.Join(home, "thesis.txt"), "years of work")
+			write(t, filepath.Join(home, "full", "chapters", "01-storage", "key.go"), "mine")
+			if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for link, to := range map[string]string{"link": "thesis.txt", "dangling": "gone", "shortcut": "empty"} {
+				if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := contents(t, home)
+			err := Start(root, home+"/"+each.dir, lab)
+			if err == nil || !strings.Contains(err.Error(), each.want) {
+				t.Errorf("got %v, want a refusal with %q", err, each.want)
+			}
+			if after := contents(t, home); after != before {
+				t.Errorf("before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+// contents lists the files below a folder, with what they hold or where they lead.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	var list strings.Builder
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		list.WriteString(name + " ")
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(name)
+			list.WriteString("-> " + to + "\n")
+			return err
+		case entry.Type().IsRegular():
+			text, err := os.ReadFile(name)
+			list.WriteString(string(text) + "\n")
+			return err
+		}
+		list.WriteString("\n")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.String()
+}
+
+func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
+	for name, dir := range map[string]string{"an empty folder": ".", "a new one": "deep/down/lab", "inside the checkout": "inside"} {
+		t.Run(name, func(t *testing.T) {
+			root, lab := tinyRoot(t)
+			at := filepath.Join(t.TempDir(), dir)
+			if dir == "inside" {
+				at = filepath.Join(root, dir)
+			}
+			if err := Start(root, at, lab); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(filepath.Join(at, "chapters", "01-storage", "key.go"))
+			if err != nil || !strings.Contains(string(text), "wrong") {
+				t.Errorf("got %s, %v", text, err)
+			}
+			if here, _, _ := In(at); here.ID != "" {
+				t.Errorf("a lab that is not in the list is %q", here.ID)
+			}
+			if _, err := os.Stat(filepath.Join(at, "inside")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the working copy holds a copy of itself: %v", err)
+			}
+		})
+	}
+}
+
+// TestAStartThatFailsRemovesWhatItMade: an empty folder was there before, and stays.
+func TestAStartThatFailsRemovesWhatItMade(t *testing.T) {
+	root, lab := tinyRoot(t)
+	lab.Edits[0].Symbol = "gone"
+	home := t.TempDir()
+	write(t, filepath.Join(home, "beside"), "mine")
+	if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, home)
+	for _, dir := range []string{"empty", "new"} {
+		if err := Start(root, filepath.Join(home, dir), lab); err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("%s: got %v, want the edit without a place", dir, err)
+		}
+	}
+	if after := contents(t, home); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
