@@ -152,7 +152,10 @@ func check(ctx context.Context, dir string, chosen lab.Lab, out io.Writer) error
 	if here, _, ok := lab.In(dir); !ok || here.ID != chosen.ID {
 		return fmt.Errorf("%s is not a working copy of this lab: go run ./cmd/lab start %s", dir, chosen.ID)
 	}
-	verdict := lab.Check(ctx, dir, chosen)
+	verdict, err := lab.Check(ctx, dir, chosen, out)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintln(out, strings.Join(verdict.Says, "\n"))
 	if err := verdict.Keep(dir, time.Now()); err != nil {
 		return err

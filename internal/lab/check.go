@@ -5,8 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,9 +20,9 @@ import (
 )
 
 const (
-	checkTime = 90 * time.Second // for one test command, its build included
-	maxLines  = 12               // of a test's message that are shown
-	maxColumn = 200
+	checkLimit = time.Minute // for the tests of one check; its build may take as long as it does
+	maxLines   = 12          // of a test's message that are shown
+	maxColumn  = 200
 )
 
 // Verdict is what a check found.
@@ -27,41 +31,63 @@ type Verdict struct {
 	Says   []string // what is still wrong, in a few lines; how it was checked if nothing is
 }
 
-// Check runs the lab's tests in a working copy. It returns when they have ended or ctx has.
-func Check(ctx context.Context, dir string, lab Lab) Verdict {
+// Check runs the lab's tests in the working copy dir. What takes long is said to progress, a line each. The error says
+// why there is no verdict: ctx was done, or the go command does not run.
+func Check(ctx context.Context, dir string, lab Lab, progress io.Writer) (Verdict, error) {
 	if lab.Ask != nil {
-		return lab.checkAnswer(dir)
+		return lab.checkAnswer(dir), nil
 	}
-	return check(ctx, dir, lab, "")
+	return checking{limit: checkLimit, progress: progress}.check(ctx, dir, lab)
 }
 
-func check(ctx context.Context, dir string, lab Lab, overlay string) Verdict {
-	var commands []string
+// checking is how a check is made.
+type checking struct {
+	limit    time.Duration // of the tests
+	progress io.Writer
+	overlay  string // file for the go command's -overlay, or ""
+}
+
+func (c checking) check(ctx context.Context, dir string, lab Lab) (verdict Verdict, err error) {
+	temp, err := os.MkdirTemp("", "listwatch-lab-")
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	for _, test := range lab.Tests {
-		out, passed := test.run(ctx, dir, overlay)
-		if !passed {
-			return Verdict{Says: lab.explain(test, out)}
+		fmt.Fprintf(c.progress, "building the tests of %s …\n", test.Package)
+		binary := filepath.Join(temp, "tests.exe")
+		out, err := c.command(ctx, dir, "go", "test", "-c", "-json", "-vet=off", "-ldflags=-s", "-overlay="+c.overlay,
+			"-o", binary, test.Package)
+		if err == nil {
+			out, err = c.command(ctx, filepath.Join(dir, filepath.FromSlash(test.Package)), "go", "tool", "test2json",
+				binary, "-test.v=test2json", "-test.failfast", "-test.timeout="+c.limit.String(), "-test.run="+test.Run)
 		}
-		commands = append(commands, "passed: "+test.String())
+		if ctx.Err() != nil {
+			return Verdict{}, fmt.Errorf("the check was interrupted: %w", ctx.Err())
+		}
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			return Verdict{}, err
+		}
+		ran := bytes.Contains(out, []byte(`"Action":"run"`)) // "no tests to run" is no success
+		if err != nil || !ran {
+			return Verdict{Says: c.explain(lab, test, out)}, nil
+		}
+		verdict.Says = append(verdict.Says, "passed: "+test.String())
 	}
-	return Verdict{Solved: true, Says: commands}
+	verdict.Solved = true
+	return verdict, nil
 }
 
-// run runs the tests and returns what they print, as events of go test -json.
-func (t Test) run(ctx context.Context, dir, overlay string) (out []byte, passed bool) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	args := []string{"test", "-json", "-count=1", "-failfast", "-timeout", "60s", "-run", t.Run}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
-	command := exec.CommandContext(ctx, "go", append(args, t.Package)...)
+// command runs a command in dir and returns what it prints.
+func (c checking) command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, name, args...)
 	command.Dir = dir
 	command.WaitDelay = time.Second // what a killed test has started may hold its output open
-	out, err := command.CombinedOutput()
-	ran := bytes.Contains(out, []byte(`"Action":"run"`)) // "no tests to run" is no success
-	return out, err == nil && ran
+	return command.CombinedOutput()
 }
+
+// timedOut is how a test binary says that its time is over, and which test was running.
+var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)[\s\S]*?running tests:\s+(\S+)`)
 
 // ruleBroken is how a test says that one of the ten promises is broken.
 var ruleBroken = regexp.MustCompile(`rule (\d+) broken at record .*`)
@@ -71,9 +97,15 @@ var storyLine = regexp.MustCompile(`^\s+(\S*\ds  \w+ .*|… \d+ more …)$|story
 
 // explain says what is wrong: the promise, the record that shows it if the test names one or tells its story, and the test's
 // own message.
-func (l Lab) explain(test Test, out []byte) []string {
+func (c checking) explain(l Lab, test Test, out []byte) []string {
 	name, message := failure(out)
 	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
+	if late := timedOut.FindStringSubmatch(strings.Join(message, "\n")); late != nil {
+		return []string{
+			fmt.Sprintf("The check has not finished: %s still runs after %s.", late[2], late[1]),
+			"Either something in it waits for ever, or this computer is busy: run it again, or look at all of it: " + test.String(),
+		}
+	}
 	if bytes.Contains(out, []byte(`"Action":"build-fail"`)) {
 		says[0] = "It does not compile yet."
 	}

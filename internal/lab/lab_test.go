@@ -20,7 +20,10 @@ func TestEveryBrokenVersionFailsForItsReason(t *testing.T) {
 			continue
 		}
 		t.Run(each.ID, func(t *testing.T) {
-			verdict := check(t.Context(), root, each, overlayOf(t, each))
+			verdict, err := checking{limit: checkLimit, progress: t.Output(), overlay: overlayOf(t, each)}.check(t.Context(), root, each)
+			if err != nil {
+				t.Fatal(err)
+			}
 			says := strings.Join(verdict.Says, "\n")
 			t.Log(says)
 			if verdict.Solved {
@@ -145,8 +148,8 @@ func TestEveryQuestionIsAnsweredByItsRecording(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, answerFile), []byte(given), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if verdict := Check(t.Context(), dir, each); verdict.Solved != solved {
-					t.Errorf("%q: solved %v, want %v", given, verdict.Solved, solved)
+				if verdict, err := Check(t.Context(), dir, each, t.Output()); err != nil || verdict.Solved != solved {
+					t.Errorf("%q: solved %v, %v; want %v", given, verdict.Solved, err, solved)
 				}
 			}
 		})
