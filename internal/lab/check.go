@@ -93,7 +93,7 @@ var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)[\s\S]*?runn
 var ruleBroken = regexp.MustCompile(`rule (\d+) broken at record .*`)
 
 // storyLine is one line of what probetest.Story prints, or what stands in for those left out.
-var storyLine = regexp.MustCompile(`^\s+(\S*\ds  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
+var storyLine = regexp.MustCompile(`^\s+(\d\S*s  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
 
 // explain says what is wrong: the promise, the record that shows it if the test names one or tells its story, and the test's
 // own message.
