@@ -17,10 +17,11 @@ import (
 	"strings"
 )
 
-//go:embed */*.go */*.svg */README.md
+//go:embed */*.go */*.svg */README.md */labs/*.txtar
 var files embed.FS
 
-// FS returns the README.md with its drawings and the .go files of all chapters, tests included, by paths such as "06-cacher/dispatch.go".
+// FS returns the README.md with its drawings, the labs and the .go files of all chapters, tests included, by paths such
+// as "06-cacher/dispatch.go".
 func FS() fs.FS { return files }
 
 // Chapter names one folder of the course.

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"listwatch/internal/lab"
@@ -87,7 +88,7 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	case "check":
 		return check(ctx, dir, chosen, out)
 	case "solution":
-		diff, err := lab.Solution(root, chosen)
+		diff, err := lab.Solution(root, chosen.ID)
 		fmt.Fprint(out, diff)
 		return err
 	}
@@ -110,9 +111,13 @@ func checkout(from string) (string, error) {
 }
 
 func list(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, each := range lab.All() {
-		fmt.Fprintf(out, "%-14s %-3s %2d min  %-10s  %-26s %s\n",
+		fmt.Fprintf(table, "%s\t%s\t%d min\t%s\t%s\t%s\n",
 			each.Chapter, strings.Repeat("*", each.Stars), each.Minutes, each.Kind, each.ID, each.Title)
+	}
+	if err := table.Flush(); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "\nBegin with: go run ./cmd/lab start %s\n", lab.All()[0].ID)
 	return nil

@@ -12,8 +12,9 @@ func tinyCopy(t *testing.T, body string) (string, Lab) {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module tiny\n\ngo 1.26.0\n")
-	write(t, filepath.Join(dir, "chapters", "01-storage", "x_test.go"), "package storage\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {\n"+body+"\n}\n")
-	return dir, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Promise: "X holds.", Tests: []Test{{"./chapters/01-storage", "TestX"}}}
+	write(t, filepath.Join(dir, "chapters", "01-storage", "x_test.go"),
+		"package storage\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {\n"+body+"\n}\n")
+	return dir, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Promise: "X holds.", Tests: []string{"TestX"}}
 }
 
 // TestACheckSaysWhatItFound: a check that has not finished is neither a failure nor a success.
@@ -26,6 +27,8 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 		"the promise holds":   {"", true, []string{"passed: go test ./chapters/01-storage -run 'TestX'"}},
 		"it does not":         {`t.Error("got 1, want 2")`, false, []string{"Not yet. The promise that does not hold: X holds.", "TestX says:", "got 1, want 2"}},
 		"it panics":           {`panic("send on closed channel")`, false, []string{"Not yet.", "send on closed channel"}},
+		"it panics elsewhere": {`go func() { panic("send on closed channel") }(); select {}`, false, []string{"Not yet.", "send on closed channel"}},
+		"only a part of it":   {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"TestX/b says:", "no b"}},
 		"it does not compile": {`undefined()`, false, []string{"It does not compile yet.", "undefined: undefined"}},
 		"it has not finished": {`<-make(chan int)`, false, []string{"The check has not finished: TestX still runs after 1s.", "run it again"}},
 	} {
@@ -45,7 +48,7 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 			if strings.Contains(says, "goroutine ") || len(verdict.Says) > maxLines+5 {
 				t.Errorf("want a few lines and no stacks:\n%s", says)
 			}
-			if got := progress.String(); got != "building the tests of ./chapters/01-storage …\n" {
+			if got := progress.String(); got != "building the tests of chapters/01-storage …\n" {
 				t.Errorf("it says %q while it works", got)
 			}
 		})

@@ -1,25 +1,27 @@
 package lab
 
 import (
-	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/tools/txtar"
 )
 
 // marker is the file in a working copy that says which lab it is, and from which checkout it was made.
 const marker = ".lab"
 
-// Start writes the checkout's committed tree into dir, and makes the lab's edits there. A folder without git, such as an
+// Start writes the checkout's committed tree into dir, and makes the lab's edit there. A folder without git, such as an
 // unpacked archive, is copied as it is, hidden files left out. Start uses only an empty folder or one that it makes, with
 // its parents. It refuses a file, a link and a full folder, and after any error it removes what it has written into dir.
-func Start(root, dir string, lab Lab) (err error) {
+func Start(root, dir string, l Lab) (err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return err
 	}
@@ -35,24 +37,28 @@ func Start(root, dir string, lab Lab) (err error) {
 			err = errors.Join(err, release(dir, made))
 		}
 	}()
-	if err := writeTree(root, dir); err != nil {
-		return err
-	}
-	changed, err := Apply(os.DirFS(dir), lab.Edits)
+	tree, err := sources(root, dir)
 	if err != nil {
 		return err
 	}
-	for name, src := range changed {
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), src, 0o644); err != nil {
-			return err
-		}
+	if err := os.CopyFS(dir, tree); err != nil {
+		return err
 	}
-	if lab.Ask != nil {
-		if err := os.WriteFile(filepath.Join(dir, answerFile), []byte(lab.form()), 0o644); err != nil {
-			return err
-		}
+	if err := l.prepare(dir); err != nil {
+		return err
 	}
-	return os.WriteFile(filepath.Join(dir, marker), []byte(lab.ID+"\n"+root+"\n"), 0o644)
+	return os.WriteFile(filepath.Join(dir, marker), []byte(l.ID+"\n"+root+"\n"), 0o644)
+}
+
+// In returns the lab of which dir is a working copy, and the checkout it was made from; ok is false if it is no lab's.
+func In(dir string) (l Lab, root string, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, marker))
+	if err != nil {
+		return Lab{}, "", false
+	}
+	id, root, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	l, err = ByID(id)
+	return l, root, err == nil
 }
 
 // claim makes the folder dir, or finds it empty; made says which. The error says what is in the way.
@@ -90,70 +96,49 @@ func release(dir string, made bool) error {
 	return err
 }
 
-// In returns the lab of which dir is a working copy, and the checkout it was made from; ok is false if it is no lab's.
-func In(dir string) (lab Lab, root string, ok bool) {
-	text, err := os.ReadFile(filepath.Join(dir, marker))
-	if err != nil {
-		return Lab{}, "", false
+// sources returns what is committed at root, or what lies there if git does not know it.
+func sources(root, dir string) (fs.FS, error) {
+	archive, err := exec.Command("git", "-C", root, "archive", "--format=zip", "HEAD").Output()
+	if err == nil {
+		return zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	}
-	id, root, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	lab, err = ByID(id)
-	return lab, root, err == nil
+	to, err := os.Stat(dir)
+	return visible{os.DirFS(root), to}, err
 }
 
-// writeTree writes what is committed at root, or all of root if git does not know it.
-func writeTree(root, dir string) error {
-	archive, err := exec.Command("git", "-C", root, "archive", "--format=tar", "HEAD").Output()
-	if err != nil {
-		return copyTree(root, dir)
-	}
-	for reader := tar.NewReader(bytes.NewReader(archive)); ; {
-		header, err := reader.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read git's archive: %w", err)
-		}
-		if header.Typeflag != tar.TypeReg {
-			continue
-		}
-		if err := writeFile(dir, header.Name, header.FileInfo().Mode(), reader); err != nil {
-			return err
-		}
-	}
+// visible is a file tree without hidden and irregular files, and without the folder that it is copied to.
+type visible struct {
+	fs.FS
+	to fs.FileInfo
 }
 
-func copyTree(root, dir string) error {
-	return fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case filepath.Join(root, filepath.FromSlash(name)) == dir:
-			return fs.SkipDir // the copy is written inside the checkout
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		in, err := os.Open(filepath.Join(root, filepath.FromSlash(name)))
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		return writeFile(dir, name, 0o644, in)
-	})
+// ReadDir implements [fs.ReadDirFS].
+func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(v.FS, name)
+	return slices.DeleteFunc(entries, func(entry fs.DirEntry) bool {
+		info, err := entry.Info()
+		return err != nil || strings.HasPrefix(entry.Name(), ".") || os.SameFile(info, v.to) ||
+			!info.IsDir() && !info.Mode().IsRegular()
+	}), err
 }
 
-func writeFile(dir, name string, mode fs.FileMode, content io.Reader) error {
-	to := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
+// prepare changes a copy of the sources into the lab's working copy. The lab's own file loses its edit there: it lies in
+// the folder that the attendee works in.
+func (l Lab) prepare(dir string) error {
+	if l.Kind == Predict {
+		return os.WriteFile(filepath.Join(dir, answerFile), []byte(l.form()), 0o644)
 	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode.Perm())
+	name, _, broken, err := l.Break(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, content)
-	return errors.Join(err, out.Close())
+	if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), broken, 0o644); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "chapters", l.Chapter, "labs", l.ID+".txtar")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, txtar.Parse(text).Comment, 0o644)
 }

@@ -13,9 +13,10 @@ import (
 func tinyRoot(t *testing.T) (string, Lab) {
 	t.Helper()
 	root := t.TempDir()
-	write(t, filepath.Join(root, "chapters", "01-storage", "key.go"), "package storage\n\nfunc key() string { return \"right\" }\n")
-	return root, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage",
-		Edits: []Edit{{Dir: "chapters/01-storage", Symbol: "key", Body: "return \"wrong\""}}}
+	write(t, filepath.Join(root, "chapters", "01-storage", "key.go"),
+		"package storage\n\nfunc key() string { return \"right\" }\n")
+	write(t, filepath.Join(root, "chapters", "01-storage", "labs", "tiny.txtar"), "title: A lab\n-- body: key --\nreturn 1\n")
+	return root, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Symbol: "key", New: "return \"wrong\""}
 }
 
 func write(t *testing.T, name, text string) {
@@ -107,6 +108,10 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 			if err != nil || !strings.Contains(string(text), "wrong") {
 				t.Errorf("got %s, %v", text, err)
 			}
+			text, err = os.ReadFile(filepath.Join(at, "chapters", "01-storage", "labs", "tiny.txtar"))
+			if err != nil || string(text) != "title: A lab\n" {
+				t.Errorf("the copy says of its lab %q, %v; want no edit", text, err)
+			}
 			if here, _, _ := In(at); here.ID != "" {
 				t.Errorf("a lab that is not in the list is %q", here.ID)
 			}
@@ -120,7 +125,7 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 // TestAStartThatFailsRemovesWhatItMade: an empty folder was there before, and stays.
 func TestAStartThatFailsRemovesWhatItMade(t *testing.T) {
 	root, lab := tinyRoot(t)
-	lab.Edits[0].Symbol = "gone"
+	lab.Symbol = "gone"
 	home := t.TempDir()
 	write(t, filepath.Join(home, "beside"), "mine")
 	if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {

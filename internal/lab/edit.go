@@ -6,119 +6,73 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
+	"go/parser"
+	"go/token"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
 
 	"listwatch/internal/source"
 )
 
-// Edit changes one declaration. Either Body is set, or Old and New are.
-type Edit struct {
-	Dir    string // "chapters/06-cacher"
-	Symbol string // as internal/source names declarations: "Cacher.dispatchEvent"
-	Body   string // replaces everything between the braces of a function
-	Old    string // stands exactly once in the declaration, its doc comment included, …
-	New    string // … and is replaced by this
-}
-
-// Apply returns the files that the edits change, by path. Imports that nothing uses any more are removed; the result is
-// formatted. The error names the edit whose place is not there.
-func Apply(root fs.FS, edits []Edit) (map[string][]byte, error) {
-	changed := map[string][]byte{}
-	for _, each := range edits {
-		if err := each.apply(root, changed); err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", each.Symbol, each.Dir, err)
-		}
-	}
-	return changed, nil
-}
-
-func (e Edit) apply(root fs.FS, changed map[string][]byte) error {
-	tree, pkg, err := e.parse(root, changed)
+// Break returns the file of the checkout at root that the lab changes, and its broken text: formatted, and without
+// imports that nothing uses any more. The error says which text or symbol is not there.
+func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
+	dir, err := fs.Sub(root, l.dir())
 	if err != nil {
-		return err
+		return "", nil, nil, err
 	}
-	decl, err := pkg.Find(e.Symbol, "")
+	tree, err := source.Parse(dir)
 	if err != nil {
-		return err
-	}
-	src := decl.File.Src
-	from, to, err := e.place(decl)
-	if err != nil {
-		return err
-	}
-	text := e.New
-	if e.Body != "" {
-		text = "\n" + strings.Trim(e.Body, "\n") + "\n"
-	}
-	name := path.Join(e.Dir, decl.File.Path)
-	changed[name] = bytes.Join([][]byte{src[:from], []byte(text), src[to:]}, nil)
-	if tree, pkg, err = e.parse(root, changed); err != nil {
-		return err
-	}
-	for _, file := range pkg.Files {
-		if file.Path == decl.File.Path {
-			changed[name], err = tidy(tree, file)
-		}
-	}
-	return err
-}
-
-// parse reads the package as it stands after the edits before this one.
-func (e Edit) parse(root fs.FS, changed map[string][]byte) (*source.Tree, *source.Package, error) {
-	sub, err := fs.Sub(root, e.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	tree, err := source.Parse(overlay{sub, e.Dir, changed})
-	if err != nil {
-		return nil, nil, err
+		return "", nil, nil, err
 	}
 	pkg := tree.In(".")
 	if pkg == nil {
-		return nil, nil, errors.New("there is no package")
+		return "", nil, nil, fmt.Errorf("%s: there is no package", l.dir())
 	}
-	return tree, pkg, nil
+	decl, err := pkg.Find(l.Symbol, "")
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("%s: %w", l.dir(), err)
+	}
+	from, to, err := l.place(decl)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("%s in %s: %w", l.Symbol, l.dir(), err)
+	}
+	before = decl.File.Src
+	after, err = tidy(slices.Concat(before[:from], []byte(l.New), before[to:]), decl.File.Imports())
+	return path.Join(l.dir(), decl.File.Path), before, after, err
 }
 
-// place returns which bytes of the file are replaced.
-func (e Edit) place(decl *source.Decl) (from, to int, err error) {
-	if e.Body != "" {
+// place returns which bytes of the file are replaced: [from, to).
+func (l Lab) place(decl *source.Decl) (from, to int, err error) {
+	if l.Old == "" {
 		from, to, ok := decl.Body()
 		if !ok {
-			return 0, 0, fmt.Errorf("it has no body")
+			return 0, 0, errors.New("it has no body")
 		}
 		return from, to, nil
 	}
-	if n := strings.Count(decl.Src, e.Old); n != 1 {
-		return 0, 0, fmt.Errorf("%q occurs in it %d times, want once", e.Old, n)
+	if n := strings.Count(decl.Src, l.Old); n != 1 {
+		return 0, 0, fmt.Errorf("%q occurs in it %d times, want once", l.Old, n)
 	}
-	start := bytes.Index(decl.File.Src, []byte(decl.Src))
-	from = start + strings.Index(decl.Src, e.Old)
-	return from, from + len(e.Old), nil
+	from = bytes.Index(decl.File.Src, []byte(decl.Src)) + strings.Index(decl.Src, l.Old)
+	return from, from + len(l.Old), nil
 }
 
-// overlay is a folder in which some files have been changed.
-type overlay struct {
-	fs.FS
-	dir     string
-	changed map[string][]byte
-}
-
-// ReadFile returns the changed file, if there is one.
-func (o overlay) ReadFile(name string) ([]byte, error) {
-	if src, ok := o.changed[path.Join(o.dir, name)]; ok {
-		return src, nil
+// tidy removes the imports that the file does not use, of those given by name, and formats it.
+func tidy(src []byte, imports map[string]string) ([]byte, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
 	}
-	return fs.ReadFile(o.FS, name)
-}
-
-// tidy removes the imports that the file does not use, and formats it. Only lines are emptied before that, so positions hold.
-func tidy(tree *source.Tree, file *source.File) ([]byte, error) {
 	used := map[string]bool{"_": true, ".": true}
-	ast.Inspect(file.AST, func(node ast.Node) bool {
+	ast.Inspect(file, func(node ast.Node) bool {
 		if selector, ok := node.(*ast.SelectorExpr); ok {
 			if name, ok := selector.X.(*ast.Ident); ok {
 				used[name.Name] = true
@@ -126,13 +80,32 @@ func tidy(tree *source.Tree, file *source.File) ([]byte, error) {
 		}
 		return true
 	})
-	lines := strings.Split(string(file.Src), "\n")
-	for name, importPath := range file.Imports() {
-		for _, spec := range file.AST.Imports {
-			if !used[name] && spec.Path.Value == strconv.Quote(importPath) {
-				lines[tree.Line(spec.Pos())-1] = ""
-			}
+	lines := strings.SplitAfter(string(src), "\n")
+	for name, importPath := range imports {
+		if !used[name] {
+			lines = slices.DeleteFunc(lines, func(line string) bool {
+				return strings.HasSuffix(strings.TrimSpace(line), strconv.Quote(importPath))
+			})
 		}
 	}
-	return format.Source([]byte(strings.Join(lines, "\n")))
+	return format.Source([]byte(strings.Join(lines, "")))
+}
+
+// Solution returns what turns the broken sources of a lab into those at root, as a diff that git applies; for a Predict
+// the answer and the record that shows it. It reads the lab at root: a working copy does not have its edit.
+func Solution(root, id string) (string, error) {
+	all, err := Load(os.DirFS(filepath.Join(root, "chapters")))
+	if err != nil {
+		return "", err
+	}
+	l, err := byID(all, id)
+	if err != nil {
+		return "", err
+	}
+	if l.Kind == Predict {
+		answer, seq, err := l.answer()
+		return fmt.Sprintf("%s (record %d of %s)\n", answer, seq, l.Take), err
+	}
+	name, present, broken, err := l.Break(os.DirFS(root))
+	return string(diff.Diff("a/"+name, broken, "b/"+name, present)), err
 }

@@ -51,7 +51,7 @@ func labsPage() []byte {
 	var page bytes.Buffer
 	page.WriteString(`# Labs
 
-<!-- Generated from internal/lab: go test ./internal/policy -run Fresh -update -->
+<!-- Generated from chapters/*/labs: go test ./internal/policy -run Fresh -update -->
 
 A lab is an exercise on a working copy of these sources, and needs no network. In *find it* something is broken: you get the symptom, as a
 user would report it, and mend the cause. In *build it* the heart of a station is taken out: you write it. In *predict it* you answer a question
@@ -76,10 +76,7 @@ gallery of stories (Y) has the same list.
 			chapter = each.Chapter
 			fmt.Fprintf(&page, "\n## %s\n\n[The chapter](../chapters/%s/README.md)\n\n| lab | | | symptom, or question |\n|---|---|---|---|\n", chapter, chapter)
 		}
-		text := each.Symptom
-		if each.Ask != nil {
-			text = each.Ask.Text
-		}
+		text := each.Symptom + each.Ask // one of the two
 		fmt.Fprintf(&page, "| %s | %s %s | %d min | **%s.** %s Read *%s*. |\n", "`"+each.ID+"`", each.Kind, strings.Repeat("★", each.Stars), each.Minutes,
 			strings.TrimRight(each.Title, ".?"), text, each.Section)
 	}
