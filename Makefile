@@ -57,7 +57,7 @@ full: test storm cross ## what CI runs, and what is too long for it: storms of t
 	$(GO) test -count=1 ./internal/policy/reach
 	$(MAKE) storm RACE=1
 	cd internal/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
-	FULL=1 $(GO) test -timeout 30m ./internal/scenario ./internal/takes
+	FULL=1 $(GO) test -timeout 30m ./internal/lab ./internal/scenario ./internal/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(MAKE) bag-check TARGETS=$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"

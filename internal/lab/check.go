@@ -56,7 +56,7 @@ func (c checking) check(ctx context.Context, dir string, l Lab) (_ Verdict, err 
 		return l.verdict(ctx, "It does not compile yet.", out, err)
 	}
 	out, err = run(ctx, filepath.Join(dir, "chapters", l.Chapter), tests,
-		"-test.failfast", "-test.timeout="+c.limit.String(), "-test.run="+strings.Join(l.Tests, "|"))
+		"-test.v", "-test.failfast", "-test.timeout="+c.limit.String(), "-test.run="+strings.Join(l.Tests, "|"))
 	if err == nil && !bytes.Contains(out, []byte("no tests to run")) {
 		return Verdict{Solved: true, Says: []string{"passed: " + l.testCommand()}}, nil
 	}
@@ -78,8 +78,8 @@ var (
 	ruleBroken = regexp.MustCompile(`rule (\d+) broken at record .*`)
 	// storyLine is one line of what probetest.Story prints, or what stands in for those left out.
 	storyLine = regexp.MustCompile(`^\s+(\d\S*s  \w+ .*|… \d+ more …)$|story\.go:\d+: what happened:`)
-	// failed begins what one test says.
-	failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+) .*$`)
+	// aboutTest is a line that says which test the next lines are of.
+	aboutTest = regexp.MustCompile(`^ *(=== \w+|--- \w+:) +(\S+)`)
 	// noise is all that a test binary says of its tests apart from what they say.
 	noise = regexp.MustCompile(`^(FAIL|PASS|exit status \d+)?$`)
 )
@@ -121,25 +121,28 @@ func (l Lab) verdict(ctx context.Context, wrong string, out []byte, err error) (
 }
 
 // firstFailure returns the first test that says why it failed, and what it says before the goroutine dump of a panic
-// begins. The name is "" if another goroutine panicked, or if the tests did not compile.
+// begins. The name is "" if the tests did not compile.
 func firstFailure(out string) (name string, message []string) {
-	begin := 0
-	for _, at := range append(failed.FindAllStringSubmatchIndex(out, -1), []int{len(out), len(out), 0, 0}) {
-		for line := range strings.Lines(out[begin:at[0]]) {
-			line = strings.TrimRight(line, "\r\n")
-			if strings.HasPrefix(line, "goroutine ") {
-				break
-			}
-			if !noise.MatchString(strings.TrimSpace(line)) {
-				message = append(message, strings.TrimPrefix(line, "    "))
-			}
+	said := map[string][]string{}
+	test := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, "goroutine ") {
+			break
 		}
-		if len(message) > 0 {
-			return name, message
+		if about := aboutTest.FindStringSubmatch(line); about != nil {
+			test = about[2]
+			if about[1] == "--- FAIL:" && name == "" && len(said[test]) > 0 {
+				name = test
+			}
+		} else if !noise.MatchString(strings.TrimSpace(line)) {
+			said[test] = append(said[test], strings.TrimPrefix(line, "    "))
 		}
-		begin, name = at[1], out[at[2]:at[3]]
 	}
-	return name, message
+	if name == "" {
+		name = test // it panicked, or another goroutine did while it ran
+	}
+	return name, said[name]
 }
 
 func cut(line string) string {
