@@ -118,7 +118,7 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 	if f.tour && u.config.Sandbox != nil {
 		defer u.config.Sandbox.Tour(ctx)()
 	}
-	for f.advance() && f.world(u.config.Hold) == nil {
+	for f.advance(ctx) && f.world(u.config.Hold) == nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -132,13 +132,13 @@ func (f *feed) stream(ctx context.Context, u *UI) {
 }
 
 // advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
-func (f *feed) advance() bool {
+func (f *feed) advance(ctx context.Context) bool {
 	if f.folder.sums() {
-		return f.flow()
+		return f.flow(ctx)
 	}
 	for {
 		if f.slow && f.log.Last() > f.seq+coalesceAt && f.log.Oldest() <= f.seq+1 {
-			if f.coalesced() != nil {
+			if f.coalesced(ctx) != nil {
 				return false
 			}
 			continue
@@ -181,9 +181,12 @@ func (f *feed) frame(records []probe.Record) error {
 
 // coalesced takes the page to the newest state in one message, instead of all the records in between: it reads too slowly,
 // or they come faster than eyes can follow. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
-func (f *feed) coalesced() error {
+func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq
-	seq, state := f.folder.shared(from)
+	seq, state, err := f.folder.shared(ctx, from)
+	if err != nil {
+		return err
+	}
 	flags := f.folder.flagsBetween(from, seq)
 	data, err := json.Marshal(struct {
 		From    uint64          `json:"from"`

@@ -244,7 +244,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 			time.Sleep(framePeriod)
 		}
 		synctest.Wait()
-		if seq, _ := s.ui.folder.snapshot(); seq != 1001 {
+		if seq, _, _ := s.ui.folder.snapshot(t.Context()); seq != 1001 {
 			t.Errorf("folded up to %d, want 1001", seq)
 		}
 		last := message{}
@@ -330,7 +330,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		s.append(5) // and from there on it is sent every record again
 		for take() != "frame" {
 		}
-		_, server := s.ui.folder.snapshot()
+		_, server, _ := s.ui.folder.snapshot(t.Context())
 		if want, _ := fold.Read(server); want.Hash() != state.Hash() {
 			t.Errorf("state at %d: got %s, want the server's %s", state.Seq, state.Hash(), want.Hash())
 		}

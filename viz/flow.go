@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"context"
 	"time"
 
 	"listwatch/internal/fold"
@@ -57,11 +58,11 @@ func (m *meter) note(now time.Time, events, records uint64) {
 }
 
 // flow sends the newest state from time to time, and nothing between. It reports whether to go on.
-func (f *feed) flow() bool {
+func (f *feed) flow(ctx context.Context) bool {
 	f.sinceSum += framePeriod
 	if f.sinceSum >= flowPeriod && f.log.Last() > f.seq {
 		f.sinceSum = 0
-		return f.coalesced() == nil
+		return f.coalesced(ctx) == nil
 	}
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }

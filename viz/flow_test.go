@@ -125,7 +125,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		if page.frames != frames+2 || page.sums > sums+1 {
 			t.Errorf("in silence: %d frames and %d sums more, want two frames", page.frames-frames, page.sums-sums)
 		}
-		_, written := s.ui.folder.snapshot()
+		_, written, _ := s.ui.folder.snapshot(t.Context())
 		if server, _ := fold.Read(written); server.Hash() != page.state.Hash() {
 			t.Errorf("the page's picture at %d is not the server's at %d", page.state.Seq, server.Seq)
 		}

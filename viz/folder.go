@@ -67,7 +67,7 @@ func (f *folder) run(ctx context.Context, clk clock.WithTicker, recount func(res
 		case <-ticker.C():
 		}
 		f.nFrames.Add(1)
-		f.catchUp(clk.Now())
+		f.catchUp(ctx, clk.Now())
 		if since < recountPeriod || recount == nil {
 			continue
 		}
@@ -94,10 +94,11 @@ func (f *folder) unnamed() (shelves [][2]string) {
 }
 
 // catchUp folds what has been written since, and takes the rate.
-func (f *folder) catchUp(now time.Time) {
-	f.mu.Lock()
+func (f *folder) catchUp(ctx context.Context, now time.Time) {
+	if f.lockCurrent(ctx) != nil {
+		return
+	}
 	defer f.mu.Unlock()
-	f.catchUpLocked()
 	f.meter.note(now, f.index.events, f.state.Seq)
 }
 
@@ -108,44 +109,62 @@ func (f *folder) sums() bool {
 	return f.meter.sums
 }
 
-// catchUpLocked expects f.mu. If the log has overrun us it goes on with the oldest record there is: the state then
-// counts what is missing as lost, and says so.
-func (f *folder) catchUpLocked() {
-	from := f.state.Seq
+// lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu after each, so
+// that other callers and the end of the program need not wait for a long log. If ctx ends first, lockCurrent returns its error,
+// and f.mu is not locked.
+func (f *folder) lockCurrent(ctx context.Context) error {
 	for {
-		records, ok := f.log.Since(f.batch[:0], from, foldBatch)
-		f.batch = records
-		if !ok && from < f.log.Last() {
-			from = f.log.Oldest() - 1
-			continue
+		f.mu.Lock()
+		if !f.foldLocked() {
+			return nil
 		}
-		if len(records) == 0 {
-			break // also if the picture is ahead of the log
+		f.mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		f.frames.Fold(f.state, records)
-		f.index.add(records)
-		from = f.state.Seq
 	}
-	oldest := f.log.Oldest()
-	f.frames.Forget(oldest)
-	f.index.forget(oldest)
 }
 
-// keyframe returns the newest picture kept at or before seq; ok is false if there is none any more. oldest is the first
-// that can be had.
-func (f *folder) keyframe(seq uint64) (frame fold.Keyframe, oldest uint64, ok bool) {
-	f.mu.Lock()
+// foldLocked folds one batch and reports whether there was anything to fold. If the log has overrun us, it goes on with the
+// oldest record there is: the state counts what is missing as lost, and says so.
+func (f *folder) foldLocked() bool {
+	from := f.state.Seq
+	records, ok := f.log.Since(f.batch[:0], from, foldBatch)
+	for !ok && from < f.log.Last() {
+		from = f.log.Oldest() - 1
+		records, ok = f.log.Since(f.batch[:0], from, foldBatch)
+	}
+	f.batch = records
+	if len(records) == 0 { // also if the picture is ahead of the log
+		oldest := f.log.Oldest()
+		f.frames.Forget(oldest)
+		f.index.forget(oldest)
+		return false
+	}
+	f.frames.Fold(f.state, records)
+	f.index.add(records)
+	return true
+}
+
+// keyframe returns the newest picture kept at or before seq. The error is 410 Gone if none is kept any more.
+func (f *folder) keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
+	if err := f.lockCurrent(ctx); err != nil {
+		return fold.Keyframe{}, err
+	}
 	defer f.mu.Unlock()
-	f.catchUpLocked()
-	frame, ok = f.frames.At(seq)
-	return frame, f.frames.Oldest(), ok
+	frame, ok := f.frames.At(seq)
+	if !ok {
+		return frame, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq, f.frames.Oldest())
+	}
+	return frame, nil
 }
 
 // timeline returns the index of what the log holds.
-func (f *folder) timeline() span {
-	f.mu.Lock()
+func (f *folder) timeline(ctx context.Context) (span, error) {
+	if err := f.lockCurrent(ctx); err != nil {
+		return span{}, err
+	}
 	defer f.mu.Unlock()
-	f.catchUpLocked()
 	events := uint64(0)
 	for _, res := range f.state.Resources {
 		events += res.Points[probe.RingAppend.String()]
@@ -153,7 +172,7 @@ func (f *folder) timeline() span {
 	return span{
 		Oldest: f.frames.Oldest(), Last: f.state.Seq, Events: events, T: f.state.T, Width: int64(bucketWidth),
 		Buckets: f.index.rows(), Flags: append([]flag{}, f.index.flags...),
-	}
+	}, nil
 }
 
 // flagsBetween returns the anomalies in (from, to], as many as are kept.
@@ -169,56 +188,60 @@ func (f *folder) flagsBetween(from, to uint64) []flag {
 	return flags
 }
 
-// snapshot returns the state up to this moment as JSON, with its sequence number. It is written without mu.
-func (f *folder) snapshot() (uint64, json.RawMessage) {
-	state := f.now()
-	written, err := json.Marshal(state)
+// snapshot returns the state up to this moment as JSON, with its sequence number. It is written without f.mu.
+func (f *folder) snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
+	state, err := f.now(ctx)
 	if err != nil {
-		panic(fmt.Sprintf("viz: a state is not JSON: %v", err))
+		return 0, nil, err
 	}
-	return state.Seq, written
+	written, err := json.Marshal(state)
+	return state.Seq, written, err
 }
 
 // shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are. It is newer
 // than the record after.
-func (f *folder) shared(after uint64) (uint64, json.RawMessage) {
+func (f *folder) shared(ctx context.Context, after uint64) (uint64, json.RawMessage, error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()
 	if frame := f.nFrames.Load(); f.sharedFrame != frame || f.sharedSeq <= after {
-		f.sharedSeq, f.sharedState = f.snapshot()
-		f.sharedFrame = frame
+		seq, state, err := f.snapshot(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		f.sharedFrame, f.sharedSeq, f.sharedState = frame, seq, state
 	}
-	return f.sharedSeq, f.sharedState
+	return f.sharedSeq, f.sharedState, nil
 }
 
 // at returns the picture at a record, 0: at the newest. It is the caller's own. The error is 410 Gone if the log no
-// longer leads there.
-func (f *folder) at(seq uint64) (*fold.State, error) {
+// longer leads there, or ctx's.
+func (f *folder) at(ctx context.Context, seq uint64) (*fold.State, error) {
 	if seq == 0 || seq >= f.log.Last() {
-		return f.now(), nil
+		return f.now(ctx)
 	}
-	frame, oldest, ok := f.keyframe(seq)
-	if !ok {
-		return nil, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq, oldest)
+	frame, err := f.keyframe(ctx, seq)
+	if err != nil {
+		return nil, err
 	}
 	state, err := fold.Read(frame.State)
 	if err != nil {
 		return nil, fmt.Errorf("read the keyframe at %d: %w", frame.Seq, err)
 	}
-	for state.Seq < seq {
+	for state.Seq < seq && ctx.Err() == nil {
 		records, ok := f.log.Since(nil, state.Seq, int(min(foldBatch, seq-state.Seq)))
 		if !ok || len(records) == 0 {
 			return nil, refuse(http.StatusGone, "record %d has left the log", state.Seq+1)
 		}
 		state.Apply(records)
 	}
-	return state, nil
+	return state, ctx.Err()
 }
 
 // now returns the newest picture, the caller's own.
-func (f *folder) now() *fold.State {
-	f.mu.Lock()
+func (f *folder) now(ctx context.Context) (*fold.State, error) {
+	if err := f.lockCurrent(ctx); err != nil {
+		return nil, err
+	}
 	defer f.mu.Unlock()
-	f.catchUpLocked()
-	return f.state.Clone()
+	return f.state.Clone(), nil
 }

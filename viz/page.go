@@ -15,10 +15,15 @@ import (
 
 // serveStage renders the page with the picture as it is; the script goes on from there.
 func (u *UI) serveStage(w http.ResponseWriter, r *http.Request) {
+	state, err := u.folder.now(r.Context())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	v := frame.View{
-		Stage: stage.NewView(u.folder.now(), stage.FirstResource),
+		Stage: stage.NewView(state, stage.FirstResource),
 		Mode:  "live", World: u.config.Hold != nil,
 		Sandbox: u.config.Sandbox != nil, Scenarios: u.config.Scenarios,
 		Rules: u.config.Rules != nil, Promises: rules.All, Limits: limits,
@@ -60,7 +65,7 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	leaf, err := u.inspector.Leaf(chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
+	leaf, err := u.inspector.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 	if err != nil {
 		writeError(w, err)
 		return

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -27,23 +28,19 @@ func (u *UI) keyframe(r *http.Request) (any, error) {
 	if err := u.knows(r); err != nil {
 		return nil, err
 	}
-	frame, oldest, ok := u.folder.keyframe(at)
-	if !ok {
-		return nil, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", at, oldest)
-	}
+	frame, err := u.folder.keyframe(r.Context(), at)
 	return struct {
-		Log    string          `json:"log"`
-		Oldest uint64          `json:"oldest"`
-		Seq    uint64          `json:"seq"`
-		State  json.RawMessage `json:"state"`
-	}{u.id, oldest, frame.Seq, frame.State}, nil
+		Log   string          `json:"log"`
+		Seq   uint64          `json:"seq"`
+		State json.RawMessage `json:"state"`
+	}{u.id, frame.Seq, frame.State}, err
 }
 
-// Keyframe returns a picture at or before the record seq, as JSON, and its record; ok is false if the log no
-// longer leads there.
-func (u *UI) Keyframe(seq uint64) (at uint64, state json.RawMessage, ok bool) {
-	frame, _, ok := u.folder.keyframe(seq)
-	return frame.Seq, frame.State, ok
+// Keyframe returns a picture at or before the record seq, as JSON, and the picture's record. The error says that the log no
+// longer leads there, or is ctx's.
+func (u *UI) Keyframe(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error) {
+	frame, err := u.folder.keyframe(ctx, seq)
+	return frame.Seq, frame.State, err
 }
 
 // recordsQuery is what GET /viz/records asks for.
@@ -186,10 +183,10 @@ func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 }
 
 // timeline answers GET /viz/timeline with when how much happened, and what must not be overlooked.
-func (u *UI) timeline(*http.Request) (any, error) {
-	line := u.folder.timeline()
+func (u *UI) timeline(r *http.Request) (any, error) {
+	line, err := u.folder.timeline(r.Context())
 	line.Log = u.id
-	return line, nil
+	return line, err
 }
 
 // knows refuses a request about another process's log: its numbers mean nothing here.

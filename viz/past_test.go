@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -42,7 +43,7 @@ func busy(size, n int) (*UI, *probe.Log) {
 		default:
 			w.Event(probe.InputSent, "ADDED", key, rv, 1, 10)
 		}
-		ui.folder.catchUp(time.Now())
+		ui.folder.catchUp(context.Background(), time.Now())
 	}
 	return ui, log
 }

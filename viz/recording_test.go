@@ -1,7 +1,11 @@
 package viz
 
 import (
+	"context"
+	"errors"
 	"testing"
+
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
@@ -22,12 +26,30 @@ func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	log, p := newLog()
 	f := newFolder(log, nil)
 	p.At(probe.RingAppend, "default/a", 1)
-	_, first := f.shared(0)
+	_, first, _ := f.shared(t.Context(), 0)
 	p.At(probe.RingAppend, "default/b", 2)
-	if _, second := f.shared(0); &first[0] != &second[0] {
+	if _, second, _ := f.shared(t.Context(), 0); &first[0] != &second[0] {
 		t.Error("a second page had the state written again")
 	}
-	if seq, _ := f.shared(1); seq != 2 {
+	if seq, _, _ := f.shared(t.Context(), 1); seq != 2 {
 		t.Errorf("a page that knows record 1 was sent %d", seq)
+	}
+}
+
+// TestFoldingALongLogEndsWithItsCaller folds one batch for a caller who has gone, and releases the lock; the rest is folded for the
+// next one.
+func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 10*foldBatch)
+	for range 10 * foldBatch {
+		probe.New(log).Resource("pods").At(probe.TxnCommitted, "default/a", 1)
+	}
+	f := newFolder(log, nil)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.now(gone); !errors.Is(err, context.Canceled) || f.state.Seq != foldBatch {
+		t.Errorf("folded up to %d: %v; want %d and that the caller has gone", f.state.Seq, err, foldBatch)
+	}
+	if state, err := f.now(t.Context()); err != nil || state.Seq != 10*foldBatch {
+		t.Errorf("then up to %d: %v", state.Seq, err)
 	}
 }

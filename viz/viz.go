@@ -173,15 +173,15 @@ func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
 }
 
 // snapshot is the list of the page's list-watch: everything up to seq.
-func (u *UI) snapshot(*http.Request) (any, error) {
-	seq, state := u.folder.snapshot()
+func (u *UI) snapshot(r *http.Request) (any, error) {
+	seq, state, err := u.folder.snapshot(r.Context())
 	return struct {
 		Seq       uint64            `json:"seq"`
 		Log       string            `json:"log"`
 		Recording string            `json:"recording,omitempty"`
 		Switches  map[string]string `json:"switches,omitempty"`
 		State     json.RawMessage   `json:"state"`
-	}{seq, u.id, u.config.Recording, u.config.Switches, state}, nil
+	}{seq, u.id, u.config.Recording, u.config.Switches, state}, err
 }
 
 // state shows what the components say of themselves, pulled this moment.
@@ -193,11 +193,11 @@ func (u *UI) state(*http.Request) (any, error) {
 }
 
 // rules says how the ten promises stand, and which records have broken one.
-func (u *UI) rules(*http.Request) (any, error) {
+func (u *UI) rules(r *http.Request) (any, error) {
 	if u.config.Rules == nil {
 		return nil, refuse(http.StatusNotFound, "this log is not checked")
 	}
-	u.config.Rules.Look()
+	u.config.Rules.Look(r.Context())
 	return u.config.Rules.Report(), nil
 }
 

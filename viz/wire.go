@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -30,17 +31,18 @@ func (u *UI) wire(r *http.Request) (any, error) {
 	}
 	resource, watcher := r.URL.Query().Get("resource"), r.URL.Query().Get("watcher")
 	streams := []inspector.Stream{}
-	for _, stream := range u.streams() {
+	open, err := u.streams(r.Context())
+	for _, stream := range open {
 		if (resource == "" || resource == stream.Resource) && (watcher == "" || watcher == stream.Watcher) {
 			streams = append(streams, stream)
 		}
 	}
-	return streams, nil
+	return streams, err
 }
 
 // streams returns the open watches with their watchers, and with nothing in their bytes that opens doors.
-func (u *UI) streams() []inspector.Stream {
-	streams := u.folder.watchersOf(u.config.Wire())
+func (u *UI) streams(ctx context.Context) ([]inspector.Stream, error) {
+	streams, err := u.folder.watchersOf(ctx, u.config.Wire())
 	for i := range streams {
 		written, err := json.Marshal(streams[i].Wire)
 		if err != nil {
@@ -52,15 +54,16 @@ func (u *UI) streams() []inspector.Stream {
 		}
 		streams[i].Wire = hide(written)
 	}
-	return streams
+	return streams, err
 }
 
 // watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and is not
 // another stream's.
-func (f *folder) watchersOf(streams []WireStream) []inspector.Stream {
-	f.mu.Lock()
+func (f *folder) watchersOf(ctx context.Context, streams []WireStream) ([]inspector.Stream, error) {
+	if err := f.lockCurrent(ctx); err != nil {
+		return nil, err
+	}
 	defer f.mu.Unlock()
-	f.catchUpLocked()
 	var found []inspector.Stream
 	taken := map[*fold.Subject]bool{}
 	for _, stream := range streams {
@@ -70,10 +73,10 @@ func (f *folder) watchersOf(streams []WireStream) []inspector.Stream {
 		}
 		found = append(found, one)
 	}
-	return found
+	return found, nil
 }
 
-// openedLocked sets resource and watcher of a stream and returns the latter's subject, nil if there is none. It expects f.mu.
+// openedLocked sets resource and watcher of a stream and returns the latter's subject, nil if there is none.
 func (f *folder) openedLocked(stream *inspector.Stream, taken map[*fold.Subject]bool) (oldest *fold.Subject) {
 	text := fold.Bound(stream.OpenedBy)
 	for _, name := range slices.Sorted(maps.Keys(f.state.Resources)) {

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/recording"
 	"listwatch/viz"
 	"listwatch/viz/export"
 )
@@ -16,14 +17,14 @@ import (
 const onePage = ".html"
 
 // exportTo writes pages that need no program, for which nothing is started.
-func exportTo(o *options, stdout io.Writer) error {
+func exportTo(ctx context.Context, o *options, stdout io.Writer) error {
 	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, 1), Replay: true}
 	if o.replay != "" {
-		file, err := os.ReadFile(o.replay)
+		rec, err := recording.Open(ctx, o.replay)
 		if err != nil {
-			return fmt.Errorf("-replay: %w", err)
+			return fmt.Errorf("-replay %s: %w", o.replay, err)
 		}
-		size, err := export.WriteOne(o.export, viz.New(config), file)
+		size, err := export.WriteOne(o.export, viz.New(config), rec)
 		if err != nil {
 			return fmt.Errorf("-export %s: %w", o.export, err)
 		}

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case o.sleeper != nil:
 		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":
-		err = exportTo(o, stdout)
+		err = exportTo(ctx, o, stdout)
 	case o.serveBag != "":
 		err = serveBag(ctx, o.serveBag, o.listen, stdout)
 	default:

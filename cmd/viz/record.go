@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ func startRecording(o *options, log *probe.Log, stderr io.Writer) (stop func() e
 	if o.record == "" {
 		return func() error { return nil }, nil
 	}
-	file, err := os.Create(o.record)
+	file, err := createPrivate(o.record)
 	if err != nil {
 		return nil, fmt.Errorf("-record: %w", err)
 	}
@@ -37,6 +36,22 @@ func startRecording(o *options, log *probe.Log, stderr io.Writer) (stop func() e
 		r.group.Wait()
 		return r.err
 	}, nil
+}
+
+// createPrivate creates or empties a file that only its owner may read: a recording holds what clients have said. What is not an
+// ordinary file keeps its mode.
+func createPrivate(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		err = file.Chmod(0o600) // it may have been there, with another mode
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	}
+	return file, nil
 }
 
 // recorder writes one recording.
@@ -79,26 +94,19 @@ func startFlight(ctx context.Context, group *routine.Group, s *session, log *pro
 // replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at once,
 // and the page moves through it as people like.
 func replay(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
-	file, err := os.ReadFile(o.replay)
-	if err != nil {
-		return fmt.Errorf("-replay: %w", err)
-	}
-	header, records, err := recording.Read(bytes.NewReader(file))
+	rec, err := recording.Open(ctx, o.replay)
 	if err != nil {
 		return fmt.Errorf("-replay %s: %w", o.replay, err)
 	}
-	keyframe, err := header.Picture(records)
-	if err != nil {
-		return fmt.Errorf("-replay %s: %w", o.replay, err)
+	log := probe.NewLog(clock.RealClock{}, max(len(rec.Records), 1))
+	recording.Load(log, rec.Records)
+	if points := rec.Header.Points; points != "" && points != recording.PointsHash() || rec.Header.Version != recording.Version {
+		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be shown wrongly\n", o.replay)
 	}
-	config := viz.Config{Log: probe.NewLog(clock.RealClock{}, max(len(records), 1)), Replay: true, Recording: recording.Hash(file), Keyframe: keyframe, Scenarios: scenarios()}
-	recording.Load(config.Log, records)
-	config.Rules = rules.NewMonitor(config.Log)
-	if header.Points != "" && header.Points != recording.PointsHash() || header.Version != recording.Version {
-		fmt.Fprintf(stderr, "viz: %s was written by another version of this program; what has changed since may be shown wrongly\n", o.replay)
-	}
-	o.recorded = header.Switches
-	ui := newUI(o, listener, config)
+	o.recorded = rec.Header.Switches
+	ui := newUI(o, listener, viz.Config{
+		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log), Scenarios: scenarios(),
+	})
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,14 +114,9 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 // readRecording is what -record left in the file.
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
-	in, err := os.Open(file)
+	rec, err := recording.Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	header, records, err := recording.Read(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return header, records
+	return rec.Header, rec.Records
 }

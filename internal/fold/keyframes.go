@@ -17,6 +17,9 @@ const keyframeSpacing = 100 * time.Millisecond
 // crowd is how many times the usual number of records may lie between two keyframes when they come too fast.
 const crowd = 8
 
+// maxKeyframes bounds the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
+const maxKeyframes = 64 << 20
+
 // Keyframe is the picture after the record Seq, as JSON: what [Read] reads.
 type Keyframe struct {
 	Seq   uint64
@@ -24,10 +27,11 @@ type Keyframe struct {
 }
 
 // Keyframes are pictures kept while a log is folded, so that the picture at any record can be had again by folding the
-// few that follow the keyframe before it. They are bounded by the caller of [Keyframes.Forget].
+// few that follow the keyframe before it. They are bounded by the caller of [Keyframes.Forget], and in their bytes.
 type Keyframes struct {
 	every  uint64
 	frames []Keyframe // oldest first
+	bytes  int        // of all frames together
 	last   int64      // T of the newest one
 }
 
@@ -47,7 +51,7 @@ func (k *Keyframes) Fold(s *State, records []probe.Record) {
 		case first > s.Seq+1:
 			s.Apply(records[:1])
 			records = records[1:]
-			k.frames = k.frames[:0]
+			k.drop(0, len(k.frames))
 			k.keep(s)
 		default:
 			n := min(uint64(len(records)), k.room(s))
@@ -80,7 +84,21 @@ func (k *Keyframes) keep(s *State) {
 		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
 	}
 	k.frames = append(k.frames, Keyframe{Seq: s.Seq, State: written})
+	k.bytes += len(written)
 	k.last = s.T
+	if k.bytes > maxKeyframes {
+		for i := 1; i < len(k.frames)-1; i++ { // every other one goes: the older, the wider apart
+			k.drop(i, i+1)
+		}
+	}
+}
+
+// drop removes the frames in [from, to).
+func (k *Keyframes) drop(from, to int) {
+	for _, frame := range k.frames[from:to] {
+		k.bytes -= len(frame.State)
+	}
+	k.frames = slices.Delete(k.frames, from, to)
 }
 
 func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
@@ -119,7 +137,5 @@ func (k *Keyframes) Forget(oldest uint64) {
 	for n < len(k.frames) && k.frames[n].Seq+1 < oldest {
 		n++
 	}
-	if n > 0 {
-		k.frames = slices.Delete(k.frames, 0, n)
-	}
+	k.drop(0, n)
 }

@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +86,32 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 				t.Errorf("got %d keyframes, want about %d", n, test.want)
 			}
 		})
+	}
+}
+
+// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest and the newest are kept, and some between.
+func TestKeyframesAreBoundedInBytes(t *testing.T) {
+	s := New()
+	for i := range 1000 {
+		subject := newSubject("watcher", 1)
+		subject.Texts["WireOpened"] = strings.Repeat("x", 2000)
+		s.resource("pods").Subjects[fmt.Sprint("w", i)] = subject
+	}
+	k := NewKeyframes(10)
+	for i := range 1000 {
+		r := rec(probe.TxnCommitted, "", "ADDED", "a", 1)
+		r.Seq, r.Time = uint64(i+1), time.Duration(i)*time.Second
+		k.Fold(s, []probe.Record{r})
+	}
+	bytes := 0
+	for _, frame := range k.frames {
+		bytes += len(frame.State)
+	}
+	if bytes != k.bytes || bytes > maxKeyframes || bytes < maxKeyframes/3 {
+		t.Errorf("%d bytes, counted as %d; want at most %d", bytes, k.bytes, maxKeyframes)
+	}
+	if k.frames[0].Seq != 0 || k.newest().Seq != 1000 {
+		t.Errorf("the pictures are of %d to %d, want 0 to 1000", k.frames[0].Seq, k.newest().Seq)
 	}
 }
 

@@ -85,7 +85,8 @@ func byName(all []probe.Point) map[string]probe.Point {
 	return names
 }
 
-// ReadRecord returns the record written as JSON. A point that no longer exists is an error.
+// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A point that no longer exists is
+// an error.
 func ReadRecord(written []byte) (probe.Record, error) {
 	var w wireRecord
 	if err := json.Unmarshal(written, &w); err != nil {
@@ -96,7 +97,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it", w.Seq, w.Point)
 	}
 	return probe.Record{
-		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: w.Resource, Subject: w.Subject,
-		Type: w.Type, Key: w.Key, RV: w.RV, Args: w.Args, Text: w.Text,
+		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: bound(w.Resource), Subject: bound(w.Subject),
+		Type: bound(w.Type), Key: bound(w.Key), RV: w.RV, Args: w.Args, Text: bound(w.Text),
 	}, nil
 }

@@ -33,8 +33,9 @@ type Flight struct {
 	Clock    clock.WithTicker // that of the people, not of the pipeline
 	Dir      string
 	Switches map[string]string
-	// Keyframe returns a picture at or before a record, from which the recording can begin; ok is false if there is none.
-	Keyframe func(seq uint64) (at uint64, state json.RawMessage, ok bool)
+	// Keyframe returns a picture at or before a record, from which the recording can begin, and the picture's record; or an error
+	// if there is none.
+	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
 	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are checked.
 	Breaches func(seq uint64) []rules.Breach
 	// Budget bounds the files of every Flight of the process; nil: of this one.
@@ -80,7 +81,7 @@ func (f *Flight) look(ctx context.Context) {
 		return
 	}
 	f.Budget.resting = f.Clock.Now().Add(flightRest)
-	name, err := f.save(trigger)
+	name, err := f.save(ctx, trigger)
 	if err != nil {
 		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
 		return
@@ -146,12 +147,12 @@ func reason(r *probe.Record) string {
 }
 
 // save writes the window before and what came after, and returns the name of the file. No file is left of one that fails.
-func (f *Flight) save(t trigger) (string, error) {
+func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	records := f.window(t.record.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
 	header.Reason = t.reason
 	if len(records) > 0 && records[0].Seq > 1 {
-		records, header.Keyframe = f.fromKeyframe(records)
+		records, header.Keyframe = f.fromKeyframe(ctx, records)
 	}
 	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"), strings.ToLower(t.record.Point.String()))
 	file, err := os.CreateTemp(f.Dir, name)
@@ -190,17 +191,17 @@ func (f *Flight) window(since time.Duration) (kept []probe.Record) {
 
 // fromKeyframe makes the recording begin where a picture is known: at the keyframe before its first record, with the
 // records from there, or, where the log no longer leads from one, at the first one after it.
-func (f *Flight) fromKeyframe(records []probe.Record) ([]probe.Record, json.RawMessage) {
+func (f *Flight) fromKeyframe(ctx context.Context, records []probe.Record) ([]probe.Record, json.RawMessage) {
 	first := records[0].Seq
-	if at, state, ok := f.Keyframe(first - 1); ok {
+	if at, state, err := f.Keyframe(ctx, first-1); err == nil {
 		lead, ok := f.Log.Since(nil, at, int(first-1-at))
 		if ok {
 			return append(lead, records...), state
 		}
 	}
 	last := records[len(records)-1].Seq
-	at, state, ok := f.Keyframe(last)
-	if !ok || at < first {
+	at, state, err := f.Keyframe(ctx, last)
+	if err != nil || at < first {
 		return records, nil // it begins with a gap, and says so when it is shown
 	}
 	return records[at-first+1:], state

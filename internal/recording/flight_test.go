@@ -3,8 +3,8 @@ package recording
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -48,14 +48,16 @@ func (f *flown) catchUp() {
 	f.kept.Forget(f.log.Oldest())
 }
 
-func (f *flown) keyframe(seq uint64) (uint64, json.RawMessage, bool) {
+func (f *flown) keyframe(_ context.Context, seq uint64) (uint64, json.RawMessage, error) {
 	if f.broken != nil {
-		return seq, f.broken, true
+		return seq, f.broken, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	frame, ok := f.kept.At(seq)
-	return frame.Seq, frame.State, ok
+	if frame, ok := f.kept.At(seq); ok {
+		return frame.Seq, frame.State, nil
+	}
+	return 0, nil, errors.New("gone")
 }
 
 func (f *flown) run(t *testing.T, story func()) {
@@ -104,25 +106,17 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 		if len(files) != 1 || len(f.lines) != 1 || !strings.Contains(f.lines[0], files[0]) {
 			t.Fatalf("files %v, told %q, want one file and a line that names it", files, f.lines)
 		}
-		file, err := os.Open(files[0])
+		rec, err := Open(t.Context(), files[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close()
-		header, records, err := Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		header, records, got := rec.Header, rec.Records, rec.Start
 		if !strings.Contains(header.Reason, "w1 does not keep up") {
 			t.Errorf("reason: got %q", header.Reason)
 		}
 		first, last := records[0].Time, records[len(records)-1].Time
 		if first > 30*time.Second || first < 25*time.Second || last < 61*time.Second || last > 63*time.Second {
 			t.Errorf("the recording is of %v to %v, want about 30s before 1m0s and 2s after", first, last)
-		}
-		got, err := fold.Read(header.Keyframe)
-		if err != nil {
-			t.Fatal(err)
 		}
 		got.Apply(records)
 		all, _ := f.log.Since(nil, 0, int(records[len(records)-1].Seq))

@@ -31,7 +31,7 @@ const Version = 1
 
 const (
 	interval = 100 * time.Millisecond // how often a writer looks at the log
-	batch    = 4096                   // records taken from the log at once
+	batch    = 4096                   // records taken from the log, or folded, at once
 )
 
 // Header is the first line of a recording.
@@ -61,7 +61,7 @@ func PointsHash() string {
 		info := p.Info()
 		fmt.Fprintln(sum, info.Name, info.Station, info.Op, info.Opens, info.Queue, info.Args, info.Lane)
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
+	return nameOf([sha256.Size]byte(sum.Sum(nil)))
 }
 
 // revision returns the source revision the program was built from, "" if the build does not say.
@@ -79,10 +79,10 @@ func revision() string {
 }
 
 // Hash returns the name by which links know a recording: the beginning of the SHA-256 of its file.
-func Hash(file []byte) string {
-	sum := sha256.Sum256(file)
-	return hex.EncodeToString(sum[:8])
-}
+func Hash(file []byte) string { return nameOf(sha256.Sum256(file)) }
+
+// nameOf returns the beginning of a hash as text.
+func nameOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:8]) }
 
 const format = "listwatch recording"
 

@@ -39,10 +39,11 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		header, records, err := Read(&file)
+		rec, err := Read(t.Context(), &file)
 		if err != nil {
 			t.Fatal(err)
 		}
+		header, records := rec.Header, rec.Records
 		if header.Switches["fifo"] != "real" || header.Version != Version {
 			t.Errorf("header: got %+v", header)
 		}
@@ -85,20 +86,26 @@ func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
 		if err := <-written; !errors.Is(err, ErrGap) {
 			t.Errorf("got %v, want ErrGap", err)
 		}
-		if _, records, err := Read(&file); err != nil || len(records) != 1 {
-			t.Errorf("read %d records, %v; want the one before the gap", len(records), err)
+		if rec, err := Read(t.Context(), &file); err != nil || len(rec.Records) != 1 {
+			t.Errorf("read %+v, %v; want the one before the gap", rec, err)
 		}
 	})
 }
 
-func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
-	zip := func(text string) []byte {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		w.Write([]byte(text))
-		w.Close()
-		return b.Bytes()
+// packed returns a text as the file of a recording.
+func packed(t *testing.T, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w := gzip.NewWriter(&file)
+	_, err := w.Write([]byte(text))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
 	}
+	return file.Bytes()
+}
+
+func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
+	zip := func(text string) []byte { return packed(t, text) }
 	good := `{"format":"listwatch recording","version":1}` + "\n"
 	tests := []struct {
 		name string
@@ -119,7 +126,7 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, _, err := Read(bytes.NewReader(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := Read(t.Context(), bytes.NewReader(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
@@ -131,9 +138,9 @@ func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
 	zipped := gzip.NewWriter(&file)
 	fmt.Fprintln(zipped, `{"format":"listwatch recording","version":7,"more":[]}`+"\n"+`{"seq":1,"point":"RingAppend","newer":true}`)
 	zipped.Close()
-	header, records, err := Read(&file)
-	if err != nil || header.Version != 7 || len(records) != 1 {
-		t.Errorf("got version %d, %d records, %v", header.Version, len(records), err)
+	rec, err := Read(t.Context(), &file)
+	if err != nil || rec.Header.Version != 7 || len(rec.Records) != 1 {
+		t.Errorf("got %+v, %v", rec, err)
 	}
 }
 
@@ -150,13 +157,13 @@ func TestARecordingIsBounded(t *testing.T) {
 		}
 		return &file
 	}
-	if _, _, err := (limits{1 << 20, 8}).read(write()); err == nil || !strings.Contains(err.Error(), "more than the 8 records") {
+	if _, err := (limits{1 << 20, 8}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(), "more than the 8 records") {
 		t.Errorf("nine records of at most eight: %v", err)
 	}
-	if _, _, err := (limits{500, 100}).read(write()); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, err := (limits{500, 100}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("more bytes than there may be: %v", err)
 	}
-	if _, _, err := (limits{1 << 20, 9}).read(write()); err != nil {
+	if _, err := (limits{1 << 20, 9}).read(t.Context(), write()); err != nil {
 		t.Error(err)
 	}
 }
@@ -164,8 +171,13 @@ func TestARecordingIsBounded(t *testing.T) {
 func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
 	records := []probe.Record{{Seq: 8, Point: probe.RingAppend}, {Seq: 9, Point: probe.RingAppend}}
 	for seq, good := range map[int]bool{6: false, 7: true, 8: false, 1_000_000: false} {
-		header := Header{Keyframe: fmt.Appendf(nil, `{"seq":%d}`, seq)}
-		if state, err := header.Picture(records); (err == nil) != good || good && state.Seq != 7 {
+		header := NewHeader(time.Now(), nil)
+		header.Keyframe = fmt.Appendf(nil, `{"seq":%d}`, seq)
+		var file bytes.Buffer
+		if err := WriteAll(&file, header, records); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := Read(t.Context(), &file); (err == nil) != good || good && rec.Start.Seq != 7 {
 			t.Errorf("a picture at %d before record 8: %v", seq, err)
 		}
 	}
@@ -179,6 +191,7 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	records, _ := log.Since(nil, 0, 16)
 	state := fold.New()
 	state.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w1"}, {Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
+	state.Seq = 0 // the picture before the first record
 	header := NewHeader(time.Now(), nil)
 	header.Keyframe = state.Canonical()
 	flown, written := &bytes.Buffer{}, &bytes.Buffer{}
@@ -191,11 +204,11 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
-		header, records, err := Read(file)
+		rec, err := Read(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := fmt.Sprint(records, string(header.Keyframe)); strings.Contains(all, "s3cret") || !strings.Contains(all, "access_token=***") {
+		if all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe)); strings.Contains(all, "s3cret") || !strings.Contains(all, "access_token=***") {
 			t.Errorf("%s: %s", name, all)
 		}
 	}

@@ -45,19 +45,19 @@ func NewMonitor(log *probe.Log) *Monitor {
 
 // Run looks at the log until ctx is done. It is called once.
 func (m *Monitor) Run(ctx context.Context, clk clock.WithTicker) {
-	routine.Every(ctx, clk, monitorPeriod, func(context.Context) { m.Look() })
+	routine.Every(ctx, clk, monitorPeriod, m.Look)
 }
 
-// Look checks what has been written since the last look.
-func (m *Monitor) Look() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for m.lookLocked() {
+// Look checks what has been written since the last look, or until ctx is done.
+func (m *Monitor) Look(ctx context.Context) {
+	for ctx.Err() == nil && m.lookOnce() {
 	}
 }
 
-// lookLocked checks one batch, and reports whether there may be more. It expects m.mu.
-func (m *Monitor) lookLocked() bool {
+// lookOnce checks one batch, and reports whether there may be more.
+func (m *Monitor) lookOnce() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	records, ok := m.log.Since(m.batch[:0], m.checker.seq, monitorBatch)
 	m.batch = records
 	if !ok {
@@ -73,7 +73,6 @@ func (m *Monitor) lookLocked() bool {
 	return len(records) == monitorBatch
 }
 
-// keepLocked expects m.mu.
 func (m *Monitor) keepLocked(breach Breach) {
 	m.counts[breach.Rule]++
 	if len(m.breaches) == maxBreaches {

@@ -66,7 +66,7 @@ func TestTheMonitorSaysWhatItHasMissed(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 16)
 	monitor := NewMonitor(log)
 	write(log, story())
-	monitor.Look()
+	monitor.Look(t.Context())
 	want := uint64(len(story())) - 16
 	if report := monitor.Report(); report.Missed != want || report.Checked != 16 || len(monitor.Breaches(0)) > 0 {
 		t.Errorf("got %+v, want %d missed and no breach", report, want)

@@ -7,6 +7,7 @@ package takes
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"slices"
@@ -88,13 +89,9 @@ func (t Take) File() []byte {
 
 // Load returns the take's records, and the picture before the first of them.
 func (t Take) Load() (*fold.State, []probe.Record, error) {
-	header, records, err := recording.Read(bytes.NewReader(t.File()))
+	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
 	if err != nil {
 		return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
 	}
-	start, err := header.Picture(records)
-	if err != nil {
-		return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
-	}
-	return start, records, nil
+	return rec.Start, rec.Records, nil
 }

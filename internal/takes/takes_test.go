@@ -3,7 +3,6 @@ package takes
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,11 +28,12 @@ func check(t *testing.T, take Take, file []byte) {
 	if len(file) >= 125_000 {
 		t.Errorf("%d bytes, want less than 125 kB", len(file))
 	}
-	header, records, err := recording.Read(bytes.NewReader(file))
+	rec, err := recording.Read(t.Context(), bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkFold(t, header, records)
+	checkFold(t, rec)
+	records := rec.Records
 	seen := map[probe.Point]bool{}
 	anomalies, keyed := 0, false
 	for i := range records {
@@ -59,24 +59,15 @@ func check(t *testing.T, take Take, file []byte) {
 }
 
 // checkFold folds the recording at once, one by one, and from a keyframe at a hundred cursors.
-func checkFold(t *testing.T, header recording.Header, records []probe.Record) {
+func checkFold(t *testing.T, rec *recording.Recording) {
 	t.Helper()
-	start := func() *fold.State {
-		if header.Keyframe == nil {
-			return fold.New()
-		}
-		state, err := fold.Read(header.Keyframe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return state
-	}
+	records := rec.Records
 	random := rand.New(rand.NewPCG(1, 2))
 	hashes := map[int]string{}                  // by cursor
 	for range min(100, 1+50_000/len(records)) { // a long recording has large pictures
 		hashes[random.IntN(len(records)+1)] = ""
 	}
-	whole, single := start(), start()
+	whole, single := rec.Start.Clone(), rec.Start.Clone()
 	frames := fold.NewKeyframes(uint64(max(50, len(records)/20)))
 	whole.Apply(records)
 	for i := range len(records) + 1 {
@@ -120,20 +111,16 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 // TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of points,
 // all of whose points are still reported. It is never made again.
 func TestAnOldRecordingStillReplays(t *testing.T) {
-	file, err := os.ReadFile("testdata/old.lw.gz")
+	rec, err := recording.Open(t.Context(), "testdata/old.lw.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, records, err := recording.Read(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header.Points == recording.PointsHash() {
+	if rec.Header.Points == recording.PointsHash() {
 		t.Error("it was written with today's table of points: it is not old")
 	}
-	checkFold(t, header, records)
+	checkFold(t, rec)
 	state := fold.New()
-	state.Apply(records)
+	state.Apply(rec.Records)
 	pods := state.Resources["pods"]
 	if pods == nil {
 		t.Fatal("there are no pods in it")

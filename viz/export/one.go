@@ -22,18 +22,11 @@ var (
 // theRecording is the take's name on a page of one recording.
 const theRecording = "recording"
 
-// WriteOne writes one page that needs no other file: the stage of program, which runs nothing, with a recording in it. What the recording holds of
-// Secrets and credentials is masked, whatever wrote it. It returns how many bytes that was.
-func WriteOne(name string, program http.Handler, file []byte) (size int, err error) {
-	header, records, err := recording.Read(bytes.NewReader(file))
-	if err != nil {
-		return 0, err
-	}
-	if _, err := header.Picture(records); err != nil {
-		return 0, err
-	}
+// WriteOne writes one page that needs no other file: the stage of program, which runs nothing, with a recording in it. Secrets and
+// credentials in the recording are masked, whatever program wrote it. WriteOne returns how many bytes the page has.
+func WriteOne(name string, program http.Handler, rec *recording.Recording) (size int, err error) {
 	var masked bytes.Buffer
-	if err := recording.WriteAll(&masked, header, records); err != nil {
+	if err := recording.WriteAll(&masked, rec.Header, rec.Records); err != nil {
 		return 0, err
 	}
 	s := &site{program: program, files: map[string][]byte{"static.js": staticScript}, alone: true}

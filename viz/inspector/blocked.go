@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,7 +36,7 @@ type chain struct {
 	Says  string
 }
 
-func (i *Inspector) partBlocked(p *part) (templ.Component, error) {
+func (i *Inspector) partBlocked(_ context.Context, p *part) (templ.Component, error) {
 	var chains []chain
 	for _, id := range slices.Sorted(maps.Keys(p.picture.Subjects)) {
 		if p.Subject != "" && id != p.Subject {

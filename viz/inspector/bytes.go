@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -52,12 +53,16 @@ type wireChunk struct {
 }
 
 // partBytes shows the open watches of the client half as they are on the wire, this moment: of the part's watcher, or all.
-func (i *Inspector) partBytes(p *part) (templ.Component, error) {
+func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, error) {
 	if i.config.Streams == nil {
 		return partBytesLeaf(p, nil, "Nothing is running: this page shows a log, and the log does not hold the bytes."), nil
 	}
 	var streams []wireBytes
-	for _, stream := range i.config.Streams() {
+	open, err := i.config.Streams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, stream := range open {
 		if stream.Resource != p.Resource || p.Subject != "" && p.Station == probe.Watcher && p.Subject != stream.Watcher {
 			continue
 		}

@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,9 +19,11 @@ import (
 
 func readSites() (map[string]*book.Site, error) { return book.Sites(chapters.FS()) }
 
-func (i *Inspector) partWhat(p *part) (templ.Component, error) { return partWhatLeaf(p, p.text()), nil }
+func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error) {
+	return partWhatLeaf(p, p.text()), nil
+}
 
-func (i *Inspector) partKnobs(p *part) (templ.Component, error) {
+func (i *Inspector) partKnobs(_ context.Context, p *part) (templ.Component, error) {
 	return partKnobsLeaf(p, p.knobs()), nil
 }
 
@@ -46,7 +49,7 @@ type codeView struct {
 
 // partCode shows the declaration that reports a point: the one that is asked for, wherever it is reported, or else the
 // one that was reported here last.
-func (i *Inspector) partCode(p *part) (templ.Component, error) {
+func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error) {
 	sites, err := i.sites()
 	if err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func editorLink(file string, line int) templ.SafeURL {
 	return templ.SafeURL(fmt.Sprintf("vscode://file/%s:%d", strings.TrimPrefix(whole, "/"), line))
 }
 
-func (i *Inspector) partUpstream(p *part) (templ.Component, error) {
+func (i *Inspector) partUpstream(_ context.Context, p *part) (templ.Component, error) {
 	sites, err := i.sites()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ const historyRows = 80
 // historyBatch is how many records are taken from the log at once, so that its lock is never held for long.
 const historyBatch = 1024
 
-func (i *Inspector) partHistory(p *part) (templ.Component, error) {
+func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
 	return partHistoryLeaf(p, i.recent(p.Seq, historyRows, p.recalls)), nil
 }
 

@@ -3,6 +3,7 @@
 package inspector
 
 import (
+	"context"
 	"embed"
 	"sync"
 
@@ -18,9 +19,11 @@ var Files embed.FS
 
 // Config is what the inspector needs to know.
 type Config struct {
-	Log     *probe.Log
-	Picture func(seq uint64) (*fold.State, error) // the picture at a record, the caller's own; 0: the newest
-	Streams func() []Stream                       // the open watches of the client half as bytes; nil: there are none
+	Log *probe.Log
+	// Picture returns the picture at a record, the caller's own; 0: the newest.
+	Picture func(ctx context.Context, seq uint64) (*fold.State, error)
+	// Streams returns the open watches of the client half as bytes; nil: there are none.
+	Streams func(ctx context.Context) ([]Stream, error)
 }
 
 // Stream is one open watch of the client half as bytes, with the watcher that feeds it on the server's side.

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -17,7 +18,7 @@ import (
 type partTab struct {
 	Name  string // in the URL
 	Title string
-	draw  func(i *Inspector, p *part) (templ.Component, error)
+	draw  func(i *Inspector, ctx context.Context, p *part) (templ.Component, error)
 }
 
 // partTabs are the leaves in the order in which they are shown.
@@ -48,7 +49,7 @@ type part struct {
 
 // Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), in the picture at a record; 0: the
 // newest. The error is a [Missing] if there is no such station, queue or leaf, or what Config.Picture says.
-func (i *Inspector) Leaf(station, tab string, query url.Values, at uint64) (templ.Component, error) {
+func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values, at uint64) (templ.Component, error) {
 	p, err := readPart(station, query)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (i *Inspector) Leaf(station, tab string, query url.Values, at uint64) (temp
 	if n < 0 {
 		return nil, Missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs, bytes")
 	}
-	state, err := i.config.Picture(at)
+	state, err := i.config.Picture(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (i *Inspector) Leaf(station, tab string, query url.Values, at uint64) (temp
 	if p.picture == nil {
 		p.picture = &fold.Resource{}
 	}
-	leaf, err := partTabs[n].draw(i, p)
+	leaf, err := partTabs[n].draw(i, ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -28,7 +29,7 @@ type fieldGroup struct {
 	Fields []field
 }
 
-func (i *Inspector) partState(p *part) (templ.Component, error) {
+func (i *Inspector) partState(_ context.Context, p *part) (templ.Component, error) {
 	raw, err := json.MarshalIndent(p.raw(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the state of %s: %w", p.Station, err)
