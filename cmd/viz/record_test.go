@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +20,7 @@ import (
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
+	"listwatch/internal/recording/recordingtest"
 )
 
 func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
@@ -33,6 +37,72 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 	} {
 		if count[begin] == 0 || count[begin] != count[end] {
 			t.Errorf("%d %v, %d %v", count[begin], begin, count[end], end)
+		}
+	}
+}
+
+// TestARecordingIsItsOwnersAlone records into a new file, and into one that everybody could read.
+func TestARecordingIsItsOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.gz")
+	if err := os.WriteFile(old, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{old, filepath.Join(dir, "new.gz")} {
+		stop, err := startRecording(&options{record: name}, probe.NewLog(clock.RealClock{}, 4), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 && runtime.GOOS != "windows" {
+			t.Errorf("%s: mode %o, want 600", name, mode)
+		}
+	}
+}
+
+// TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported adds watchers until the program takes no more.
+func TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported(t *testing.T) {
+	dir := t.TempDir()
+	name, page := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
+	p := start(t, "-record", name, "-flight=off")
+	added := 0
+	for code := http.StatusCreated; code == http.StatusCreated; added++ {
+		code, _ = p.post(t, "/viz/watchers", `{"resource":"pods"}`)
+	}
+	p.createPod(t, "a")
+	p.endSoon(t)
+	if added < 200 {
+		t.Fatalf("%d watchers", added)
+	}
+	replayed := start(t, "-replay", name)
+	if code, body := replayed.get(t, "/viz/snapshot"); code != http.StatusOK || replayed.stderr.Len() > 0 {
+		t.Errorf("snapshot: %d, %.200s; stderr %q", code, body, replayed.stderr)
+	}
+	replayed.endSoon(t)
+	var stdout, stderr strings.Builder
+	if status := run(t.Context(), []string{"-export", page, "-replay", name}, &stdout, &stderr); status != exitOK {
+		t.Errorf("export: exit status %d: %s", status, stderr.String())
+	}
+}
+
+// TestAGreedyRecordingIsRefusedWithASentence has the program replay and export what would take more memory than there is.
+func TestAGreedyRecordingIsRefusedWithASentence(t *testing.T) {
+	dir := t.TempDir()
+	name, page := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
+	greedy := recordingtest.All[0]
+	if err := os.WriteFile(name, greedy.File(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-replay", name, "-listen", "127.0.0.1:0"}, {"-replay", name, "-export", page}} {
+		var stdout, stderr strings.Builder
+		if status := run(t.Context(), args, &stdout, &stderr); status != exitError || !strings.Contains(stderr.String(), greedy.Refusal) {
+			t.Errorf("%v: exit status %d, said %q and %q", args, status, stdout.String(), stderr.String())
 		}
 	}
 }
