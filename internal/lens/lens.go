@@ -42,6 +42,8 @@ type Lens struct {
 
 	reading map[uint64]*exchange // owned by Run: those of which Asked was folded and Ended was not
 	sights  sights               // owned by Run
+	namedIn *probe.Log           // owned by Run: the newest log that was written to
+	named   map[string]bool      // owned by Run: resources that it names
 
 	log atomic.Pointer[probe.Log] // nil: what is seen is told in no log
 

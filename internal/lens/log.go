@@ -32,7 +32,7 @@ func (l *Lens) show(x *exchange, r Record) {
 	tell := func(point probe.Point, told probe.Record) {
 		told.Point = point
 		if point.Info().Station != probe.HTTP {
-			told.Resource, told.Subject = x.ask.plural(), x.name()
+			told.Resource, told.Subject = l.resourceIn(log, x.ask.plural()), x.name()
 		}
 		log.Tell(told)
 	}
@@ -59,6 +59,23 @@ func (l *Lens) show(x *exchange, r Record) {
 		}
 		tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.Status}})
 	}
+}
+
+// maxNamed is how many resources one log names: a recording may hold twice as many (fold.MaxResources).
+const maxNamed = 256
+
+// resourceIn returns the name of a resource in a log, "" if the log names enough of them. Only Run calls it.
+func (l *Lens) resourceIn(log *probe.Log, name string) string {
+	if l.namedIn != log {
+		l.namedIn, l.named = log, map[string]bool{}
+	}
+	if len(l.named) < maxNamed {
+		l.named[name] = true
+	}
+	if !l.named[name] {
+		return ""
+	}
+	return name
 }
 
 // isStream reports whether it is a watch that is answered.

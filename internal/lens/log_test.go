@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/eventually"
+	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
 
@@ -76,5 +77,32 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.
+func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
+	b := newBench(t, false, true, func(w http.ResponseWriter, _ *http.Request) {})
+	log := probe.NewLog(clock.RealClock{}, 0)
+	b.lens.Show(log)
+	const asked = maxNamed + 20
+	for i := range asked {
+		b.send(t, http.MethodGet, fmt.Sprintf("/api/v1/things%d?watch=true", i), nil)
+	}
+	var named map[string]bool
+	eventually.Holds(t, &named, func() bool {
+		named = map[string]bool{}
+		records, _ := log.Since(nil, 0, 1<<16)
+		answered := 0
+		for _, r := range records {
+			named[r.Resource] = true
+			if r.Point == probe.RequestAnswered {
+				answered++
+			}
+		}
+		return answered == asked
+	})
+	if len(named) > fold.MaxResources || len(named) != maxNamed+1 { // and "", the others
+		t.Errorf("the log names %d resources", len(named))
 	}
 }

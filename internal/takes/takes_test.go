@@ -133,11 +133,7 @@ func TestAnOldRecordingStillReplays(t *testing.T) {
 
 // TestAnOlderRecordingIsRefused reads one that holds moments which are not reported any more.
 func TestAnOlderRecordingIsRefused(t *testing.T) {
-	file, err := os.ReadFile("testdata/older.lw.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = recording.Read(bytes.NewReader(file))
+	_, err := recording.Open(t.Context(), "testdata/older.lw.gz")
 	if err == nil || !strings.Contains(err.Error(), `no point "AddSent": another version of the program wrote it`) {
 		t.Errorf("got %v, want that it was written by another version", err)
 	}
