@@ -16,6 +16,7 @@ import (
 	"listwatch/viz/frame"
 	"listwatch/viz/inspector"
 	"listwatch/viz/lens"
+	"listwatch/viz/lib"
 	"listwatch/viz/log"
 	"listwatch/viz/spacetime"
 	"listwatch/viz/stage"
@@ -26,7 +27,7 @@ import (
 
 // rooms are the folders whose scripts and styles are served, each below its own name.
 var rooms = map[string]fs.FS{
-	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "lens": lens.Files, "log": log.Files, "spacetime": spacetime.Files,
+	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "lens": lens.Files, "lib": lib.Files, "log": log.Files, "spacetime": spacetime.Files,
 	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files, "tour": tour.Files,
 }
 

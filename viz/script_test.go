@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -218,84 +217,6 @@ func TestTheScriptsWaysAreThoseOfTheTrace(t *testing.T) {
 	}
 }
 
-// TestModulesThatDoNotFitTogetherFailAtJoining is about frame/join.js.
-func TestModulesThatDoNotFitTogetherFailAtJoining(t *testing.T) {
-	e := newEngine(t, map[string]string{"join": "frame/join.js"})
-	for name, test := range map[string]struct{ modules, want string }{
-		"they fit":                   {`[{ name: "a", offers: ["ring"], needs: ["bell"], join: (s) => ({ ring: () => s.bell() }) }, { name: "b", offers: ["bell"], join: () => ({ bell: () => "ok" }) }]`, "ok"},
-		"no module offers":           {`[{ name: "a", needs: ["none"], join: () => ({}) }]`, "a needs none, which no module offers"},
-		"two offer":                  {`[{ name: "a", offers: ["x"], join: () => ({ x: 1 }) }, { name: "b", offers: ["x"], join: () => ({ x: 1 }) }]`, "b offers x, which a offers already"},
-		"the page offers it already": {`[{ name: "a", offers: ["touch"], join: () => ({ touch: 1 }) }]`, "a offers touch, which page offers already"},
-		"promised, not returned":     {`[{ name: "a", offers: ["x"], join: () => ({}) }]`, "a does not return x, which it offers"},
-		"used too early":             {`[{ name: "a", needs: ["x"], join: ({ x }) => ({}) }, { name: "b", offers: ["x"], join: () => ({ x: 1 }) }]`, "a uses x before b has joined"},
-		"not declared":               {`[{ name: "a", join: (s) => ({ x: s.touch }) }]`, "a uses touch, and does not declare that it needs it"},
-		"set":                        {`[{ name: "a", join: (s) => { s.x = 1; } }]`, "a sets x: a module returns what it offers"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := run[string](t, e, `(() => {
-				try {
-					const { stage } = page.join.join({ touch: () => 1 }, `+test.modules+`);
-					return stage.ring();
-				} catch (problem) {
-					return problem.message;
-				}
-			})()`)
-			if got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
-var (
-	declared = regexp.MustCompile(`(?s)\nexport const \w+ = \{\n  name: "(\w+)",\n(?:  offers: \[([^\]]*)\],\n)?(?:  needs: \[([^\]]*)\],\n)?  join: `)
-	comments = regexp.MustCompile(`(?m)//.*$`)
-	used     = regexp.MustCompile(`\bstage\.(\w+)`)
-	taken    = regexp.MustCompile(`\{([^{}]*)\} = stage;`)
-	assigned = regexp.MustCompile(`\bstage\.\w+ = `)
-	quoted   = regexp.MustCompile(`"(\w+)"`)
-)
-
-// TestModulesDeclareWhatTheyUse finds in their sources what no test may ever click on.
-func TestModulesDeclareWhatTheyUse(t *testing.T) {
-	files := newAssets().files
-	n := 0
-	for name, file := range files {
-		module := declared.FindStringSubmatch(string(file.body))
-		if module == nil {
-			continue
-		}
-		n++
-		source := string(file.body)
-		if module[1] == "spacetime" {
-			source += string(files["spacetime/drawing.js"].body) // which it hands its stage on to
-		}
-		source = comments.ReplaceAllString(source, "")
-		if found := assigned.FindString(source); found != "" {
-			t.Errorf("%s: %s: a module returns what it offers", name, found)
-		}
-		uses := map[string]bool{}
-		for _, match := range used.FindAllStringSubmatch(source, -1) {
-			uses[match[1]] = true
-		}
-		for _, match := range taken.FindAllStringSubmatch(source, -1) {
-			for each := range strings.SplitSeq(match[1], ",") {
-				uses[strings.TrimSpace(each)] = true
-			}
-		}
-		needs := map[string]bool{}
-		for _, match := range quoted.FindAllStringSubmatch(module[3], -1) {
-			needs[match[1]] = true
-		}
-		if !maps.Equal(uses, needs) {
-			t.Errorf("%s: uses %v, and declares to need %v", name, slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(needs)))
-		}
-	}
-	if n < 20 {
-		t.Errorf("only %d modules were found", n)
-	}
-}
-
 // TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict (internal/recording).
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	e := newEngine(t, map[string]string{"recording": "log/recording.js"})
@@ -360,10 +281,10 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	}
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about timeline/clock.js: beyond 2^53 a step leads nowhere, and a loop up to
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about lib/times.js: beyond 2^53 a step leads nowhere, and a loop up to
 // the last mark would not end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
-	e := newEngine(t, map[string]string{"clock": "timeline/clock.js"})
+	e := newEngine(t, map[string]string{"clock": "lib/times.js"})
 	for name, test := range map[string]struct {
 		from, to string
 		want     string // "": a bound on how many is all

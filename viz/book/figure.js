@@ -1,27 +1,18 @@
 // Figure: the stage as a chapter's mini-stage. The chapter says which moment is shown; the figure brings the station at
 // which it happened to the middle. It shows a recording, or, when asked to go live, the running program.
 
-import { toMiddle } from "../stories/presenter.js";
+import { toMiddle } from "../lib/dom.js";
 
-export const figure = {
-  name: "figure",
-  offers: ["figure"],
-  needs: ["player", "scene"],
-  join: newFigure,
-};
-
-function newFigure(stage) {
-  if (!document.body.classList.contains("figure")) return { figure: null };
+export function newFigure(stage) {
+  if (!document.body.classList.contains("figure")) return {};
   const ground = document.querySelector(".ground");
   let station = "";
 
-  // The chapter around this page and the figure talk by messages: a file may not look into another one.
-  const figure = {
-    ready() {
-      document.body.dataset.figure = "ready";
-      parent.postMessage({ figure: "ready" }, "*");
-    },
-  };
+  // ready tells the chapter that the figure can hear. They talk by messages: a file may not look into another one.
+  function ready() {
+    document.body.dataset.figure = "ready";
+    parent.postMessage({ figure: "ready" }, "*");
+  }
 
   addEventListener("message", async ({ source, data }) => {
     if (source !== parent) return;
@@ -55,5 +46,5 @@ function newFigure(stage) {
   }
 
   new ResizeObserver(look).observe(ground);
-  return { figure };
+  return { ready };
 }

@@ -1,6 +1,6 @@
 // The banner: what has happened to the page itself. The connection's words come before anybody else's.
 
-import { mark, say } from "./dom.js";
+import { mark, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 
 const connections = {
@@ -9,14 +9,7 @@ const connections = {
 };
 const patience = 1500; // ms: a connection that comes back at once is not worth a word
 
-export const banner = {
-  name: "banner",
-  offers: ["notice"],
-  needs: ["connection", "infos"],
-  join: newBanner,
-};
-
-function newBanner(stage) {
+export function newBanner(stage) {
   const banner = document.querySelector("#banner");
   let message = "";
   let quiet = 0;

@@ -1,9 +1,11 @@
 // Controls: what the page does to the cluster, it does as any client would, by requests to the Kubernetes API.
 
-import { cut } from "./dom.js";
+import { ask, get } from "../lib/api.js";
+import { cut } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const pods = "/api/v1/namespaces/default/pods";
+const mergePatch = "application/merge-patch+json";
 const colours = ["blue", "green", "amber", "rose"];
 const apps = ["web", "db", "cache"];
 
@@ -19,24 +21,6 @@ export function newControls(scene, on) {
     notice.classList.toggle("refused", refused);
     clearTimeout(quiet);
     quiet = setTimeout(() => (notice.textContent = ""), refused ? 8000 : 3000);
-  }
-
-  // ask sends one request and returns the answer's JSON; a refusal is an Error with the server's own words.
-  async function ask(method, url, body, type = "application/json") {
-    const response = await fetch(url, {
-      method,
-      headers: body === undefined ? {} : { "Content-Type": type },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const text = await response.text();
-    let answer = {};
-    try {
-      answer = text ? JSON.parse(text) : {};
-    } catch {
-      answer = { message: text };
-    }
-    if (!response.ok) throw Object.assign(new Error(answer.message || `${method}: ${response.status}`), { status: response.status });
-    return answer;
   }
 
   async function attempt(button, act) {
@@ -80,9 +64,9 @@ export function newControls(scene, on) {
 
   async function changePod() {
     const name = target();
-    const pod = await ask("GET", `${pods}/${encodeURIComponent(name)}`);
+    const pod = await get(`${pods}/${encodeURIComponent(name)}`);
     const next = colours[(colours.indexOf(pod.metadata.labels?.colour) + 1) % colours.length];
-    await ask("PATCH", `${pods}/${encodeURIComponent(name)}`, { metadata: { labels: { colour: next } } }, "application/merge-patch+json");
+    await ask("PATCH", `${pods}/${encodeURIComponent(name)}`, { metadata: { labels: { colour: next } } }, { type: mergePatch });
     on.wrote(`default/${name}`);
     tell(`${name}: colour=${next}`);
   }
@@ -101,7 +85,7 @@ export function newControls(scene, on) {
 
   async function listWatchers() {
     const list = document.querySelector("#watcher-list");
-    const watchers = await ask("GET", "/viz/watchers");
+    const watchers = await get("/viz/watchers");
     list.replaceChildren(...watchers.map(watcherItem));
   }
 

@@ -1,17 +1,11 @@
 // Find: from a few letters to an object, a revision, a goroutine or a station on the stage.
 
-import { cut } from "./dom.js";
+import { cut } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const most = 8;
 
-export const find = {
-  name: "find",
-  needs: ["follow", "resource", "scene", "state"],
-  join: newFind,
-};
-
-function newFind(stage) {
+export function newFind(stage) {
   const dialog = document.querySelector("#find-dialog");
   const input = dialog.querySelector("input");
   const list = dialog.querySelector("ul");

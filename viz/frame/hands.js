@@ -2,13 +2,7 @@
 
 import { objectKey } from "../log/fold.js";
 
-export const hands = {
-  name: "hands",
-  needs: ["player", "escape", "follow", "here", "infos", "isFlag", "resource", "scene", "source", "tell", "timeline"],
-  join: newHands,
-};
-
-function newHands(stage) {
+export function newHands(stage) {
   const { player, follow, scene, infos, timeline } = stage;
   const $ = (selector) => document.querySelector(selector);
   const click = (selector, act) => $(selector).addEventListener("click", act);

@@ -1,17 +1,11 @@
 // Looks: which resource is on stage, and in which colours.
 
-import { put } from "./dom.js";
+import { put } from "../lib/dom.js";
 
 const themes = ["", "light", "dark", "contrast"];
 const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
-export const looks = {
-  name: "looks",
-  needs: ["resource", "restyle", "setResource", "state"],
-  join: newLooks,
-};
-
-function newLooks(stage) {
+export function newLooks(stage) {
   const select = document.querySelector("#resource");
   const button = document.querySelector("#theme");
 

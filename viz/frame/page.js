@@ -2,107 +2,55 @@
 // its picture, the scene draws that, motion draws the records that led there, the table and the sentence say them. One
 // clock, requestAnimationFrame, moves all.
 //
-// How a module joins: it exports { name, offers, needs, join } (join.js) and is named in `modules` below. What its join returns
-// may also have any of these:
-//
-//	begin(answer)      the page's list was taken: answer.state, answer.log
-//	switches(now)      what is on stage was made with these switches: { fifo: "real", … }
-//	arrived(list)      records came from the feed, whatever moment is on stage
-//	applied(list, now) records were folded one after the other; draw them as they move
-//	summed(list, now)  so much happened that a picture came for it, and of the records these; if there is none, applied
-//	jumped(now)        another picture is on stage
-//	landed(r, now)     r is the record at the cursor: the viewer froze the stage, stepped, or scrubbed
-//	shown(res, state)  the scene was drawn from state; res is the resource on stage, undefined if nothing is known of it
-//	draw(now)          once a frame
-//	resource(name)     another resource is on stage
-//	world(status)      the running world was held or resumed, or its clock moved
-//	restyle()          the colours are others
-//	escape()           Escape was pressed: close what is open, and return true if something was
-//	keys               rows of [keys, words, act] for keys.js
-//	guided             rows of [names of keys, words]: what the guide does with them while it speaks
-//
-// A module finds its own elements in the page and makes none that it could let templ write.
+// This module makes every part of the page and calls their hooks (../lib/hooks.js). A part finds its own elements in the page.
 
-import { join } from "./join.js";
-import { modes } from "../stage/modes.js";
-import { banner } from "./banner.js";
-import { cast } from "../stage/cast.js";
-import { blocked } from "../stage/blocked.js";
+import { newFigure } from "../book/figure.js";
+import { newInspector } from "../inspector/inspector.js";
+import { newLens } from "../lens/lens.js";
+import { get, shelf } from "../lib/api.js";
+import { put, say } from "../lib/dom.js";
+import { partOf } from "../lib/hooks.js";
+import { clockText } from "../lib/times.js";
+import { newFeed } from "../log/feed.js";
+import { hash, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
+import { newTape, serverSource } from "../log/tape.js";
+import { newSpacetime } from "../spacetime/spacetime.js";
+import { newBlocked } from "../stage/blocked.js";
+import { newCast } from "../stage/cast.js";
+import { newCrew } from "../stage/crew.js";
+import { newDetail } from "../stage/detail.js";
+import { newHistory } from "../stage/history.js";
+import { newLocks } from "../stage/locks.js";
+import { newModes } from "../stage/modes.js";
+import { newMotion } from "../stage/motion.js";
+import { newPicture } from "../stage/picture.js";
+import { newScene } from "../stage/scene.js";
+import { newTargets } from "../stage/targets.js";
+import { newTelling } from "../stage/telling.js";
+import { newZoom } from "../stage/zoom.js";
+import { newKnobs } from "../stories/knobs.js";
+import { newLabs } from "../stories/labs.js";
+import { newPresenter } from "../stories/presenter.js";
+import { newPromises } from "../stories/promises.js";
+import { newScenarios } from "../stories/scenarios.js";
+import { newFollow } from "../timeline/follow.js";
+import { newHold } from "../timeline/hold.js";
+import { newJourney } from "../timeline/journey.js";
+import { newPace } from "../timeline/pace.js";
+import { newPlayer, sweep } from "../timeline/player.js";
+import { newTable } from "../timeline/table.js";
+import { newTimeline } from "../timeline/timeline.js";
+import { newTour } from "../tour/tour.js";
+import { newBanner } from "./banner.js";
 import { newControls } from "./controls.js";
 import { newCost } from "./cost.js";
-import { crew } from "../stage/crew.js";
-import { detail } from "../stage/detail.js";
-import { put, say } from "./dom.js";
-import { newFeed } from "../log/feed.js";
-import { figure } from "../book/figure.js";
-import { find } from "./find.js";
-import { hash, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
-import { newFollow } from "../timeline/follow.js";
-import { hands } from "./hands.js";
-import { history } from "../stage/history.js";
-import { inspector } from "../inspector/inspector.js";
-import { hold } from "../timeline/hold.js";
+import { newFind } from "./find.js";
+import { newHands } from "./hands.js";
 import { newKeys } from "./keys.js";
-import { journey } from "../timeline/journey.js";
-import { knobs } from "../stories/knobs.js";
-import { lens } from "../lens/lens.js";
-import { locks } from "../stage/locks.js";
-import { looks } from "./looks.js";
-import { newMotion } from "../stage/motion.js";
-import { picture } from "../stage/picture.js";
-import { pace } from "../timeline/pace.js";
-import { newPlayer, sweep } from "../timeline/player.js";
-import { presenter } from "../stories/presenter.js";
-import { labs } from "../stories/labs.js";
-import { promises } from "../stories/promises.js";
-import { scenarios } from "../stories/scenarios.js";
-import { shelf } from "../stories/shelf.js";
-import { newScene } from "../stage/scene.js";
-import { spacetime } from "../spacetime/spacetime.js";
-import { spoken } from "./spoken.js";
-import { status } from "./status.js";
-import { newTable } from "../timeline/table.js";
-import { newTape, serverSource } from "../log/tape.js";
-import { newTelling } from "../stage/telling.js";
-import { clockText } from "../timeline/clock.js";
-import { newTimeline } from "../timeline/timeline.js";
-import { targets } from "../stage/targets.js";
-import { tour } from "../tour/tour.js";
-import { visit } from "./visit.js";
-import { zoom } from "../stage/zoom.js";
-
-const modules = [
-  modes,
-  banner,
-  status,
-  pace,
-  visit,
-  looks,
-  hands,
-  figure,
-  hold,
-  knobs,
-  scenarios,
-  promises,
-  labs,
-  lens,
-  find,
-  presenter,
-  spoken,
-  cast,
-  history,
-  spacetime, // after history: the tape is one of its views
-  zoom, // before the inspector: a cell is not looked into, but at
-  inspector,
-  blocked,
-  crew,
-  locks, // after blocked: what has lasted, it says
-  journey,
-  detail,
-  picture,
-  targets,
-  tour,
-];
+import { newLooks } from "./looks.js";
+import { newSpoken } from "./spoken.js";
+import { newStatus } from "./status.js";
+import { newVisit } from "./visit.js";
 
 const settle = 900; // ms that trails go on fading after a step
 const tableRows = 40; // shown when the viewer goes to another moment
@@ -121,8 +69,8 @@ async function pointsOf() {
   }
 }
 
-const points = await pointsOf();
-const fold = newFold(points);
+const fold = newFold(await pointsOf());
+const { infos } = fold;
 const scene = newScene(JSON.parse(document.body.dataset.geometry));
 
 const cost = newCost();
@@ -140,9 +88,10 @@ let logShown = { log: "", recording: "" }; // what is on stage, as links name it
 let resource = document.body.dataset.resource;
 let connection = ["connecting", ""];
 let touring = false; // this page gives its tour
-let parts = []; // what the modules returned
-let stage; // what is offered, by the modules and by core
-const all = (name, ...args) => parts.forEach((part) => part[name]?.(...args));
+const parts = [];
+const all = (hook, ...args) => parts.forEach((part) => part[hook](...args));
+const here = (r) => (r.resource ?? "") === resource || (r.resource ?? "") === ""; // is r about the resource on stage?
+const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
 
 const player = newPlayer(fold, {
   motion: {
@@ -154,7 +103,7 @@ const player = newPlayer(fold, {
   },
   applied, summed, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
 });
-const follow = newFollow(fold.infos, {
+const follow = newFollow(infos, {
   changed: followChanged, trouble, seek: (seq) => player.seek(seq), local: () => !source,
   records: async (query, matches) => {
     if (source) return (await source.of(query)).records;
@@ -162,39 +111,74 @@ const follow = newFollow(fold.infos, {
   },
 });
 scene.followed = follow.token;
-const motion = newMotion(document.querySelector("#tokens"), scene, fold.infos, follow);
-const table = newTable(fold.infos, follow);
-const telling = newTelling(fold.infos, scene);
+const motion = newMotion(document.querySelector("#tokens"), scene, infos, follow);
+const table = newTable(infos, follow);
+const telling = newTelling(infos, scene);
 const controls = newControls(scene, { wrote: follow.wrote });
-const isFlag = (r) => isAnomaly(fold.infos.get(r.point), r);
 const timeline = newTimeline(player, {
   seek: (seq) => player.seek(seq),
-  loop: (range) => stage.setLoop(range),
-  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: sentence(fold.infos.get(r.point), r) },
+  loop: (range) => stage.pace.setLoop(range),
+  flag: (r) => isFlag(r) && { seq: r.seq, t: r.t, point: r.point, says: sentence(infos.get(r.point), r) },
 });
 
-// core is what the page itself offers its modules.
-const core = {
-  fold, infos: fold.infos, scene, player, follow, motion, timeline,
+// stage is what the parts share: what the page itself offers, and below it every part by its name.
+const stage = {
+  fold, infos, scene, player, follow, motion, timeline, isFlag, here, setResource, restyle, leave, attend,
   get source() { return source; },
   get shown() { return logShown; },
   get resource() { return resource; },
   get connection() { return connection; },
   get state() { return player.state; },
-  isFlag, // must r not be overlooked?
-  here: (r) => (r.resource ?? "") === resource || (r.resource ?? "") === "", // is r about the resource on stage?
   touch: () => (scene.stale = true), // the scene has to be drawn again
   tell: controls.tell, // a passing word
   reset: (tape, state, recorded) => player.reset(tape, state, recorded),
   switched: (now) => all("switches", now),
-  escape: () => parts.findLast((part) => part.escape?.()),
-  setResource, restyle, leave, attend,
+  escape: () => parts.findLast((part) => part.escape()),
   reopen: () => feed.reopen(), // after leave
 };
-({ stage, parts } = join(core, modules));
-const keys = newKeys([...parts.flatMap((part) => part.keys ?? []), [["?"], "this list", () => keys.show()]], parts.flatMap((part) => part.guided ?? []));
+
+// add makes a part. It may use in its constructor only what is above it; later, all.
+function add(own) {
+  const part = partOf(own);
+  parts.push(part);
+  return part;
+}
+
+stage.modes = add(newModes(stage));
+stage.banner = add(newBanner(stage));
+stage.status = add(newStatus(stage));
+stage.pace = add(newPace(stage));
+stage.visit = add(newVisit(stage));
+stage.looks = add(newLooks(stage));
+stage.hands = add(newHands(stage));
+stage.figure = add(newFigure(stage));
+stage.hold = add(newHold(stage));
+stage.knobs = add(newKnobs(stage));
+stage.scenarios = add(newScenarios(stage));
+stage.promises = add(newPromises(stage));
+stage.labs = add(newLabs(stage));
+stage.lens = add(newLens(stage));
+stage.find = add(newFind(stage));
+stage.presenter = add(newPresenter(stage));
+stage.spoken = add(newSpoken());
+stage.cast = add(newCast(stage));
+stage.history = add(newHistory(stage));
+stage.spacetime = add(newSpacetime(stage)); // after history: the tape is one of its views
+stage.zoom = add(newZoom(stage)); // before the inspector: a cell is looked at, not into
+stage.inspector = add(newInspector(stage));
+stage.blocked = add(newBlocked(stage));
+stage.crew = add(newCrew(stage));
+stage.locks = add(newLocks(stage)); // after blocked, which knows what has lasted
+stage.journey = add(newJourney(stage));
+stage.detail = add(newDetail(stage));
+stage.picture = add(newPicture(stage));
+stage.targets = add(newTargets(stage));
+stage.tour = add(newTour(stage));
+
+const listed = [[["?"], "this list", () => keys.show()]];
+const keys = newKeys([...parts.flatMap((part) => part.keys), ...listed], parts.flatMap((part) => part.guided));
 document.querySelector("#keys").addEventListener("click", () => keys.show());
-core.reset(newTape(fold, null), newState(), false);
+stage.reset(newTape(fold, null), newState(), false);
 
 const feed = newFeed({
   snapshot: begin,
@@ -215,7 +199,7 @@ const feed = newFeed({
 });
 
 // begin takes the list of the page's list-watch. A log that is known already is only continued.
-function begin(answer) {
+async function begin(answer) {
   waiting = [];
   timeline.expect(answer.state);
   const recorded = document.body.dataset.replay === "true";
@@ -223,22 +207,24 @@ function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     source = serverSource(answer.log);
-    const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null; // followed before the list had come
+    const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null; // before the list had come
     logShown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
-    core.reset(newTape(fold, source), answer.state, recorded);
+    stage.reset(newTape(fold, source), answer.state, recorded);
     if (early) follow.set(...early);
   }
   all("begin", answer);
   all("switches", answer.switches);
   const first = player.oldest === 0 && player.cursor === player.head;
-  fetch("/viz/timeline").then((response) => response.json()).then((line) => {
+  try {
+    const line = await get("/viz/timeline");
     player.oldest = line.oldest;
     timeline.index(line);
-    return recent();
-  }).then(() => {
-    if (first) stage.arrive(recorded);
-  }).catch(trouble);
+    await recent();
+    if (first) stage.visit.arrive(recorded);
+  } catch (problem) {
+    trouble(problem);
+  }
 }
 
 // recent fetches what led to the picture the page begins with: it may be long until something happens again.
@@ -300,10 +286,10 @@ function show(now) {
 function applied(list) {
   const now = performance.now();
   dirty = true;
-  stage.count(now);
-  if (list.some((r) => ["open", "close"].includes(fold.infos.get(r.point).op))) show(now); // lanes first: tokens travel to where they are
-  if (player.sweeping) motion.records(list, resource, player.clock, stage.rates(now).events);
-  else motion.counts(list, resource, player.clock, stage.rates(now).events);
+  stage.status.count(now);
+  if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now); // lanes first: tokens travel to where they are
+  const { events } = stage.status.rates(now);
+  motion[player.sweeping ? "records" : "counts"](list, resource, player.clock, events);
   table.add(list);
   telling.consider(list, resource);
   all("applied", list, now);
@@ -314,12 +300,12 @@ function applied(list) {
 function summed(before, list) {
   const now = performance.now();
   dirty = summing = true;
-  stage.count(now);
+  stage.status.count(now);
   motion.sums(before, player.state, resource, player.clock);
-  motion.records(list, resource, player.clock, stage.rates(now).events, true);
+  motion.records(list, resource, player.clock, stage.status.rates(now).events, true);
   table.add(list);
   telling.consider(list, resource);
-  for (const part of parts) (part.summed ?? part.applied)?.(list, now);
+  all("summed", list, now);
 }
 
 // jumped is told that another picture is on stage. Only the record that led there is drawn.
@@ -340,12 +326,10 @@ function jumped() {
 
 // froze is told that the stage stands: from now on the sentence is about the record at the cursor.
 function froze() {
-  moving = motion.travelling(player.clock).length > 0 ? 0 : performance.now() + settle; // what is on its way stands, too
-  const r = player.tape.get(player.cursor);
-  if (!r) return;
   const now = performance.now();
-  telling.tell(r, now);
-  all("landed", r, now);
+  const r = player.tape.get(player.cursor);
+  if (r) landed(r, now);
+  moving = motion.travelling(player.clock).length > 0 ? 0 : now + settle; // what is on its way stands, too
 }
 
 function landed(r, now) {
@@ -355,9 +339,9 @@ function landed(r, now) {
 }
 
 function trouble(problem) {
-  stage.notice(problem.message);
+  stage.banner.notice(problem.message);
   if (!problem.gone || !source) return;
-  fetch("/viz/timeline").then((response) => response.json()).then((line) => (player.oldest = line.oldest)).catch(() => {});
+  get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
 }
 
 function followChanged() {
@@ -401,9 +385,10 @@ function restyle() {
 // For tests, and for the console.
 window.listwatch = {
   get state() { return player.state; },
-  hash: () => hash(player.state), picture: (how) => stage.picture(how), cost: cost.read, motion, player, timeline, follow, openRecording: (file) => stage.openRecording(file), clockText, stage, feed,
+  hash: () => hash(player.state), cost: cost.read, motion, player, timeline, follow, clockText, stage, feed,
+  picture: (how) => stage.picture.read(how), openRecording: (file) => stage.visit.openRecording(file),
 };
 
 if (!document.body.dataset.take) feed.begin();
-else if (shelf.program || !stage.openAsked()) stage.openTake(document.body.dataset.take);
+else if (shelf.program || !stage.scenarios.openAsked()) stage.visit.openTake(document.body.dataset.take);
 requestAnimationFrame(frame);

@@ -2,16 +2,11 @@
 // sentence would never stop talking: it changes every two seconds at most, and an anomaly interrupts. While a story is told, the
 // story speaks.
 
-import { say } from "./dom.js";
+import { say } from "../lib/dom.js";
 
 const period = 2000; // ms
 
-export const spoken = {
-  name: "spoken",
-  join: newSpoken,
-};
-
-function newSpoken() {
+export function newSpoken() {
   const bar = document.querySelector("#sentence");
   const calm = document.querySelector("#spoken");
   const alarm = document.querySelector("#alarm");

@@ -1,6 +1,6 @@
 // The status: how much is going on, how much of it is drawn, and where in the log the stage is.
 
-import { put, say } from "./dom.js";
+import { put, say } from "../lib/dom.js";
 import { levels } from "../stage/level.js";
 
 const period = 250; // ms between two readings of the rate; of sums, each is read once
@@ -11,14 +11,7 @@ const meanings = {
   replay: "The page shows records of the past", live: "",
 };
 
-export const status = {
-  name: "status",
-  offers: ["count", "rates"],
-  needs: ["connection", "player", "held", "motion", "scene", "source"],
-  join: newStatus,
-};
-
-function newStatus(stage) {
+export function newStatus(stage) {
   const { player, motion } = stage;
   const $ = (selector) => document.querySelector(selector);
   let history = []; // [time, events, records] of the last second
@@ -69,7 +62,7 @@ function newStatus(stage) {
   }
 
   function showTime() {
-    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.held ? "held" : player.mode;
+    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.hold.held ? "held" : player.mode;
     put(document.body, "data-mode", mode);
     put(document.body, "data-head", player.head);
     const frozen = player.mode === "frozen";

@@ -3,16 +3,9 @@
 import { complete, newState } from "../log/fold.js";
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
-import { shelf } from "../stories/shelf.js";
+import { shelf } from "../lib/api.js";
 
-export const visit = {
-  name: "visit",
-  offers: ["arrive", "home", "layTake", "openRecording", "openTake"],
-  needs: ["player", "figure", "fold", "follow", "leave", "notice", "reopen", "reset", "shown", "source", "switched", "tell", "timeline"],
-  join: newVisit,
-};
-
-function newVisit(stage) {
+export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
   const $ = (selector) => document.querySelector(selector);
   let putAway = []; // what acts on the program, while a recording is on stage
@@ -29,14 +22,14 @@ function newVisit(stage) {
 
   async function visit(link) {
     const problem = misfit(link, { ...stage.shown, oldest: player.oldest, head: player.head });
-    if (problem) return stage.notice(problem);
+    if (problem) return stage.banner.notice(problem);
     await player.seek(link.at);
     if (link.key || link.rv) follow.set(link.key, link.rv);
   }
 
   async function copyLink() {
     const href = linkTo({ ...stage.shown, cursor: player.cursor, follow });
-    if (!stage.source && !stage.shown.recording) return stage.notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
+    if (!stage.source && !stage.shown.recording) return stage.banner.notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     window.history.replaceState(null, "", href);
     try {
       await navigator.clipboard.writeText(location.href);
@@ -57,7 +50,7 @@ function newVisit(stage) {
       if (link?.recording && link.recording === recording.hash) return visit(link);
       if (await player.seek(player.oldest)) player.play();
     } catch (problem) {
-      stage.notice(`${file.name}: ${problem.message}`);
+      stage.banner.notice(`${file.name}: ${problem.message}`);
     }
   }
 
@@ -84,11 +77,11 @@ function newVisit(stage) {
   // openTake shows such a recording from its beginning. In a chapter it stands still: the chapter moves it.
   async function openTake(name) {
     try {
-      if (!stage.figure) return await openRecording(await shelf.take(name), true);
+      if (!stage.figure.ready) return await openRecording(await shelf.take(name), true);
       await layTake(name);
       stage.figure.ready();
     } catch (problem) {
-      stage.notice(`${name}: ${problem.message}`);
+      stage.banner.notice(`${name}: ${problem.message}`);
     }
   }
 
@@ -122,9 +115,9 @@ function newVisit(stage) {
 
   function explain(header) {
     const old = header.points && header.points !== document.body.dataset.points;
-    if (old) return stage.notice("Another version of the program wrote this recording. Parts that have changed since may be shown wrongly.");
+    if (old) return stage.banner.notice("Another version of the program wrote this recording. Parts that have changed since may be shown wrongly.");
     const why = header.reason ? `Why: ${header.reason} ` : "";
-    stage.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true);
+    stage.banner.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true);
   }
 
   let over = 0;

@@ -4,8 +4,8 @@
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
 
-import { mark, put, say } from "../frame/dom.js";
-import { shelf } from "../stories/shelf.js";
+import { mark, put, say } from "../lib/dom.js";
+import { leaf as leafOf, shelf } from "../lib/api.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
 const pace = 420; // ms that a line stays lit while walking with what is followed
@@ -15,14 +15,7 @@ const doubled = 260; // ms within which a second click comes
 const docked = matchMedia("(min-width: 1700px)"); // as in inspector.css
 const living = new Set(["state", "history", "blocked", "bytes"]); // leaves that change with the records
 
-export const inspector = {
-  name: "inspector",
-  offers: ["inspect", "closeInspector"],
-  needs: ["player", "follow", "here", "infos", "resource", "scene", "shown", "source", "tell"],
-  join: newInspector,
-};
-
-function newInspector(stage) {
+export function newInspector(stage) {
   const { player, infos, scene, follow } = stage;
   const panel = document.querySelector("#inspector");
   const leaf = panel.querySelector("#leaf");
@@ -100,9 +93,8 @@ function newInspector(stage) {
     if (!stage.source && shelf.program && living.has(tab)) return refuse("This recording lives in this page only: the program that serves the page does not know it.");
     const search = leaf.querySelector("input[type=search]")?.value;
     try {
-      const text = await shelf.leaf(place.station, tab, query({ q: tab === "history" ? search : "", ...extra }));
-      if (mine !== ticket || !place) return;
-      swap(new DOMParser().parseFromString(text, "text/html").body.firstElementChild);
+      const article = await leafOf(place.station, tab, query({ q: tab === "history" ? search : "", ...extra }));
+      if (mine === ticket && place) swap(article);
     } catch (problem) {
       if (mine === ticket && place) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
     } finally {
@@ -319,7 +311,7 @@ function newInspector(stage) {
   const clear = () => place && load();
   const fresh = () => place && living.has(tab) && performance.now() - shownAt > 60 && load();
   return {
-    inspect: open, closeInspector: close,
+    inspect: open, close,
     applied, landed, draw, resource: clear, jumped: fresh, escape: close,
     keys: [
       [["Enter"], "look into what has the focus", () => enter()],

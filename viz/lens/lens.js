@@ -1,18 +1,13 @@
 // Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges; the page asks how it
 // stands once a second, and less often while the panel is closed.
 
-import { mark, say } from "../frame/dom.js";
+import { ask, get } from "../lib/api.js";
+import { below, mark, say } from "../lib/dom.js";
 
 const period = { open: 1000, closed: 3000 }; // ms between two questions
 const maxRows = 40;
 
-export const lens = {
-  name: "lens",
-  needs: ["below", "notice"],
-  join: newLens,
-};
-
-function newLens(stage) {
+export function newLens(stage) {
   const $ = (selector) => document.querySelector(selector);
   const button = $("#open-lens");
   const panel = $("#lens");
@@ -27,11 +22,9 @@ function newLens(stage) {
   let offered = false; // what could be watched was asked for
   let filled = false; // the form shows what is watched
 
-  async function ask() {
-    const answers = await Promise.all(["/viz/lens", "/viz/guest"].map((path) => fetch(path, { cache: "no-store" })));
-    if (answers.some((answer) => !answer.ok)) return;
-    const report = await answers[0].json();
-    showGuest(await answers[1].json());
+  async function look() {
+    const [report, guest] = await Promise.all([get("/viz/lens"), get("/viz/guest")]);
+    showGuest(guest);
     show(report);
   }
 
@@ -41,7 +34,7 @@ function newLens(stage) {
     say($("#guest-state"), `${words.join(", ")} · from ${guest.server} · ${bytes(guest.memory)} of memory`);
     const troubles = guest.watched.filter((each) => each.trouble).map((each) => sentence(`${each.resource}: ${each.trouble}`));
     const newest = troubles[0] ?? "";
-    if (newest !== trouble) stage.notice(newest); // "" takes away what is healed
+    if (newest !== trouble) stage.banner.notice(newest); // "" takes away what is healed
     trouble = newest;
     if (guest.trouble) troubles.push(sentence(guest.trouble));
     $("#guest-troubles").replaceChildren(...troubles.map((text) => element("li", "", text)));
@@ -55,23 +48,22 @@ function newLens(stage) {
 
   async function offer() {
     offered = true;
-    const response = await fetch("/viz/guest/resources");
-    if (!response.ok) return;
-    $("#guest-resources").replaceChildren(...(await response.json()).map((name) => Object.assign(document.createElement("option"), { value: name })));
+    const names = await get("/viz/guest/resources");
+    const options = names.map((name) => Object.assign(document.createElement("option"), { value: name }));
+    $("#guest-resources").replaceChildren(...options);
   }
 
   async function choose() {
     const fields = form.elements;
     const choice = { resources: fields.resources.value.split(/[\s,]+/).filter(Boolean) };
     for (const name of ["namespace", "labels", "fields"]) choice[name] = fields[name].value.trim();
-    const response = await fetch("/viz/guest", { method: "POST", body: JSON.stringify(choice) });
-    if (!response.ok) stage.notice((await response.json()).message);
-    else filled = false;
+    await ask("POST", "/viz/guest", choice);
+    filled = false;
   }
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    choose().catch((problem) => stage.notice(problem.message));
+    choose().catch((problem) => stage.banner.notice(problem.message));
   });
 
   function show(report) {
@@ -87,12 +79,12 @@ function newLens(stage) {
     $("#lens-none").hidden = findings.length > 0;
     $("#lens-verdicts").replaceChildren(...findings.map(verdict));
     $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));
-    if (findings.length > told && panel.hidden) stage.notice(findings[0].sentence);
+    if (findings.length > told && panel.hidden) stage.banner.notice(findings[0].sentence);
     told = findings.length;
   }
 
-  button.addEventListener("click", () => stage.below(panel.hidden ? panel : null));
-  $("#lens-close").addEventListener("click", () => stage.below(null));
+  button.addEventListener("click", () => below(panel.hidden ? panel : null));
+  $("#lens-close").addEventListener("click", () => below(null));
 
   return {
     draw(now) {
@@ -101,7 +93,7 @@ function newLens(stage) {
       if (open && !offered) offer().catch(() => (offered = false));
       if (now - asked < (open ? period.open : period.closed) || document.hidden) return;
       asked = now;
-      ask().catch(() => {}); // the banner says already that the server does not answer
+      look().catch(() => {}); // the banner says already that the server does not answer
     },
     resource: (name) => (resource = name),
     keys: [[["j"], "through the lens: clients of the server, and verdicts", () => button.click()]],

@@ -3,6 +3,8 @@
 // One EventSource per tab at most, and none while the tab is hidden: a browser opens only six connections to an
 // origin, and no viewer sees a hidden page.
 
+import { get, watch as stream } from "../lib/api.js";
+
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 
 // newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that the
@@ -23,9 +25,7 @@ export function newFeed(on) {
     if (document.hidden || listing || closed) return;
     listing = true;
     try {
-      const response = await fetch("/viz/snapshot", { cache: "no-store" });
-      if (!response.ok) throw new Error(`snapshot: ${response.status}`);
-      const snapshot = await response.json();
+      const snapshot = await get("/viz/snapshot");
       if (closed) return;
       on.snapshot(snapshot);
       watch(snapshot.seq, snapshot.log);
@@ -41,7 +41,7 @@ export function newFeed(on) {
     source?.close();
     const follows = on.follows();
     [last, watched] = [seq, log];
-    source = new EventSource(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
+    source = stream(`/viz/events?since=${seq}&log=${encodeURIComponent(log)}${follows}`);
     heard = performance.now();
     const hear = (event, act) => source.addEventListener(event, (message) => {
       const began = performance.now();
@@ -60,7 +60,7 @@ export function newFeed(on) {
     source.addEventListener("error", () => {
       // The browser connects again by itself, with Last-Event-ID, unless the answer was no stream at all.
       on.state("reconnecting", "The stream broke; resuming after the last record seen.");
-      if (source?.readyState === EventSource.CLOSED) again();
+      if (source && source.readyState === source.CLOSED) again();
     });
   }
 
@@ -82,7 +82,7 @@ export function newFeed(on) {
   }
 
   setInterval(() => {
-    if (source?.readyState === EventSource.OPEN && performance.now() - heard > silence) {
+    if (source && source.readyState === source.OPEN && performance.now() - heard > silence) {
       on.state("silent", "Connected, but the process sends nothing: it is stopped, perhaps in a debugger.");
     }
   }, 1000);

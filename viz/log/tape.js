@@ -4,6 +4,8 @@
 // on, folded. What has left the page's memory is asked of the server by range; a recording that was dropped onto the page
 // is all here.
 
+import { get } from "../lib/api.js";
+
 const size = 1024; // records in one chunk
 const chunkRoom = 128; // chunks kept when there is a server to ask again
 const frameRoom = 160; // pictures kept
@@ -100,12 +102,7 @@ export function newTape(fold, source) {
 
 // serverSource asks the server whose log it is.
 export function serverSource(log) {
-  const ask = async (path) => {
-    const response = await fetch(`${path}&log=${encodeURIComponent(log)}`, { cache: "no-store" });
-    if (response.ok) return response.json();
-    const status = await response.json().catch(() => ({}));
-    throw Object.assign(new Error(status.message ?? `the server answers ${response.status}`), { gone: response.status === 410 });
-  };
+  const ask = (path) => get(`${path}&log=${encodeURIComponent(log)}`);
   return {
     keyframe: (at) => ask(`/viz/keyframe?at=${at}`),
     records: (from, to) => ask(`/viz/records?from=${from}&to=${to}`),

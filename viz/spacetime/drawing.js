@@ -1,10 +1,9 @@
 // The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. Nothing here
 // knows how that came about.
 
-import { cut, mark, pool, put, say, svg } from "../frame/dom.js";
+import { cut, mark, pool, put, say, svg, toMiddle } from "../lib/dom.js";
 import { objectKey, sentence } from "../log/fold.js";
-import { milliseconds } from "../timeline/clock.js";
-import { toMiddle } from "../stories/presenter.js";
+import { milliseconds } from "../lib/times.js";
 import { shapeOf } from "../stage/tokens.js";
 
 export const room = 80; // columns

@@ -1,7 +1,7 @@
 // Lines: who reports what. Every record stands on the line of the goroutine that reported it; where that may be any of
 // several, on a line that is a place.
 
-import { squeeze } from "../frame/dom.js";
+import { squeeze } from "../lib/dom.js";
 
 const longest = 22; // characters of a title
 

@@ -2,7 +2,7 @@
 // an arrow for whatever one of them handed to another. It is drawn from the picture before its first record, as everything
 // is; where the stage shows one moment, it shows the eighty that led there.
 
-import { put, say } from "../frame/dom.js";
+import { put, say } from "../lib/dom.js";
 import { newDrawing, room } from "./drawing.js";
 import { newHandovers } from "./handovers.js";
 import { levels } from "../stage/level.js";
@@ -14,13 +14,7 @@ const period = 300; // ms between two drawings while time runs
 
 const views = ["loop", "space-time", "tape"];
 
-export const spacetime = {
-  name: "spacetime",
-  needs: ["player", "fold", "follow", "here", "infos", "isFlag", "rates", "scene", "unroll", "zoom"],
-  join: newSpacetime,
-};
-
-function newSpacetime(stage) {
+export function newSpacetime(stage) {
   const { player, fold, scene } = stage;
   const root = document.querySelector("#spacetime");
   const button = document.querySelector("#view");
@@ -39,12 +33,12 @@ function newSpacetime(stage) {
   function turn() {
     const to = (current() + 1) % views.length;
     open = views[to] === "space-time";
-    stage.unroll(views[to] === "tape");
+    stage.history.unroll(views[to] === "tape");
     root.toggleAttribute("hidden", !open);
     drawn = null;
     stale = true;
     showView();
-    if (open) stage.zoom("");
+    if (open) stage.zoom.go("");
   }
 
   function showView() {
@@ -100,7 +94,7 @@ function newSpacetime(stage) {
   }
 
   // tooMuch reports whether records come faster than they are sent one by one, and than anybody can read them.
-  const tooMuch = (now) => player.mode === "live" && stage.rates(now).events > levels[1].most;
+  const tooMuch = (now) => player.mode === "live" && stage.status.rates(now).events > levels[1].most;
 
   function draw(now) {
     if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;

@@ -1,7 +1,7 @@
 // What is blocked: the queues that a goroutine waits at are marked, and a badge names the one that all of them wait for.
 // It leads to the chain, in the inspector.
 
-import { mark, put, say } from "../frame/dom.js";
+import { mark, put, say } from "../lib/dom.js";
 import { waitsAtQueues, newWhy } from "../log/why.js";
 
 const grace = 250; // ms that a goroutine waits before it is shown: a hand-over that takes a moment is no stop
@@ -15,14 +15,7 @@ const places = { stream: "reflector", wire: "wire" }; // of the two ways that ar
 const above = { right: 1192, bottom: 304, w: 430 }; // of the badge, in units: above the client half's stations
 const between = { right: 428, bottom: 850, w: 414 }; // and of the tall stage: between the halves
 
-export const blocked = {
-  name: "blocked",
-  offers: ["lasting"],
-  needs: ["scene", "infos", "inspect", "player", "touch"],
-  join: newBlocked,
-};
-
-function newBlocked(stage) {
+export function newBlocked(stage) {
   const { scene, infos, player } = stage;
   const badge = document.querySelector("#cause");
   const { why, causes } = newWhy(infos);
@@ -99,7 +92,7 @@ function newBlocked(stage) {
 
   badge.addEventListener("click", () => {
     const queue = places[cause.queue] ? "" : cause.queue;
-    stage.inspect({ station: stationOf(cause), queue, subject: cause.subject }, "blocked", badge);
+    stage.inspector.inspect({ station: stationOf(cause), queue, subject: cause.subject }, "blocked", badge);
   });
 
   return { get lasting() { return lasted; }, shown, draw: (now) => now >= due && stage.touch() };

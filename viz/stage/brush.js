@@ -1,6 +1,6 @@
 // The brush: tokens as images, drawn once for a theme and a size, and stamped where they are.
 
-import { newLetters } from "../frame/letters.js";
+import { newLetters } from "../lib/letters.js";
 import { outline, sign } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line

@@ -1,8 +1,8 @@
 // The cast: the goroutines that every event has to pass, by name, each with what it does at the cursor, and how it spent the
 // last second of the log: at work, held up by another one, or with nothing to do.
 
-import { mark, put, say } from "../frame/dom.js";
-import { milliseconds } from "../timeline/clock.js";
+import { mark, put, say } from "../lib/dom.js";
+import { milliseconds } from "../lib/times.js";
 import { shareWords, showShare } from "./share.js";
 
 const period = 1e9; // ns of the log that a share is of
@@ -22,13 +22,7 @@ const states = {
   version: ["⌛", "waits for a version"], return: ["▶", "runs"], work: ["⇤", "has nothing to do"],
 };
 
-export const cast = {
-  name: "cast",
-  needs: ["scene", "here", "infos", "player"],
-  join: newCast,
-};
-
-function newCast(stage) {
+export function newCast(stage) {
   const { scene, infos, player } = stage;
   const cast = Object.entries(roles).map(([name, role]) => ({
     ...role, name, el: document.querySelector(`[data-role="${name}"]`), spans: [], begun: 0,

@@ -2,7 +2,7 @@
 // says what each does at the cursor: waits to send, waits to receive, runs. Below each lane a bar says how the last second
 // went. Where there is room, the goroutine that is held up is named beside the queue.
 
-import { cut, mark, put, say } from "../frame/dom.js";
+import { cut, mark, put, say } from "../lib/dom.js";
 import { newShare, shareWords, showShare } from "./share.js";
 
 const looked = 3000; // records that are looked through when another moment is on stage
@@ -22,13 +22,7 @@ const marks = {
 // posts are the places of those who have no glyph of their own: by the point that begins their wait.
 const posts = { Etcd3IncomingBlocked: "etcd3-incoming", Etcd3ResultBlocked: "etcd3-result", StreamBlocked: "stream" };
 
-export const crew = {
-  name: "crew",
-  needs: ["scene", "here", "infos", "player"],
-  join: newCrew,
-};
-
-function newCrew(stage) {
+export function newCrew(stage) {
   const { scene, infos, player } = stage;
   const shares = new Map(); // by subject
   let whole = 0; // since when, in the log, every record is known

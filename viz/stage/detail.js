@@ -1,19 +1,12 @@
 // The detail: the path (stations, queues, objects), or the machinery, too: locks, the budget, goroutines, gates, the ring's
 // hands, versions in brackets. What an attribute says it says in either. And the ring is quiet unless something happens in it.
 
-import { mark, put } from "../frame/dom.js";
+import { mark, put } from "../lib/dom.js";
 
 const awake = 1600; // ms of the stage's clock after something has happened in the ring
 const details = ["path", "machinery"];
 
-export const detail = {
-  name: "detail",
-  offers: ["setDetail"],
-  needs: ["here", "infos", "player", "scene"],
-  join: newDetail,
-};
-
-function newDetail(stage) {
+export function newDetail(stage) {
   const { player, infos, scene } = stage;
   const button = document.querySelector("#detail");
   const ring = scene.stations.get("ring");

@@ -1,20 +1,13 @@
 // The history: what happens to the ring that its picture alone does not say. Why it was given another size, who was told
 // 410, whose watch was closed because it did not keep up, and whether the ring is drawn rolled up.
 
-import { put, svg } from "../frame/dom.js";
+import { put, svg } from "../lib/dom.js";
 
 const told = 8e9; // ns of the log's time that a note stays
 const line = 52; // characters in a line of a note on the tall stage
 const looked = 600; // records that are looked through when another moment is on stage
 
-export const history = {
-  name: "history",
-  offers: ["unroll"],
-  needs: ["scene", "here", "motion", "player", "resource", "state", "touch"],
-  join: newHistory,
-};
-
-function newHistory(stage) {
+export function newHistory(stage) {
   const { scene, player } = stage;
   const note = document.querySelector("#ring-note");
   const tray = document.querySelector("#ring-tray");

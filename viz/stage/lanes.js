@@ -1,6 +1,6 @@
 // Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
 
-import { cut, mark, put, say, squeeze } from "../frame/dom.js";
+import { cut, mark, put, say, squeeze } from "../lib/dom.js";
 import { namesOf } from "../log/why.js";
 import { showPipe } from "./pipe.js";
 

@@ -1,7 +1,7 @@
 // The level of detail: how much of the traffic is drawn, by how much of it there is. What is counted is exact at every
 // level, and what must not be overlooked is drawn singly at every level.
 
-import { limits } from "../frame/limits.js";
+import { limits } from "../lib/limits.js";
 
 export const levels = [
   { name: "L0", words: "every event", most: 20 },

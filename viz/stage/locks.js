@@ -2,7 +2,7 @@
 // of every record whether a lock was held there. So a padlock is closed when a goroutine waits for it, and, where time
 // stands, when the record at the cursor was reported under it. How long a lock is held in between is not written down.
 
-import { mark, put, say } from "../frame/dom.js";
+import { mark, put, say } from "../lib/dom.js";
 
 // padlocks by the station on which the padlock stands: its name, where what is done under it is reported, and the points of those who had to wait.
 const padlocks = {
@@ -11,13 +11,7 @@ const padlocks = {
   fifo: { name: "the queue's lock", stations: ["fifo"], waited: "FIFOLockWaited", writer: "reflector.Run" },
 };
 
-export const locks = {
-  name: "locks",
-  needs: ["player", "here", "infos", "lasting", "scene"],
-  join: newLocks,
-};
-
-function newLocks(stage) {
+export function newLocks(stage) {
   const { player, infos, scene } = stage;
   const tabs = new Map([...scene.root.querySelectorAll("[data-lock]")].map((el) => [el.dataset.lock, el]));
 
@@ -33,7 +27,7 @@ function newLocks(stage) {
     for (const [name, lock] of Object.entries(padlocks)) {
       const el = tabs.get(name);
       const under = recordUnder(lock);
-      const waits = Object.values(res.waits).flat().filter((w) => w.point === lock.waited && (player.mode === "frozen" || stage.lasting.has(w.seq)));
+      const waits = Object.values(res.waits).flat().filter((w) => w.point === lock.waited && (player.mode === "frozen" || stage.blocked.lasting.has(w.seq)));
       const holder = under ? (under.info.lane ?? lock.writer).split(" ")[0] : "";
       put(el, "data-state", waits.length > 0 ? "waited" : under ? "held" : "free");
       mark(el, "closed", Boolean(under) || waits.length > 0);

@@ -1,6 +1,6 @@
 // Modes: the stations as they are called in the mode that runs. A recording brings the switches that it was made with.
 
-import { put, say } from "../frame/dom.js";
+import { put, say } from "../lib/dom.js";
 
 const words = {
   "etcd-watcher": {
@@ -10,13 +10,7 @@ const words = {
   fifo: { real: { fifo: "deltas, in order" }, delta: { fifo: "deltas, by object" } },
 };
 
-export const modes = {
-  name: "modes",
-  needs: ["scene", "touch"],
-  join: newModes,
-};
-
-function newModes(stage) {
+export function newModes(stage) {
   const { root } = stage.scene;
 
   function switches(now) {

@@ -8,7 +8,7 @@
 // and exact whatever is drawn here.
 
 import { newBrush } from "./brush.js";
-import { cut } from "../frame/dom.js";
+import { cut } from "../lib/dom.js";
 import { isAnomaly } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
 import { newLevel } from "./level.js";

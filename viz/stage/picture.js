@@ -6,14 +6,7 @@ import { objectKey } from "../log/fold.js";
 const token = (t) => ({ key: objectKey(t.key ?? ""), rv: t.rv ?? "0" });
 const number = (el, name) => Number(el?.getAttribute(name) ?? 0);
 
-export const picture = {
-  name: "picture",
-  offers: ["picture"],
-  needs: ["motion", "player", "scene", "waiting"],
-  join: newPicture,
-};
-
-function newPicture(stage) {
+export function newPicture(stage) {
   const { scene, motion, player } = stage;
   const frame = document.querySelector("#stage");
 
@@ -64,11 +57,11 @@ function newPicture(stage) {
       banner: { seq: number(document.querySelector("#sentence"), "data-seq"), told: number(document.querySelector("#sentence"), "data-told") },
       table: { seq: top ? number(top, "data-seq") : cursor }, // an empty table, at the beginning of a recording, says nothing else
       queues: queues(), shelves: shelves(), moving: motion.travelling(player.clock, player.cursor),
-      held: stage.waiting.map((w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })),
+      held: stage.hold.waiting.map((w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })),
       ring: { start: number(ring, "data-start"), end: number(ring, "data-end"), capacity: number(ring, "data-capacity") },
       texts: wanted ? texts() : [],
     };
   }
 
-  return { picture: read };
+  return { read };
 }

@@ -1,6 +1,6 @@
 // Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
 
-import { mark, pool, put, say, squeeze, svg } from "../frame/dom.js";
+import { mark, pool, put, say, squeeze, svg } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "./tokens.js";
 

@@ -1,7 +1,7 @@
 // The ring: the history of the watchCache, with its two hands, the range that is served, and where each watcher began.
 // Unrolled it is a tape: the same cells in a row, slot 0 first.
 
-import { pool, put, say, svg } from "../frame/dom.js";
+import { pool, put, say, svg } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
 import { twin } from "./pipe.js";
 import { shapeOf } from "./tokens.js";

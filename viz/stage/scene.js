@@ -1,7 +1,7 @@
 // The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
 // knows nothing of records; what moves between two states is motion.js.
 
-import { mark, put, say } from "../frame/dom.js";
+import { mark, put, say } from "../lib/dom.js";
 import { shelfName } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { showPipe, showShelf } from "./pipe.js";

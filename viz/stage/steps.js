@@ -1,6 +1,6 @@
 // Steps: where each record takes its event. One entry a point; what is not here does not travel.
 
-import { limits } from "../frame/limits.js";
+import { limits } from "../lib/limits.js";
 import { objectKey } from "../log/fold.js";
 import { hangsOn } from "./lanes.js";
 

@@ -2,7 +2,7 @@
 // drawn as it is on the wide stage, and moved; only the ways between stations are others. Everything else goes on in the
 // coordinates of the wide stage, and place says where those are.
 
-import { put, svg } from "../frame/dom.js";
+import { put, svg } from "../lib/dom.js";
 
 const narrow = "(max-width: 700px)";
 const width = 446;

@@ -1,6 +1,6 @@
 // Targets: in a held world, where the next hop of each goroutine leads is marked before it is taken.
 
-import { svg } from "../frame/dom.js";
+import { svg } from "../lib/dom.js";
 
 // after says what the goroutine that has reported a point does next with the object it holds. Where that depends on what
 // comes next, or is another goroutine's, there is no row.
@@ -20,13 +20,7 @@ export function nextOf(held) {
 // targetOf names the mark of one that is held.
 export const targetOf = (held) => `${held.seq} ${held.point}`;
 
-export const targets = {
-  name: "targets",
-  needs: ["here", "motion", "player", "resource", "scene", "waiting"],
-  join: newTargets,
-};
-
-function newTargets(stage) {
+export function newTargets(stage) {
   const layer = document.querySelector("#targets");
   let drawn = "";
 
@@ -45,7 +39,7 @@ function newTargets(stage) {
 
   // draw marks them again when others are held.
   function draw() {
-    const held = stage.waiting.filter((w) => stage.here(w));
+    const held = stage.hold.waiting.filter((w) => stage.here(w));
     const now = held.map((w) => `${w.seq}`).join();
     if (now === drawn) return;
     drawn = now;

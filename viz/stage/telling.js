@@ -1,7 +1,7 @@
 // Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when the viewer steps,
 // it says what the record at the cursor says.
 
-import { put, say } from "../frame/dom.js";
+import { put, say } from "../lib/dom.js";
 import { isAnomaly, sentence } from "../log/fold.js";
 
 const period = 2000; // ms that a sentence stays at least

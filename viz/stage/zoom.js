@@ -2,23 +2,15 @@
 // what is left and right of it, and what was too small to be written is written. The glyphs are the same. A story frames the
 // stations that a beat is about: the others are dimmed, and the camera goes there.
 
-import { cut, put, say } from "../frame/dom.js";
-import { toMiddle } from "../stories/presenter.js";
+import { cut, put, say, toMiddle } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
-import { clockText, milliseconds } from "../timeline/clock.js";
+import { clockText, milliseconds } from "../lib/times.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
 const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
 
-export const zoom = {
-  name: "zoom",
-  offers: ["frameOn", "zoom"],
-  needs: ["closeInspector", "scene", "follow", "here", "motion", "player", "resource", "state", "tell"],
-  join: newZoom,
-};
-
-function newZoom(stage) {
+export function newZoom(stage) {
   const { scene, follow, player } = stage;
   const frame = document.querySelector("#stage");
   const out = document.querySelector("#zoom-out");
@@ -157,7 +149,7 @@ function newZoom(stage) {
   scene.root.addEventListener("dblclick", (event) => {
     const name = event.target.closest("[data-station]")?.dataset.station;
     if (!name) return go("");
-    stage.closeInspector();
+    stage.inspector.close();
     go(name === station ? "" : name);
   });
   scene.root.addEventListener("click", (event) => {
@@ -176,7 +168,7 @@ function newZoom(stage) {
     return seq ? player.seek(seq) : stage.tell("its moment has left the log");
   });
   return {
-    frameOn, zoom: go, draw,
+    frameOn, go, draw,
     shown: () => cell && fill(),
     resource: () => lookAt(null),
     escape: () => (cell ? (lookAt(null), true) : station ? (go(""), true) : false),

@@ -2,46 +2,27 @@
 // Any button of the page with data-knob (and data-target, data-value) turns one: those on this panel and those on the
 // leaves of the inspector.
 
-import { put, say } from "../frame/dom.js";
+import { ask, get } from "../lib/api.js";
+import { below, put, say } from "../lib/dom.js";
 
 const rates = [0, 1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
 const delays = [["0s", "at once"], ["100ms", "100 ms"], ["500ms", "500 ms"], ["2s", "2 s"], ["10s", "10 s"]];
 const period = 1000; // ms between two questions while the panel is open
 
-export const knobs = {
-  name: "knobs",
-  offers: ["below"],
-  needs: ["notice", "tell"],
-  join: newKnobs,
-};
-
-function newKnobs(stage) {
+export function newKnobs(stage) {
   const $ = (selector) => document.querySelector(selector);
   const panel = $("#knobs");
   const button = $("#open-knobs");
-  // below shows one of the panels below the stage, or none.
-  const below = (wanted) => {
-    for (const each of document.querySelectorAll(".below")) each.hidden = each !== wanted;
-    for (const each of document.querySelectorAll(".sandbox [aria-controls]")) put(each, "aria-expanded", String(each.getAttribute("aria-controls") === wanted?.id));
-  };
-  if (button.hidden) return { below, escape };
+  if (button.hidden) return { escape };
   let asked = -Infinity;
   let shown = "";
-
-  async function ask(method, url, body) {
-    const options = body ? { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : { method };
-    const response = await fetch(url, { cache: "no-store", ...options });
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.message ?? `the server answers ${response.status}`);
-    return answer;
-  }
 
   async function turn(name, target = "", value = "") {
     try {
       show(await ask("POST", "/viz/knobs", { name, target, value }), true);
       stage.tell([name, target, value].filter(Boolean).join(" "));
     } catch (problem) {
-      stage.notice(problem.message);
+      stage.banner.notice(problem.message);
     }
   }
 
@@ -51,7 +32,7 @@ function newKnobs(stage) {
       show(await ask("POST", "/viz/reset"), true);
       stage.tell(`reset: done after ${Math.round(performance.now() - began)} ms`);
     } catch (problem) {
-      stage.notice(problem.message);
+      stage.banner.notice(problem.message);
     }
   }
 
@@ -154,11 +135,11 @@ function newKnobs(stage) {
   });
 
   return {
-    below, escape,
+    escape,
     draw(now) {
       if (panel.hidden || now - asked < period || document.hidden) return;
       asked = now;
-      ask("GET", "/viz/knobs").then(show).catch(() => {}); // the banner says already that the server does not answer
+      get("/viz/knobs").then(show).catch(() => {}); // the banner says already that the server does not answer
     },
     keys: [[["x"], "knobs: slow it, stall it, cut it, load it", open], [["r"], "reset the sandbox", reset]],
   };

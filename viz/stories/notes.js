@@ -1,8 +1,9 @@
 // The speaker's notes. They are told by the stage that presents, in another window of this browser (presenter.js), and ask the
 // server only for what is to be said of a station: the inspector's first leaf.
 
-import { say } from "../frame/dom.js";
-import { clockText } from "../timeline/clock.js";
+import { html } from "../lib/api.js";
+import { say } from "../lib/dom.js";
+import { clockText } from "../lib/times.js";
 
 const silence = 3000; // ms without a word, after which the presenting page is gone
 
@@ -37,11 +38,8 @@ async function showStation({ station, title, resource }) {
   if (!station) return;
   say($("#station-title"), title);
   try {
-    const response = await fetch(wanted, { cache: "no-store" });
-    const text = await response.text();
+    const leaf = await html(wanted);
     if (shown !== wanted) return;
-    if (!response.ok) throw new Error(`the server answers ${response.status}`);
-    const leaf = new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
     for (const button of leaf.querySelectorAll("button")) button.replaceWith(button.textContent); // here they would lead nowhere
     for (const link of leaf.querySelectorAll("a")) link.target = "_blank"; // the notes stay
     $("#leaf").replaceChildren(leaf);

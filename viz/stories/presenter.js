@@ -2,33 +2,12 @@
 // time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations. What the speaker
 // wants to know of it is told to another window of this browser: notes.js.
 
-import { mark, put } from "../frame/dom.js";
-import { shelf } from "./shelf.js";
-
-// toMiddle scrolls ground until what els take up is in its middle, as far as that can be. Where ground is as high as the drawing it is
-// the page that is scrolled, above what lies on its lower edge.
-export function toMiddle(ground, ...els) {
-  const spots = els.map((el) => el.getBoundingClientRect());
-  const spot = { left: Math.min(...spots.map((s) => s.left)), top: Math.min(...spots.map((s) => s.top)), right: Math.max(...spots.map((s) => s.right)), bottom: Math.max(...spots.map((s) => s.bottom)) };
-  const page = ground.scrollHeight <= ground.clientHeight + 1 && document.scrollingElement.scrollHeight > innerHeight + 1;
-  const over = document.querySelector("#tour:not([hidden]), #story:not([hidden])");
-  const place = page ? { left: 0, right: innerWidth, top: 0, bottom: over?.getBoundingClientRect().top ?? innerHeight } : ground.getBoundingClientRect();
-  (page ? document.scrollingElement : ground).scrollBy({
-    left: (spot.left + spot.right - place.left - place.right) / 2,
-    top: Math.min((spot.top + spot.bottom - place.top - place.bottom) / 2, spot.top - place.top - 8),
-    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
-  });
-}
+import { mark, put, toMiddle } from "../lib/dom.js";
+import { shelf } from "../lib/api.js";
 
 const word = 500; // ms at most between two words to the notes: they are not alone as long as they hear something
 
-export const presenter = {
-  name: "presenter",
-  needs: ["frameOn", "player", "resource", "restyle", "scene", "touch"],
-  join: newPresenter,
-};
-
-function newPresenter(stage) {
+export function newPresenter(stage) {
   const root = document.documentElement;
   const button = document.querySelector("#presenter");
   const ground = document.querySelector(".ground");
@@ -56,7 +35,7 @@ function newPresenter(stage) {
     lit = station;
     for (const each of stations()) mark(each, "lit", each === lit);
     mark(picture, "spot", Boolean(lit));
-    if (!document.body.dataset.story) stage.frameOn(lit ? [lit.dataset.station] : []);
+    if (!document.body.dataset.story) stage.zoom.frameOn(lit ? [lit.dataset.station] : []);
     if (lit) requestAnimationFrame(center);
   }
 

@@ -1,17 +1,12 @@
 // Promises: how the ten of them stand. The server checks every record; the page asks how it went, and a click on a breach
 // goes to the record that broke a promise.
 
-import { mark, say } from "../frame/dom.js";
+import { get } from "../lib/api.js";
+import { below, mark, say } from "../lib/dom.js";
 
 const period = 2000; // ms between two questions
 
-export const promises = {
-  name: "promises",
-  needs: ["below", "notice", "player", "source"],
-  join: newPromises,
-};
-
-function newPromises(stage) {
+export function newPromises(stage) {
   const $ = (selector) => document.querySelector(selector);
   const button = $("#open-promises");
   const panel = $("#promises");
@@ -19,11 +14,6 @@ function newPromises(stage) {
   if (button.hidden) return {};
   let asked = -Infinity;
   let broken = 0;
-
-  async function ask() {
-    const response = await fetch("/viz/rules", { cache: "no-store" });
-    if (response.ok) show(await response.json());
-  }
 
   function show(report) {
     let now = 0;
@@ -48,7 +38,7 @@ function newPromises(stage) {
       mark(lab, "broken", count > 0);
       say(lab, count > 0 ? `▲ broken ${count}×` : `✓ kept in ${report.checked} records`);
     }
-    if (now > broken) stage.notice(`A promise is broken: ${report.rules.find((rule) => rule.count > 0).text}`);
+    if (now > broken) stage.banner.notice(`A promise is broken: ${report.rules.find((rule) => rule.count > 0).text}`);
     broken = now;
   }
 
@@ -65,14 +55,14 @@ function newPromises(stage) {
     const seq = event.target.closest("[data-seq]")?.dataset.seq;
     if (seq) stage.player.seek(Number(seq));
   });
-  button.addEventListener("click", () => stage.below(panel.hidden ? panel : null));
-  $("#promises-close").addEventListener("click", () => stage.below(null));
+  button.addEventListener("click", () => below(panel.hidden ? panel : null));
+  $("#promises-close").addEventListener("click", () => below(null));
 
   return {
     draw(now) {
       if (now - asked < period || document.hidden || !stage.source) return;
       asked = now;
-      ask().catch(() => {}); // the banner says already that the server does not answer
+      get("/viz/rules").then(show).catch(() => {}); // the banner says already that the server does not answer
     },
     keys: [[["g"], "what is guaranteed: the ten promises", () => button.click()]],
   };

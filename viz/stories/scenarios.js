@@ -3,21 +3,14 @@
 // commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes on. What was not played, or did
 // not show a beat, is told from the recording that the program brings along, and the page says so.
 
-import { cut, mark, put, say } from "../frame/dom.js";
+import { below, cut, mark, put, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
-import { shelf } from "./shelf.js";
+import { shelf } from "../lib/api.js";
 import { newTeller } from "./teller.js";
 
 const own = ["story", "beat"]; // parts of the address
 
-export const scenarios = {
-  name: "scenarios",
-  offers: ["openAsked", "openStory"],
-  needs: ["below", "frameOn", "home", "infos", "layTake", "notice", "player", "resource", "scene", "setResource", "shown", "touch"],
-  join: newScenarios,
-};
-
-function newScenarios(stage) {
+export function newScenarios(stage) {
   const $ = (selector) => document.querySelector(selector);
   const { player } = stage;
   const dialog = $("#stories-dialog");
@@ -40,7 +33,7 @@ function newScenarios(stage) {
     try {
       found = await shelf.story(id);
     } catch (problem) {
-      return stage.notice(`There is no story ${id}: ${problem.message}`);
+      return stage.banner.notice(`There is no story ${id}: ${problem.message}`);
     }
     if (teller) end();
     else resource = stage.resource;
@@ -48,13 +41,13 @@ function newScenarios(stage) {
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
-    teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.notice(problem.message) });
+    teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.banner.notice(problem.message) });
     teller.time(story.recorded.map((each) => each.to - each.from));
     teller.still = calm.matches;
     if (live) await toProgram();
     player.freeze();
     dialog.close();
-    stage.below(panel);
+    below(panel);
     introduce();
     await teller.open(beat, !live);
     if (played) teller.next();
@@ -72,7 +65,7 @@ function newScenarios(stage) {
     if (run && !place.to) remark = `. The machine's run does not show beat ${i + 1}`;
     if (!run || !place.to) {
       place = story.recorded[i];
-      if (onTake !== story.take && (await stage.layTake(story.take, () => mine === teller))) onTake = story.take;
+      if (onTake !== story.take && (await stage.visit.layTake(story.take, () => mine === teller))) onTake = story.take;
     }
     if (mine !== teller) return place;
     const about = place.resource || "pods";
@@ -90,7 +83,7 @@ function newScenarios(stage) {
   }
 
   async function toProgram() {
-    if (onTake) await stage.home();
+    if (onTake) await stage.visit.home();
     onTake = "";
   }
 
@@ -148,7 +141,7 @@ function newScenarios(stage) {
     showQuestion(question);
     showSaw();
     showButtons();
-    stage.frameOn(look);
+    stage.zoom.frameOn(look);
     address();
   }
 
@@ -253,9 +246,9 @@ function newScenarios(stage) {
     end();
     for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
     address();
-    stage.frameOn([]);
+    stage.zoom.frameOn([]);
     attend([]);
-    stage.below(null);
+    below(null);
     if (stage.resource !== resource) stage.setResource(resource);
     if (onTake) await toProgram();
     else await player.live();

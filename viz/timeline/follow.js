@@ -1,8 +1,8 @@
 // Following: one object, or one revision, is outlined wherever it is, and its biography tells how long each hop took.
 
-import { cut, mark, put, say } from "../frame/dom.js";
+import { cut, mark, put, say } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
-import { clockText, milliseconds } from "./clock.js";
+import { clockText, milliseconds } from "../lib/times.js";
 import { waysOf } from "./ways.js";
 
 const most = 4000; // records of one object kept

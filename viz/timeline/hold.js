@@ -1,7 +1,8 @@
 // Holding the world: not the view of it but the program itself. The gate is closed and the world's clock is stopped; from here it
 // is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never what was asked for.
 
-import { cut, mark, pool, put, say, squeeze } from "../frame/dom.js";
+import { ask, get, leave as lastWord } from "../lib/api.js";
+import { cut, mark, pool, put, say, squeeze } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";
 import { targetOf } from "../stage/targets.js";
@@ -11,14 +12,7 @@ const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // shown of those who are held
 const settle = 80; // ms between two settings of the speed
 
-export const hold = {
-  name: "hold",
-  offers: ["held", "waiting"],
-  needs: ["player", "follow", "notice", "resource", "tell"],
-  join: newHold,
-};
-
-function newHold(stage) {
+export function newHold(stage) {
   const { player, follow } = stage;
   const $ = (selector) => document.querySelector(selector);
   if ($("#hold").parentElement.hidden) return { held: false, waiting: [] };
@@ -33,9 +27,7 @@ function newHold(stage) {
 
   async function command(url, body) {
     try {
-      const response = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-      const answer = await response.json();
-      if (!response.ok) throw new Error(answer.message);
+      const answer = await ask("POST", url, body);
       show(answer);
       return answer;
     } catch (problem) {
@@ -71,7 +63,7 @@ function newHold(stage) {
     status = answer;
     heard = performance.now();
     player.worldPace = status.clock.paused ? 0 : status.clock.speed;
-    if (status.letGo && !closed()) stage.notice(`Watchdog: ${status.letGo}.`);
+    if (status.letGo && !closed()) stage.banner.notice(`Watchdog: ${status.letGo}.`);
     put(document.body, "data-gates", status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":")).join(" "));
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
     if (!closed()) folded = false;
@@ -196,8 +188,7 @@ function newHold(stage) {
   // begin asks once: the feed says nothing of a world that is as usual. What has been heard meanwhile is newer.
   async function begin() {
     const asked = performance.now();
-    const response = await fetch("/viz/hold", { cache: "no-store" }).catch(() => null);
-    const answer = response?.ok ? await response.json() : null;
+    const answer = await get("/viz/hold").catch(() => null);
     if (answer && heard < asked) show(answer);
   }
 
@@ -275,7 +266,7 @@ function newHold(stage) {
 
   // A page that goes says how long to wait for another one to come.
   const leave = (time) => {
-    if (own && closed()) navigator.sendBeacon("/viz/hold", new Blob([JSON.stringify({ do: "leave", unattended: time })], { type: "application/json" }));
+    if (own && closed()) lastWord("/viz/hold", { do: "leave", unattended: time });
   };
   let going = false;
   window.addEventListener("pagehide", () => {

@@ -2,22 +2,16 @@
 // followed has been: the station, the time since the commit, and whose hands it was in. What this page or kubectl writes is
 // followed by itself, unless the viewer follows something already.
 
-import { cut, mark, put, say } from "../frame/dom.js";
+import { cut, mark, put, say } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { hangsOn } from "../stage/lanes.js";
-import { milliseconds } from "./clock.js";
+import { milliseconds } from "../lib/times.js";
 
 const stations = ["etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire", "reflector", "fifo", "indexer", "processor", "listener", "handler"];
 const ofInformer = new Set(["wire", "reflector", "fifo", "indexer", "processor"]); // there may be several; one is drawn
 const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
 
-export const journey = {
-  name: "journey",
-  needs: ["player", "follow", "infos", "resource", "scene"],
-  join: newJourney,
-};
-
-function newJourney(stage) {
+export function newJourney(stage) {
   const { player, follow, infos, scene } = stage;
   const strip = document.querySelector("#journey");
   const places = stations.map(place);

@@ -1,16 +1,9 @@
 // The pace: how fast a replay runs, and which piece of it again and again.
 
-import { put, say } from "../frame/dom.js";
-import { milliseconds } from "./clock.js";
+import { put, say } from "../lib/dom.js";
+import { milliseconds } from "../lib/times.js";
 
-export const pace = {
-  name: "pace",
-  offers: ["setLoop"],
-  needs: ["player", "tell"],
-  join: newPace,
-};
-
-function newPace(stage) {
+export function newPace(stage) {
   const { player } = stage;
   const $ = (selector) => document.querySelector(selector);
   let loopFrom = 0;

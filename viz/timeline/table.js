@@ -2,7 +2,7 @@
 // written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when there is time for
 // it. While the pointer or the keyboard is on it, it holds still.
 
-import { cut, mark, say } from "../frame/dom.js";
+import { cut, mark, say } from "../lib/dom.js";
 import { isAnomaly, objectKey, sentence } from "../log/fold.js";
 
 const rows = 40;

@@ -1,10 +1,10 @@
 // The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move it
 // by keys; with Shift a drag chooses a range to be looped.
 
-import { put } from "../frame/dom.js";
-import { newLetters } from "../frame/letters.js";
-import { limits } from "../frame/limits.js";
-import { clockText, marks } from "./clock.js";
+import { put } from "../lib/dom.js";
+import { newLetters } from "../lib/letters.js";
+import { limits } from "../lib/limits.js";
+import { clockText, marks } from "../lib/times.js";
 
 const width = limits.bucketWidth; // ns
 const period = 40; // ms between two drawings, while the viewer moves through the log

@@ -1,18 +1,12 @@
 // What the tour does to the program: one pod, and one client that is opened for it. In a recording it was done already.
 
+import { ask } from "../lib/api.js";
 import { objectKey } from "../log/fold.js";
 
 const pods = "/api/v1/namespaces/default/pods";
 const most = 60; // changes of the pod, at most
 const overflow = 2; // of them after the client's result is full
 const patience = 8000; // ms for the effect of a request
-
-async function ask(method, url, body, type = "application/json") {
-  const response = await fetch(url, { method, headers: body ? { "Content-Type": type } : {}, body: body && JSON.stringify(body) });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw Object.assign(new Error(answer.message ?? `the server answers ${response.status}`), { status: response.status });
-  return answer;
-}
 
 // until waits for a fact about what has arrived.
 export async function until(fact) {
@@ -63,7 +57,7 @@ export const running = {
     let last = "";
     const change = async (n) => {
       const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(2000)}` } } };
-      last = (await ask("PATCH", `/api/v1/namespaces/${key.replace("/", "/pods/")}`, patch, "application/merge-patch+json")).metadata.resourceVersion;
+      last = (await ask("PATCH", `/api/v1/namespaces/${key.replace("/", "/pods/")}`, patch, { type: "application/merge-patch+json" })).metadata.resourceVersion;
       await seen((list) => list.some((r) => r.rv === last && r.point === "HandlerCalled"));
     };
     for (let n = 1, left = Infinity; n <= most && left > 0; n++) {

@@ -2,7 +2,7 @@
 // records alone, so that a run and a recording are told alike.
 
 import { objectKey } from "../log/fold.js";
-import { milliseconds } from "../timeline/clock.js";
+import { milliseconds } from "../lib/times.js";
 
 // plotOf finds the tour in records, oldest first: what happened to the pod, to its first revision and to its last one, and to the
 // client that was opened for the tour, which calls itself agent. reader is the watcher of the informer on stage.

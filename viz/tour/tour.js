@@ -4,12 +4,11 @@
 // It opens by itself on the first visit, when the address asks for nothing else; ?tour=1 asks for it, ?tour=0 for none. It is resumed
 // where it was left, as long as the program has not forgotten.
 
-import { mark, put, say } from "../frame/dom.js";
+import { mark, put, say, toMiddle } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { readLink } from "../log/recording.js";
 import { serves } from "../stage/lanes.js";
-import { toMiddle } from "../stories/presenter.js";
-import { shelf } from "../stories/shelf.js";
+import { shelf } from "../lib/api.js";
 import { recorded, running, until } from "./play.js";
 import { half, plotOf, restsOf, steps } from "./steps.js";
 
@@ -20,13 +19,7 @@ const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
 
-export const tour = {
-  name: "tour",
-  needs: ["attend", "follow", "held", "here", "notice", "openStory", "player", "resource", "scene", "setResource", "shown", "source"],
-  join: newTour,
-};
-
-function newTour(stage) {
+export function newTour(stage) {
   const { player, follow, scene } = stage;
   const $ = (selector) => document.querySelector(selector);
   const panel = $("#tour");
@@ -100,7 +93,7 @@ function newTour(stage) {
     rest(true);
     busy = false;
     next.disabled = false;
-    stage.notice(problem.message);
+    stage.banner.notice(problem.message);
   };
 
   // ---- the records
@@ -158,7 +151,7 @@ function newTour(stage) {
 
   async function start() {
     if (busy) return;
-    if (stage.held) return stage.notice("The program is held. Resume it, then start the tour.");
+    if (stage.hold.held) return stage.banner.notice("The program is held. Resume it, then start the tour.");
     busy = true;
     ticket++; // a tour that was left may still close its client
     stage.attend(true);
@@ -301,7 +294,7 @@ function newTour(stage) {
   for (const button of panel.querySelectorAll("[data-tour-leave]")) button.addEventListener("click", leave);
   panel.querySelector("[data-tour-story]").addEventListener("click", (event) => {
     leave();
-    stage.openStory(event.currentTarget.dataset.tourStory);
+    stage.scenarios.openStory(event.currentTarget.dataset.tourStory);
   });
   for (const button of panel.querySelectorAll("[data-tour-try]")) {
     button.addEventListener("click", () => {

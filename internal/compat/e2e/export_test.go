@@ -149,7 +149,7 @@ func (p *page) exportedStories(t *testing.T, dir, base string) {
 			if i > 0 && i < len(s.Beats)-1 && os.Getenv("FULL") == "" {
 				continue
 			}
-			evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.openStory(%q, { beat: %d }), true", s.ID, i))
+			evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.scenarios.openStory(%q, { beat: %d }), true", s.ID, i))
 			r := p.rests(t, i+1, "ready")
 			if r.Story != s.ID || r.Cursor != s.Recorded[i].From || len(r.Found) > 0 {
 				t.Errorf("%s: beat %d begins with %+v", s.ID, i+1, r)
@@ -190,9 +190,9 @@ func (p *page) exportedTour(t *testing.T, base string) {
 // exportedLeaves looks into a station: what lies in the page, and what would need the program.
 func (p *page) exportedLeaves(t *testing.T) {
 	t.Helper()
-	evaluate[bool](t, p, `(listwatch.stage.inspect({ station: "dispatch", queue: "", subject: "" }, "code"), true)`)
+	evaluate[bool](t, p, `(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "code"), true)`)
 	p.until(t, `document.querySelector("#leaf figure.decl .l.lit")`)
-	evaluate[bool](t, p, `(listwatch.stage.inspect({ station: "dispatch", queue: "", subject: "" }, "state"), true)`)
+	evaluate[bool](t, p, `(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "state"), true)`)
 	p.until(t, `document.querySelector("#leaf").textContent.includes("needs the program")`)
 }
 

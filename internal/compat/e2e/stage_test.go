@@ -324,9 +324,9 @@ func zoomComesCloser(t *testing.T, p *page) {
 func castTells(t *testing.T, p *page) {
 	type role struct{ Busy, Held, Label string }
 	got := evaluate[[]role](t, p, `(async () => {
-		const { cast: module } = await import("/viz/assets/stage/cast.js");
+		const { newCast } = await import("/viz/assets/stage/cast.js");
 		const { stage } = window.listwatch;
-		const cast = module.join({ scene: { informer: "informer" }, infos: stage.infos, player: { mode: "live" }, here: () => true });
+		const cast = newCast({ scene: { informer: "informer" }, infos: stage.infos, player: { mode: "live" }, here: () => true });
 		const el = document.querySelector("[data-role=dispatch]");
 		const seen = () => ({ Busy: el.dataset.busy, Held: el.dataset.held, Label: el.getAttribute("aria-label") });
 		const wait = { seq: 2, t: 100e6, point: "InputBlocked", kind: "room", subject: "w1", lane: "cacher.dispatchEvents", on: "input" };

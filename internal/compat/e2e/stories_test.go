@@ -108,7 +108,7 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool, seen *looked) {
 	if linked {
 		p.navigate(t, v.URL+"/?story="+s.ID)
 	} else { // what a link does, without the page's files once more
-		evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.openStory(%q), true", s.ID))
+		evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.scenarios.openStory(%q), true", s.ID))
 	}
 	check(1, "ready", s.Recorded[0].From)
 	if lasts := evaluate[float64](t, p, fmt.Sprintf(`(async () => {

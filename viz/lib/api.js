@@ -1,0 +1,75 @@
+// The page's only way to the program: every request and every stream begins here. A page without a program (viz/export) brings its
+// own answers in window.listwatchShelf, which it sets before page.js runs; such a page asks for nothing else.
+
+// send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and gone for 410.
+async function send(method, url, body, { type = "application/json", cache = "no-store", signal } = {}) {
+  const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
+  const response = await fetch(url, { method, cache, signal, ...content });
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text;
+  try {
+    ({ message } = JSON.parse(text));
+  } catch {
+    // Another server's refusal need not be JSON.
+  }
+  const { status } = response;
+  throw Object.assign(new Error(message || `the server answers ${status}`), { status, gone: status === 410 });
+}
+
+// ask returns the answer to a request as JSON; options are type (of the body), cache and signal.
+export async function ask(method, url, body, options) {
+  const text = await (await send(method, url, body, options)).text();
+  return text ? JSON.parse(text) : {};
+}
+
+// get returns the answer to GET url as JSON.
+export const get = (url, options) => ask("GET", url, undefined, options);
+
+// html returns a part of a page that the program has rendered, as an element.
+export async function html(url) {
+  return elementOf(await (await send("GET", url)).text());
+}
+
+const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
+
+// watch opens a stream of events. The browser resumes a broken one by itself, with Last-Event-ID.
+export const watch = (url) => new EventSource(url);
+
+// leave sends a last word that arrives also when the page goes away.
+export function leave(url, body) {
+  navigator.sendBeacon(url, new Blob([JSON.stringify(body)], { type: "application/json" }));
+}
+
+const scenario = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
+
+const server = {
+  program: true, // it runs, or replays: the page has a log to read
+
+  // points returns the table of points: no record can be read without it.
+  points: () => get("/viz/points", { cache: "default" }),
+
+  // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its beats stand in
+  // the recording called take; runs, whether there is a machine to play it; alone, why that one is not played on it.
+  story: (id) => get(scenario(id)),
+
+  // take returns a recording that the program brings along, as a File.
+  take: async (name) => {
+    const response = await send("GET", `/viz/takes/${encodeURIComponent(name)}`);
+    return new File([await response.arrayBuffer()], name);
+  },
+
+  // run plays a story on the machine and returns what was seen: {from, to, saw, beats, untold}. Aborted, it is undone.
+  run: (id, signal) => ask("POST", scenario(id), undefined, { signal }),
+
+  // leaf returns a leaf of the inspector as HTML.
+  leaf: async (station, tab, query) => (await send("GET", `/viz/part/${station}/${tab}?${query}`)).text(),
+
+  // page returns the address of a page of the book.
+  page: (path) => path,
+};
+
+export const shelf = globalThis.listwatchShelf ?? server;
+
+// leaf returns a leaf of the inspector as an element.
+export const leaf = async (station, tab, query) => elementOf(await shelf.leaf(station, tab, query));

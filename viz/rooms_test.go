@@ -1,0 +1,100 @@
+package viz
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms below it.
+var floors = []string{"lib", "log", "stage", "timeline", "inspector", "spacetime", "lens", "book", "stories", "tour", "frame"}
+
+var (
+	imports  = regexp.MustCompile(`(?m)^import \{[^}]*\} from "([^"]+)";`)
+	comments = regexp.MustCompile(`(?m)//.*$`)
+	reaching = regexp.MustCompile(`\b(?:fetch|EventSource|XMLHttpRequest|WebSocket|sendBeacon|importScripts)\(`)
+	used     = regexp.MustCompile(`\bstage\.(\w+)`)
+	taken    = regexp.MustCompile(`\{([^{}]*)\} = stage;`)
+	added    = regexp.MustCompile(`(?m)^stage\.(\w+) = add\(`)
+	offered  = regexp.MustCompile(`(?s)const stage = \{(.*?)\n\};`)
+	names    = regexp.MustCompile(`(?m)^  (?:get )?(\w+)[(:]`)
+)
+
+// scripts returns the page's scripts by "ROOM/NAME", without their comments.
+func scripts() map[string]string {
+	all := map[string]string{}
+	for name, file := range newAssets().files {
+		if path.Ext(name) == ".js" {
+			all[name] = comments.ReplaceAllString(string(file.body), "")
+		}
+	}
+	return all
+}
+
+func TestScriptsImportFromRoomsBelowTheirOwn(t *testing.T) {
+	n := 0
+	for name, source := range scripts() {
+		room := slices.Index(floors, path.Dir(name))
+		if room < 0 {
+			t.Errorf("%s: its room has no floor", name)
+		}
+		for _, match := range imports.FindAllStringSubmatch(source, -1) {
+			n++
+			target := path.Join(path.Dir(name), match[1])
+			if below := slices.Index(floors, path.Dir(target)); below < 0 || below > room {
+				t.Errorf("%s imports %s, which is on a floor above", name, target)
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("found only %d imports", n)
+	}
+}
+
+// The page may one day reach the program by other means than HTTP. Then one module changes.
+func TestOneModuleReachesTheProgram(t *testing.T) {
+	for name, source := range scripts() {
+		if found := reaching.FindString(source); found != "" && name != "lib/api.js" {
+			t.Errorf("%s calls %s: only lib/api.js asks the program", name, strings.TrimSuffix(found, "("))
+		}
+	}
+}
+
+// TestPartsUseWhatTheStageOffers finds misspelt names in code that no test may ever click on.
+func TestPartsUseWhatTheStageOffers(t *testing.T) {
+	all := scripts()
+	page := all["frame/page.js"]
+	offers := map[string]bool{}
+	literal := offered.FindStringSubmatch(page)
+	if literal == nil {
+		t.Fatal("page.js has no stage")
+	}
+	for _, match := range names.FindAllStringSubmatch(literal[1], -1) {
+		offers[match[1]] = true
+	}
+	for _, match := range added.FindAllStringSubmatch(page, -1) {
+		offers[match[1]] = true
+	}
+	short, _, _ := strings.Cut(strings.TrimSpace(literal[1]), "\n")
+	for each := range strings.SplitSeq(short, ",") {
+		offers[strings.TrimSpace(each)] = true
+	}
+	for name, source := range all {
+		var uses []string
+		for _, match := range used.FindAllStringSubmatch(source, -1) {
+			uses = append(uses, match[1])
+		}
+		for _, match := range taken.FindAllStringSubmatch(source, -1) {
+			for each := range strings.SplitSeq(match[1], ",") {
+				uses = append(uses, strings.TrimSpace(each))
+			}
+		}
+		for _, each := range uses {
+			if !offers[each] {
+				t.Errorf("%s uses stage.%s, which page.js does not offer", name, each)
+			}
+		}
+	}
+}
