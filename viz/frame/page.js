@@ -16,9 +16,8 @@ import { hash, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { newTape, serverSource } from "../log/tape.js";
 import { newSpacetime } from "../spacetime/spacetime.js";
 import { newBlocked } from "../stage/blocked.js";
-import { newCast } from "../stage/cast.js";
-import { newCrew } from "../stage/crew.js";
 import { newDetail } from "../stage/detail.js";
+import { newGoroutines } from "../stage/goroutines.js";
 import { newHistory } from "../stage/history.js";
 import { newLocks } from "../stage/locks.js";
 import { newModes } from "../stage/modes.js";
@@ -161,13 +160,12 @@ stage.lens = add(newLens(stage));
 stage.find = add(newFind(stage));
 stage.presenter = add(newPresenter(stage));
 stage.spoken = add(newSpoken());
-stage.cast = add(newCast(stage));
 stage.history = add(newHistory(stage));
 stage.spacetime = add(newSpacetime(stage)); // after history: the tape is one of its views
 stage.zoom = add(newZoom(stage)); // before the inspector: a cell is looked at, not into
 stage.inspector = add(newInspector(stage));
 stage.blocked = add(newBlocked(stage));
-stage.crew = add(newCrew(stage));
+stage.goroutines = add(newGoroutines(stage));
 stage.locks = add(newLocks(stage)); // after blocked, which knows what has lasted
 stage.journey = add(newJourney(stage));
 stage.detail = add(newDetail(stage));

@@ -2,8 +2,8 @@
 // knows how that came about.
 
 import { cut, mark, pool, put, say, svg, toMiddle } from "../lib/dom.js";
-import { objectKey, sentence } from "../log/fold.js";
 import { milliseconds } from "../lib/times.js";
+import { objectKey, sentence } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
 
 export const room = 80; // columns
@@ -12,11 +12,15 @@ const pitches = [16, 30]; // units from line to line, at least and at most
 const grace = 250e6; // ns of the log that a write to a client may last
 const tick = 10; // columns from one time to the next
 
-const deeds = { // of those whose line a span is on
+// deeds say what the line does on which a span is, by the kind of the wait.
+const deeds = {
   room: "waits for room", taker: "waits for a receiver", lock: "waits for a lock", version: "waits for a version",
   client: "writes to its client", return: "runs what it calls",
 };
 const throughs = { etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between", add: "by hand, through addCh", next: "by hand, through nextCh" };
+
+const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
+const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 // newDrawing returns {paint(traced), showCursor(), blank(why)}: paint draws what was traced, which has a column at least,
 // showCursor moves the cursor in it, and blank says why there is nothing to be drawn.
@@ -26,9 +30,6 @@ export function newDrawing(stage) {
   const ground = document.querySelector(".ground");
   const part = (name) => root.querySelector(`.${name}`);
   let drawn = null; // what is painted
-  let rows = 0; // lines that there is room for
-
-  const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
 
   function blank(why) {
     drawn = null;
@@ -38,132 +39,127 @@ export function newDrawing(stage) {
     put(root, "data-cursor", 0);
   }
 
+  // each draws one element of a layer for every item of a list, with a title.
+  function each(name, list, make, fill) {
+    const all = pool(part(name), list.length, () => {
+      const el = make();
+      if (!el.querySelector("title")) el.append(svg("title"));
+      return el;
+    });
+    list.forEach((item, i) => fill(all[i], item, i, (text) => say(all[i].querySelector("title"), text)));
+  }
+
   function paint(traced) {
     drawn = traced;
-    const { columns, transfers, passages, spans } = drawn;
-    const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / Math.max(1, drawn.lines.length)));
-    rows = Math.floor((area.bottom - area.top) / pitch);
-    const hidden = drawn.lines.length > rows ? drawn.lines.length - rows + 1 : 0;
-    const places = new Map(drawn.lines.map((l, i) => [l.id, Math.min(i, rows - 1)]));
+    const { columns, lines } = drawn;
+    const height = area.bottom - area.top;
+    const pitch = Math.min(pitches[1], Math.max(pitches[0], height / Math.max(1, lines.length)));
+    const rows = Math.floor(height / pitch); // that there is room for
+    const places = new Map(lines.map((l, i) => [l.id, Math.min(i, rows - 1)]));
     const y = (l) => area.top + (places.get(l.id) + 0.5) * pitch;
-    paintLines(hidden, y);
     const shown = new Set(columns);
-    const whole = (list) => list.filter((each) => shown.has(each.sent) && shown.has(each.taken));
-    const [handed, passed] = [whole(transfers), whole(passages)];
-    paintSpans(spans, y, columns.length);
+    const whole = (list) => list.filter(({ sent, taken }) => shown.has(sent) && shown.has(taken));
+    const [handed, passed] = [whole(drawn.transfers), whole(drawn.passages)];
+    paintLines(lines.slice(0, rows), lines.length - rows, y);
+    paintSpans(drawn.spans, y, columns);
     paintArrows("transfers", handed, y, (t) => `through ${t.queue.replace(/@\d+/, "")}`);
     paintArrows("passages", passed, y, (p) => throughs[p.through]);
     paintRecords(columns, y);
-    paintTimes(columns);
-    paintThread(columns, y);
+    const times = columns.filter((c) => c.index % tick === 0);
+    each("times", times, () => svg("text", { y: area.bottom + 22 }), (el, c, i) => {
+      put(el, "x", columnX(c.index));
+      el.textContent = i === 0 ? "0 ms" : `+${((c.r.t - columns[0].r.t) / 1e6).toFixed(2)}`;
+    });
+    const mine = follow.has() ? columns.filter((c) => follow.matches(c.r)) : []; // the thread joins what is followed
+    put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${y(c.line)}`).join(""));
     mark(root, "blank", false);
-    put(root, "data-from", columns[0]?.r.seq ?? 0);
-    put(root, "data-to", columns.at(-1)?.r.seq ?? 0);
+    put(root, "data-from", columns[0].r.seq);
+    put(root, "data-to", columns.at(-1).r.seq);
     put(root, "data-transfers", handed.length);
     put(root, "data-passages", passed.length);
     const took = columns.length > 1 ? milliseconds(columns.at(-1).r.t - columns[0].r.t) : "no time";
-    const words = `${count(columns.length, "record")} on ${count(drawn.lines.length, "line")} in ${took}, ${handed.length} handed over`;
-    say(part("about"), `${count(columns.length, "record")} in ${took}, one column each, not to scale`);
+    const [records, on] = [count(columns.length, "record"), count(lines.length, "line")];
+    say(part("about"), `${records} in ${took}, one column each, not to scale`);
+    const words = `${records} on ${on} in ${took}, ${handed.length} handed over`;
     put(root, "aria-label", `Space-time view: ${words}. The table below has the records in words.`);
     showNames();
     showCursor();
   }
 
-  function paintLines(hidden, y) {
-    const list = hidden > 0 ? drawn.lines.slice(0, rows) : drawn.lines;
-    const paths = pool(part("lines"), list.length, () => svg("path"));
-    const names = pool(part("names"), list.length, () => {
-      const el = svg("text", { x: area.left - 10 });
-      el.append(svg("tspan"), svg("title"));
-      return el;
+  // paintLines draws a line and its name for each of a list, the last for all that there is no room for.
+  function paintLines(list, beyond, y) {
+    const more = (i) => (beyond > 0 && i === list.length - 1 ? beyond + 1 : 0);
+    const place = (l, i) => l.place || more(i) > 0;
+    each("lines", list, () => svg("path"), (el, l, i) => {
+      mark(el, "place", place(l, i));
+      put(el, "d", `M${area.left} ${y(l)}H${area.right}`);
     });
-    list.forEach((l, i) => {
-      const rest = hidden > 0 && i === rows - 1;
-      for (const el of [paths[i], names[i]]) mark(el, "place", l.place || rest);
-      put(paths[i], "d", `M${area.left} ${y(l)}H${area.right}`);
-      put(names[i], "y", y(l) + 4.5);
-      say(names[i].querySelector("tspan"), rest ? `+${hidden} more` : l.title);
-      say(names[i].querySelector("title"), rest ? `${hidden} lines more, for which there is no room` : l.place ? `${l.title}: any goroutine that reports there` : `${l.title}: the goroutine of that name`);
+    const name = () => {
+      const el = svg("text", { x: area.left - 10 });
+      el.append(svg("tspan"));
+      return el;
+    };
+    each("names", list, name, (el, l, i, title) => {
+      mark(el, "place", place(l, i));
+      put(el, "y", y(l) + 4.5);
+      say(el.querySelector("tspan"), more(i) ? `+${more(i)} more` : l.title);
+      const whose = l.place ? "any goroutine that reports there" : "the goroutine of that name";
+      title(more(i) ? `${more(i)} lines more, for which there is no room` : `${l.title}: ${whose}`);
     });
   }
 
-  function paintSpans(spans, y, n) {
+  function paintSpans(spans, y, columns) {
+    const n = columns.length;
     const some = spans.filter((s) => !s.from || s.from.index < n);
     put(root, "data-spans", some.length);
-    const all = pool(part("spans"), some.length, () => {
-      const el = svg("rect", { height: 8, rx: 2 });
-      el.append(svg("title"));
-      return el;
+    each("spans", some, () => svg("rect", { height: 8, rx: 2 }), (el, s, i, title) => {
+      const from = s.from ? columnX(s.from.index) : area.left;
+      const to = s.to && s.to.index < n ? columnX(s.to.index) : columnX(n - 1) + 6;
+      const end = s.to?.r.t ?? columns.at(-1).r.t;
+      // A goroutine also works while it waits for code that it has called, and for a write that goes through.
+      const runs = s.kind === "return" || (s.kind === "client" && end - s.since < grace);
+      put(el, "class", runs ? "runs" : "waits");
+      put(el, "x", from);
+      put(el, "y", y(s.line) - 4);
+      put(el, "width", Math.max(1, to - from));
+      title(`${s.line.title} ${deeds[s.kind]}${s.to ? `, ${milliseconds(s.to.r.t - s.since)}` : ""}`);
     });
-    some.forEach((s, i) => {
-      const x1 = s.from ? columnX(s.from.index) : area.left;
-      const x2 = s.to && s.to.index < n ? columnX(s.to.index) : columnX(n - 1) + 6;
-      put(all[i], "class", runs(s) ? "runs" : "waits");
-      put(all[i], "x", x1);
-      put(all[i], "y", y(s.line) - 4);
-      put(all[i], "width", Math.max(1, x2 - x1));
-      const took = s.to ? `, ${milliseconds(s.to.r.t - s.since)}` : "";
-      say(all[i].querySelector("title"), `${s.line.title} ${deeds[s.kind]}${took}`);
-    });
-  }
-
-  // runs reports whether a span is work of the goroutine that waits: code that it has called, a write that goes through.
-  function runs(span) {
-    const end = span.to?.r.t ?? drawn.columns.at(-1).r.t;
-    return span.kind === "return" || (span.kind === "client" && end - span.since < grace);
   }
 
   function paintArrows(name, list, y, through) {
-    const all = pool(part(name), list.length, () => {
-      const el = svg("path", { class: `arrow ${name.slice(0, -1)}` });
-      el.append(svg("title"));
-      return el;
-    });
-    list.forEach((t, i) => {
-      put(all[i], "d", arrow(columnX(t.sent.index), y(t.sent.line), columnX(t.taken.index), y(t.taken.line)));
-      put(all[i], "data-sent", t.sent.r.seq);
-      put(all[i], "data-taken", t.taken.r.seq);
-      mark(all[i], "followed", follow.matches(t.sent.r));
-      const back = t.taken.index < t.sent.index;
-      mark(all[i], "back", back);
-      const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back" : `, ${milliseconds(t.taken.r.t - t.sent.r.t)}`;
-      say(all[i].querySelector("title"), `${t.sent.r.type ?? ""} ${objectKey(t.sent.r.key ?? "")} ${through(t)}${late}`.trim());
+    each(name, list, () => svg("path", { class: `arrow ${name.slice(0, -1)}` }), (el, arrow, i, title) => {
+      const { sent, taken } = arrow;
+      const back = taken.index < sent.index;
+      put(el, "d", wayOf(columnX(sent.index), y(sent.line), columnX(taken.index), y(taken.line)));
+      put(el, "data-sent", sent.r.seq);
+      put(el, "data-taken", taken.r.seq);
+      mark(el, "followed", follow.matches(sent.r));
+      mark(el, "back", back);
+      const late = back
+        ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
+        : `, ${milliseconds(taken.r.t - sent.r.t)}`;
+      title(`${sent.r.type ?? ""} ${objectKey(sent.r.key ?? "")} ${through(arrow)}${late}`.trim());
     });
   }
 
   function paintRecords(columns, y) {
-    const all = pool(part("marks"), columns.length, () => {
+    const make = () => {
       const g = svg("g");
-      g.append(svg("title"), svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" }), svg("circle", { r: 2.6 }), svg("use", { x: -6.5, y: -6.5, width: 13, height: 13 }));
+      const target = svg("rect", { x: -6.5, y: -8, width: 13, height: 16, class: "target" });
+      g.append(target, svg("circle", { r: 2.6 }), svg("use", { x: -6.5, y: -6.5, width: 13, height: 13 }));
       return g;
-    });
-    columns.forEach(({ r, index, line }, i) => {
-      const el = all[i];
+    };
+    each("marks", columns, make, (el, { r, index, line }, i, title) => {
       const info = infos.get(r.point);
-      const carries = Boolean(info.queue && r.type);
+      const flag = stage.isFlag(r);
       put(el, "transform", `translate(${columnX(index)} ${y(line)})`);
       put(el, "data-seq", r.seq);
-      mark(el, "carries", carries || stage.isFlag(r));
-      mark(el, "anomaly", stage.isFlag(r));
+      mark(el, "carries", Boolean(info.queue && r.type) || flag);
+      mark(el, "anomaly", flag);
       mark(el, "followed", follow.matches(r));
-      put(el.querySelector("use"), "href", `#token-${stage.isFlag(r) ? "error" : shapeOf(r.type)}`);
-      say(el.querySelector("title"), `${r.seq}: ${cut(sentence(info, r), 200)}`);
+      put(el.querySelector("use"), "href", `#token-${flag ? "error" : shapeOf(r.type)}`);
+      title(`${r.seq}: ${cut(sentence(info, r), 200)}`);
     });
-  }
-
-  function paintTimes(columns) {
-    const marks = columns.filter((c) => c.index % tick === 0);
-    const all = pool(part("times"), marks.length, () => svg("text", { y: area.bottom + 22 }));
-    marks.forEach((c, i) => {
-      put(all[i], "x", columnX(c.index));
-      say(all[i], i === 0 ? "0 ms" : `+${((c.r.t - columns[0].r.t) / 1e6).toFixed(2)}`);
-    });
-  }
-
-  // paintThread joins the records of what is followed.
-  function paintThread(columns, y) {
-    const mine = follow.has() ? columns.filter((c) => follow.matches(c.r)) : [];
-    put(part("thread"), "d", mine.map((c, i) => `${i ? "L" : "M"}${columnX(c.index)} ${y(c.line)}`).join(""));
   }
 
   // showNames keeps the names in sight where the view is drawn larger than its place and was moved.
@@ -190,12 +186,10 @@ export function newDrawing(stage) {
   return { paint, showCursor, blank };
 }
 
-// arrow is the way from one mark to the tip before another. On one line it would hide in it: there it leaps.
-function arrow(x1, y1, x2, y2) {
+// wayOf is the way from one mark to the tip before another. On one line it would hide in it: there it leaps.
+function wayOf(x1, y1, x2, y2) {
   const gap = 7;
   if (y1 === y2) return `M${x1} ${y1 - 5}Q${(x1 + x2) / 2} ${y1 - 15} ${x2 - Math.sign(x2 - x1) * 2} ${y2 - gap}`;
   const length = Math.hypot(x2 - x1, y2 - y1);
   return `M${x1} ${y1}L${x2 - ((x2 - x1) * gap) / length} ${y2 - ((y2 - y1) * gap) / length}`;
 }
-
-const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;

@@ -1,21 +1,22 @@
-// Handovers: what a run of records tells of who handed what to whom. Nothing here knows the document.
+// Handovers: which line handed what to which, as a run of records tells it. Nothing here knows the document.
 //
-// A transfer is counted, not guessed: the fold numbers what goes into a queue and what comes out of it, and the k-th that
-// came out is the k-th that went in. A queue of deltas need not keep that order (a DeltaFIFO gives by object): of it the
-// oldest equal one is taken. What went in before the run, or comes out after it, is no transfer of the run, and neither is
-// what still comes out of a queue whose subject is gone.
+// A transfer is counted, not guessed: the fold numbers what goes into a queue and what comes out of it, and the k-th that came out is
+// the k-th that went in. A queue of deltas need not keep that order (a DeltaFIFO gives by object): there the oldest equal one is taken.
+// What went in before the run, or comes out after it, is no transfer of the run, and neither is what still comes out of a queue whose
+// subject is gone.
 //
-// Where there is no queue of ours between two lines, the same change is seen again at the other end: what etcd has committed
-// by its watch, what was written to the wire by the client, what the client has decoded by its reflector, what the informer
-// has stored by its listeners. That is a passage.
+// Where no queue of ours is between two lines, the same change is seen again at the other end: etcd's watch reports what was committed,
+// the client what was written to the wire, its reflector what it decoded, its listeners what the informer stored. That is a passage.
 
 import { objectKey } from "../log/fold.js";
-import { compareLines, newLines } from "./lines.js";
 import { clientNames } from "../log/why.js";
+import { compareLines, newLines } from "./lines.js";
 
-// newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns
-// what happened between those that here accepts: columns in the order of the log, the lines from top to bottom; transfers,
-// passages and spans between columns. None of the records may be missing: no count goes across a gap.
+const most = 1024; // objects that one record can bring into a queue, or take out of it
+
+// newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns what happened
+// between those that here accepts: columns in the order of the log, lines from top to bottom; transfers, passages and spans between
+// columns. None of the records may be missing: no count goes across a gap.
 export function newHandovers(fold) {
   const who = newLines(fold.infos);
 
@@ -35,94 +36,80 @@ export function newHandovers(fold) {
     }
     for (const r of records) {
       const name = r.resource ?? "";
-      if (!here(r)) {
-        fold.apply(state, [r]);
-        continue;
-      }
-      const column = { r, index: columns.length, line: on(who.at(r.point, r.subject ?? "", state.resources[name], r.type), state.resources[name]) };
-      const before = queuesOf(state.resources[name], r);
+      const before = state.resources[name];
+      const queues = queuesOf(before, r);
+      const column = { r, index: columns.length };
+      if (here(r)) column.line = on(who.at(r.point, r.subject ?? "", before, r.type), before);
       fold.apply(state, [r]);
+      if (!column.line) continue;
       const res = state.resources[name];
       columns.push(column);
       who.note(r, res);
-      transfers.see(column, before, queuesOf(res, r));
+      transfers.see(column, queues, queuesOf(res, r));
       passages.see(column, res);
       spans.see(column, name, res);
     }
-    return { columns, transfers: transfers.list, passages: passages.list, spans: spans.all(), lines: [...lines.values()].sort(compareLines) };
+    const sorted = [...lines.values()].sort(compareLines);
+    return { columns, transfers: transfers.list, passages: passages.list, spans: spans.all(), lines: sorted };
   }
 
   return { trace, switches: who.switches };
 }
 
-const same = (a, b) => (a.type ?? "") === (b.type ?? "") && (a.key ?? "") === (b.key ?? "") && (a.rv ?? "0") === (b.rv ?? "0");
+const idOf = (r) => `${r.type ?? ""} ${r.key ?? ""} ${r.rv ?? "0"}`;
+const same = (a, b) => idOf(a) === idOf(b);
 
-// queuesOf returns the queues that a record may have to do with, as they are now: how much has gone in and come out, and
-// what stands in them.
+// queuesOf returns the queues that a record may have to do with, as they are now: how much has gone in and come out, and what stands in
+// them. A reflector is the receiver of resultChan, too, and reports nothing else of it.
 function queuesOf(res, r) {
   const all = new Map();
-  const note = (id, subject) => {
-    for (const [name, q] of Object.entries(subject?.queues ?? {})) {
-      all.set(`${id}@${subject.opened} ${name}`, { name, sent: q.sent, taken: q.received, tokens: name === "fifo" ? [...q.tokens] : [] });
+  for (const [id, subject] of Object.entries(res?.subjects ?? {})) {
+    if (id !== (r.subject ?? "") && !(r.point === "ReflectorReceived" && subject.kind === "watchchan")) continue;
+    for (const [name, { sent, received: taken, tokens }] of Object.entries(subject.queues)) {
+      all.set(`${id}@${subject.opened} ${name}`, { name, sent, taken, tokens: name === "fifo" ? [...tokens] : [] });
     }
-  };
-  const id = r.subject ?? "";
-  note(id, res?.subjects[id]);
-  if (r.point === "ReflectorReceived") { // resultChan has a receiver that reports nothing else of it
-    for (const [other, subject] of Object.entries(res?.subjects ?? {})) if (subject.kind === "watchchan") note(other, subject);
   }
   return all;
 }
 
-const most = 1024; // objects that one record can bring into a queue, or take out of it
-
-// newTransfers joins those who brought something into a queue to those who took it out.
+// newTransfers joins the record that brought something into a queue to the record that took it out.
 function newTransfers() {
   const list = [];
   const ends = new Map(); // by queue and number: {sent, taken}, the columns that are known
-  const deltas = new Map(); // by queue of deltas: what stands in it, {what, column}, the oldest first; column is null if it came before
+  const deltas = new Map(); // by queue of deltas: what stands in it, the oldest first; column is null if it came before
   const none = { sent: 0, taken: 0, tokens: [] };
 
   function see(column, before, after) {
     for (const [queue, now] of after) {
       const was = before.get(queue) ?? none;
-      if (now.name === "fifo") {
-        byContent(queue, was, now, column);
-        continue;
-      }
-      grown(queue, was.sent, now.sent, "sent", column);
-      grown(queue, was.taken, now.taken, "taken", column);
+      if (now.name === "fifo") byContent(queue, was, now, column);
+      else for (const side of ["sent", "taken"]) grown(queue, was[side], now[side], side, column);
     }
   }
 
   // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything.
   function grown(queue, was, now, side, column) {
-    for (let n = Math.min(now - was, most) - 1; n >= 0; n--) end(queue, now - n, side, column);
-  }
-
-  function end(queue, k, side, column) {
-    const pair = ends.get(`${queue} ${k}`) ?? {};
-    pair[side] = column;
-    ends.set(`${queue} ${k}`, pair);
-    if (pair.sent && pair.taken && same(pair.sent.r, pair.taken.r)) list.push({ queue, sent: pair.sent, taken: pair.taken });
+    for (let k = now - Math.min(now - was, most) + 1; k <= now; k++) {
+      const pair = { ...ends.get(`${queue} ${k}`), [side]: column };
+      ends.set(`${queue} ${k}`, pair);
+      if (pair.sent && pair.taken && same(pair.sent.r, pair.taken.r)) list.push({ queue, ...pair });
+    }
   }
 
   function byContent(queue, was, now, column) {
     if (!deltas.has(queue)) deltas.set(queue, was.tokens.map((what) => ({ what, column: null })));
     const standing = deltas.get(queue);
     if (now.sent > was.sent) standing.push({ what: column.r, column });
-    if (now.taken === was.taken) return;
-    const i = standing.findIndex((each) => same(each.what, column.r));
-    if (i < 0) return;
-    const [found] = standing.splice(i, 1);
-    if (found.column) list.push({ queue, sent: found.column, taken: column });
+    const i = now.taken === was.taken ? -1 : standing.findIndex((each) => same(each.what, column.r));
+    const [found] = i < 0 ? [] : standing.splice(i, 1);
+    if (found?.column) list.push({ queue, sent: found.column, taken: column });
   }
 
   return { list, see };
 }
 
-// newPassages joins what was given at one end to what was seen at the other. A revision is committed once, and its writer
-// may be told after its watchers; a stream keeps its order, and what was on its way is lost with it.
+// newPassages joins what was given at one end to what was seen at the other. A revision is committed once, and its writer may be told
+// after its watchers. A stream keeps its order, and loses what is on its way when it ends.
 function newPassages() {
   const list = [];
   const commits = new Map(); // by key and revision
@@ -131,13 +118,14 @@ function newPassages() {
   const current = new Map(); // by client: the watcher whose stream it reads
   const stored = new Map(); // by informer and key: the change that it applied last
   const given = (stream) => streams.get(stream) ?? [];
-  const alike = (a, b) => same({ ...a, key: objectKey(a.key ?? "") }, { ...b, key: objectKey(b.key ?? "") });
+  const objectOf = (r) => ({ ...r, key: objectKey(r.key ?? "") });
+  const alike = (a, b) => same(objectOf(a.r), objectOf(b.r));
   const give = (stream, column) => streams.set(stream, [...given(stream), column]);
+  const drop = (stream, column) => streams.set(stream, given(stream).filter((each) => !alike(each, column)));
   const take = (through, stream, column) => {
-    const i = given(stream).findIndex((each) => alike(each.r, column.r));
+    const i = given(stream).findIndex((each) => alike(each, column));
     if (i >= 0) list.push({ through, sent: given(stream).splice(i, 1)[0], taken: column });
   };
-  const drop = (stream, column) => streams.set(stream, given(stream).filter((each) => !alike(each.r, column.r)));
   const revision = (r) => `${r.key} ${r.rv}`;
 
   function see(column, res) {
@@ -158,7 +146,9 @@ function newPassages() {
         }
         break;
       case "FrameWritten":
-        for (const client of clientNames(res, r.subject)) if ((current.get(client) ?? r.subject) === r.subject) give(`wire ${client}`, column);
+        for (const client of clientNames(res, r.subject)) {
+          if ((current.get(client) ?? r.subject) === r.subject) give(`wire ${client}`, column);
+        }
         break;
       case "FrameDecoded":
         take("wire", `wire ${r.subject}`, column);
@@ -193,7 +183,7 @@ function newPassages() {
   return { list, see };
 }
 
-// newSpans says how long who waited: {kind, line, since, from, to}, from and to being columns, null where the wait reaches
+// newSpans says which line waited for how long: {kind, line, since, from, to}, from and to being columns, null where the wait reaches
 // beyond the run. To have nothing to do is no wait.
 function newSpans(infos) {
   const ended = [];
@@ -201,7 +191,9 @@ function newSpans(infos) {
   const waits = (res) => Object.values(res.waits).flat().filter((w) => w.kind !== "work");
 
   function begin(name, res, lineOf) {
-    for (const w of waits(res)) open.set(`${name} ${w.seq}`, { name, kind: w.kind, line: lineOf(w), since: w.t, from: null, to: null });
+    for (const w of waits(res)) {
+      open.set(`${name} ${w.seq}`, { name, kind: w.kind, line: lineOf(w), since: w.t, from: null, to: null });
+    }
   }
 
   function see(column, name, res) {
@@ -213,7 +205,8 @@ function newSpans(infos) {
     }
     const { r, line } = column;
     const id = `${name} ${r.seq}`;
-    if (waiting.has(id)) open.set(id, { name, kind: infos.get(r.point).waits, line, since: r.t, from: column, to: null });
+    const { waits: kind } = infos.get(r.point);
+    if (waiting.has(id)) open.set(id, { name, kind, line, since: r.t, from: column, to: null });
   }
 
   return { begin, see, all: () => [...ended, ...open.values()] };

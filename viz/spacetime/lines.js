@@ -1,21 +1,33 @@
-// Lines: who reports what. Every record stands on the line of the goroutine that reported it; where that may be any of
-// several, on a line that is a place.
+// Lines: which goroutine reports what. Every record stands on the line of the goroutine that reported it; where that may be any of
+// several, it stands on a line that is a place.
 
 import { squeeze } from "../lib/dom.js";
 
 const longest = 22; // characters of a title
 
-// groups and their lines, from top to bottom: the order in which an event meets them.
+// groups and roles are the order from top to bottom in which an event meets the lines.
 const groups = ["etcd", "cacher", "watcher", "client", "listener", "controller", "others"];
-const roles = ["callers", "watchChan", "etcdWatcher", "startWatching", "etcdWatch", "scheduleEventProcessing", "translate", "collectEventProcessing",
-  "startCaching", "dispatchEvents", "processInterval", "WatchServer", "receive", "reflector", "informer", "pop", "run", "queue", "worker"];
+const roles = [
+  "callers", "watchChan", "etcdWatcher", "startWatching", "etcdWatch", "scheduleEventProcessing", "translate",
+  "collectEventProcessing", "startCaching", "dispatchEvents", "processInterval", "WatchServer", "receive", "reflector",
+  "informer", "pop", "run", "queue", "worker",
+];
 const places = new Set(["callers", "watchChan", "etcdWatcher", "reflector", "queue", "others"]);
 
-const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "ListServed", "WatcherAdded"]); // by the goroutine that lists or watches
-// anybody are the points of which no line can be told: a ring grows by its writer and by a knob, a queue is closed by whatever ends its
-// informer, and some goroutines are not part of the path.
-const anybody = new Set(["RingResize", "FIFOClosed", "StoreHolds", "IndexerHolds", "EtcdLookedAt", "EtcdFailed", "ProgramStopped"]);
+// byLane has the group of each goroutine whose name says it all.
+const byLane = {
+  startCaching: "cacher", dispatchEvents: "cacher", processInterval: "watcher", WatchServer: "watcher", receive: "client",
+  pop: "listener", run: "listener", worker: "controller",
+};
 
+// Reported by the goroutine that lists or watches.
+const called = new Set(["FreshnessWait", "FreshnessReady", "FreshnessGivenUp", "ListServed", "WatcherAdded"]);
+// Reported by any goroutine: a ring grows by its writer and by a knob, and what ends an informer closes its queue.
+const anybody = new Set([
+  "RingResize", "FIFOClosed", "StoreHolds", "IndexerHolds", "EtcdLookedAt", "EtcdFailed", "ProgramStopped",
+]);
+
+// newLines returns {at, note, begin, switches} for the infos of a fold.
 export function newLines(infos) {
   const doers = doersOf(infos);
   const adding = new Set(); // listeners that are being shown what is there already
@@ -27,30 +39,15 @@ export function newLines(infos) {
     const lane = laneOf(doers.get(point), watcher);
     if (anybody.has(point)) return others;
     if (called.has(point)) return line("etcd", "", "callers");
-    switch (lane) {
-      case "startCaching":
-      case "dispatchEvents":
-        return line("cacher", "", lane);
-      case "processInterval":
-      case "WatchServer":
-        return line("watcher", subject, lane);
-      case "receive":
-        return line("client", subject, lane);
-      case "pop":
-      case "run":
-        return line("listener", subject, lane);
-      case "worker":
-        return line("controller", subject, lane);
-      case "informer":
-        return info.station === "listener" ? distributor(subject, res, type) : informer(subject, res);
-    }
+    if (byLane[lane]) return line(byLane[lane], byLane[lane] === "cacher" ? "" : subject, lane);
+    if (lane === "informer") return info.station === "listener" ? distributor(subject, res, type) : informer(subject, res);
     switch (info.station) {
       case "http":
       case "etcd":
         return line("etcd", "", "callers");
       case "etcd3":
-        if (point === "Etcd3IncomingReceived") return line("etcd", "", watcher === "watchChan" ? "scheduleEventProcessing" : "translate");
-        return line("etcd", "", lane || watcher);
+        if (point !== "Etcd3IncomingReceived") return line("etcd", "", lane || watcher);
+        return line("etcd", "", watcher === "watchChan" ? "scheduleEventProcessing" : "translate");
       case "ring":
       case "store":
       case "incoming":
@@ -69,21 +66,22 @@ export function newLines(infos) {
     return others;
   }
 
-  // informer is the line of the goroutine that empties a queue: an informer, or, of a queue without a reflector, any other.
+  // informer is the line of the goroutine that empties a queue. That of a queue without a reflector may be any.
   const informer = (subject, res) => (watches(res?.subjects[subject]) ? line("client", subject, "informer") : others);
 
-  // distributor is the line of the goroutine that hands something to a listener: its informer, unless that has nothing to do, or
-  // cannot have come so far since the listener was added.
+  // distributor is the line of the goroutine that hands something to a listener: its informer, unless the informer has nothing to
+  // do, or cannot have come so far since the listener was added.
   function distributor(listener, res, type) {
     const name = res?.subjects[listener]?.texts.ListenerAdded;
-    if (!name || res.waits[`FIFOWaited ${name}`] || (adding.has(listener) && type === "ADDED")) return others;
-    return line("client", name, "informer");
+    const early = adding.has(listener) && type === "ADDED";
+    return !name || early || res.waits[`FIFOWaited ${name}`] ? others : line("client", name, "informer");
   }
 
   // note is told every record once its line is known.
   function note(r, res) {
     if (r.point === "ListenerAdded") adding.add(r.subject);
-    if (r.point === "IndexerUpdated") for (const l of adding) if (res.subjects[l]?.texts.ListenerAdded === r.subject) adding.delete(l);
+    if (r.point !== "IndexerUpdated") return;
+    for (const each of adding) if (res.subjects[each]?.texts.ListenerAdded === r.subject) adding.delete(each);
   }
 
   return {
@@ -102,28 +100,30 @@ export function compareLines(a, b) {
 }
 
 function line(group, owner, role) {
-  return { id: `${group} ${owner} ${role}`, group, owner, role, title: titleOf(owner, role), place: places.has(role) || (group === "watcher" && !owner) };
+  const place = places.has(role) || (group === "watcher" && !owner);
+  return { id: `${group} ${owner} ${role}`, group, owner, role, title: titleOf(owner, role), place };
 }
 
 const others = line("others", "", "others");
 
 // titleOf leaves out what goes without saying: that "scheduler-informer" is an informer.
 function titleOf(owner, role) {
-  if (!owner) return squeeze(role, longest);
-  return role === "informer" ? squeeze(owner, longest) : `${squeeze(owner.replace(/-informer$/, ""), longest - 1 - role.length)} ${role}`;
+  if (!owner || role === "informer") return squeeze(owner || role, longest);
+  return `${squeeze(owner.replace(/-informer$/, ""), longest - 1 - role.length)} ${role}`;
 }
 
-// watches reports whether a subject is one whose queue a reflector fills.
-const watches = (subject) => Boolean(subject?.counts.ReflectorWatching || subject?.counts.ReflectorListed || subject?.counts.ReflectorReceived);
+// watches reports whether a reflector fills the queue of a subject.
+const watches = (subject) =>
+  ["ReflectorWatching", "ReflectorListed", "ReflectorReceived"].some((point) => subject?.counts[point]);
 
-// doersOf says of each point by which goroutine it is reported, "" if the table does not tell. One that had to wait for room
-// reports itself how that ended.
+// doersOf says of each point which goroutine reports it, "" if the table does not tell. A goroutine that had to wait for room reports
+// itself how that ended.
 function doersOf(infos) {
   const doers = new Map([...infos.values()].map((info) => [info.name, info.lane ?? ""]));
-  for (const info of infos.values()) {
-    if (!info.lane || !info.on) continue;
-    const itself = info.waits === "room" ? info.until : info.until.filter((name) => infos.get(name).queue === info.on);
-    for (const name of itself) if (!doers.get(name)) doers.set(name, info.lane);
+  for (const { lane, on, waits, until } of infos.values()) {
+    if (!lane || !on) continue;
+    const itself = waits === "room" ? until : until.filter((name) => infos.get(name).queue === on);
+    for (const name of itself) doers.set(name, doers.get(name) || lane);
   }
   return doers;
 }

@@ -111,7 +111,7 @@ func TestAShareIsOfTheLastSecond(t *testing.T) {
 	t.Parallel()
 	p := openPage(t, startViz(t, "-demo=false", "-controllers=false").URL)
 	got := evaluate[string](t, p, `(async () => {
-		const { newShare } = await import("/viz/assets/stage/share.js");
+		const { newShare } = await import("/viz/assets/stage/goroutines.js");
 		const share = newShare();
 		const ms = 1e6, seen = [];
 		const tell = (t) => { const { busy, held } = share.of(t * ms); seen.push(busy.toFixed(2) + "/" + held.toFixed(2)); };

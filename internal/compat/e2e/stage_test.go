@@ -324,19 +324,21 @@ func zoomComesCloser(t *testing.T, p *page) {
 func castTells(t *testing.T, p *page) {
 	type role struct{ Busy, Held, Label string }
 	got := evaluate[[]role](t, p, `(async () => {
-		const { newCast } = await import("/viz/assets/stage/cast.js");
+		const { newGoroutines } = await import("/viz/assets/stage/goroutines.js");
 		const { stage } = window.listwatch;
-		const cast = newCast({ scene: { informer: "informer" }, infos: stage.infos, player: { mode: "live" }, here: () => true });
+		const { scene } = stage;
+		const lanes = { watchers: new Map(), listeners: new Map() };
+		const cast = newGoroutines({ scene: { informer: "informer", root: scene.root, lanes }, infos: stage.infos, player: { mode: "live" }, here: () => true });
 		const el = document.querySelector("[data-role=dispatch]");
 		const seen = () => ({ Busy: el.dataset.busy, Held: el.dataset.held, Label: el.getAttribute("aria-label") });
 		const wait = { seq: 2, t: 100e6, point: "InputBlocked", kind: "room", subject: "w1", lane: "cacher.dispatchEvents", on: "input" };
 		cast.applied([{ point: "DispatchStarted", t: 1, args: [1] }, { point: "InputBlocked", subject: "w1", t: 100e6 }]);
-		cast.shown({ waits: { "InputBlocked w1": [wait] } }, { t: 500e6 });
+		cast.shown({ waits: { "InputBlocked w1": [wait] }, subjects: {} }, { t: 500e6 });
 		const during = seen();
 		cast.applied([{ point: "InputSent", subject: "w1", t: 600e6, args: [1, 10] }, { point: "DispatchFinished", t: 700e6 }]);
-		cast.shown({ waits: {} }, { t: 1000e6 });
+		cast.shown({ waits: {}, subjects: {} }, { t: 900e6 });
 		const after = seen();
-		cast.shown({ waits: {} }, { t: 3000e6 });
+		cast.shown({ waits: {}, subjects: {} }, { t: 3000e6 });
 		return [during, after, seen()];
 	})()`)
 	want := []role{{"0.100", "0.400", "cacher.dispatchEvents waits for room, for 400 ms at input of w1."}, {"0.200", "0.500", "cacher.dispatchEvents has nothing to do."}, {"0.000", "0.000", "cacher.dispatchEvents has nothing to do."}}
