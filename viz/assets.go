@@ -58,6 +58,7 @@ func newAssets() *assets {
 			panic(fmt.Sprintf("viz: embedded files of %s: %v", room, err))
 		}
 	}
+	a.add("stage/tall.css", stage.TallStyle())
 	return a
 }
 
@@ -71,10 +72,14 @@ func (a *assets) addRoom(room string, files fs.FS) error {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		a.files[room+"/"+name] = asset{body: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+		a.add(room+"/"+name, body)
 	}
 	return nil
+}
+
+func (a *assets) add(name string, body []byte) {
+	sum := sha256.Sum256(body)
+	a.files[name] = asset{body: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
 }
 
 // serve answers GET /viz/assets/ROOM/NAME, also conditionally.

@@ -127,6 +127,9 @@ func Geometry() string {
 		"listen": map[string]float64{"height": listenerHeight, "room": listenerLanes},
 		"wireX":  wireX, "loopX": loopX, "serverAxis": serverAxis, "clientAxis": clientAxis,
 		"maxSlots": maxSlots,
+		"tall": map[string]any{
+			"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "wireX": tallWireX, "wireY": tallWireY, "loopX": tallLoopX,
+		},
 	})
 	if err != nil {
 		panic(fmt.Sprintf("stage: geometry: %v", err))
@@ -195,14 +198,20 @@ func moved(x, y float64) templ.Attributes {
 // Num writes a number as an attribute, with two places.
 func Num(v float64) string { return fmt.Sprint(math.Round(v*100) / 100) }
 
-// gateAt is where the gate of a station is drawn: across the way by which events come.
-func gateAt(station probe.Station) string {
+// gateAt is where the gate of a station is drawn, and by how many degrees it is turned: across the way by which events come.
+func gateAt(station probe.Station) (x, y, turn float64) {
 	b := boxes[string(station)]
 	switch {
 	case station == probe.Wire:
-		return fmt.Sprintf("translate(%v %v) rotate(90)", wireX, serverBottom+10)
+		return wireX, serverBottom + 10, 90
 	case b.Y > serverBottom:
-		return fmt.Sprintf("translate(%v %v)", Num(b.Right()+8), Num(clientAxis))
+		return b.Right() + 8, clientAxis, 0
 	}
-	return fmt.Sprintf("translate(%v %v)", Num(b.X-9), Num(serverAxis))
+	return b.X - 9, serverAxis, 0
+}
+
+// gateTransform places and turns the gate of a station.
+func gateTransform(station probe.Station) string {
+	x, y, turn := gateAt(station)
+	return fmt.Sprintf("translate(%v %v) rotate(%v)", Num(x), Num(y), turn)
 }

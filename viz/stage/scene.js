@@ -4,9 +4,9 @@
 import { mark, put, say } from "../lib/dom.js";
 import { shelfName } from "../log/fold.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
+import { newLayout } from "./layout.js";
 import { showPipe, showShelf } from "./pipe.js";
 import { ringSpot, showRing } from "./ring.js";
-import { newTall } from "./tall.js";
 
 export function newScene(geometry) {
   const root = document.querySelector(".scenery");
@@ -35,7 +35,7 @@ export function newScene(geometry) {
       if (el) say(el, String(value));
     },
   };
-  scene.relaid = newTall(scene); // tells of another layout
+  scene.relaid = newLayout(scene); // tells of another layout
   return scene;
 }
 

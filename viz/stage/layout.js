@@ -1,0 +1,49 @@
+// The layout of the stage: wide, or tall where the window is narrow. Go lays out both (layout.go, tall.go), and a style sheet moves the
+// stations. What is drawn by scripts has its coordinates on the wide stage; place says where a point is on the one that is shown.
+
+import { put } from "../lib/dom.js";
+
+const narrow = "(max-width: 700px)";
+
+// newLayout gives the scene tall, width, height, view, edges, place and boxOf, and keeps them up to date. It returns a function that
+// takes what is to be called when the layout has changed.
+export function newLayout(scene) {
+  const g = scene.geometry;
+  const t = g.tall;
+  const asked = matchMedia(narrow);
+  const aside = g.boxes.watcher.X - t.boxes.watcher.X;
+  const wide = {
+    tall: false, width: g.width, height: g.height, edges: { wireX: g.wireX, right: g.width }, place: (at) => at,
+    boxOf: (name) => g.boxes[name],
+  };
+  const tall = {
+    tall: true, width: t.width, height: t.height, edges: { wireX: t.wireX + aside, right: t.width + aside }, place,
+    boxOf: (name) => t.boxes[name],
+  };
+  const down = (name) => t.boxes[name].Y - g.boxes[name].Y;
+
+  // place moves a point of the wide stage with the station that is nearest to it.
+  function place([x, y]) {
+    const above = y < 266;
+    if (x >= 1270) return [t.width + x - g.width, y + down("watcher")];
+    if (x > 1200) return [t.wireX, y > 255 && y < 277 ? t.wireY : y + down(above ? "watcher" : "reflector")];
+    if (x < 40) return [x - g.loopX + t.loopX, y + down(above ? "http" : "workqueue")];
+    if (above && x > 430 && x < 450) return [352, 300]; // the way into the ring comes from above
+    const off = (name) => Math.max(g.boxes[name].X - x, x - g.boxes[name].X - g.boxes[name].W);
+    const there = Object.keys(g.boxes).filter((name) => name !== "wire" && g.boxes[name].Y < 266 === above);
+    const nearest = there.reduce((best, name) => (off(name) < off(best) ? name : best));
+    return [x + t.boxes[nearest].X - g.boxes[nearest].X, y + down(nearest)];
+  }
+
+  function lay() {
+    const now = asked.matches && !document.body.classList.contains("figure") ? tall : wide;
+    if (scene.tall === now.tall) return false;
+    Object.assign(scene, now, { view: { x: 0, y: 0, w: now.width, h: now.height } });
+    document.querySelector("#stage").classList.toggle("tall", now.tall);
+    put(scene.root, "viewBox", `0 0 ${now.width} ${now.height}`);
+    return true;
+  }
+
+  lay();
+  return (changed) => asked.addEventListener("change", () => lay() && changed());
+}
