@@ -75,8 +75,8 @@ func sender(r *http.Request) string {
 	return " by " + name[:min(len(name), 64)]
 }
 
-// requestLine returns what the log says of a request: its method, path and query, the latter without credentials. The
-// path is never a secret; of headers only the client's name is logged ([sender]), of bodies nothing.
+// requestLine returns what the log says of a request: its method, path and query, the latter with the values of the API's
+// own parameters alone. The path is never a secret; of headers only the client's name is logged ([sender]), of bodies nothing.
 func requestLine(r *http.Request) string {
 	line := r.Method + " " + r.URL.EscapedPath()
 	if r.URL.RawQuery == "" {

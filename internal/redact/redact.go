@@ -1,5 +1,6 @@
-// Package redact takes out of texts what opens doors: the values of Authorization headers and cookies, bearer tokens, and the data of
-// Secrets. Whatever leaves the program as a recording, a flight or an export goes through here.
+// Package redact takes out of texts what opens doors: the values of Authorization headers and cookies, bearer tokens,
+// passwords in URLs, the values of query parameters that are not the API's own, and the data of Secrets. Every
+// recording, flight and export that leaves the program passes through it.
 //
 // Everything here is a pure function.
 package redact
@@ -7,9 +8,10 @@ package redact
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Hidden stands for what was taken out.
@@ -17,55 +19,62 @@ const Hidden = "***"
 
 var (
 	headers = regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie)([ \t]*:[ \t]*)[^\r\n]+`)
-	tokens  = regexp.MustCompile(`(?i)(bearer |base64url\.bearer\.authorization\.k8s\.io\.|[?&](?:access_)?token=)[^\s"'&,]+`)
+	tokens  = regexp.MustCompile(`(?i)(bearer |base64url\.bearer\.authorization\.k8s\.io\.)[^\s"'&,]+`)
+	users   = regexp.MustCompile(`://[^\s"'/?@]+@`)
+	queries = regexp.MustCompile(`(/[^\s"'?]*\?)([^\s"']+)`)
 	secrets = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret(?:List)?\\*"|(?s:k8s\x00.{0,24}Secret)`)
 	fields  = regexp.MustCompile(`(\\*)"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
 )
 
-// Text masks a text: the head of a request, a body or a piece of one, a line that names a URL.
+// parameters are the API's own. Their values stay, for they say what was asked; none of them holds a credential. The
+// parameters of exec are not among them: a command line may hold a password.
+var parameters = sets.New(
+	"allowWatchBookmarks", "continue", "dryRun", "fieldManager", "fieldSelector", "fieldValidation", "follow",
+	"force", "gracePeriodSeconds", "includeObject", "labelSelector", "limit", "orphanDependents", "pretty",
+	"previous", "propagationPolicy", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "sinceSeconds",
+	"tailLines", "timeout", "timeoutSeconds", "timestamps", "watch",
+)
+
+// Text returns a text without its secrets: the head of a request, a body or a piece of one, or a line that names a URL.
 func Text(text string) string {
-	if !strings.ContainsAny(text, ":= .\x00") {
+	if !strings.ContainsAny(text, ":= .\x00?") {
 		return text
 	}
 	text = headers.ReplaceAllString(text, "$1$2"+Hidden)
 	text = tokens.ReplaceAllString(text, "$1"+Hidden)
+	text = users.ReplaceAllString(text, "://"+Hidden+"@")
+	text = queries.ReplaceAllStringFunc(text, func(url string) string {
+		path, query, _ := strings.Cut(url, "?")
+		return path + "?" + Query(query)
+	})
 	if !secrets.MatchString(text) {
 		return text
 	}
 	return Secret(text)
 }
 
-// Query masks a URL's query, before it is parsed: the values of parameters that are likely to be secret, judged by their names.
+// Query returns a URL's query, before it is parsed, with the values of the API's own parameters alone. A parameter
+// without a value is hidden whole, unless it is one of the API's.
 func Query(raw string) string {
-	parameters := strings.Split(raw, "&")
-	for i, parameter := range parameters {
-		name, _, _ := strings.Cut(parameter, "=")
-		if isCredential(name) {
-			parameters[i] = name + "=(masked)"
+	pairs := strings.Split(raw, "&")
+	for i, pair := range pairs {
+		name, _, hasValue := strings.Cut(pair, "=")
+		switch {
+		case pair == "" || parameters.Has(name):
+		case hasValue:
+			pairs[i] = name + "=" + Hidden
+		default:
+			pairs[i] = Hidden
 		}
 	}
-	return strings.Join(parameters, "&")
+	return strings.Join(pairs, "&")
 }
 
-func isCredential(name string) bool {
-	plain, err := url.QueryUnescape(name)
-	if err != nil {
-		return true // it cannot be told
-	}
-	plain = strings.ToLower(plain)
-	for _, word := range []string{"token", "secret", "password", "authorization", "apikey", "api_key", "signature"} {
-		if strings.Contains(plain, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// Secret masks what is known to be a Secret, several, or a piece of one: every value of data and stringData, also where kubectl has
-// noted the object once more.
+// Secret hides each value of data and stringData in the JSON of a Secret, of a list of them, or of a piece of one, and
+// the copy that kubectl apply keeps in an annotation. Protobuf is hidden whole.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
-		return Hidden // protobuf: there is no telling where its data begin
+		return Hidden // in protobuf, no mark says where data begin
 	}
 	var out strings.Builder
 	for {
@@ -81,7 +90,8 @@ func Secret(text string) string {
 	}
 }
 
-// valueEnd returns where a JSON value ends that begins the text: a string, or an object of strings; all of the text if it is cut off.
+// valueEnd returns the length of the JSON value at the beginning of a text: a string, or an object of strings. Of a
+// value that is cut off it is the length of the text.
 func valueEnd(text, quote string) int {
 	if strings.HasPrefix(text, "null") {
 		return len("null")
@@ -111,7 +121,8 @@ func valueEnd(text, quote string) int {
 	return len(text)
 }
 
-// stringEnd returns the length of a string's rest with its closing quote; -1 if it has none. Quotes within it have more backslashes.
+// stringEnd returns the length of a string's rest up to and with its closing quote, or -1 if that is missing. A quote
+// within the string has more backslashes before it than the closing one.
 func stringEnd(text, quote string) int {
 	for i := 0; ; {
 		n := strings.Index(text[i:], `"`)
@@ -130,12 +141,13 @@ func stringEnd(text, quote string) int {
 	}
 }
 
-// JSON masks every text in a JSON value. What is not JSON is an empty text.
+// JSON returns a JSON value with [Text] applied to each of its strings, and "" for what is not JSON.
 func JSON(written []byte) json.RawMessage {
 	return changed(written, func(_, text string) string { return Text(text) })
 }
 
-// Stream is JSON of a connection on which Secrets travel: of the pieces that came ("data") nothing is left, for one may begin anywhere.
+// Stream is [JSON] for a connection on which Secrets travel. It hides each piece that came ("data") whole: a Secret may
+// begin in one piece and end in another.
 func Stream(written []byte) json.RawMessage {
 	return changed(written, func(key, text string) string {
 		if key == "data" {
@@ -159,7 +171,7 @@ func changed(written []byte, change func(key, text string) string) json.RawMessa
 	return out
 }
 
-// each applies change to every text in a tree, with the key under which it stands.
+// each applies change to each string in a tree, with the key under which it stands.
 func each(key string, tree any, change func(key, text string) string) any {
 	switch value := tree.(type) {
 	case string:

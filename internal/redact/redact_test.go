@@ -71,10 +71,37 @@ func TestNothingThatOpensADoorIsLeft(t *testing.T) {
 
 func TestWhatOpensNoDoorStays(t *testing.T) {
 	for _, text := range []string{
-		"", "a", "kubectl/v1.37 /api/v1/pods?watch=1&resourceVersion=7", `{"kind":"ConfigMap","data":{"a":"b"}}`, "default/a: scheduled: it is on node-1", "the author: nobody",
+		"", "a", "kubectl/v1.37 /api/v1/pods?watch=1&resourceVersion=7", `{"kind":"ConfigMap","data":{"a":"b"}}`,
+		"default/a: scheduled: it is on node-1", "the author: nobody",
 	} {
 		if got := Text(text); got != text {
 			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// TestOnlyTheParametersOfTheAPIKeepTheirValues: no list of names that sound secret is ever complete.
+func TestOnlyTheParametersOfTheAPIKeepTheirValues(t *testing.T) {
+	const kept = "watch=1&resourceVersion=7&labelSelector=app%3Dx&timeoutSeconds=5&limit=500&continue=abc"
+	for _, secret := range []string{
+		"sig=s3cret", "jwt=s3cret", "auth=s3cret", "key=s3cret", "passwd=s3cret", "x=Bearer%20s3cret", "x=https://u:s3cret@h", "to%6ben=s3cret",
+		"TOKEN=s3cret", "%zz=s3cret", "s3cret", "command=s3cret", "a;b=s3cret",
+	} {
+		if got := Query(kept + "&" + secret); leaks(got) || !strings.HasPrefix(got, kept+"&") || !strings.HasSuffix(got, Hidden) {
+			t.Errorf("%s: got %s", secret, got)
+		}
+		for _, text := range []string{
+			"GET /api/v1/pods?" + kept + "&" + secret + " HTTP/1.1\r\nHost: a\r\n\r\n", "kubectl/1 /api/v1/pods?" + secret + "&" + kept,
+			"Request GET /api/v1/pods?" + kept + "&" + secret + " by me.", "http://u:s3cret@h/x?" + secret,
+		} {
+			if got := Text(text); leaks(got) {
+				t.Errorf("%s: got %s", text, got)
+			}
+		}
+	}
+	for _, whole := range []string{"", kept, "pretty&dryRun=All"} {
+		if got := Query(whole); got != whole {
+			t.Errorf("%q became %q", whole, got)
 		}
 	}
 }
