@@ -2,7 +2,6 @@ package viz
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 )
 
@@ -55,8 +54,8 @@ func (u *UI) choose(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var choice Choice
-	if err := json.NewDecoder(r.Body).Decode(&choice); err != nil {
-		return nil, refuse(http.StatusBadRequest, "invalid choice: %v", err)
+	if err := readJSON(r, &choice); err != nil {
+		return nil, err
 	}
 	return answered{http.StatusAccepted, choice}, guest.Choose(r.Context(), choice)
 }

@@ -94,7 +94,7 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	defer clocks.stop()
 	log := probe.NewLog(clocks.world, o.logSize)
 	held := newHold(clocks, log, g.stderr)
-	visitor, err := guest.NewGuest(guest.GuestConfig{
+	visitor, err := guest.New(guest.Config{
 		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.world, Probe: probe.New(log), FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func (g *guests) Choose(ctx context.Context, choice viz.Choice) error {
 func (g *guests) State() any {
 	trouble, metrics := g.metrics.State()
 	return struct {
-		guest.GuestState
+		guest.State
 		Trouble string                       `json:"trouble"` // with /metrics
 		Metrics map[string]map[string]string `json:"metrics"`
 	}{g.visitor.Load().State(), trouble, metrics}

@@ -1,4 +1,5 @@
-// Package guest runs our client half on a server that is not ours: one that kubectl proxy, or any other address, leads to.
+// Package guest runs our client half on a server that is not ours: one that kubectl proxy, or any other address, leads
+// to.
 //
 //   - transport.go: how the next address is found when one is gone.
 //   - discovery.go: what that server has.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"runtime/metrics"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,12 +25,6 @@ import (
 	"listwatch/internal/routine"
 )
 
-// What asks for the metadata of objects only, in a list and one by one: a cluster is large, and the stage shows names and versions.
-const (
-	listOfMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	metadataOnly   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-)
-
 // metadataDecoder reads such answers, and Statuses.
 var metadataDecoder = newMetadataDecoder()
 
@@ -44,11 +39,7 @@ func newMetadataDecoder() runtime.Decoder {
 	return info.Serializer
 }
 
-// Bounds of what a guest watches.
-const (
-	maxChosen  = 8       // resources
-	maxObjects = 150_000 // of one resource; more of them are not watched
-)
+const maxChosen = 8 // resources
 
 // Choice is what a guest watches.
 type Choice struct {
@@ -58,8 +49,8 @@ type Choice struct {
 	Fields    string   `json:"fields"`
 }
 
-// GuestConfig describes a [Guest]. All but Probe are required.
-type GuestConfig struct {
+// Config describes a [Guest]. All but Probe are required.
+type Config struct {
 	Servers      []*url.URL
 	Choice       Choice
 	Resources    []Resource // of Choice, as [Discovery.Find] has found them
@@ -69,29 +60,32 @@ type GuestConfig struct {
 	UseWatchList bool
 }
 
-// Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was chosen.
+// Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was
+// chosen.
 type Guest struct {
-	// Set by NewGuest, never changed.
-	config  GuestConfig
+	// Set by New, never changed.
+	config  Config
 	client  *http.Client
 	watched []*watchedResource
 }
 
-// watchedResource is one informer.
+// watchedResource is one informer, and the handler that counts its objects.
 type watchedResource struct {
+	// Set by Guest.add, never changed.
 	resource Resource
 	informer *informer.SharedIndexInformer
 	factory  *informer.SharedInformerFactory
-	trouble  *trouble
+	answers  *answers
 
 	objects atomic.Int64
-	full    chan struct{} // closed by the handler when there are too many objects; nothing is sent
+	once    sync.Once     // closes full
+	full    chan struct{} // closed when there are too many objects; nothing is sent
 }
 
 var _ processor.ResourceEventHandler = (*watchedResource)(nil)
 
-// NewGuest returns a guest. It starts nothing.
-func NewGuest(config GuestConfig) (*Guest, error) {
+// New returns a guest. It starts nothing.
+func New(config Config) (*Guest, error) {
 	g := &Guest{config: config, client: newClient(config.Servers)}
 	for _, resource := range config.Resources {
 		if err := g.add(resource); err != nil {
@@ -104,15 +98,15 @@ func NewGuest(config GuestConfig) (*Guest, error) {
 // add makes an informer.
 func (g *Guest) add(resource Resource) error {
 	w := &watchedResource{resource: resource, full: make(chan struct{})}
-	w.trouble = &trouble{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace}
+	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace, stop: w.stop}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
-		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.trouble, CheckRedirect: stay}, UserAgent: "listwatch-guest",
-		Clock: g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path, Decoder: metadataDecoder,
+		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay}, UserAgent: "listwatch-guest",
+		Clock: g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path, Decoder: decoder{metadataDecoder, w.answers},
 	})
 	w.factory = informer.NewSharedInformerFactory(informer.FactoryConfig{
 		Client: client, Clock: g.config.Clock, Probe: p, Namespace: g.config.Choice.Namespace, TweakListOptions: g.narrow,
-		Transform: onlyNames, FIFO: g.config.FIFO, UseWatchList: g.config.UseWatchList,
+		FIFO: g.config.FIFO, UseWatchList: g.config.UseWatchList,
 	})
 	w.informer = w.factory.ForResource(resource.plural(), resource.Namespaced).Informer()
 	if _, err := w.informer.AddEventHandlerWithOptions(w, informer.HandlerOptions{Name: "observer"}); err != nil {
@@ -126,18 +120,13 @@ func (g *Guest) narrow(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
 }
 
-// onlyNames drops what the stage does not show and takes most of the memory.
-func onlyNames(obj any) (any, error) {
-	if partial, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		partial.ManagedFields, partial.Annotations, partial.OwnerReferences, partial.Finalizers = nil, nil, nil, nil
-	}
-	return obj, nil
-}
+// stop lets run end the informer.
+func (w *watchedResource) stop() { w.once.Do(func() { close(w.full) }) }
 
 // OnAdd implements [processor.ResourceEventHandler].
 func (w *watchedResource) OnAdd(any, bool) {
-	if w.objects.Add(1) == maxObjects+1 {
-		close(w.full)
+	if w.objects.Add(1) > maxObjects {
+		_ = w.answers.exceeded()
 	}
 }
 
@@ -145,11 +134,7 @@ func (w *watchedResource) OnAdd(any, bool) {
 func (w *watchedResource) OnUpdate(any, any) {}
 
 // OnDelete implements [processor.ResourceEventHandler].
-func (w *watchedResource) OnDelete(any) {
-	if w.objects.Load() <= maxObjects { // what was too much once is not watched any more
-		w.objects.Add(-1)
-	}
-}
+func (w *watchedResource) OnDelete(any) { w.objects.Add(-1) }
 
 // Run watches until ctx is done.
 func (g *Guest) Run(ctx context.Context) {
@@ -165,15 +150,13 @@ func (g *Guest) Run(ctx context.Context) {
 // run runs one informer until ctx is done, or until there are more objects than we have room for.
 func (w *watchedResource) run(ctx context.Context) {
 	watching, stop := context.WithCancel(ctx)
+	defer w.factory.Shutdown()
 	defer stop()
 	w.factory.Start(watching)
 	select {
 	case <-ctx.Done():
 	case <-w.full:
-		w.trouble.say(fmt.Sprintf("there are more than %d objects: choose a namespace or a selector", maxObjects))
 	}
-	stop()
-	w.factory.Shutdown()
 }
 
 // Recount lets the stores of a resource report what they hold, if that is at most limit objects.
@@ -194,8 +177,8 @@ func (g *Guest) Snapshot() map[string]informer.Snapshot {
 	return snapshots
 }
 
-// GuestState is how a guest is doing.
-type GuestState struct {
+// State is how a guest is doing.
+type State struct {
 	Server  string         `json:"server"` // the address that is asked first
 	Choice  Choice         `json:"choice"`
 	Watched []WatchedState `json:"watched"`
@@ -211,13 +194,13 @@ type WatchedState struct {
 }
 
 // State returns how the guest is doing.
-func (g *Guest) State() GuestState {
+func (g *Guest) State() State {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	state := GuestState{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice, Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
+	state := State{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice, Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
 	for _, w := range g.watched {
 		state.Watched = append(state.Watched, WatchedState{
-			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(), Trouble: w.trouble.said(),
+			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(), Trouble: w.answers.said(),
 		})
 	}
 	return state

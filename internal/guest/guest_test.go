@@ -89,7 +89,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guest, err := NewGuest(GuestConfig{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
+	guest, err := New(Config{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 
 func (g *Guest) until(t *testing.T, fact func(WatchedState) bool) {
 	t.Helper()
-	var state GuestState
+	var state State
 	eventually.Holds(t, &state, func() bool { state = g.State(); return fact(state.Watched[0]) })
 }
 
@@ -172,7 +172,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &trouble{next: &http.Transport{}, resource: "pods"}
+	w := &answers{next: &http.Transport{}, resource: "pods"}
 	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
 	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") || strings.Contains(w.said(), "s3cret") {
 		t.Errorf("got %q, %v", w.said(), err)
@@ -199,7 +199,7 @@ func TestWhatCannotBeChosenIsRefused(t *testing.T) {
 }
 
 func TestMetricsAreAddedUpByResource(t *testing.T) {
-	got := readMetrics(io.LimitReader(strings.NewReader(`# HELP x y
+	got, trouble := readMetrics(io.LimitReader(strings.NewReader(`# HELP x y
 apiserver_watch_cache_events_dispatched_total{group="",resource="pods"} 31
 apiserver_watch_cache_events_dispatched_total{resource="deployments.apps"} 7
 watch_cache_capacity{resource="/pods"} 200
@@ -211,6 +211,9 @@ etcd_request_duration_seconds_count{operation="get",type="/registry/pods"} 100
 go_goroutines 12
 apiserver_watch_cache_capacity{resource="pods" broken
 `), maxMetrics))
+	if trouble != "" {
+		t.Error(trouble)
+	}
 	m := &Metrics{values: got}
 	_, texts := m.State()
 	want := map[string]string{"dispatch dispatched": "31", "ring capacity": "200", "watcher open": "6", "etcd": "5.0 ms"}

@@ -2,7 +2,9 @@ package guest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,13 +18,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// metricsPeriod is how often a server is asked for its metrics, and maxMetrics how much of them is read.
 const (
-	metricsPeriod = 5 * time.Second
-	maxMetrics    = 64 << 20
+	metricsPeriod = 5 * time.Second // between two requests for a server's metrics
+	// Bounds of what is read and kept. A large API server sends some tens of megabytes.
+	maxMetrics         = 64 << 20 // bytes
+	maxMetricLine      = 16 << 10 // bytes; longer lines are skipped
+	maxMetricResources = 1000     // values of the label resource
 )
 
-// Metrics is what a server that is not ours says of itself at /metrics.
+// Metrics is what a server says of itself at /metrics. Its methods may be called from any goroutine.
 type Metrics struct {
 	// Set by NewMetrics, never changed.
 	url    string
@@ -31,15 +35,15 @@ type Metrics struct {
 
 	mu      sync.Mutex // guards the fields below; innermost
 	trouble string
-	values  map[string]map[string]float64 // by resource, "" for the whole server, and station with what is counted there
+	values  map[string]map[string]float64 // by resource, "" for the whole server; in these by what [shown] calls them
 }
 
-// NewMetrics returns what has not asked yet.
+// NewMetrics returns the metrics of the server with these addresses. It sends nothing yet.
 func NewMetrics(servers []*url.URL, clk clock.WithTicker) *Metrics {
 	return &Metrics{url: servers[0].JoinPath("/metrics").String(), client: newClient(servers), clock: clk}
 }
 
-// Run asks until ctx is done.
+// Run asks for the metrics every five seconds until ctx is done.
 func (m *Metrics) Run(ctx context.Context) {
 	defer m.client.CloseIdleConnections()
 	ticker := m.clock.NewTicker(metricsPeriod)
@@ -61,27 +65,27 @@ func (m *Metrics) ask(ctx context.Context) {
 	}
 	response, err := m.client.Do(request)
 	if err != nil {
-		m.set("/metrics cannot be reached: "+Reason(err), nil)
+		m.set(nil, "/metrics cannot be reached: "+Reason(err))
 		return
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		m.set("/metrics: "+response.Status+". To read it takes the right to get the nonResourceURL /metrics", nil)
+		m.set(nil, "/metrics: "+response.Status+". To read it takes the right to get the nonResourceURL /metrics")
 		return
 	}
-	m.set("", readMetrics(io.LimitReader(response.Body, maxMetrics)))
+	m.set(readMetrics(io.LimitReader(response.Body, maxMetrics)))
 }
 
-func (m *Metrics) set(trouble string, values map[string]map[string]float64) {
+func (m *Metrics) set(values map[string]map[string]float64, trouble string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.trouble, m.values = trouble, values
+	m.values, m.trouble = values, trouble
 }
 
-// counted is which metric is shown at which station, as what.
-var counted = map[string]string{
+// shown names the metrics that the page shows: the station, and what the number there is.
+var shown = map[string]string{
 	"apiserver_watch_cache_capacity":                "ring capacity",
-	"watch_cache_capacity":                          "ring capacity", // as it is called by some versions
+	"watch_cache_capacity":                          "ring capacity", // its name in some versions
 	"apiserver_watch_cache_events_received_total":   "incoming received",
 	"apiserver_watch_cache_events_dispatched_total": "dispatch dispatched",
 	"apiserver_watch_cache_initializations_total":   "store initialisations",
@@ -94,59 +98,72 @@ var counted = map[string]string{
 
 // metricLine is a line of the text format: name, labels, value.
 var (
-	metricLine    = regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? ([^ ]+)`)
+	metricLine    = regexp.MustCompile(`^[a-z_]+(?:\{(.*)\})? ([^ \n]+)`)
 	resourceLabel = regexp.MustCompile(`(?:^|,)(?:resource|type)="([^"]*)"`)
 )
 
-// readMetrics adds up what is counted, by resource. A metric without that label is one of the whole server.
-func readMetrics(text io.Reader) map[string]map[string]float64 {
-	values := map[string]map[string]float64{}
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		line := lines.Text()
-		name, _, _ := strings.Cut(line, "{")
-		name, _, _ = strings.Cut(name, " ")
-		what, ok := counted[name]
-		found := metricLine.FindStringSubmatch(line)
-		if !ok || found == nil || name == "apiserver_longrunning_requests" && !strings.Contains(line, `verb="WATCH"`) {
-			continue
+// readMetrics adds up the metrics that are shown, by resource. trouble says what was left out; "" if nothing was.
+func readMetrics(text io.Reader) (values map[string]map[string]float64, trouble string) {
+	values = map[string]map[string]float64{}
+	lines := bufio.NewReaderSize(text, maxMetricLine)
+	for tooLong := false; ; {
+		line, err := lines.ReadSlice('\n')
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if what, resource, value, ok := readMetric(line); ok && !full && !tooLong {
+			switch {
+			case values[resource] != nil:
+				values[resource][what] += value
+			case len(values) == maxMetricResources:
+				trouble = "/metrics names more than 1,000 resources: the others are left out"
+			default:
+				values[strings.Clone(resource)] = map[string]float64{what: value} // without the line around it
+			}
 		}
-		value, err := strconv.ParseFloat(found[3], 64)
-		if err != nil {
-			continue
+		tooLong = full // what follows is the rest of the same line
+		if err != nil && !full {
+			return values, trouble
 		}
-		resource := ""
-		if label := resourceLabel.FindStringSubmatch(found[2]); label != nil {
-			resource = label[1]
-			resource = resource[strings.LastIndexByte(resource, '/')+1:]
-			resource, _, _ = strings.Cut(resource, ".")
-		}
-		if values[resource] == nil {
-			values[resource] = map[string]float64{}
-		}
-		values[resource][what] += value
 	}
-	return values
 }
 
-// State returns what is known: for each resource, and "" for the whole server, what a station shows.
+// readMetric reads one line. resource is "" if the metric is one of the whole server; ok is false if the metric is not
+// shown.
+func readMetric(line []byte) (what, resource string, value float64, ok bool) {
+	name, _, _ := bytes.Cut(line, []byte("{"))
+	name, _, _ = bytes.Cut(name, []byte(" "))
+	what, ok = shown[string(name)]
+	if !ok || string(name) == "apiserver_longrunning_requests" && !bytes.Contains(line, []byte(`verb="WATCH"`)) {
+		return "", "", 0, false
+	}
+	found := metricLine.FindSubmatch(line)
+	if found == nil {
+		return "", "", 0, false
+	}
+	value, err := strconv.ParseFloat(string(found[2]), 64)
+	if label := resourceLabel.FindSubmatch(found[1]); label != nil {
+		resource = string(label[1][bytes.LastIndexByte(label[1], '/')+1:])
+		resource, _, _ = strings.Cut(resource, ".")
+	}
+	return what, resource, value, err == nil && len(resource) <= maxName
+}
+
+// State returns what the page shows: for each resource, and "" for the whole server, a text for each station. trouble
+// says why there is nothing, or not all; "" if all is well.
 func (m *Metrics) State() (trouble string, texts map[string]map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	texts = map[string]map[string]string{}
 	for resource, values := range m.values {
-		shown := map[string]string{}
+		texts[resource] = map[string]string{}
 		for what, value := range values {
-			station, unit, _ := strings.Cut(what, " ")
 			switch {
 			case what == "etcd seconds":
 			case what == "etcd requests" && value > 0:
-				shown["etcd"] = fmt.Sprintf("%.1f ms", 1000*values["etcd seconds"]/value)
+				texts[resource]["etcd"] = fmt.Sprintf("%.1f ms", 1000*values["etcd seconds"]/value)
 			default:
-				shown[strings.TrimSpace(station+" "+unit)] = strconv.FormatFloat(value, 'f', -1, 64)
+				texts[resource][what] = strconv.FormatFloat(value, 'f', -1, 64)
 			}
 		}
-		texts[resource] = shown
 	}
 	return m.trouble, texts
 }

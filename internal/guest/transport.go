@@ -7,27 +7,31 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// How long a server may take until it is thought to be gone.
 const (
+	// dialTimeout is how long a server may take to accept a connection.
 	dialTimeout = 5 * time.Second
-	// answerTimeout is for our own requests, until the header of the answer: as long as an API server gives any of them.
+	// answerTimeout is how long a server may take to send the header of an answer to one of our own requests. An API
+	// server gives no request more time.
 	answerTimeout = time.Minute
 )
 
-// Transport leads to one server that has several addresses: to the one that answered last, and to the next when that does not. It
-// follows no redirects, uses no proxy, and leaves compression to the client.
+// Transport sends requests to one server that has several addresses. It asks the address that answered last, and moves
+// on to the next when that one fails. It follows no redirects, uses no proxy, and leaves compression to the client. It
+// may be used from any goroutine.
+//
+// Differs: [http.RoundTripper] says that RoundTrip closes the request's body. This one leaves it open, because an attempt that cannot
+// connect leaves the body to the next one. The lens's ReverseProxy closes it, and our own requests have none.
 type Transport struct {
 	http.Transport
 	servers []*url.URL
 	newest  atomic.Int64 // index of the address that is asked first
 }
 
-// NewTransport returns a transport.
+// NewTransport returns a transport to a server with these addresses, at least one.
 func NewTransport(servers []*url.URL) *Transport {
 	return &Transport{servers: servers, Transport: http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -48,71 +52,35 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // Server returns the address that is asked first.
 func (t *Transport) Server() *url.URL { return t.servers[t.newest.Load()] }
 
-// RoundTrip implements [http.RoundTripper]. A request that could not be sent is sent to the next address at once. One that was sent
-// and not answered may have been carried out: its client decides, and finds the next address when it asks again.
+// RoundTrip implements [http.RoundTripper]. If it cannot connect, it sends the request to the next address at once. A
+// request that was sent and not answered may have been carried out: RoundTrip returns the error, the client decides,
+// and its next request goes to the next address.
 func (t *Transport) RoundTrip(r *http.Request) (response *http.Response, err error) {
-	if len(t.servers) == 1 {
-		return t.Transport.RoundTrip(r)
-	}
 	for range t.servers {
 		at := t.newest.Load()
-		body := &attempt{ReadCloser: r.Body}
-		response, err = t.Transport.RoundTrip(to(r, t.servers[at], body))
-		if err == nil {
-			body.settle()
-			return response, nil
-		}
-		if r.Context().Err() != nil {
-			break
+		response, err = t.Transport.RoundTrip(to(r, t.servers[at]))
+		if err == nil || r.Context().Err() != nil {
+			return response, err
 		}
 		t.newest.CompareAndSwap(at, (at+1)%int64(len(t.servers)))
 		if dial := (*net.OpError)(nil); !errors.As(err, &dial) || dial.Op != "dial" {
-			break
+			return nil, err
 		}
-	}
-	if r.Body != nil {
-		_ = r.Body.Close()
 	}
 	return nil, err
 }
 
-// to returns the request as it is sent to a server.
-func to(r *http.Request, server *url.URL, body *attempt) *http.Request {
-	sent := r.Clone(r.Context()) // the caller's own must stay as it is
+// to returns a copy of the request for a server: a RoundTripper must not change the caller's request.
+func to(r *http.Request, server *url.URL) *http.Request {
+	sent := r.Clone(r.Context())
 	sent.URL.Scheme, sent.URL.Host, sent.Host = server.Scheme, server.Host, server.Host
-	if r.Body != nil {
-		sent.Body = body
+	if r.Body != nil && r.Body != http.NoBody {
+		sent.Body = io.NopCloser(r.Body)
 	}
 	return sent
 }
 
-// attempt is the body of a request in one attempt to send it. To close it closes the request's body if the attempt has come to an
-// answer, and not before: an attempt that cannot connect leaves the body to the next one.
-type attempt struct {
-	io.ReadCloser
-
-	mu              sync.Mutex // guards the fields below
-	settled, closed bool
-}
-
-// settle says that there is no next attempt. The transport may have closed the body already, or close it later.
-func (a *attempt) settle() { _ = a.update(func() { a.settled = true }) }
-
-// Close implements [io.Closer].
-func (a *attempt) Close() error { return a.update(func() { a.closed = true }) }
-
-func (a *attempt) update(change func()) error {
-	a.mu.Lock()
-	change()
-	over := a.settled && a.closed
-	a.mu.Unlock()
-	if over {
-		return a.ReadCloser.Close()
-	}
-	return nil
-}
-
-// Reason returns an error of [http.Client] without what it says of the URL, which may hold a token.
+// Reason returns the text of an [http.Client]'s error without the URL in it, which may hold a token.
 func Reason(err error) string {
 	if i := strings.LastIndex(err.Error(), `": `); i >= 0 {
 		return err.Error()[i+len(`": `):]

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxEvent is how long a frame of a watch may be for its object to be looked at. Longer ones are only counted.
-const maxEvent = 256 << 10
+// MaxEvent is how long a frame of a watch may be for its object to be looked at. Longer ones are only counted.
+const MaxEvent = 256 << 10
 
 // ListHeadSize is how much of a list's beginning [ReadListHead] needs: a list says its version before its items.
 const ListHeadSize = 4 << 10
@@ -38,7 +38,7 @@ type Events struct {
 	// Set by NewEvents, never changed.
 	protobuf bool
 
-	frame   []byte // what has come of the frame that is not complete, up to maxEvent
+	frame   []byte // what has come of the frame that is not complete, up to MaxEvent
 	size    int    // of that frame so far
 	length  int    // of that frame in all, if it is protobuf; 0: its length has not come
 	skips   bool   // some of the body is missing: what comes is no frame until the next line
@@ -104,13 +104,13 @@ func (e *Events) readLength(p []byte) (rest []byte, done bool) {
 
 func (e *Events) keep(p []byte) {
 	e.size += len(p)
-	e.frame = append(e.frame, p[:min(len(p), maxEvent-len(e.frame))]...)
+	e.frame = append(e.frame, p[:min(len(p), MaxEvent-len(e.frame))]...)
 }
 
 func (e *Events) event() Event {
 	event := Event{Size: e.size}
 	switch {
-	case e.size > maxEvent:
+	case e.size > MaxEvent:
 	case e.protobuf:
 		event.readProtobuf(e.frame[4:])
 	default:

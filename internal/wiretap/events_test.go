@@ -38,7 +38,7 @@ var told = []struct {
 	{"ADDED", pod("5", nil), Event{Type: "ADDED", Key: "default/a", RV: "5"}},
 	{"BOOKMARK", pod("7", map[string]string{metav1.InitialEventsAnnotationKey: "true"}), Event{Type: "BOOKMARK", Key: "default/a", RV: "7", InitialEnd: true}},
 	{"MODIFIED", pod("8", map[string]string{"long": strings.Repeat("x", 5000)}), Event{Type: "MODIFIED", Key: "default/a", RV: "8"}},
-	{"ADDED", pod("9", map[string]string{"long": strings.Repeat("x", maxEvent)}), Event{}},
+	{"ADDED", pod("9", map[string]string{"long": strings.Repeat("x", MaxEvent)}), Event{}},
 	{"ERROR", gone(), Event{Type: "ERROR", Code: 410}},
 }
 
@@ -89,7 +89,7 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 					t.Errorf("%s in pieces of %d: got %+v, want %+v", media, size, got[i], told[i].want)
 				}
 			}
-			if total != len(body) || cap(reader.frame) > 2*maxEvent {
+			if total != len(body) || cap(reader.frame) > 2*MaxEvent {
 				t.Errorf("%s: the sizes add up to %d of %d; %d bytes are kept", media, total, len(body), cap(reader.frame))
 			}
 		}

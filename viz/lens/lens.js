@@ -90,7 +90,8 @@ export function newLens(stage) {
     draw(now) {
       const open = !panel.hidden;
       button.setAttribute("aria-expanded", String(open));
-      if (open && !offered) offer().catch(() => (offered = false));
+      if (!open) offered = false; // a group that did not answer is asked for again
+      else if (!offered) offer().catch(() => (offered = false));
       if (now - asked < (open ? period.open : period.closed) || document.hidden) return;
       asked = now;
       look().catch(() => {}); // the banner says already that the server does not answer
