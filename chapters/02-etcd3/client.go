@@ -8,7 +8,6 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"google.golang.org/grpc/metadata"
 
-	"listwatch/internal/leases"
 )
 
 // Client is all that a server needs of etcd: the few calls that etcd's own client package makes for Kubernetes, the watch,
@@ -17,7 +16,6 @@ import (
 // Every call is given a context and lasts as long as that context lets it: this package sets no deadline of its own.
 type Client interface {
 	kubernetes.Interface
-	leases.Client
 
 	// Watch returns the changes of key from a revision on. The channel is closed when ctx is done, or after a
 	// response with an error. Nothing is lost in between, even if the server is away for a while.
@@ -26,6 +24,10 @@ type Client interface {
 	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream: those whose contexts
 	// have the same gRPC metadata. None is sent unless all of them have caught up; callers ask again. It does not wait for the answer.
 	RequestProgress(ctx context.Context) error
+
+	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
+	// written under it are deleted, each with a revision of its own.
+	GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 
 	// CompactHistory forgets every revision before rev.
 	CompactHistory(ctx context.Context, rev int64) error

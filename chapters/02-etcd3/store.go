@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/leases"
 	"listwatch/internal/probe"
 )
 
@@ -58,7 +57,7 @@ type Store struct {
 	versioner      storage.APIObjectVersioner
 	probe          *probe.Probe
 	watcher        string
-	leases         *leases.Manager
+	leases         *leaseManager
 
 	nWatches atomic.Int64 // so far: each watch gets the next number as its name
 
@@ -86,7 +85,7 @@ func New(cfg Config) (*Store, error) {
 	return &Store{
 		client: cfg.Client, codec: cfg.Codec, newFunc: cfg.NewFunc, resourcePrefix: cfg.ResourcePrefix,
 		resource: cfg.Resource, probe: cfg.Probe, watcher: cfg.Watcher,
-		leases: leases.New(cfg.Client, cfg.Clock, cfg.TTL),
+		leases: newLeaseManager(cfg.Client, cfg.Clock, cfg.TTL),
 	}, nil
 }
 

@@ -181,13 +181,13 @@ func (s *Store) write(ctx context.Context, t txn) (kubernetes.PutResponse, error
 		return kubernetes.PutResponse(response), err // the same fields
 	}
 	for {
-		lease, err := s.leases.Lease(ctx)
+		lease, err := s.leases.getLease(ctx)
 		if err != nil {
 			return kubernetes.PutResponse{}, err
 		}
 		opts := kubernetes.PutOptions{GetOnFailure: true, LeaseID: lease}
 		response, err := s.client.OptimisticPut(ctx, t.key, t.value, t.rev, opts)
-		if s.leases.IsGone(lease, err) {
+		if s.leases.isGone(lease, err) {
 			continue // with another; etcd has written nothing
 		}
 		return response, err

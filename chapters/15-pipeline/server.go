@@ -17,7 +17,6 @@ import (
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/apiserver"
-	"listwatch/internal/compactor"
 	"listwatch/internal/parts"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
@@ -46,7 +45,7 @@ type Server struct {
 	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
 	pods      *registry.Store
 	cachers   []*cacher.Cacher
-	compactor *compactor.Compactor
+	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
 	system    *systemNamespaces
 	handler   http.Handler
@@ -63,7 +62,7 @@ var uncached = map[string]bool{"events": true}
 func NewServer(config ServerConfig) (*Server, error) {
 	s := &Server{
 		storages:  map[string]storage.Interface{},
-		compactor: compactor.New(config.Client, config.Clock, compactor.DefaultCompactInterval),
+		compactor: etcd3.NewCompactor(config.Client, config.Clock, etcd3.DefaultCompactInterval),
 		registry:  prometheus.NewRegistry(),
 		shutdown:  make(chan struct{}),
 	}

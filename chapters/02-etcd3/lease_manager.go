@@ -1,5 +1,4 @@
-// Package leases hands out what etcd deletes keys by when their time is over.
-package leases
+package etcd3
 
 import (
 	"context"
@@ -20,14 +19,7 @@ const (
 	leaseMaxAttachedCount = 1000
 )
 
-// Client is what a [Manager] needs of etcd.
-type Client interface {
-	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
-	// written under it are deleted, each with a revision of its own.
-	GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
-}
-
-// Manager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a key
+// leaseManager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a key
 // does, and clients that write with a time to live write often; so a lease lasts a little longer than asked, and serves
 // every writer that comes in the meantime.
 //
@@ -36,8 +28,8 @@ type Client interface {
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: leaseManager
 // Differs: a lease that etcd does not know any more is replaced: our clock may have been slower than etcd's. No metrics.
-type Manager struct {
-	// Set by New, never changed.
+type leaseManager struct {
+	// Set by newLeaseManager, never changed.
 	client Client
 	clock  clock.PassiveClock
 	ttl    time.Duration // at least this; 0: objects live forever
@@ -48,15 +40,15 @@ type Manager struct {
 	attached int       // writes under id, successful or not
 }
 
-// New returns a manager that has granted nothing yet.
-func New(client Client, clk clock.PassiveClock, ttl time.Duration) *Manager {
-	return &Manager{client: client, clock: clk, ttl: ttl}
+// newLeaseManager returns a manager that has granted nothing yet.
+func newLeaseManager(client Client, clk clock.PassiveClock, ttl time.Duration) *leaseManager {
+	return &leaseManager{client: client, clock: clk, ttl: ttl}
 }
 
-// Lease returns the lease to write under, 0 for objects that live forever.
+// getLease returns the lease to write under, 0 for objects that live forever.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: (*leaseManager).GetLease
-func (l *Manager) Lease(ctx context.Context) (clientv3.LeaseID, error) {
+func (l *leaseManager) getLease(ctx context.Context) (clientv3.LeaseID, error) {
 	if l.ttl == 0 {
 		return 0, nil
 	}
@@ -76,8 +68,8 @@ func (l *Manager) Lease(ctx context.Context) (clientv3.LeaseID, error) {
 	return id, nil
 }
 
-// IsGone reports whether a write failed because etcd has ended its lease. If so, the next write will not be offered it.
-func (l *Manager) IsGone(id clientv3.LeaseID, err error) bool {
+// isGone reports whether a write failed because etcd has ended its lease. If so, the next write will not be offered it.
+func (l *leaseManager) isGone(id clientv3.LeaseID, err error) bool {
 	if id == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return false
 	}

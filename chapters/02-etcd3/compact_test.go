@@ -1,4 +1,4 @@
-package compactor
+package etcd3
 
 import (
 	"context"
@@ -8,15 +8,12 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/bubble"
 	"listwatch/internal/mvcc"
 	"listwatch/internal/routine"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // oldest returns the oldest revision that can be read.
 func oldest(t *testing.T, client *mvcc.Store) int64 {
@@ -37,7 +34,7 @@ func TestHistoryIsKeptForAtLeastOneIntervalAndLessThanTwo(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
-		c := New(client, clock.RealClock{}, DefaultCompactInterval)
+		c := NewCompactor(client, clock.RealClock{}, DefaultCompactInterval)
 		group.Go(ctx, "test.compactor", c.Run)
 		client.Put("/registry/a", nil) // 2
 		time.Sleep(time.Second)
@@ -65,10 +62,10 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
-		first := New(client, clock.RealClock{}, time.Minute)
+		first := NewCompactor(client, clock.RealClock{}, time.Minute)
 		group.Go(ctx, "test.first", first.Run)
 		time.Sleep(time.Second)
-		second := New(client, clock.RealClock{}, time.Minute)
+		second := NewCompactor(client, clock.RealClock{}, time.Minute)
 		secondCtx, stopSecond := context.WithCancel(ctx)
 		group.Go(secondCtx, "test.second", second.Run)
 
@@ -95,10 +92,10 @@ func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var group routine.Group
 		dying, die := context.WithCancel(ctx)
-		group.Go(dying, "test.first", New(client, clock.RealClock{}, time.Minute).Run)
+		group.Go(dying, "test.first", NewCompactor(client, clock.RealClock{}, time.Minute).Run)
 		time.Sleep(90 * time.Second)
 		die()
-		heir := New(client, clock.RealClock{}, time.Minute)
+		heir := NewCompactor(client, clock.RealClock{}, time.Minute)
 		group.Go(ctx, "test.heir", heir.Run)
 		rev := client.Put("/registry/x", nil)
 		time.Sleep(2*time.Minute + time.Second)
@@ -113,7 +110,7 @@ func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
 func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	client := mvcc.New(clock.RealClock{})
 	client.Put(compactRevKey, []byte("what?"))
-	c := New(client, clock.RealClock{}, DefaultCompactInterval)
+	c := NewCompactor(client, clock.RealClock{}, DefaultCompactInterval)
 	for range 3 {
 		if err := c.compact(t.Context()); err != nil {
 			t.Fatal(err)

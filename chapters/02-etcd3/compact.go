@@ -1,5 +1,4 @@
-// Package compactor makes etcd forget, as one of any number of servers on it.
-package compactor
+package etcd3
 
 import (
 	"context"
@@ -23,13 +22,6 @@ const (
 	DefaultCompactInterval = 5 * time.Minute
 )
 
-// Client is what a [Compactor] needs of etcd.
-type Client interface {
-	Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error)
-	OptimisticPut(ctx context.Context, key string, value []byte, expectedRevision int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error)
-	CompactHistory(ctx context.Context, rev int64) error // forgets every revision before rev
-}
-
 // Compactor makes etcd forget: each interval it compacts to the revision it saw one interval before. Several may run,
 // one in each server; the one that writes compactRevKey first has the turn, and the others learn from it.
 //
@@ -42,7 +34,7 @@ type Client interface {
 // same moments. Another server's compaction is learnt at the next turn; upstream also watches the key. A failed turn is
 // simply tried again an interval later.
 type Compactor struct {
-	// Set by New, never changed.
+	// Set by NewCompactor, never changed.
 	client   Client
 	clock    clock.WithTicker
 	interval time.Duration
@@ -55,8 +47,8 @@ type Compactor struct {
 	rev      int64 // the newest revision as we last saw it: where the next turn compacts to
 }
 
-// New returns a compactor that does nothing until it is run.
-func New(client Client, clk clock.WithTicker, interval time.Duration) *Compactor {
+// NewCompactor returns a compactor that does nothing until it is run.
+func NewCompactor(client Client, clk clock.WithTicker, interval time.Duration) *Compactor {
 	return &Compactor{client: client, clock: clk, interval: interval}
 }
 
