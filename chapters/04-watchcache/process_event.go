@@ -107,5 +107,5 @@ func (w *WatchCache) updateStoreLocked(event *Event, element *Element) {
 		w.store.setLocked(element)
 	}
 	w.snapshots.addLocked(event.ResourceVersion, w.store.snapshotLocked())
-	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.Len())
+	w.config.Probe.Event(probe.StoreUpdate, string(event.Type), event.Key, event.ResourceVersion, w.store.tree.length)
 }

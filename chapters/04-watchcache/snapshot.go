@@ -26,7 +26,7 @@ type Snapshot struct {
 func (w *WatchCache) Recount(limit int) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	n := w.store.tree.Len()
+	n := w.store.tree.length
 	if n > limit {
 		return
 	}
@@ -51,7 +51,7 @@ func (w *WatchCache) Snapshot() Snapshot {
 		OldestRV:            w.history.oldestLocked(),
 		ResourceVersion:     w.resourceVersion,
 		ListResourceVersion: w.listVersion,
-		Objects:             w.store.tree.Len(),
+		Objects:             w.store.tree.length,
 		Snapshots:           len(w.snapshots.snapshots),
 		Waiting:             waiting,
 		EventsReceived:      w.received.Load(),

@@ -4,8 +4,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-
-	"listwatch/internal/ptree"
 )
 
 // IndexFunc returns the value under which an index files an element.
@@ -13,20 +11,19 @@ type IndexFunc func(e *Element) string
 
 // store holds the current elements, ordered by key, and the indices over them.
 //
-// The order makes a list of one namespace a walk over neighbours, and paging a walk that begins in the middle. A tree never
-// changes: an event puts another one in its place, which shares all but a few nodes with the old one. To keep a state is
-// therefore to keep its tree ([store.snapshotLocked]).
+// The order makes a list of one namespace a walk over neighbours, and paging a walk that begins in the
+// middle. A [tree] never changes: an event puts another one in its place. To keep a state is therefore
+// to keep its tree ([store.snapshotLocked]).
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer
-// Differs: no lock of its own. All of it runs under WatchCache.mu, except [store.get] for the single writer.
-// An index files an element under one value, not several. Upstream's tree (k8s.io/utils/third_party/forked/golang/btree) changes
-// in place and copies a node that it shares with a clone, and is cloned after every event; docs/COSTS.md has the price.
+// Differs: no lock of its own. All of it runs under WatchCache.mu, except [store.get] for the single
+// writer. An index files an element under one value, not several.
 type store struct {
 	// Set by newStore, never changed.
 	indexers map[string]IndexFunc
 
 	// Guarded by WatchCache.mu.
-	tree    ptree.Tree[*Element]
+	tree    tree
 	indices map[string]map[string]map[string]*Element // index name, value, key
 }
 
@@ -38,7 +35,7 @@ func newStore(indexers map[string]IndexFunc) *store {
 
 // replaceLocked forgets everything and holds elements instead. Snapshots of the old tree keep it.
 func (s *store) replaceLocked(elements []*Element) {
-	s.tree = ptree.New(keyOf, elements)
+	s.tree = newTree(elements)
 	s.indices = map[string]map[string]map[string]*Element{}
 	for name := range s.indexers {
 		s.indices[name] = map[string]map[string]*Element{}
@@ -51,11 +48,9 @@ func (s *store) replaceLocked(elements []*Element) {
 // setLocked adds e, or puts it in the place of the element with the same key.
 func (s *store) setLocked(e *Element) {
 	var old *Element
-	s.tree, old, _ = s.tree.Set(e)
+	s.tree, old = s.tree.set(e)
 	s.indexLocked(old, e)
 }
-
-func keyOf(e *Element) string { return e.Key }
 
 // indexLocked files e in every index, and takes out old, which it replaces, if that is not nil.
 func (s *store) indexLocked(old, e *Element) {
@@ -74,7 +69,7 @@ func (s *store) indexLocked(old, e *Element) {
 // deleteLocked removes the element at key, if there is one.
 func (s *store) deleteLocked(key string) {
 	var old *Element
-	s.tree, old, _ = s.tree.Delete(key)
+	s.tree, old = s.tree.delete(key)
 	if old == nil {
 		return
 	}
@@ -93,8 +88,7 @@ func unindexLocked(index map[string]map[string]*Element, value, key string) {
 
 // get returns the element at key, nil if there is none. The caller holds WatchCache.mu, or is the single writer.
 func (s *store) get(key string) *Element {
-	e, _ := s.tree.Get(key)
-	return e
+	return s.tree.get(key)
 }
 
 // byIndexLocked returns the elements filed under value, in no order, and whether there is such an index.
@@ -118,7 +112,7 @@ func (s *store) snapshotLocked() StoreSnapshot { return StoreSnapshot{s.tree} }
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store.go: Snapshot
 type StoreSnapshot struct {
-	tree ptree.Tree[*Element]
+	tree tree
 }
 
 // From yields the elements whose keys begin with prefix, in key order, beginning at the key from (inclusive) or, if
@@ -143,7 +137,7 @@ func (s StoreSnapshot) List(prefix, from string) []*Element {
 // leaves yields what From does, a leaf of the tree at a time: for all but the last leaf, one key says that all have the prefix.
 func (s StoreSnapshot) leaves(prefix, from string) iter.Seq[[]*Element] {
 	return func(yield func([]*Element) bool) {
-		for leaf := range s.tree.Leaves(max(prefix, from)) {
+		for leaf := range s.tree.leaves(max(prefix, from)) {
 			if strings.HasPrefix(leaf[len(leaf)-1].Key, prefix) {
 				if !yield(leaf) {
 					return

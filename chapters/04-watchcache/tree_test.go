@@ -1,4 +1,4 @@
-package ptree
+package watchcache
 
 import (
 	"fmt"
@@ -9,26 +9,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-type element struct{ key string }
-
-func keyOf(e *element) string { return e.key }
-
 // fault returns what is wrong with a tree that should hold want, "" if nothing is.
-func fault(t Tree[*element], want map[string]*element) string {
-	if t.Len() != len(want) {
-		return fmt.Sprintf("length %d, want %d", t.Len(), len(want))
+func fault(t tree, want map[string]*Element) string {
+	if t.length != len(want) {
+		return fmt.Sprintf("length %d, want %d", t.length, len(want))
 	}
 	for key, e := range want {
-		if got, _ := t.Get(key); got != e {
+		if got := t.get(key); got != e {
 			return fmt.Sprintf("%s is not what was set", key)
 		}
 	}
 	keys := slices.Sorted(maps.Keys(want))
 	for _, from := range []string{"", "5", "50", "999"} {
 		var got []string
-		for leaf := range t.Leaves(from) {
+		for leaf := range t.leaves(from) {
 			for _, e := range leaf {
-				got = append(got, e.key)
+				got = append(got, e.Key)
 			}
 		}
 		at, _ := slices.BinarySearch(keys, from)
@@ -40,7 +36,7 @@ func fault(t Tree[*element], want map[string]*element) string {
 }
 
 // shapeFault returns what is wrong with the nodes.
-func shapeFault(n, root *node[*element]) string {
+func shapeFault(n, root *node) string {
 	switch {
 	case n == nil:
 		return ""
@@ -50,7 +46,7 @@ func shapeFault(n, root *node[*element]) string {
 		return "a node is empty"
 	case n == root && len(n.children) == 1:
 		return "the root has one child"
-	case n.children == nil && n.least != n.elements[0].key, n.children != nil && n.least != n.children[0].least:
+	case n.children == nil && n.least != n.elements[0].Key, n.children != nil && n.least != n.children[0].least:
 		return "a node does not know its least key"
 	}
 	for _, child := range n.children {
@@ -68,38 +64,38 @@ func shapeFault(n, root *node[*element]) string {
 // holds what it did when it was kept.
 func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
 	type kept struct {
-		tree Tree[*element]
-		want map[string]*element
+		tree tree
+		want map[string]*Element
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		now := New(keyOf, nil)
-		want := map[string]*element{}
+		now := tree{}
+		want := map[string]*Element{}
 		var past []kept
 		bound := rapid.SampledFrom([]int{10, 200, 4000}).Draw(r, "keys")
 		atOnce := rapid.Bool().Draw(r, "at once")
-		var before []*element
+		var before []*Element
 		for i := range rapid.SampledFrom([]int{0, bound / 2, bound}).Draw(r, "there before") {
-			e := &element{fmt.Sprint(i)}
+			e := &Element{Key: fmt.Sprint(i)}
 			before = append(before, e)
-			want[e.key] = e
+			want[e.Key] = e
 			if !atOnce {
-				now, _, _ = now.Set(e)
+				now, _ = now.set(e)
 			}
 		}
 		if atOnce {
-			now = New(keyOf, before)
+			now = newTree(before)
 		}
 		for range rapid.IntRange(1, 6).Draw(r, "phases") {
 			deleting := rapid.IntRange(0, 10).Draw(r, "deletions of ten")
 			numbers := rapid.SliceOfN(rapid.IntRange(0, bound), 0, 600).Draw(r, "numbers")
 			for i, number := range numbers {
 				key := fmt.Sprint(number)
-				var old *element
+				var old *Element
 				if i%10 < deleting {
-					now, old, _ = now.Delete(key)
+					now, old = now.delete(key)
 				} else {
-					e := &element{key}
-					now, old, _ = now.Set(e)
+					e := &Element{Key: key}
+					now, old = now.set(e)
 					if old != want[key] {
 						r.Fatalf("set %s: another element was there", key)
 					}
@@ -123,14 +119,14 @@ func TestATreeIsAMapInOrderAndKeepsItsPast(t *testing.T) {
 
 func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
 	for _, n := range []int{0, 1, maxSlots, maxSlots + 1, maxSlots * maxSlots, maxSlots*maxSlots + 1, 10000} {
-		want := map[string]*element{}
-		var elements []*element
+		want := map[string]*Element{}
+		var elements []*Element
 		for i := range n + n/3 { // a third of them comes twice
-			e := &element{fmt.Sprintf("%05d", i*7919%max(n, 1))}
+			e := &Element{Key: fmt.Sprintf("%05d", i*7919%max(n, 1))}
 			elements = append(elements, e)
-			want[e.key] = e
+			want[e.Key] = e
 		}
-		made := New(keyOf, elements)
+		made := newTree(elements)
 		if text := fault(made, want); text != "" {
 			t.Errorf("%d elements: %s", n, text)
 		}
@@ -148,9 +144,9 @@ func TestATreeThatIsMadeAtOnceIsFullAndTakesTheLastOfEachKey(t *testing.T) {
 }
 
 func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
-	full := New(keyOf, nil)
+	full := tree{}
 	for i := range 5000 {
-		full, _, _ = full.Set(&element{fmt.Sprintf("%05d", i)})
+		full, _ = full.set(&Element{Key: fmt.Sprintf("%05d", i)})
 	}
 	for name, step := range map[string]func(i int) int{
 		"from the front": func(i int) int { return i },
@@ -159,7 +155,7 @@ func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
 	} {
 		rest := full
 		for i := range 5000 {
-			rest, _, _ = rest.Delete(fmt.Sprintf("%05d", step(i)))
+			rest, _ = rest.delete(fmt.Sprintf("%05d", step(i)))
 			if i%50 > 0 && i < 4900 {
 				continue
 			}
@@ -167,28 +163,28 @@ func TestATreeThatIsEmptiedIsEmpty(t *testing.T) {
 				t.Fatalf("%s, after %d: %s", name, i, text)
 			}
 		}
-		if rest.root != nil || rest.Len() != 0 {
-			t.Errorf("%s: %d elements left", name, rest.Len())
+		if rest.root != nil || rest.length != 0 {
+			t.Errorf("%s: %d elements left", name, rest.length)
 		}
 	}
-	if first, _ := full.Get("00000"); full.Len() != 5000 || first == nil {
+	if first := full.get("00000"); full.length != 5000 || first == nil {
 		t.Error("the first tree has changed")
 	}
 }
 
 // A tree that loses most of its elements loses most of its nodes: what is left of them is joined.
 func TestATreeThatShrinksGivesItsNodesBack(t *testing.T) {
-	shrunk := New(keyOf, nil)
+	shrunk := tree{}
 	for i := range 10000 {
-		shrunk, _, _ = shrunk.Set(&element{fmt.Sprintf("%05d", i)})
+		shrunk, _ = shrunk.set(&Element{Key: fmt.Sprintf("%05d", i)})
 	}
 	for i := range 10000 {
 		if i%100 != 0 {
-			shrunk, _, _ = shrunk.Delete(fmt.Sprintf("%05d", i))
+			shrunk, _ = shrunk.delete(fmt.Sprintf("%05d", i))
 		}
 	}
 	leaves := 0
-	for n := []*node[*element]{shrunk.root}; len(n) > 0; {
+	for n := []*node{shrunk.root}; len(n) > 0; {
 		if n[0].children == nil {
 			leaves++
 		}
@@ -200,16 +196,16 @@ func TestATreeThatShrinksGivesItsNodesBack(t *testing.T) {
 }
 
 func TestAChangeCopiesOneNodeOfEachLevelInTwoAllocationsEach(t *testing.T) {
-	big := New(keyOf, nil)
+	big := tree{}
 	for i := range 10000 {
-		big, _, _ = big.Set(&element{fmt.Sprintf("%05d", i)})
+		big, _ = big.set(&Element{Key: fmt.Sprintf("%05d", i)})
 	}
 	levels := 1
 	for n := big.root; n.children != nil; n = n.children[0] {
 		levels++
 	}
-	e := &element{"05000"}
-	if allocs := testing.AllocsPerRun(100, func() { big.Set(e) }); int(allocs) != 2*levels || levels > 4 {
+	e := &Element{Key: "05000"}
+	if allocs := testing.AllocsPerRun(100, func() { big.set(e) }); int(allocs) != 2*levels || levels > 4 {
 		t.Errorf("%v allocations in a tree of %d levels", allocs, levels)
 	}
 }

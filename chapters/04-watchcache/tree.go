@@ -1,0 +1,264 @@
+package watchcache
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// maxSlots is how many elements a leaf holds, and how many children any other node. A change copies
+// one node of each level, so larger nodes mean fewer copies of more bytes.
+const maxSlots = 32
+
+// tree is a set of elements, ordered by their keys, that never changes: set and delete leave it
+// alone and return another one. The two share all nodes but those on the way from the root to the
+// change, which is called path copying.
+//
+//	t:  root ─┬─ m ─┬─ leaf a b            t.set(d):  root' ─┬─ (m of t)
+//	          │     └─ leaf c                                 └─ n' ─┬─ leaf d e f
+//	          └─ n ─┬─ leaf e f                                      └─ (leaf g of t)
+//	                └─ leaf g
+//
+// A tree is therefore its own snapshot: to keep a state is to keep two words, and it is read without
+// any lock. It is a B+ tree: elements are in the leaves only. Nodes that have become small are joined
+// when both fit into one, and are not refilled.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: newThreadedBtreeStoreIndexer
+// Differs: upstream's tree (k8s.io/utils/third_party/forked/golang/btree) changes in place, and copies
+// a node that it shares with a clone; it is cloned after every event. Ours has nodes of exact size:
+// docs/COSTS.md has what that saves.
+type tree struct {
+	root   *node // nil: empty
+	length int
+}
+
+// node is a leaf, which has elements, or has children. It never changes once it is in a tree.
+type node struct {
+	least    string // the smallest key below
+	elements []*Element
+	children []*node
+}
+
+// newTree returns the tree of elements, built from the leaves up. Of several elements with the same
+// key the last one counts. Nodes are full as far as possible: a tree with fewer levels copies less
+// for each update. Set one by one in the order of their keys, elements would leave every node half
+// empty.
+func newTree(elements []*Element) tree {
+	sorted := lastOfEach(elements)
+	var level []*node
+	for some := range slices.Chunk(sorted, maxSlots) {
+		level = append(level, leaf(slices.Clone(some)))
+	}
+	for len(level) > 1 {
+		var above []*node
+		for some := range slices.Chunk(level, maxSlots) {
+			above = append(above, branch(slices.Clone(some)))
+		}
+		level = above
+	}
+	if len(level) == 0 {
+		return tree{}
+	}
+	return tree{level[0], len(sorted)}
+}
+
+// lastOfEach returns elements ordered by key, and of those with the same key only the last.
+func lastOfEach(elements []*Element) []*Element {
+	sorted := slices.Clone(elements)
+	slices.SortStableFunc(sorted, func(a, b *Element) int { return strings.Compare(a.Key, b.Key) })
+	kept := sorted[:0]
+	for i, e := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].Key != e.Key {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// leaf and branch take over what they are given, of which there is at least one.
+func leaf(elements []*Element) *node {
+	return &node{least: elements[0].Key, elements: elements}
+}
+
+func branch(children []*node) *node {
+	return &node{least: children[0].least, children: children}
+}
+
+// get returns the element at key, nil if there is none.
+func (t tree) get(key string) *Element {
+	n := t.root
+	if n == nil {
+		return nil
+	}
+	for n.children != nil {
+		n = n.children[n.childFor(key)]
+	}
+	if i, ok := n.search(key); ok {
+		return n.elements[i]
+	}
+	return nil
+}
+
+// leaves yields the elements from key on, in order, leaf by leaf. The slices must not be changed.
+func (t tree) leaves(key string) iter.Seq[[]*Element] {
+	return func(yield func([]*Element) bool) {
+		if t.root != nil {
+			t.root.ascend(key, yield)
+		}
+	}
+}
+
+// ascend returns false when yield has had enough.
+func (n *node) ascend(from string, yield func([]*Element) bool) bool {
+	if n.children == nil {
+		i, _ := n.search(from)
+		return i == len(n.elements) || yield(n.elements[i:])
+	}
+	for _, child := range n.children[n.childFor(from):] {
+		if !child.ascend(from, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// search returns the position of key in a leaf, or the one where it would be.
+func (n *node) search(key string) (at int, found bool) {
+	return slices.BinarySearchFunc(n.elements, key, func(e *Element, key string) int {
+		return strings.Compare(e.Key, key)
+	})
+}
+
+// childFor returns the position of the child below which key belongs: the last one whose least key
+// is not greater. A key that is less than all belongs below the first.
+func (n *node) childFor(key string) int {
+	at, found := slices.BinarySearchFunc(n.children, key, func(child *node, key string) int {
+		return strings.Compare(child.least, key)
+	})
+	if found {
+		return at
+	}
+	return max(at-1, 0)
+}
+
+// set returns the tree with e in it, in the place of the element with the same key if there is one.
+func (t tree) set(e *Element) (with tree, replaced *Element) {
+	if t.root == nil {
+		return tree{leaf([]*Element{e}), 1}, nil
+	}
+	replaced = t.get(e.Key)
+	left, right := t.root.set(e)
+	if right != nil {
+		left = branch([]*node{left, right})
+	}
+	if replaced == nil {
+		t.length++
+	}
+	return tree{left, t.length}, replaced
+}
+
+// set returns a copy of n with e in it; in two halves, if it does not fit into one.
+func (n *node) set(e *Element) (left, right *node) {
+	if n.children != nil {
+		return n.setBelow(e)
+	}
+	i, found := n.search(e.Key)
+	if found {
+		elements := slices.Clone(n.elements)
+		elements[i] = e
+		return leaf(elements), nil
+	}
+	elements := with(n.elements, i, e)
+	if len(elements) <= maxSlots {
+		return leaf(elements), nil
+	}
+	return leaf(slices.Clone(elements[:maxSlots/2])), leaf(slices.Clone(elements[maxSlots/2:]))
+}
+
+func (n *node) setBelow(e *Element) (left, right *node) {
+	i := n.childFor(e.Key)
+	child, second := n.children[i].set(e)
+	if second == nil {
+		children := slices.Clone(n.children)
+		children[i] = child
+		return branch(children), nil
+	}
+	children := with(n.children, i+1, second)
+	children[i] = child
+	if len(children) <= maxSlots {
+		return branch(children), nil
+	}
+	return branch(slices.Clone(children[:maxSlots/2])), branch(slices.Clone(children[maxSlots/2:]))
+}
+
+// with and without return copies of s, of exact size, that differ in one element.
+func with[E any](s []E, i int, e E) []E {
+	copied := append(make([]E, 0, len(s)+1), s[:i]...)
+	copied = append(copied, e)
+	return append(copied, s[i:]...)
+}
+
+func without[E any](s []E, i int) []E {
+	copied := append(make([]E, 0, len(s)-1), s[:i]...)
+	return append(copied, s[i+1:]...)
+}
+
+// delete returns the tree without the element at key, and that element, nil if there is none.
+func (t tree) delete(key string) (without tree, deleted *Element) {
+	deleted = t.get(key)
+	if deleted == nil {
+		return t, nil
+	}
+	root := t.root.delete(key)
+	for root != nil && len(root.children) == 1 {
+		root = root.children[0]
+	}
+	return tree{root, t.length - 1}, deleted
+}
+
+// delete returns a copy of n without the element at key, which is there; nil if nothing is left.
+func (n *node) delete(key string) *node {
+	if n.children != nil {
+		return n.deleteBelow(key)
+	}
+	if len(n.elements) == 1 {
+		return nil
+	}
+	i, _ := n.search(key)
+	return leaf(without(n.elements, i))
+}
+
+func (n *node) deleteBelow(key string) *node {
+	i := n.childFor(key)
+	child := n.children[i].delete(key)
+	switch {
+	case child == nil && len(n.children) == 1:
+		return nil
+	case child == nil:
+		return branch(without(n.children, i))
+	}
+	children := slices.Clone(n.children)
+	children[i] = child
+	for _, at := range [2]int{i - 1, i} { // with the neighbour before it, or with the one after
+		if at < 0 || at+1 >= len(children) {
+			continue
+		}
+		if joined := join(children[at], children[at+1]); joined != nil {
+			children[at] = joined
+			return branch(without(children, at+1))
+		}
+	}
+	return branch(children)
+}
+
+// join returns what two neighbours hold in one node, if that leaves half of it free: otherwise it
+// would soon be split again. They are at the same level, so both are leaves or neither is.
+func join(a, b *node) *node {
+	if len(a.elements)+len(b.elements)+len(a.children)+len(b.children) > maxSlots/2 {
+		return nil
+	}
+	if a.children != nil {
+		return branch(slices.Concat(a.children, b.children))
+	}
+	return leaf(slices.Concat(a.elements, b.elements))
+}
