@@ -14,7 +14,6 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
-	"listwatch/internal/cachemetrics"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -42,7 +41,7 @@ type Cacher struct {
 	trigger    *trigger // nil if the resource has none
 	ready      *ready
 	budget     *timeBudget
-	metrics    *cachemetrics.Metrics
+	metrics    *metrics
 
 	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it is full: that is how a
 	// slow dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
@@ -87,7 +86,7 @@ func New(config Config) (*Cacher, error) {
 		incoming:         make(chan *watchcache.Event, incomingSize),
 		watchers:         newIndexedWatchers(),
 		bookmarkWatchers: cachewatcher.NewBookmarkTimeBuckets(config.Clock),
-		metrics:          cachemetrics.New(config.Resource),
+		metrics:          newMetrics(config.Resource),
 	}
 	c.watchCache = watchcache.New(watchcache.Config{
 		KeyFunc:                   config.KeyFunc,
@@ -98,7 +97,7 @@ func New(config Config) (*Cacher, error) {
 		OnReplace:                 c.onReplaceLocked,
 		RequestWatchProgress:      config.Storage.RequestWatchProgress,
 		GetCurrentResourceVersion: config.Storage.GetCurrentResourceVersion,
-		ReadWait:                  c.metrics.ReadWait,
+		ReadWait:                  c.metrics.readWait,
 		Clock:                     config.Clock,
 		Patience:                  config.Patience,
 		Probe:                     c.probe,
@@ -115,7 +114,7 @@ func New(config Config) (*Cacher, error) {
 		MaxInternalErrorRetryDuration: maxInternalErrorRetryDuration,
 		KeyOf:                         c.keyOf,
 	})
-	if err := c.metrics.Register(config.Registry, c.counts); err != nil {
+	if err := c.metrics.register(config.Registry, c.counts); err != nil {
 		return nil, fmt.Errorf("cacher for %s: %w", config.Resource, err)
 	}
 	return c, nil
@@ -161,7 +160,7 @@ func (c *Cacher) startCaching(ctx context.Context) {
 	reason := "the watch on the storage has ended"
 	if err != nil {
 		reason = err.Error()
-		c.metrics.InitializationErrors.Inc()
+		c.metrics.initializationErrors.Inc()
 	}
 	c.probe.Text(probe.CacherNotReady, reason, "", 0, generation)
 }
@@ -169,7 +168,7 @@ func (c *Cacher) startCaching(ctx context.Context) {
 // onReplaceLocked is called by the watchCache, under that one's lock, when the first state of a generation is in it.
 func (c *Cacher) onReplaceLocked(rv uint64) {
 	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
-	c.metrics.Initialized(c.clock.Since(c.caching))
+	c.metrics.initialized(c.clock.Since(c.caching))
 	c.probe.At(probe.CacherReady, "", rv, generation)
 }
 

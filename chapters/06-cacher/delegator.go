@@ -99,7 +99,7 @@ func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts
 	if fallback {
 		err = d.Interface.GetList(ctx, key, opts, listOut)
 	}
-	d.cacher.metrics.ConsistentRead(err == nil, fallback)
+	d.cacher.metrics.consistentRead(err == nil, fallback)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
-	"listwatch/internal/cachemetrics"
 )
 
 // Snapshot is the state of a [Cacher], for the page.
@@ -66,9 +65,9 @@ func (c *Cacher) Snapshot() Snapshot {
 }
 
 // counts returns what the cache has counted, for its metrics.
-func (c *Cacher) counts() cachemetrics.Counts {
+func (c *Cacher) counts() counts {
 	cache := c.watchCache.Snapshot()
-	return cachemetrics.Counts{
+	return counts{
 		Received: cache.EventsReceived, Dispatched: c.nDispatched.Load(), Terminated: c.nTerminated.Load(), Init: c.nInit.Load(),
 		Capacity: cache.Capacity, CapacityIncreases: cache.CapacityIncreases, CapacityDecreases: cache.CapacityDecreases,
 		ResourceVersion: cache.ResourceVersion,

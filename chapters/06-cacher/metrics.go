@@ -1,5 +1,4 @@
-// Package cachemetrics shows what a Cacher counts, under upstream's names and with upstream's labels.
-package cachemetrics
+package cacher
 
 import (
 	"strconv"
@@ -9,32 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Counts is what a Cacher counts on the way of every event. It is asked for only when /metrics is.
-type Counts struct {
+// counts is what a Cacher counts on the way of every event. It is asked for only when /metrics is.
+type counts struct {
 	Received, Dispatched, Terminated, Init         int64
 	Capacity, CapacityIncreases, CapacityDecreases int
 	ResourceVersion                                uint64
 }
 
-// Metrics are those of one Cacher. The fields are what happens seldom enough to be counted here.
+// metrics are what one Cacher counts, under upstream's names and with upstream's labels. The fields are what happens seldom enough to be counted here.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
 // Differs: apiserver_watch_events_dispatch_duration_seconds is left out: it needs the time twice for each watcher and
 // event, which is half of what such a delivery costs. So are the metrics of what we do not have: the consistency
 // checker, sharded watches, and those of lists that 1.37 deprecates.
-type Metrics struct {
-	// Set by New, never changed.
+type metrics struct {
+	// Set by newMetrics, never changed.
 	labels prometheus.Labels // group and resource
 
-	InitializationErrors   prometheus.Counter
-	ReadWait               prometheus.Histogram
+	initializationErrors   prometheus.Counter
+	readWait               prometheus.Histogram
 	initializations        prometheus.Counter
 	initializationDuration prometheus.Histogram
 	consistentReads        *prometheus.CounterVec // by success and fallback
 }
 
-// New returns the metrics of one resource's Cacher. They are not shown yet.
-func New(resource schema.GroupResource) *Metrics {
+// newMetrics returns the metrics of one resource's Cacher. They are not shown yet.
+func newMetrics(resource schema.GroupResource) *metrics {
 	labels := prometheus.Labels{"group": resource.Group, "resource": resource.Resource}
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}
@@ -42,59 +41,59 @@ func New(resource schema.GroupResource) *Metrics {
 	histogram := func(name, help string, buckets ...float64) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, ConstLabels: labels, Buckets: buckets})
 	}
-	return &Metrics{
+	return &metrics{
 		labels: labels,
 		initializations: prometheus.NewCounter(counter("apiserver_watch_cache_initializations_total",
 			"How often the watch cache was filled.")),
-		InitializationErrors: prometheus.NewCounter(counter("apiserver_watch_cache_initialization_errors_total",
+		initializationErrors: prometheus.NewCounter(counter("apiserver_watch_cache_initialization_errors_total",
 			"How often filling or following the storage ended with an error.")),
 		initializationDuration: histogram("apiserver_watch_cache_initialization_duration_seconds",
 			"Time until the watch cache held its first state.", 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600),
-		ReadWait: histogram("apiserver_watch_cache_read_wait_seconds",
+		readWait: histogram("apiserver_watch_cache_read_wait_seconds",
 			"Time a reader waited until the watch cache had reached its version.", 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3),
 		consistentReads: prometheus.NewCounterVec(counter("apiserver_watch_cache_consistent_read_total",
 			"Lists of the newest state that the watch cache was asked for."), []string{"success", "fallback"}),
 	}
 }
 
-// Initialized is told that the cache has been filled, and how long that took.
-func (m *Metrics) Initialized(took time.Duration) {
+// initialized is told that the cache has been filled, and how long that took.
+func (m *metrics) initialized(took time.Duration) {
 	m.initializations.Inc()
 	m.initializationDuration.Observe(took.Seconds())
 }
 
-// ConsistentRead is told how a list of the newest state ended. fallback says that the storage was asked in the end.
-func (m *Metrics) ConsistentRead(success, fallback bool) {
+// consistentRead is told how a list of the newest state ended. fallback says that the storage was asked in the end.
+func (m *metrics) consistentRead(success, fallback bool) {
 	m.consistentReads.WithLabelValues(strconv.FormatBool(success), strconv.FormatBool(fallback)).Inc()
 }
 
 // resourceVersionDigits bounds the metric of the resource version: a float holds so many digits exactly. Upstream's.
 const resourceVersionDigits = 1_000_000_000_000_000
 
-// Register shows everything in registry, nothing if that is nil. The error is that another Cacher of the same resource is
+// register shows everything in registry, nothing if that is nil. The error is that another Cacher of the same resource is
 // shown there already.
-func (m *Metrics) Register(registry *prometheus.Registry, counts func() Counts) error {
+func (m *metrics) register(registry *prometheus.Registry, now func() counts) error {
 	if registry == nil {
 		return nil
 	}
-	all := []prometheus.Collector{m.initializations, m.InitializationErrors, m.initializationDuration, m.ReadWait, m.consistentReads}
-	counter := func(name, help string, of func(Counts) int64) {
+	all := []prometheus.Collector{m.initializations, m.initializationErrors, m.initializationDuration, m.readWait, m.consistentReads}
+	counter := func(name, help string, of func(counts) int64) {
 		opts := prometheus.CounterOpts{Name: name, Help: help, ConstLabels: m.labels}
-		all = append(all, prometheus.NewCounterFunc(opts, func() float64 { return float64(of(counts())) }))
+		all = append(all, prometheus.NewCounterFunc(opts, func() float64 { return float64(of(now())) }))
 	}
-	gauge := func(name, help string, of func(Counts) float64) {
+	gauge := func(name, help string, of func(counts) float64) {
 		opts := prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: m.labels}
-		all = append(all, prometheus.NewGaugeFunc(opts, func() float64 { return of(counts()) }))
+		all = append(all, prometheus.NewGaugeFunc(opts, func() float64 { return of(now()) }))
 	}
-	counter("apiserver_watch_cache_events_received_total", "Events that came from the storage.", func(c Counts) int64 { return c.Received })
-	counter("apiserver_watch_cache_events_dispatched_total", "Events taken to their watchers, bookmarks of the storage included.", func(c Counts) int64 { return c.Dispatched })
-	counter("apiserver_terminated_watchers_total", "Watchers closed because they did not keep up.", func(c Counts) int64 { return c.Terminated })
-	counter("apiserver_init_events_total", "Events with which watches began.", func(c Counts) int64 { return c.Init })
-	counter("watch_cache_capacity_increase_total", "How often the history ring grew.", func(c Counts) int64 { return int64(c.CapacityIncreases) })
-	counter("watch_cache_capacity_decrease_total", "How often the history ring shrank.", func(c Counts) int64 { return int64(c.CapacityDecreases) })
-	gauge("watch_cache_capacity", "Events that the history ring has room for.", func(c Counts) float64 { return float64(c.Capacity) })
+	counter("apiserver_watch_cache_events_received_total", "Events that came from the storage.", func(c counts) int64 { return c.Received })
+	counter("apiserver_watch_cache_events_dispatched_total", "Events taken to their watchers, bookmarks of the storage included.", func(c counts) int64 { return c.Dispatched })
+	counter("apiserver_terminated_watchers_total", "Watchers closed because they did not keep up.", func(c counts) int64 { return c.Terminated })
+	counter("apiserver_init_events_total", "Events with which watches began.", func(c counts) int64 { return c.Init })
+	counter("watch_cache_capacity_increase_total", "How often the history ring grew.", func(c counts) int64 { return int64(c.CapacityIncreases) })
+	counter("watch_cache_capacity_decrease_total", "How often the history ring shrank.", func(c counts) int64 { return int64(c.CapacityDecreases) })
+	gauge("watch_cache_capacity", "Events that the history ring has room for.", func(c counts) float64 { return float64(c.Capacity) })
 	gauge("apiserver_watch_cache_resource_version", "How far the watch cache is; the last 15 digits.",
-		func(c Counts) float64 { return float64(c.ResourceVersion % resourceVersionDigits) })
+		func(c counts) float64 { return float64(c.ResourceVersion % resourceVersionDigits) })
 	for _, each := range all {
 		if err := registry.Register(each); err != nil {
 			return err
