@@ -114,7 +114,7 @@ func New(config Config) (*Cacher, error) {
 		MaxInternalErrorRetryDuration: maxInternalErrorRetryDuration,
 		KeyOf:                         c.keyOf,
 	})
-	if err := c.metrics.register(config.Registry, c.counts); err != nil {
+	if err := c.registerMetrics(config.Registry); err != nil {
 		return nil, fmt.Errorf("cacher for %s: %w", config.Resource, err)
 	}
 	return c, nil

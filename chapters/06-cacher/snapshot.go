@@ -64,16 +64,6 @@ func (c *Cacher) Snapshot() Snapshot {
 	return s
 }
 
-// counts returns what the cache has counted, for its metrics.
-func (c *Cacher) counts() counts {
-	cache := c.watchCache.Snapshot()
-	return counts{
-		Received: cache.EventsReceived, Dispatched: c.nDispatched.Load(), Terminated: c.nTerminated.Load(), Init: c.nInit.Load(),
-		Capacity: cache.Capacity, CapacityIncreases: cache.CapacityIncreases, CapacityDecreases: cache.CapacityDecreases,
-		ResourceVersion: cache.ResourceVersion,
-	}
-}
-
 // registered returns the watchers in the books. Those that are being drained are no longer among them.
 func (c *Cacher) registered() (dispatching bool, watchers []*cachewatcher.CacheWatcher) {
 	c.mu.RLock()
