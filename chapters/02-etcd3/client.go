@@ -7,7 +7,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"google.golang.org/grpc/metadata"
-
 )
 
 // Client is all that a server needs of etcd: the few calls that etcd's own client package makes for Kubernetes, the watch,

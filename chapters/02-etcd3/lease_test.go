@@ -2,6 +2,7 @@ package etcd3
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -107,5 +108,37 @@ func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
 	create(t, newStore(t, client, nil), pod("a", ""))
 	if client.n != 0 {
 		t.Errorf("got %d leases", client.n)
+	}
+}
+
+// refusing grants no lease while err is not nil.
+type refusing struct {
+	Client
+	err error
+}
+
+func (r *refusing) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return r.Client.GrantLease(ctx, ttl)
+}
+
+func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {
+	client := &refusing{Client: mvcc.New(clock.RealClock{}), err: errors.New("etcd is away")}
+	manager := newLeaseManager(client, clock.RealClock{}, time.Hour)
+	if _, err := manager.getLease(t.Context()); !errors.Is(err, client.err) {
+		t.Errorf("got %v, want %v", err, client.err)
+	}
+	client.err = nil
+	first, err := manager.getLease(t.Context())
+	if err != nil || first == 0 {
+		t.Errorf("got %d, %v", first, err)
+	}
+	if manager.isGone(first, errors.New("any other error")) {
+		t.Error("any error ends a lease")
+	}
+	if second, err := manager.getLease(t.Context()); second != first || err != nil {
+		t.Errorf("got %d, %v, want %d again", second, err, first)
 	}
 }

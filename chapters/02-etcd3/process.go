@@ -26,6 +26,12 @@ type processingResult struct {
 	err    error
 }
 
+// job is one event to be decoded.
+type job struct {
+	event    *event
+	response chan<- *processingResult
+}
+
 // scheduleEventProcessing gives each event its place in processingQueue, and then a goroutine that decodes it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
@@ -45,11 +51,46 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 			return
 		case wc.processingQueue <- response:
 		}
-		wc.decoders.Go(ctx, func(context.Context) { wc.processEvent(e, response) })
+		wc.decode(ctx, job{e, response})
 	}
 }
 
-// processEvent decodes one event, whatever its place in the queue.
+// decode hands the job to a goroutine that has nothing to do, if there is one, or to one that it starts.
+//
+// A goroutine that has decoded an event waits for the next, because its stack has grown. Decoding goes
+// deep: in a goroutine of its own an event spends more than a third of its time on a stack that grows
+// again and again (docs/COSTS.md).
+//
+// Differs: upstream starts a goroutine for each event.
+func (wc *watchChan) decode(ctx context.Context, j job) {
+	select {
+	case wc.jobs <- j:
+		return
+	default:
+	}
+	if wc.decoders < processEventConcurrency {
+		wc.decoders++
+		wc.group.Go(ctx, "watchChan.processEvent", wc.processEvents)
+	}
+	select {
+	case <-ctx.Done():
+	case wc.jobs <- j:
+	}
+}
+
+// processEvents decodes events until ctx is done, whatever their places in the queue.
+func (wc *watchChan) processEvents(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-wc.jobs:
+			wc.processEvent(j.event, j.response)
+		}
+	}
+}
+
+// processEvent decodes one event.
 func (wc *watchChan) processEvent(e *event, response chan<- *processingResult) {
 	result, err := wc.transform(e)
 	response <- &processingResult{result: result, key: e.key, rev: e.rev, err: err}

@@ -333,6 +333,33 @@ func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) 
 	})
 }
 
+func TestAGoroutineThatHasDecodedAnEventTakesTheNext(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		client := mvcc.New(clock.RealClock{})
+		s := newStore(t, client, nil)
+		w, err := s.Watch(t.Context(), prefix, initial())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		wc := w.(*watchChan)
+		for i := range 3 {
+			create(t, s, pod(fmt.Sprint("p", i), ""))
+			synctest.Wait()
+			if wc.decoders != 1 {
+				t.Fatalf("after %d events one after the other: %d goroutines decode, want 1", i+1, wc.decoders)
+			}
+		}
+		for i := range 50 {
+			client.Put(fmt.Sprintf("%sdefault/burst%d", prefix, i), nil)
+		}
+		synctest.Wait()
+		if wc.decoders > processEventConcurrency {
+			t.Errorf("after a burst: %d goroutines decode, want %d at most", wc.decoders, processEventConcurrency)
+		}
+	})
+}
+
 func TestQueueReportsAddUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Store, client *mvcc.Store) {
 		log := probe.NewLog(clock.RealClock{}, 1024)

@@ -29,8 +29,10 @@ type watchChan struct {
 	watchClosedCh   chan struct{}               // closed by startWatching when etcd ended the watch without an error
 	processingQueue chan chan *processingResult // sent by scheduleEventProcessing, never closed; see processEventConcurrency
 
-	decoders *routine.Pool // a goroutine for each event that is being decoded, in group; used by scheduleEventProcessing
-	owner    routine.Group // run alone: it waits for all the others
+	jobs  chan job      // sent by scheduleEventProcessing, never closed; 0: a goroutine that decodes has nothing to do
+	owner routine.Group // run alone: it waits for all the others
+
+	decoders int // goroutines that decode, at most processEventConcurrency; owned by scheduleEventProcessing
 }
 
 var _ watch.Interface = (*watchChan)(nil)
@@ -40,8 +42,8 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 		stream:          s,
 		watchClosedCh:   make(chan struct{}),
 		processingQueue: make(chan chan *processingResult, processEventConcurrency-1),
+		jobs:            make(chan job),
 	}
-	wc.decoders = routine.NewPool(&wc.group, "watchChan.processEvent", processEventConcurrency)
 	wc.owner.Go(ctx, "watchChan.run", wc.run)
 	return wc
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"runtime/pprof"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -37,42 +35,6 @@ func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
 	if !names["test.one"] || !names["test.two"] {
 		t.Errorf("labels: got %v, want test.one and test.two", names)
 	}
-}
-
-func TestAPoolRunsAsManyAsItMayAndReusesThem(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		var g Group
-		ctx, cancel := context.WithCancel(t.Context())
-		pool := NewPool(&g, "test.pool", 2)
-		running, finish := 0, make(chan struct{}) // finish: received by the bodies, one each
-		var mu sync.Mutex
-		body := func(context.Context) {
-			mu.Lock()
-			running++
-			mu.Unlock()
-			<-finish
-		}
-		go func() {
-			for range 5 {
-				pool.Go(ctx, body)
-			}
-		}()
-		for _, want := range []int{2, 3, 4, 5} {
-			synctest.Wait()
-			if running != want {
-				t.Fatalf("got %d bodies begun, want %d", running, want)
-			}
-			finish <- struct{}{}
-		}
-		finish <- struct{}{}
-		synctest.Wait()
-		if pool.started != 2 {
-			t.Errorf("got %d goroutines, want 2", pool.started)
-		}
-		cancel()
-		g.Wait()
-		pool.Go(ctx, func(context.Context) { t.Error("run after the end") })
-	})
 }
 
 func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {

@@ -137,7 +137,7 @@ func isComment(text []byte) bool {
 }
 
 // Routines returns the names under which goroutines are started: the constant second argument of every call of a
-// method named Go, or of a function NewPool, with three arguments.
+// method named Go with three arguments.
 func (t *Tree) Routines() []string {
 	var names []string
 	for _, pkg := range t.Packages {
@@ -162,7 +162,7 @@ func routineName(node ast.Node) string {
 		return ""
 	}
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || method.Sel.Name != "Go" && method.Sel.Name != "NewPool" {
+	if !ok || method.Sel.Name != "Go" {
 		return ""
 	}
 	literal, ok := call.Args[1].(*ast.BasicLit)

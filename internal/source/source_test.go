@@ -235,7 +235,7 @@ func (s *Station) Close() {
 
 func (s *Station) run(ctx context.Context) {
 	s.group.Go(ctx, "station.loop", s.loop)
-	s.pool = routine.NewPool(&s.group, "station.pool", 10)
+	s.group.Go(ctx, "station.pool", s.work)
 }
 `
 
