@@ -2,7 +2,7 @@
 // everything the one port serves.
 //
 // The page is an observer. It reads the probe log, and pulls Snapshots; it acts only as any other client could, by
-// requests to the Kubernetes API on the same origin, and through [World] for watchers that the process itself holds; and it
+// requests to the Kubernetes API on the same origin, and through [Sandbox] for what is done to the running machine; and it
 // can hold the world and move its clock, see package hold.
 //
 // Its own feed is a list-watch: /viz/snapshot is the list, with its sequence number; /viz/events is the

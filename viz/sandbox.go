@@ -7,103 +7,141 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"listwatch/internal/sandbox"
+	"listwatch/internal/scenario"
 	"listwatch/viz/stories"
 )
 
-// Sandbox is what can be done to the running pipeline besides writing to it. Errors that are an apierrors.APIStatus keep
-// their status.
+// Sandbox is what can be done to the running pipeline besides writing to it: [sandbox.Sandbox], whose methods say what they
+// do. Errors that are an apierrors.APIStatus keep their status.
 type Sandbox interface {
-	// Turn turns one knob. It returns when that is done; the effects follow in the log.
-	Turn(ctx context.Context, knob Knob) error
-	// Knobs returns how everything stands that a knob can change, as something that marshals to JSON.
-	Knobs() any
-	// Reset makes everything what it was in the beginning.
-	Reset(ctx context.Context) error
-	// Play plays a scenario to its end and returns what was seen, as something that marshals to JSON. One at a time: the
-	// error is 409 while another is played. An unknown one is 404.
-	Play(ctx context.Context, id string) (any, error)
-	// Tour notes that a page gives its tour, until end is called: the demo rests meanwhile.
+	Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
+	Knobs() sandbox.KnobState
+	Reset(ctx context.Context) (sandbox.Receipt, error)
 	Tour(ctx context.Context) (end func())
+
+	AddWatcher(ctx context.Context, options sandbox.WatcherOptions) (id string, receipt sandbox.Receipt, err error)
+	RemoveWatcher(ctx context.Context, id string) error
+	Watchers() []sandbox.WatcherInfo
 }
-
-// Knob is one thing to do.
-type Knob = stories.Knob
-
-// Scenario is one story that the page offers to play.
-type Scenario = stories.Scenario
 
 // routesOfSandbox are the commands below /viz/ that act on the pipeline.
 func (u *UI) routesOfSandbox(router chi.Router) {
 	router.Get("/viz/knobs", answering(u.knobs))
 	router.Post("/viz/knobs", answering(u.turnKnob))
 	router.Post("/viz/reset", answering(u.resetSandbox))
+	router.Get("/viz/watchers", answering(u.watchers))
+	router.Post("/viz/watchers", answering(u.addWatcher))
+	router.Delete("/viz/watchers/{id}", answering(u.removeWatcher))
 	router.Get("/viz/scenarios", answering(u.scenarios))
 	router.Get("/viz/scenario/{id}", answering(u.tellScenario))
 	router.Post("/viz/scenario/{id}", answering(u.playScenario))
 }
 
-// sandbox returns the sandbox; the error is 503 if there is none.
-func (u *UI) sandbox() (Sandbox, error) {
-	if u.config.Sandbox == nil {
-		return nil, refuse(http.StatusServiceUnavailable, "nothing is running that could be acted on")
-	}
-	return u.config.Sandbox, nil
-}
+var errNothingRuns = refuse(http.StatusServiceUnavailable, "nothing is running that could be acted on")
 
 func (u *UI) knobs(*http.Request) (any, error) {
-	sandbox, err := u.sandbox()
-	if err != nil {
-		return nil, err
+	if u.config.Sandbox == nil {
+		return nil, errNothingRuns
 	}
-	return sandbox.Knobs(), nil
+	return u.config.Sandbox.Knobs(), nil
 }
 
 func (u *UI) turnKnob(r *http.Request) (any, error) {
-	sandbox, err := u.sandbox()
-	if err != nil {
-		return nil, err
+	if u.config.Sandbox == nil {
+		return nil, errNothingRuns
 	}
-	var knob Knob
+	var knob sandbox.Knob
 	if err := readJSON(r, &knob); err != nil {
 		return nil, err
 	}
-	err = sandbox.Turn(r.Context(), knob)
-	return sandbox.Knobs(), err
+	receipt, err := u.config.Sandbox.Turn(r.Context(), knob)
+	return u.obeyed(receipt), err
 }
 
 func (u *UI) resetSandbox(r *http.Request) (any, error) {
-	sandbox, err := u.sandbox()
+	if u.config.Sandbox == nil {
+		return nil, errNothingRuns
+	}
+	receipt, err := u.config.Sandbox.Reset(r.Context())
+	return u.obeyed(receipt), err
+}
+
+// obeyed answers a command with how everything is: 200 when it is done, 202 with its id when it stands in a held world. Then a
+// record will say how it has ended, CommandEnded with this id.
+func (u *UI) obeyed(receipt sandbox.Receipt) any {
+	if !receipt.UnderWay {
+		return u.config.Sandbox.Knobs()
+	}
+	return answered{http.StatusAccepted, struct {
+		ID uint64 `json:"id"`
+		sandbox.KnobState
+	}{receipt.ID, u.config.Sandbox.Knobs()}}
+}
+
+func (u *UI) watchers(*http.Request) (any, error) {
+	if u.config.Sandbox == nil {
+		return []sandbox.WatcherInfo{}, nil
+	}
+	return u.config.Sandbox.Watchers(), nil
+}
+
+// addWatcher opens a watcher. In a held world the answer is 202 with the id that the watcher has, or will have lost.
+func (u *UI) addWatcher(r *http.Request) (any, error) {
+	if u.config.Sandbox == nil {
+		return nil, errNothingRuns
+	}
+	options, err := readOptions(r)
 	if err != nil {
 		return nil, err
 	}
-	err = sandbox.Reset(r.Context())
-	return sandbox.Knobs(), err
+	id, receipt, err := u.config.Sandbox.AddWatcher(r.Context(), options)
+	if receipt.UnderWay {
+		return answered{http.StatusAccepted, map[string]any{"id": id, "command": receipt.ID}}, err
+	}
+	return answered{http.StatusCreated, map[string]any{"id": id}}, err
+}
+
+func (u *UI) removeWatcher(r *http.Request) (any, error) {
+	if u.config.Sandbox == nil {
+		return nil, errNothingRuns
+	}
+	return answered{code: http.StatusNoContent}, u.config.Sandbox.RemoveWatcher(r.Context(), chi.URLParam(r, "id"))
+}
+
+// storyTold is a story as the page offers it.
+type storyTold struct {
+	scenario.Story
+	Take string `json:"take"` // the recording that the program brings along
 }
 
 func (u *UI) scenarios(*http.Request) (any, error) {
-	return append([]Scenario{}, u.config.Scenarios...), nil
+	all := []storyTold{}
+	for _, each := range u.config.Scenarios {
+		all = append(all, storyTold{each, stories.TakeOf(each.ID)})
+	}
+	return all, nil
 }
 
 // tellScenario answers GET /viz/scenario/ID with what the page needs to tell it, from a run or from its recording.
 func (u *UI) tellScenario(r *http.Request) (any, error) {
 	id := chi.URLParam(r, "id")
-	i := slices.IndexFunc(u.config.Scenarios, func(s Scenario) bool { return s.ID == id })
+	i := slices.IndexFunc(u.config.Scenarios, func(s scenario.Story) bool { return s.ID == id })
 	if i < 0 {
-		return nil, refuse(http.StatusNotFound, "there is no story of that name")
+		return nil, refuse(http.StatusNotFound, "%s", scenario.Gone(id))
 	}
-	story := u.config.Scenarios[i]
-	recorded, err := story.Recorded()
+	story := &u.config.Scenarios[i]
+	recorded, err := stories.Recorded(story)
 	return struct {
-		Scenario
-		Recorded []stories.Range `json:"recorded"`
-		Runs     bool            `json:"runs"` // there is a machine to play it
-	}{story, recorded, u.config.Sandbox != nil}, err
+		storyTold
+		Recorded []scenario.Range `json:"recorded"`
+		Runs     bool             `json:"runs"` // there is a machine to play it
+	}{storyTold{*story, stories.TakeOf(id)}, recorded, u.config.Play != nil}, err
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {
-	sandbox, err := u.sandbox()
-	if err != nil {
-		return nil, err
+	if u.config.Play == nil {
+		return nil, errNothingRuns
 	}
-	return sandbox.Play(r.Context(), chi.URLParam(r, "id"))
+	return u.config.Play(r.Context(), chi.URLParam(r, "id"))
 }

@@ -17,6 +17,7 @@ import (
 	"listwatch/internal/lab"
 	"listwatch/internal/probe"
 	"listwatch/internal/rules"
+	"listwatch/internal/scenario"
 	"listwatch/viz/book"
 	"listwatch/viz/inspector"
 )
@@ -37,12 +38,12 @@ type Config struct {
 	Wire func() []WireStream
 	// Rules keeps the ten promises checked on the log; nil: /viz/rules is 404.
 	Rules *rules.Monitor
-	// World holds the watchers made from the page; nil: they cannot be made.
-	World World
-	// Sandbox turns knobs and plays scenarios; nil: it cannot be done.
+	// Sandbox does what is done to the machine; nil: nothing runs that could be acted on.
 	Sandbox Sandbox
+	// Play plays a story on the machine, to its end; nil: the stories are told from their recordings.
+	Play func(ctx context.Context, id string) (scenario.Seen, error)
 	// Scenarios are offered on the page, in order.
-	Scenarios []Scenario
+	Scenarios []scenario.Story
 	// API answers every path that is not the page's, as a kube-apiserver would; nil: 404.
 	API http.Handler
 	// Server is the address of the server to which API forwards; "": API is ours.
@@ -145,9 +146,6 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/guest", answering(u.guestState))
 	router.Post("/viz/guest", answering(u.choose))
 	router.Get("/viz/guest/resources", answering(u.offered))
-	router.Get("/viz/watchers", answering(u.watchers))
-	router.Post("/viz/watchers", answering(u.addWatcher))
-	router.Delete("/viz/watchers/{id}", answering(u.removeWatcher))
 	router.Get("/viz/hold", answering(u.held))
 	router.Post("/viz/hold", answering(u.hold))
 	router.Post("/viz/clock", answering(u.moveClock))

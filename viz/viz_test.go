@@ -20,6 +20,7 @@ import (
 	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/probe"
+	"listwatch/internal/sandbox"
 )
 
 // ask sends one request straight to the handler.
@@ -168,14 +169,17 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 }
 
 // fakeWorld is a world of two watchers at most.
-type fakeWorld struct{ added []WatcherOptions }
+type fakeWorld struct {
+	Sandbox
+	added []sandbox.WatcherOptions
+}
 
-func (w *fakeWorld) AddWatcher(_ context.Context, options WatcherOptions) (string, error) {
+func (w *fakeWorld) AddWatcher(_ context.Context, options sandbox.WatcherOptions) (string, sandbox.Receipt, error) {
 	if options.ResourceVersion == "1" {
-		return "", apierrors.NewResourceExpired("too old resource version: 1 (7)")
+		return "", sandbox.Receipt{}, apierrors.NewResourceExpired("too old resource version: 1 (7)")
 	}
 	w.added = append(w.added, options)
-	return "page-1", nil
+	return "page-1", sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
 }
 
 func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
@@ -185,14 +189,14 @@ func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	return nil
 }
 
-func (w *fakeWorld) Watchers() []WatcherInfo {
-	return []WatcherInfo{{ID: "page-1", UserAgent: "listwatch-page-1", Options: WatcherOptions{Resource: "pods"}}}
+func (w *fakeWorld) Watchers() []sandbox.WatcherInfo {
+	return []sandbox.WatcherInfo{{ID: "page-1", UserAgent: "listwatch-page-1", Options: sandbox.WatcherOptions{Resource: "pods"}}}
 }
 
 func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	log, _ := newLog()
 	world := &fakeWorld{}
-	ui := New(Config{Log: log, World: world})
+	ui := New(Config{Log: log, Sandbox: world})
 	tests := []struct {
 		name, method, path, mediaType, body string
 		code                                int
@@ -200,6 +204,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"good", "POST", "/viz/watchers", "application/json", `{"labelSelector":"app=web","fieldSelector":"spec.nodeName=","bookmarks":true}`, 201},
 		{"empty", "POST", "/viz/watchers", "application/json; charset=utf-8", `{}`, 201},
 		{"without a type", "POST", "/viz/watchers", "", `{}`, 201},
+		{"held", "POST", "/viz/watchers", "", `{"tour":true}`, 202},
 		{"no JSON", "POST", "/viz/watchers", "application/json", `{`, 400},
 		{"two values", "POST", "/viz/watchers", "application/json", `{}{}`, 400},
 		{"unknown field", "POST", "/viz/watchers", "application/json", `{"selector":"a"}`, 400},
@@ -227,9 +232,9 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 			}
 		})
 	}
-	want := WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true}
-	if len(world.added) != 3 || world.added[0] != want {
-		t.Errorf("added: got %+v, want %+v first of three", world.added, want)
+	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true}
+	if len(world.added) != 4 || world.added[0] != want {
+		t.Errorf("added: got %+v, want %+v first of four", world.added, want)
 	}
 	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got, `"userAgent":"listwatch-page-1"`) {
 		t.Errorf("watchers: got %s", got)

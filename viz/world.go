@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,82 +8,18 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/go-chi/chi/v5"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"listwatch/internal/sandbox"
 )
 
 // maxBody is the largest request body the page's own commands accept.
 const maxBody = 16 << 10
 
-// World is the running pipeline as far as the page may act on it.
-type World interface {
-	// AddWatcher opens one more watch against the API, as a client of its own, and keeps it open until it is removed
-	// or the world ends; ctx is only for the opening. An error that is an apierrors.APIStatus keeps its status.
-	AddWatcher(ctx context.Context, options WatcherOptions) (id string, err error)
-	// RemoveWatcher closes a watch that AddWatcher opened. An unknown id is an apierrors.NotFound.
-	RemoveWatcher(ctx context.Context, id string) error
-	// Watchers returns the watches that are open or being opened again, in the order in which they were added.
-	Watchers() []WatcherInfo
-}
-
-// WatcherOptions says what a watcher made from the page wants. They are checked before AddWatcher sees them, except
-// ResourceVersion, which is opaque to clients.
-type WatcherOptions struct {
-	Resource        string `json:"resource"`  // "" is pods
-	Namespace       string `json:"namespace"` // "" is all
-	LabelSelector   string `json:"labelSelector"`
-	FieldSelector   string `json:"fieldSelector"`
-	ResourceVersion string `json:"resourceVersion"` // "" begins with the state as synthetic ADDED events
-	Bookmarks       bool   `json:"bookmarks"`
-	WatchList       bool   `json:"watchList"`      // the first state comes as a stream that ends in a bookmark
-	TimeoutSeconds  int64  `json:"timeoutSeconds"` // after which the server ends each of its streams; 0: as it likes
-	WebSocket       bool   `json:"webSocket"`      // as the messages of a websocket
-	Tour            bool   `json:"tour"`           // it is closed when no page gives a tour any more
-}
-
-// WatcherInfo is one watcher made from the page.
-type WatcherInfo struct {
-	ID string `json:"id"`
-	// UserAgent is what the watcher calls itself on the wire; the page finds its lane by it.
-	UserAgent string         `json:"userAgent"`
-	Options   WatcherOptions `json:"options"`
-	// Error says why it is not open at the moment, "" if it is.
-	Error string `json:"error,omitempty"`
-}
-
-func (u *UI) watchers(*http.Request) (any, error) {
-	watchers := []WatcherInfo{}
-	if u.config.World != nil {
-		watchers = append(watchers, u.config.World.Watchers()...)
-	}
-	return watchers, nil
-}
-
-var errNothingToWatch = refuse(http.StatusServiceUnavailable, "nothing is running that could watch")
-
-func (u *UI) addWatcher(r *http.Request) (any, error) {
-	if u.config.World == nil {
-		return nil, errNothingToWatch
-	}
-	options, err := readOptions(r)
-	if err != nil {
-		return nil, err
-	}
-	id, err := u.config.World.AddWatcher(r.Context(), options)
-	return answered{http.StatusCreated, map[string]string{"id": id}}, err
-}
-
-func (u *UI) removeWatcher(r *http.Request) (any, error) {
-	if u.config.World == nil {
-		return nil, errNothingToWatch
-	}
-	return answered{code: http.StatusNoContent}, u.config.World.RemoveWatcher(r.Context(), chi.URLParam(r, "id"))
-}
-
 // readOptions reads and checks the body of a request.
-func readOptions(r *http.Request) (WatcherOptions, error) {
-	var options WatcherOptions
+func readOptions(r *http.Request) (sandbox.WatcherOptions, error) {
+	var options sandbox.WatcherOptions
 	if err := readJSON(r, &options); err != nil {
 		return options, err
 	}

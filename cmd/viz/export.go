@@ -9,6 +9,7 @@ import (
 
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
+	"listwatch/internal/scenario"
 	"listwatch/viz"
 	"listwatch/viz/export"
 )
@@ -31,7 +32,7 @@ func exportTo(ctx context.Context, o *options, stdout io.Writer) error {
 		fmt.Fprintf(stdout, "wrote %s, %.1f MB\n", o.export, float64(size)/1e6)
 		return nil
 	}
-	config.Scenarios = scenarios()
+	config.Scenarios = scenario.All
 	config.Book = viz.NewBook()
 	files, size, err := export.Write(o.export, viz.New(config))
 	if err != nil {

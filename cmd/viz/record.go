@@ -14,6 +14,7 @@ import (
 	"listwatch/internal/recording"
 	"listwatch/internal/routine"
 	"listwatch/internal/rules"
+	"listwatch/internal/scenario"
 	"listwatch/viz"
 )
 
@@ -105,7 +106,7 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	}
 	o.recorded = rec.Header.Switches
 	ui := newUI(o, listener, viz.Config{
-		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log), Scenarios: scenarios(),
+		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log), Scenarios: scenario.All,
 	})
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group

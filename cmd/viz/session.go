@@ -49,26 +49,24 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	owner, err := sandbox.New(sandbox.Config{
 		Pipeline: p, Connections: connections, Clock: clocks.world, Probe: probe.New(log), Gate: log.Gate(), Demo: o.demo,
 		RingCapacity: o.ringCapacity, RestartEtcd: s.etcd.restart, Cluster: s.etcd.cluster, Modes: s,
+		Etcd: func() any { return s.etcd.keeper.State() },
 	})
 	if err != nil {
 		return nil, err
 	}
-	sandboxed := &box{
-		Sandbox: owner, session: s,
-		stories: &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.world},
-	}
+	stories := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.world}
 	promises := rules.NewMonitor(log)
 	ui := newUI(o, s.listener, viz.Config{
 		Log:       log,
 		Snapshot:  func() any { return p.Snapshot() },
 		Recount:   p.Recount,
-		World:     sandboxed,
 		Wire:      func() []viz.WireStream { return wireOf(connections) },
 		API:       p.Server.Handler(),
 		Hold:      held,
 		Rules:     promises,
-		Sandbox:   sandboxed,
-		Scenarios: scenarios(),
+		Sandbox:   owner,
+		Play:      stories.Play,
+		Scenarios: scenario.All,
 	})
 
 	stopRecording, err := startRecording(o, log, s.stderr)
@@ -103,6 +101,21 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 
 var _ sandbox.Modes = (*session)(nil)
 
+// wireOf returns the open watches of the client half for the page.
+func wireOf(connections *sandbox.Connections) []viz.WireStream {
+	var streams []viz.WireStream
+	for _, each := range connections.Wire() {
+		streams = append(streams, viz.WireStream{OpenedBy: each.OpenedBy(), Bytes: each})
+	}
+	return streams
+}
+
+// Why nothing is switched.
+var (
+	errOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
+	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
+)
+
 // Switch implements [sandbox.Modes].
 func (s *session) Switch(name, value string) (again func() error, err error) {
 	other := *s.options
@@ -115,6 +128,9 @@ func (s *session) Switch(name, value string) (again func() error, err error) {
 	}
 	return s.switchTo(&other)
 }
+
+// Now implements [sandbox.Modes].
+func (s *session) Now() map[string]string { return s.options.switches() }
 
 // Restore implements [sandbox.Modes].
 func (s *session) Restore() (again func() error, err error) { return s.switchTo(s.first) }

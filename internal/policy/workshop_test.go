@@ -121,7 +121,7 @@ func answerFaults(workshop, answers string) (faults []string) {
 // nameFaults says which stories and labs that the plan names do not exist.
 func nameFaults(page string) (faults []string) {
 	for _, match := range storyName.FindAllStringSubmatch(page, -1) {
-		if !slices.ContainsFunc(scenario.All, func(each scenario.Scenario) bool { return each.Title == match[1] }) {
+		if !slices.ContainsFunc(scenario.All, func(each scenario.Story) bool { return each.Title == match[1] }) {
 			faults = append(faults, "there is no story "+match[1])
 		}
 	}

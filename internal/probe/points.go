@@ -9,6 +9,8 @@ const (
 	RequestAnswered
 	// KnobTurned: a knob of the sandbox is turned; its effect follows.
 	KnobTurned
+	// CommandEnded: a command that was answered before its end is over; an error of it has no other reader. Args: command.
+	CommandEnded
 	// PredicateChosen: the registry has turned selectors, namespace and name into one key and one predicate.
 	PredicateChosen
 	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises.
@@ -212,6 +214,12 @@ var points = [...]Info{
 		Passes: "the sandbox's goroutine is never held: the effects of a knob are",
 		Fact:   "a knob of the sandbox is turned; its effect follows",
 		Says:   "A knob is turned: {text}.",
+	},
+	CommandEnded: {
+		Name: "CommandEnded", Station: HTTP, Op: Mark, Args: "command",
+		Passes: "the sandbox's goroutine is never held: the effects of a knob are",
+		Fact:   "a command that was answered before its end is over; an error of it has no other reader",
+		Says:   "Command {command} ends: {text}.",
 	},
 	PredicateChosen: {
 		Name: "PredicateChosen", Station: HTTP, Op: Mark,

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +34,7 @@ const informerAgent = userAgent + "-informer"
 // knobs returns how everything stands, without what only counts.
 func (w *world) knobs() string {
 	state := w.Knobs()
-	state.Traffic.Written, state.UnderWay = 0, nil
+	state.Traffic.Written, state.UnderWay, state.Names = 0, nil, nil
 	return fmt.Sprintf("%+v", state)
 }
 
@@ -61,27 +60,27 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		w.createAll(t, letters(3))
 		w.log.Gate().Hold()
 		for _, knob := range []Knob{
-			{"ring.capacity", "pods", "8"}, {"handler.add", "x", ""}, {"handler.delay", "x", "1s"}, {"line.cut", informerAgent, "true"},
-			{"line.stall", informerAgent, "true"}, {"line.drop", "listwatch-scheduler", ""}, {"traffic.rate", "", "10"}, {"etcd.compact", "", ""},
-			{"handler.remove", "x", ""},
+			{"ring.capacity", "pods", "8"}, {"handler.add", "x", ""}, {"handler.delay", "x", "1s"},
+			{"line.cut", informerAgent, "true"}, {"line.stall", informerAgent, "true"}, {"line.drop", "listwatch-scheduler", ""},
+			{"traffic.rate", "", "10"}, {"etcd.compact", "", ""}, {"handler.remove", "x", ""},
 		} {
 			began := time.Now()
-			if err := w.Turn(t.Context(), knob); err != nil {
+			if _, err := w.Turn(t.Context(), knob); err != nil {
 				t.Errorf("%v: %v", knob, err)
 			}
 			if took := time.Since(began); took > heldPeriod {
 				t.Errorf("%v took %v", knob, took)
 			}
 		}
-		if state := w.connections.state(informerAgent); !state.Cut || !state.Stalled {
+		if state := w.connections.of(informerAgent); !state.Cut || !state.Stalled {
 			t.Errorf("cut and stalled in a held world, it stands as %+v", state)
 		}
 		if ring := w.Knobs().Rings[3]; ring.Capacity != 8 {
 			t.Errorf("the ring: got %+v", ring)
 		}
 		began := time.Now()
-		if err := w.Reset(t.Context()); err != nil {
-			t.Error(err)
+		if receipt, err := w.Reset(t.Context()); err != nil || !receipt.UnderWay || receipt.ID == 0 {
+			t.Error(receipt, err)
 		}
 		if took := time.Since(began); took > heldPeriod {
 			t.Errorf("the reset took %v", took)
@@ -89,7 +88,8 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(state.UnderWay) != 1 {
 			t.Errorf("after the reset: %+v", state)
 		}
-		if err := w.Reset(t.Context()); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the reset is under way") {
+		_, err := w.Reset(t.Context())
+		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the reset is under way") {
 			t.Errorf("a second reset: %v", err)
 		}
 		w.log.Gate().Release()
@@ -117,11 +117,11 @@ func TestARestartOfEtcdIsDoneToItsEnd(t *testing.T) {
 	}, func(t *testing.T, w *world) {
 		ctx, leave := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer leave()
-		if err := w.Turn(ctx, Knob{Name: "etcd.restart"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.Turn(ctx, Knob{Name: "etcd.restart"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the one who left: %v", err)
 		}
 		for _, name := range []string{"etcd.restart", "etcd.compact"} {
-			err := w.Turn(t.Context(), Knob{Name: name})
+			_, err := w.Turn(t.Context(), Knob{Name: name})
 			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "etcd.restart is under way") {
 				t.Errorf("%s meanwhile: %v", name, err)
 			}
@@ -130,20 +130,20 @@ func TestARestartOfEtcdIsDoneToItsEnd(t *testing.T) {
 		if stopped.Load() != 1 || started.Load() != 1 {
 			t.Errorf("stopped %d times, started %d times, want once each", stopped.Load(), started.Load())
 		}
-		if err := w.Turn(t.Context(), Knob{Name: "etcd.restart"}); err != nil || started.Load() != 2 {
+		if _, err := w.Turn(t.Context(), Knob{Name: "etcd.restart"}); err != nil || started.Load() != 2 {
 			t.Errorf("afterwards: %v, started %d times", err, started.Load())
 		}
 	})
 }
 
-// opening is a transport whose answer to a watch takes as long as the test wants.
-type opening struct {
+// lateAnswers is a transport whose answer to a watch takes as long as the test wants.
+type lateAnswers struct {
 	under http.RoundTripper
 	asked chan struct{} // sent by RoundTrip, for each watch
 	goOn  chan struct{} // closed by the test
 }
 
-func (o *opening) RoundTrip(request *http.Request) (*http.Response, error) {
+func (o *lateAnswers) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") == "true" {
 		o.asked <- struct{}{}
 		<-o.goOn
@@ -153,7 +153,7 @@ func (o *opening) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		transport := &opening{asked: make(chan struct{}), goOn: make(chan struct{}), under: answering{}}
+		transport := &lateAnswers{asked: make(chan struct{}), goOn: make(chan struct{}), under: answering{}}
 		connections := NewConnections(&http.Client{Transport: transport}, nil)
 		var got error
 		done := make(chan struct{})
@@ -171,7 +171,7 @@ func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 		if !connections.knows("a") || len(connections.list()) != 0 {
 			t.Errorf("while it opens: %+v", connections.list())
 		}
-		closeAll(connections.cut("a", true))
+		connections.cut("a", true)
 		close(transport.goOn)
 		<-done
 		if !errors.Is(got, errCut) {
@@ -200,30 +200,34 @@ func TestWhatDoesNotExistIsNotKept(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := w.knobs()
 		for _, knob := range []Knob{
-			{"line.cut", "nobody", "true"}, {"line.stall", "nobody", "true"}, {"line.drop", "nobody", ""}, {"ring.capacity", "cars", "10"},
-			{"handler.remove", "nobody", ""}, {"no.such", "", ""},
+			{"line.cut", "nobody", "true"}, {"line.stall", "nobody", "true"}, {"line.drop", "nobody", ""},
+			{"ring.capacity", "cars", "10"}, {"handler.remove", "nobody", ""}, {"no.such", "", ""},
 		} {
-			if err := w.Turn(t.Context(), knob); !apierrors.IsNotFound(err) {
+			if _, err := w.Turn(t.Context(), knob); !apierrors.IsNotFound(err) {
 				t.Errorf("%v: got %v, want not found", knob, err)
 			}
 		}
 		long := strings.Repeat("x", 300)
-		for _, knob := range []Knob{{long, "", ""}, {"line.cut", long, "true"}, {"handler.delay", observer, long}, {"switch", "fifo", "delta"}} {
-			if err := w.Turn(t.Context(), knob); !apierrors.IsBadRequest(err) || len(err.Error()) > 200 {
+		for _, knob := range []Knob{
+			{long, "", ""}, {"line.cut", long, "true"}, {"handler.delay", observer, long}, {"switch", "fifo", "delta"},
+		} {
+			if _, err := w.Turn(t.Context(), knob); !apierrors.IsBadRequest(err) || len(err.Error()) > 200 {
 				t.Errorf("%.20v: got %v, want a short bad request", knob, err)
 			}
 		}
 		for _, options := range []WatcherOptions{{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"}, {Resource: long}} {
-			if _, err := w.AddWatcher(t.Context(), options); !apierrors.IsNotFound(err) {
+			if _, _, err := w.AddWatcher(t.Context(), options); !apierrors.IsNotFound(err) {
 				t.Errorf("watch %.20q: got %v, want not found", options.Resource, err)
 			}
 		}
 		for _, namespace := range []string{"..", "a/b", "%", long} {
-			if _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Namespace: namespace}); !apierrors.IsBadRequest(err) {
+			_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Namespace: namespace})
+			if !apierrors.IsBadRequest(err) {
 				t.Errorf("watch in %.20q: got %v, want a bad request", namespace, err)
 			}
 		}
-		if _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", ResourceVersion: "new"}); !apierrors.IsBadRequest(err) {
+		_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", ResourceVersion: "new"})
+		if !apierrors.IsBadRequest(err) {
 			t.Errorf("watch from nowhere: got %v, want a bad request", err)
 		}
 		if after := w.knobs(); after != before || len(w.Watchers()) != 0 {
@@ -258,11 +262,16 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 		w.createAll(t, letters(40))
 		w.log.Gate().Close(probe.Selector{Station: probe.Etcd, Resource: "pods"})
 		resetting := make(chan error, 1)
-		go func() { resetting <- w.Reset(t.Context()) }()
+		go func() {
+			_, err := w.Reset(t.Context())
+			resetting <- err
+		}()
 		synctest.Wait() // the first deletions stand behind their commit
+		w.log.Gate().Release()
+		// Either of the two may delete a pod. Which one meets a conflict is open; the gate holds neither.
 		for _, name := range letters(40) {
-			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), "/registry/pods/default/"+name, &corev1.Pod{}, nil, nil, nil)
-			w.log.Gate().Release()
+			key := "/registry/pods/default/" + name
+			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil, nil)
 		}
 		if err := <-resetting; err != nil {
 			t.Error(err)
@@ -368,181 +377,134 @@ func (f *fakes) Switch(string, string) (again func() error, err error) {
 
 func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
 
-// commandsUnderWay asks the owner how many commands it has begun that are not over.
-func (w *world) commandsUnderWay(t *testing.T) (n int) {
+func (f *fakes) Now() map[string]string { return nil }
+
+// commandsUnderWay asks the owner how many commands it has begun that are not over, but for the question.
+func (w *world) commandsUnderWay(t *testing.T) int {
 	t.Helper()
-	err := w.do(t.Context(), &command{what: "a look", begin: func(context.Context) (func(context.Context) error, error) {
-		n = w.running
-		return nil, nil
-	}})
-	if err != nil {
+	q := &counting{Sandbox: w.Sandbox}
+	if _, err := w.do(t.Context(), &order{command: q, name: "a look"}); err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return q.n - 1
 }
 
-// TestACommandWhoseRequestGoesIsDone lets the request of each command go at every record that is written until the command
-// has ended, in a world that runs and in one that is held and goes on hop by hop. Then the world runs, and the machine is as it
-// was asked to be.
+type counting struct {
+	*Sandbox
+	n int
+}
+
+func (c *counting) Do(context.Context, func()) error { c.n = c.running; return nil }
+
+// TestACommandWhoseRequestGoesIsDone lets the request of each command that takes time go at every record that is written
+// until the command has ended, in a world that runs and in one that is held and goes on hop by hop. Then the world runs,
+// and the machine is as it was asked to be.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
-	type asked struct {
-		prepare func(t *testing.T, w *world)
-		do      func(ctx context.Context, w *world) error // nil: turn knob
-		knob    Knob
-		done    func(t *testing.T, w *world, f *fakes) bool
+	type machine struct {
+		*world
+		*fakes
 	}
-	commands := map[string]asked{
+	for name, test := range map[string]struct {
+		prepare Knob
+		knob    Knob                                           // to turn
+		do      func(ctx context.Context, m machine) error     // instead
+		done    func(ctx context.Context, m machine) (ok bool) // in the end
+	}{
 		"reset": {
-			prepare: func(t *testing.T, w *world) {
-				w.createAll(t, letters(1))
-				w.turn(t, "handler.add", "x", "")
-				w.turn(t, "etcd.node", "n1", "false")
-			},
-			do: func(ctx context.Context, w *world) error { return w.Reset(ctx) },
-			done: func(t *testing.T, w *world, f *fakes) bool {
-				return len(w.podNames(t)) == 0 && len(w.handlers.list()) == 1 && f.Running("n1")
-			},
+			prepare: Knob{"handler.add", "x", ""},
+			do:      func(ctx context.Context, m machine) error { _, err := m.Reset(ctx); return err },
+			done:    func(context.Context, machine) bool { return true },
 		},
 		"watcher": {
-			do: func(ctx context.Context, w *world) error {
-				_, err := w.AddWatcher(ctx, WatcherOptions{Resource: "pods"})
+			do: func(ctx context.Context, m machine) error {
+				_, _, err := m.AddWatcher(ctx, WatcherOptions{Resource: "pods"})
 				return err
 			},
-			done: func(_ *testing.T, w *world, _ *fakes) bool {
-				return len(w.Watchers()) == 1 && w.Watchers()[0].Error == ""
+			done: func(_ context.Context, m machine) bool {
+				return len(m.Watchers()) == 1 && m.Watchers()[0].Error == ""
 			},
-		},
-		"end of a watcher": {
-			prepare: func(t *testing.T, w *world) { w.addWatcher(t, WatcherOptions{Resource: "pods"}) },
-			do:      func(ctx context.Context, w *world) error { return w.RemoveWatcher(ctx, w.Watchers()[0].ID) },
-			done:    func(_ *testing.T, w *world, _ *fakes) bool { return len(w.Watchers()) == 0 },
 		},
 		"handler.add": {
-			prepare: func(t *testing.T, w *world) { w.createAll(t, letters(2)) },
-			knob:    Knob{"handler.add", "x", ""},
-			done:    func(_ *testing.T, w *world, _ *fakes) bool { return len(w.handlers.seen("x")) >= 2 },
+			knob: Knob{"handler.add", "x", ""},
+			done: func(_ context.Context, m machine) bool { return m.handlers.find("x").added != nil },
 		},
 		"handler.remove": {
-			prepare: func(t *testing.T, w *world) { w.turn(t, "handler.add", "x", "") },
-			knob:    Knob{"handler.remove", "x", ""},
-			done: func(t *testing.T, w *world, _ *fakes) bool {
-				return w.handlers.find("x") == nil && len(w.since(t, 0, is(probe.ListenerRemoved, "x"))) == 1
-			},
-		},
-		"handler.delay": {
-			knob: Knob{"handler.delay", observer, "1s"},
-			done: func(_ *testing.T, w *world, _ *fakes) bool {
-				return w.handlers.find(observer).currentDelay() == time.Second
-			},
-		},
-		"line.drop": {
-			knob: Knob{"line.drop", informerAgent, ""},
-			done: func(t *testing.T, w *world, _ *fakes) bool {
-				ends := w.since(t, 0, is(probe.ReflectorWatchEnded, "informer"))
-				return len(ends) == 1 && w.connections.streams(informerAgent) == 1
-			},
+			prepare: Knob{"handler.add", "x", ""}, knob: Knob{"handler.remove", "x", ""},
+			done: func(_ context.Context, m machine) bool { return m.handlers.find("x") == nil },
 		},
 		"line.cut": {
 			knob: Knob{"line.cut", informerAgent, "true"},
-			done: func(_ *testing.T, w *world, _ *fakes) bool {
-				return w.connections.state(informerAgent).Cut && w.connections.streams(informerAgent) == 0
-			},
-		},
-		"line.stall": {
-			knob: Knob{"line.stall", informerAgent, "true"},
-			done: func(_ *testing.T, w *world, _ *fakes) bool { return w.connections.state(informerAgent).Stalled },
-		},
-		"ring.capacity": {
-			knob: Knob{"ring.capacity", "pods", "8"},
-			done: func(_ *testing.T, w *world, _ *fakes) bool {
-				return slices.Contains(w.Knobs().Rings, RingInfo{Resource: "pods", Capacity: 8, Fixed: 8})
+			done: func(_ context.Context, m machine) bool {
+				return m.connections.of(informerAgent) == Connection{UserAgent: informerAgent, Cut: true}
 			},
 		},
 		"etcd.compact": {
 			knob: Knob{Name: "etcd.compact"},
-			done: func(t *testing.T, w *world, _ *fakes) bool {
-				_, err := w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{Revision: 1})
+			done: func(ctx context.Context, m machine) bool {
+				_, err := m.store.List(ctx, "/registry/pods/", kubernetes.ListOptions{Revision: 1})
 				return errors.Is(err, rpctypes.ErrCompacted)
 			},
 		},
 		"etcd.restart": {
-			knob: Knob{Name: "etcd.restart"},
-			done: func(_ *testing.T, _ *world, f *fakes) bool { return f.restarts == 1 },
+			knob: Knob{Name: "etcd.restart"}, done: func(_ context.Context, m machine) bool { return m.restarts == 1 },
 		},
 		"etcd.node": {
 			knob: Knob{"etcd.node", "n1", "false"},
-			done: func(_ *testing.T, _ *world, f *fakes) bool { return !f.Running("n1") },
-		},
-		"traffic.rate": {
-			knob: Knob{"traffic.rate", "", "10"},
-			done: func(_ *testing.T, w *world, _ *fakes) bool {
-				info := w.traffic.Info()
-				return info.Rate == 10 && info.Written > 0 && info.Error == ""
-			},
-		},
-		"watchers.remove": {
-			prepare: func(t *testing.T, w *world) {
-				w.addWatcher(t, WatcherOptions{Resource: "pods"})
-				w.addWatcher(t, WatcherOptions{Resource: "events"})
-			},
-			knob: Knob{Name: "watchers.remove"},
-			done: func(_ *testing.T, w *world, _ *fakes) bool { return len(w.Watchers()) == 0 },
+			done: func(_ context.Context, m machine) bool { return !m.Running("n1") },
 		},
 		"switch": {
-			knob: Knob{"switch", "fifo", "delta"},
-			done: func(_ *testing.T, _ *world, f *fakes) bool { return f.switches == 1 },
+			knob: Knob{"switch", "fifo", "delta"}, done: func(_ context.Context, m machine) bool { return m.switches == 1 },
 		},
-	}
-	for name := range KnobNames {
-		if commands[name].knob.Name != name {
-			t.Errorf("no request for %s goes", name)
+	} {
+		if test.do == nil {
+			test.do = func(ctx context.Context, m machine) error { _, err := m.Turn(ctx, test.knob); return err }
 		}
-	}
-	const most = 500 // records: each of these commands writes fewer until it has ended
-	for name, command := range commands {
-		if command.do == nil {
-			command.do = func(ctx context.Context, w *world) error { return w.Turn(ctx, command.knob) }
+		run := func(t *testing.T, at int64, held bool) (ended bool) {
+			f := &fakes{}
+			change := func(s *Config, _ *pipeline.ClientConfig) {
+				f.probe = s.Probe
+				s.RestartEtcd, s.Cluster, s.Modes = f.restart, f, f
+				s.Gate = nil // the request waits for the end, also in a held world
+			}
+			inWorld(t, change, func(t *testing.T, w *world) {
+				w.createAll(t, letters(1))
+				if test.prepare.Name != "" {
+					w.turn(t, test.prepare.Name, test.prepare.Target, test.prepare.Value)
+				}
+				synctest.Wait()
+				if held {
+					w.log.Gate().Hold()
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				w.records.call(at, leave)
+				answered := make(chan error, 1)
+				go func() { answered <- test.do(ctx, machine{w, f}) }()
+				err := w.goOnUntil(t, answered)
+				if ended = ctx.Err() == nil; err != nil && (ended || !errors.Is(err, context.Canceled)) {
+					t.Errorf("gone at record %d: %v, ended: %t", at, err, ended)
+				}
+				w.records.call(0, nil)
+				w.log.Gate().Release()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				pods, handlers := len(w.podNames(t)), len(w.handlers.all())
+				undone := name != "reset" || pods == 0 && handlers == 1
+				if !test.done(t.Context(), machine{w, f}) || !undone || w.commandsUnderWay(t) > 0 {
+					t.Errorf("gone at record %d, it is not done: %s, %d pods", at, w.knobs(), pods)
+				}
+			})
+			return ended
 		}
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/held=%t", name, held), func(t *testing.T) {
+				const most = 500 // records: each of these commands writes fewer until it has ended
 				ended := false
-				for at := int64(1); !ended; at++ {
+				for at := int64(1); !ended && !t.Failed(); at++ {
 					if at > most {
 						t.Fatalf("it has not ended at record %d", at)
 					}
-					f := &fakes{}
-					inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
-						f.probe = s.Probe
-						s.RestartEtcd, s.Cluster, s.Modes = f.restart, f, f
-						s.Gate = nil // the request waits for the end, also in a held world
-					}, func(t *testing.T, w *world) {
-						if command.prepare != nil {
-							command.prepare(t, w)
-						}
-						synctest.Wait()
-						if held {
-							w.log.Gate().Hold()
-						}
-						ctx, leave := context.WithCancel(t.Context())
-						defer leave()
-						w.records.call(at, leave)
-						answered := make(chan error, 1)
-						go func() { answered <- command.do(ctx, w) }()
-						err := w.goOnUntil(t, answered)
-						if ended = ctx.Err() == nil; err != nil && (ended || !errors.Is(err, context.Canceled)) {
-							t.Errorf("gone at record %d: %v, ended: %t", at, err, ended)
-						}
-						w.records.call(0, nil)
-						w.log.Gate().Release()
-						time.Sleep(10 * time.Second)
-						synctest.Wait()
-						if !command.done(t, w, f) || w.commandsUnderWay(t) > 0 || len(w.Knobs().UnderWay) > 0 {
-							t.Errorf("gone at record %d, it is not done: %+v, pods %v", at, w.Knobs(), w.podNames(t))
-						}
-					})
-					if t.Failed() {
-						return
-					}
+					ended = run(t, at, held)
 				}
 			})
 		}
@@ -571,7 +533,7 @@ func (w *world) goOnUntil(t *testing.T, answered <-chan error) error {
 func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
 	ways := map[string]func(w *world, leave context.CancelFunc){
 		"its request goes": func(_ *world, leave context.CancelFunc) { leave() },
-		"a reset":          func(w *world, _ context.CancelFunc) { _ = w.Reset(context.Background()) },
+		"a reset":          func(w *world, _ context.CancelFunc) { _, _ = w.Reset(context.Background()) },
 		"the session ends": func(w *world, _ context.CancelFunc) { w.stop() },
 	}
 	for name, end := range ways {
@@ -604,7 +566,7 @@ func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
 }
 
 // everything is a story that turns what can be turned, opens watchers and makes pods.
-func (w *world) everything(s Telling) error {
+func (w *world) everything(s *Telling) error {
 	client := w.pipeline.Client.NewClient("story-everything", nil, nil)
 	for n := range 20 {
 		pod := podNamed(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
@@ -614,7 +576,8 @@ func (w *world) everything(s Telling) error {
 			s.Turn(Knob{"ring.capacity", "pods", fmt.Sprint(n + 4)}),
 		)
 		for _, knob := range []Knob{
-			{"handler.add", fmt.Sprint("h", n), ""}, {"handler.delay", observer, "10ms"}, {"line.cut", informerAgent, fmt.Sprint(n%2 == 0)},
+			{"handler.add", fmt.Sprint("h", n), ""}, {"handler.delay", observer, "10ms"},
+			{"line.cut", informerAgent, fmt.Sprint(n%2 == 0)},
 			{"line.stall", "listwatch-scheduler", "true"}, {"traffic.rate", "", "20"},
 		} {
 			err = errors.Join(err, s.Turn(knob))
@@ -645,7 +608,7 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		if err := w.Tell(t.Context(), "another", w.everything); !apierrors.IsConflict(err) {
 			t.Errorf("another story: %v", err)
 		}
-		if err := w.Reset(t.Context()); err != nil {
+		if _, err := w.Reset(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {
@@ -669,10 +632,10 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 func TestNoCommandIsTakenAfterTheEnd(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.stop()
-		for what, err := range map[string]error{
-			"a knob": w.Turn(t.Context(), Knob{"handler.add", "late", ""}), "a reset": w.Reset(t.Context()),
-			"a story": w.Tell(t.Context(), "late", func(Telling) error { return nil }),
-		} {
+		_, turning := w.Turn(t.Context(), Knob{"handler.add", "late", ""})
+		_, resetting := w.Reset(t.Context())
+		telling := w.Tell(t.Context(), "late", func(*Telling) error { return nil })
+		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": telling} {
 			if !apierrors.IsServiceUnavailable(err) {
 				t.Errorf("%s: %v", what, err)
 			}
@@ -700,19 +663,46 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 		traffic.setRate(100)
 		time.Sleep(time.Second)
 		traffic.setRate(0)
-		settled := make(chan struct{})
-		go func() {
-			traffic.settle()
-			close(settled)
-		}()
-		synctest.Wait()
-		select {
-		case <-settled:
-			t.Error("it is settled while writes are under way")
-		default:
+		waiting, leave := context.WithTimeout(ctx, time.Minute)
+		defer leave()
+		if err := traffic.settle(waiting); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while writes are under way: settled with %v", err)
 		}
 		close(slow.goOn)
-		<-settled
+		if err := traffic.settle(ctx); err != nil {
+			t.Error(err)
+		}
 		cancel()
+	})
+}
+
+// A command that was answered before its end says in the log how it ended: no request is there any more to be told.
+func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
+	var fails error
+	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
+		s.RestartEtcd = func(context.Context) error {
+			time.Sleep(time.Minute)
+			return fails
+		}
+	}, func(t *testing.T, w *world) {
+		for _, fails = range []error{errors.New("the disk is gone"), nil} {
+			w.log.Gate().Hold()
+			seq, began := w.log.Last(), time.Now()
+			receipt, err := w.Turn(t.Context(), Knob{Name: "etcd.restart"})
+			if took := time.Since(began); err != nil || !receipt.UnderWay || took > heldPeriod {
+				t.Errorf("answered %+v after %v: %v", receipt, took, err)
+			}
+			w.log.Gate().Release()
+			time.Sleep(2 * time.Minute)
+			ends := w.since(t, seq, is(probe.CommandEnded, ""))
+			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(ends[0].Text, fails.Error()) {
+				t.Errorf("how it ended: got %v, want one record about %v", ends, fails)
+			}
+		}
+		seq := w.log.Last()
+		w.turn(t, "etcd.restart", "", "")
+		if ends := w.since(t, seq, is(probe.CommandEnded, "")); len(ends) > 0 {
+			t.Errorf("its request has waited for the end, and the log says so, too: %v", ends)
+		}
 	})
 }

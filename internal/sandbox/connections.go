@@ -17,11 +17,11 @@ import (
 // reflector then tries to watch on; after most other errors it would begin with the whole state.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
-// Connections is the client half's end of the wire. Clients are known by what they call themselves. Of each the open streams
-// can be dropped, as when a connection breaks; the connection can be cut until it is mended, as when the network is away;
-// and it can be stalled: then the client reads nothing that arrives, and the server finds out by backpressure.
+// Connections is the client half's end of the wire. It knows clients by what they call themselves. It can drop the open
+// streams of a client, as when a connection breaks; cut the connection until it is mended, as when the network is away;
+// and stall it: then the client reads nothing that arrives, and the server finds out by backpressure.
 //
-// Its methods may be called from any goroutine. None of them closes a stream: that may wait for its reader.
+// Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
 	client   *http.Client // of the client half
@@ -29,24 +29,21 @@ type Connections struct {
 	sockets  *http.Client // the same, for watches over a websocket
 	tap      *wiretap.Tap
 
-	mu     sync.Mutex // guards the fields below; innermost
-	cond   sync.Cond  // on mu: a state has changed, or a stream's context is done
-	seen   map[string]bool
-	states map[string]ConnectionState
-	open   map[*connectionBody]bool // that are open, or are being opened
+	mu    sync.Mutex       // guards the fields below, and those of each line; innermost
+	lines map[string]*line // of each client that has sent a request and was not forgotten
 }
 
-// ConnectionState is how the connection of one client stands. The zero value: as it should.
-type ConnectionState struct {
-	Cut     bool `json:"cut,omitempty"`
-	Stalled bool `json:"stalled,omitempty"`
+// line is the connection of one client.
+type line struct {
+	cut, stalled bool
+	flows        chan struct{}    // closed while the client reads; a new one with each stall; nothing is sent
+	streams      map[*stream]bool // that are open, or are being opened
 }
 
 // NewConnections returns connections that are made by client, each with a look at its bytes. watchers makes those of
 // watchers that are opened to look; nil: client does.
 func NewConnections(client, watchers *http.Client) *Connections {
-	c := &Connections{tap: wiretap.New(), seen: map[string]bool{}, states: map[string]ConnectionState{}, open: map[*connectionBody]bool{}}
-	c.cond.L = &c.mu
+	c := &Connections{tap: wiretap.New(), lines: map[string]*line{}}
 	if watchers == nil {
 		watchers = client
 	}
@@ -66,278 +63,245 @@ func (c *Connections) Wire() []wiretap.Stream { return c.tap.Snapshot() }
 // over returns a client like the given one whose requests go over these connections.
 func (c *Connections) over(client *http.Client) *http.Client {
 	copied := *client
-	copied.Transport = &connectionTransport{connections: c, under: client.Transport}
+	copied.Transport = &lineTransport{connections: c, under: client.Transport}
 	if client.Transport == nil {
-		copied.Transport = &connectionTransport{connections: c, under: http.DefaultTransport}
+		copied.Transport = &lineTransport{connections: c, under: http.DefaultTransport}
 	}
 	return &copied
 }
 
-// drop breaks the open streams of a client: closeAll has to close them.
-func (c *Connections) drop(userAgent string) []*connectionBody {
+// drop breaks the open streams of a client.
+func (c *Connections) drop(userAgent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.breakLocked(userAgent, false)
+	if l := c.lines[userAgent]; l != nil {
+		l.breakLocked(false)
+	}
 }
 
-// cut cuts the connection of a client, or mends it. Cut, the client loses its streams, those that are just being opened
-// too: closeAll has to close them.
-func (c *Connections) cut(userAgent string, on bool) (broken []*connectionBody) {
+// cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being opened.
+func (c *Connections) cut(userAgent string, on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	state := c.states[userAgent]
-	state.Cut = on
-	c.setLocked(userAgent, state)
-	if on {
-		broken = c.breakLocked(userAgent, true)
+	if l := c.lines[userAgent]; l != nil {
+		l.cut = on
+		if on {
+			l.breakLocked(true)
+		}
 	}
-	return broken
+}
+
+func (l *line) breakLocked(opening bool) {
+	for s := range l.streams {
+		if opening || s.under != nil {
+			s.cancel(errCut)
+		}
+	}
 }
 
 // stall lets a client read nothing any more, or read on.
 func (c *Connections) stall(userAgent string, on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	state := c.states[userAgent]
-	state.Stalled = on
-	c.setLocked(userAgent, state)
-}
-
-// setLocked expects mu.
-func (c *Connections) setLocked(userAgent string, state ConnectionState) {
-	c.states[userAgent] = state
-	if state == (ConnectionState{}) {
-		delete(c.states, userAgent)
-	}
-	c.cond.Broadcast()
-}
-
-// breakLocked marks the streams of a client as broken and returns them. It expects mu.
-func (c *Connections) breakLocked(userAgent string, opening bool) (broken []*connectionBody) {
-	for body := range c.open {
-		if body.userAgent == userAgent && (opening || body.under != nil) {
-			body.broken = true
-			broken = append(broken, body)
-		}
-	}
-	return broken
-}
-
-// closeAll closes streams.
-func closeAll(streams []*connectionBody) {
-	for _, body := range streams {
-		_ = body.Close()
+	if l := c.lines[userAgent]; l != nil {
+		l.stallLocked(on)
 	}
 }
 
-// state returns how the connection of a client stands.
-func (c *Connections) state(userAgent string) ConnectionState {
+func (l *line) stallLocked(on bool) {
+	switch {
+	case on && !l.stalled:
+		l.flows = make(chan struct{})
+	case !on && l.stalled:
+		close(l.flows)
+	}
+	l.stalled = on
+}
+
+// mend makes every connection work again.
+func (c *Connections) mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.states[userAgent]
+	for _, l := range c.lines {
+		l.cut = false
+		l.stallLocked(false)
+	}
 }
 
-// knows reports whether there is such a client: it has sent a request, and was not forgotten.
+// knows reports whether a client has sent a request, and was not forgotten.
 func (c *Connections) knows(userAgent string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.seen[userAgent]
-}
-
-// streams returns how many streams of a client are open.
-func (c *Connections) streams(userAgent string) (n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for body := range c.open {
-		if body.userAgent == userAgent && body.under != nil {
-			n++
-		}
-	}
-	return n
+	return c.lines[userAgent] != nil
 }
 
 // forget is called when a client sends no more requests.
 func (c *Connections) forget(userAgent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.seen, userAgent)
-	delete(c.states, userAgent)
+	delete(c.lines, userAgent)
 }
 
-// Connection is one client that has a stream open, or whose connection was touched.
+// Connection is one client that has a stream open, or whose connection is cut or stalled.
 type Connection struct {
 	UserAgent string `json:"userAgent"`
 	Streams   int    `json:"streams"` // that are open
-	ConnectionState
+	Cut       bool   `json:"cut,omitempty"`
+	Stalled   bool   `json:"stalled,omitempty"`
+}
+
+// of returns how the connection of a client is.
+func (c *Connections) of(userAgent string) Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ofLocked(userAgent)
+}
+
+func (c *Connections) ofLocked(userAgent string) Connection {
+	connection := Connection{UserAgent: userAgent}
+	if l := c.lines[userAgent]; l != nil {
+		connection.Cut, connection.Stalled = l.cut, l.stalled
+		for s := range l.streams {
+			if s.under != nil {
+				connection.Streams++
+			}
+		}
+	}
+	return connection
 }
 
 // list returns the connections, sorted by their clients.
 func (c *Connections) list() []Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	streams := map[string]int{}
-	for userAgent := range c.states {
-		streams[userAgent] = 0
-	}
-	for body := range c.open {
-		if body.under != nil {
-			streams[body.userAgent]++
+	list := []Connection{}
+	for userAgent := range c.lines {
+		if each := c.ofLocked(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
+			list = append(list, each)
 		}
-	}
-	list := make([]Connection, 0, len(streams))
-	for userAgent, n := range streams {
-		list = append(list, Connection{UserAgent: userAgent, Streams: n, ConnectionState: c.states[userAgent]})
 	}
 	slices.SortFunc(list, func(a, b Connection) int { return strings.Compare(a.UserAgent, b.UserAgent) })
 	return list
 }
 
-// mend makes every connection stand as it should.
-func (c *Connections) mend() {
+// admit notes that a client sends a request, and that s is being opened; nil: the request opens no stream. The error is
+// that the connection is cut.
+func (c *Connections) admit(userAgent string, s *stream) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.states)
-	c.cond.Broadcast()
-}
-
-// admit notes that a client sends a request, and that body is being opened; nil: it is no stream. The error is that the
-// connection is cut.
-func (c *Connections) admit(userAgent string, body *connectionBody) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seen[userAgent] = true
-	if c.states[userAgent].Cut {
+	l := c.lines[userAgent]
+	if l == nil {
+		l = &line{flows: make(chan struct{}), streams: map[*stream]bool{}}
+		close(l.flows)
+		c.lines[userAgent] = l
+	}
+	if l.cut {
 		return errCut
 	}
-	if body != nil {
-		c.open[body] = true
+	if s != nil {
+		s.line = l
+		l.streams[s] = true
 	}
 	return nil
 }
 
-// opened gives a stream its bytes. It returns false if it was broken while it was being opened.
-func (c *Connections) opened(body *connectionBody, under io.ReadCloser) bool {
+// opened gives a stream its bytes.
+func (c *Connections) opened(s *stream, under io.ReadCloser) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if body.broken {
-		return false
-	}
-	body.under = under
-	return true
+	s.under = under
 }
 
-// end forgets a stream, and returns its bytes, nil if it was not open yet.
-func (c *Connections) end(body *connectionBody) io.Closer {
+// end forgets a stream.
+func (c *Connections) end(s *stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.open, body)
-	c.cond.Broadcast()
-	if body.under == nil {
-		return nil
-	}
-	return body.under
+	delete(s.line.streams, s)
 }
 
-// wake lets readers that wait at a stalled connection check whether it is still stalled.
-func (c *Connections) wake() {
+// flows returns what is closed while the client of a stream reads.
+func (c *Connections) flows(s *stream) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cond.Broadcast()
+	return s.line.flows
 }
 
-// await returns when the connection of body is not stalled, or body is closed or its request has gone.
-func (c *Connections) await(body *connectionBody) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.states[body.userAgent].Stalled && c.open[body] && body.ctx.Err() == nil {
-		c.cond.Wait()
-	}
-}
-
-func (c *Connections) isBroken(body *connectionBody) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return body.broken
-}
-
-// connectionTransport is the RoundTripper of [Connections].
-type connectionTransport struct {
+// lineTransport is the RoundTripper of [Connections].
+type lineTransport struct {
 	connections *Connections
 	under       http.RoundTripper
 }
 
 // RoundTrip sends the request, unless the connection is cut. The answer to a watch is a stream of the connection. It is
 // registered before the request is sent: a cut finds it while it is being opened, too.
-func (t *connectionTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	userAgent := request.UserAgent()
+func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") != "true" {
-		if err := t.connections.admit(userAgent, nil); err != nil {
+		if err := t.connections.admit(request.UserAgent(), nil); err != nil {
 			return nil, err
 		}
 		return t.under.RoundTrip(request)
 	}
-	body := &connectionBody{connections: t.connections, userAgent: userAgent}
-	body.ctx, body.cancel = context.WithCancel(request.Context())
-	body.stopWaking = context.AfterFunc(body.ctx, t.connections.wake)
-	err := t.connections.admit(userAgent, body)
-	if err != nil {
-		_ = body.Close()
+	s := &stream{connections: t.connections}
+	s.ctx, s.cancel = context.WithCancelCause(request.Context())
+	if err := t.connections.admit(request.UserAgent(), s); err != nil {
+		s.cancel(err)
 		return nil, err
 	}
-	response, err := t.under.RoundTrip(request.WithContext(body.ctx))
-	if err == nil && t.connections.opened(body, response.Body) {
-		response.Body = body
-		return response, nil
-	}
+	response, err := t.under.RoundTrip(request.WithContext(s.ctx))
 	if err == nil {
-		_ = response.Body.Close()
+		t.connections.opened(s, response.Body)
+		response.Body = s
+		if !s.broken() {
+			return response, nil
+		}
 	}
-	_ = body.Close()
-	if t.connections.isBroken(body) {
+	_ = s.Close()
+	if s.broken() {
 		err = errCut
 	}
 	return nil, err
 }
 
 // CloseIdleConnections is what http.Client looks for.
-func (t *connectionTransport) CloseIdleConnections() {
+func (t *lineTransport) CloseIdleConnections() {
 	if under, ok := t.under.(interface{ CloseIdleConnections() }); ok {
 		under.CloseIdleConnections()
 	}
 }
 
-// connectionBody is the answer to one watch.
-type connectionBody struct {
+// stream is the answer to one watch.
+type stream struct {
 	// Set by RoundTrip, never changed.
 	connections *Connections
-	userAgent   string
-	ctx         context.Context // that of the request: Read is not given one
-	cancel      context.CancelFunc
-	stopWaking  func() bool
-	closing     sync.Once
+	ctx         context.Context // of the request, for reading: Read is not given one
+	cancel      context.CancelCauseFunc
+	line        *line // set by admit
 
-	under  io.ReadCloser // nil: it is being opened; guarded by Connections.mu, and never changed once it is read
-	broken bool          // guarded by Connections.mu
+	under io.ReadCloser // nil: it is being opened; set once, under Connections.mu, before it is read
 }
 
+// broken reports whether the stream was dropped or cut.
+func (s *stream) broken() bool { return context.Cause(s.ctx) == errCut }
+
 // Read reads from the wire, once the connection is not stalled.
-func (b *connectionBody) Read(p []byte) (int, error) {
-	b.connections.await(b)
-	n, err := b.under.Read(p)
-	if err != nil && b.connections.isBroken(b) {
+func (s *stream) Read(p []byte) (int, error) {
+	select {
+	case <-s.connections.flows(s):
+	case <-s.ctx.Done():
+	}
+	n, err := s.under.Read(p)
+	if err != nil && s.broken() {
 		err = io.ErrUnexpectedEOF // as from a connection that broke in the middle of a chunk
 	}
 	return n, err
 }
 
 // Close ends the stream: its connection is closed below the reader, or the request that opens it is given up.
-func (b *connectionBody) Close() (err error) {
-	b.closing.Do(func() {
-		b.stopWaking()
-		if under := b.connections.end(b); under != nil {
-			err = under.Close()
-		}
-		b.cancel()
-	})
-	return err
+func (s *stream) Close() error {
+	s.connections.end(s)
+	s.cancel(context.Canceled)
+	if s.under == nil {
+		return nil
+	}
+	return s.under.Close()
 }

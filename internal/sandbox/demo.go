@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,116 +23,76 @@ const (
 	demoSelector = "demo=listwatch"
 )
 
-// Demo is gentle traffic, so that there is something to see before the first command. It creates pods,
-// relabels them and deletes them, over HTTP, as any client would; pods that are not its own it leaves alone.
-//
-// Differs: upstream has nothing of the kind.
-type Demo struct {
-	// Set by newDemo, never changed.
+// demo is gentle traffic, so that there is something to see before the first command. It creates pods, relabels them and
+// deletes them, over HTTP, as any client would; other pods it leaves alone.
+type demo struct {
+	// Set by New, never changed.
 	client *listwatch.RESTClient
 	clock  clock.WithTicker
 
-	rests atomic.Bool // set by the sandbox's goroutine: a tour is open
+	rests atomic.Bool // set by the command that counts tours: one is open
 
-	// Owned by Run.
-	step int
-}
-
-func newDemo(client *listwatch.RESTClient, clk clock.WithTicker) *Demo {
-	return &Demo{client: client, clock: clk}
+	step int // owned by Run
 }
 
 // Run does one thing every two seconds until ctx is done, unless it rests.
-func (d *Demo) Run(ctx context.Context) {
-	routine.Every(ctx, d.clock, demoPeriod, func(ctx context.Context) {
-		if !d.rests.Load() {
-			d.act(ctx)
-		}
-	})
-}
+func (d *demo) Run(ctx context.Context) { routine.Every(ctx, d.clock, demoPeriod, d.act) }
 
 // act looks at its pods and does the next thing. An error is not handled: the next look is two seconds away.
-func (d *Demo) act(ctx context.Context) {
+func (d *demo) act(ctx context.Context) {
+	if d.rests.Load() {
+		return
+	}
 	var pods corev1.PodList
 	list := d.client.Get().Resource("pods").Namespace(metav1.NamespaceDefault)
 	list.VersionedParams(&metav1.ListOptions{LabelSelector: demoSelector, ResourceVersion: "0"})
 	if list.Do(ctx).Into(&pods) != nil {
 		return
 	}
-	living := alive(pods.Items)
+	living := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	d.step++
 	switch {
 	case len(living) < demoPods:
-		d.create(ctx)
+		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.step)).Do(ctx).Error()
 	case d.step%2 == 0:
 		d.relabel(ctx, &living[d.step%len(living)])
 	default:
-		d.delete(ctx, oldest(living))
+		oldest := slices.MinFunc(living, func(a, b corev1.Pod) int {
+			return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		})
+		_ = d.client.Delete().Resource("pods").Namespace(oldest.Namespace).Name(oldest.Name).Do(ctx).Error()
 	}
 }
 
-// alive returns the pods that are not being deleted.
-func alive(pods []corev1.Pod) []corev1.Pod {
-	var living []corev1.Pod
-	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil {
-			living = append(living, pod)
-		}
-	}
-	return living
-}
-
-func oldest(pods []corev1.Pod) *corev1.Pod {
-	first := &pods[0]
-	for i := range pods {
-		if pods[i].CreationTimestamp.Before(&first.CreationTimestamp) {
-			first = &pods[i]
-		}
-	}
-	return first
-}
-
-// demoKinds are the pods the demo creates in turn. A job ends by itself, so that its pod leaves the scheduler's view
+// demoPod returns a new pod, of three kinds in turn. A job ends by itself, so that its pod leaves the scheduler's view
 // while it still exists.
-var demoKinds = []struct {
-	app     string
-	restart corev1.RestartPolicy
-}{
-	{"web", corev1.RestartPolicyAlways},
-	{"api", corev1.RestartPolicyAlways},
-	{"job", corev1.RestartPolicyNever},
-}
-
-func (d *Demo) create(ctx context.Context) {
-	kind := demoKinds[d.step%len(demoKinds)]
-	grace := int64(2)
-	pod := &corev1.Pod{
+func demoPod(step int) *corev1.Pod {
+	app := []string{"web", "api", "job"}[step%3]
+	restart := corev1.RestartPolicyAlways
+	if app == "job" {
+		restart = corev1.RestartPolicyNever
+	}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: kind.app + "-",
-			Labels:       map[string]string{"app": kind.app, "demo": "listwatch", "tier": "blue"},
+			GenerateName: app + "-", Labels: map[string]string{"app": app, "demo": "listwatch", "tier": "blue"},
 		},
 		Spec: corev1.PodSpec{
-			RestartPolicy:                 kind.restart,
-			TerminationGracePeriodSeconds: &grace,
+			RestartPolicy: restart, TerminationGracePeriodSeconds: new(int64(2)),
 			Containers: []corev1.Container{{
-				Name: kind.app, Image: "example.com/" + kind.app + ":1",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+				Name: app, Image: "example.com/" + app + ":1", Resources: corev1.ResourceRequirements{Requests: requests},
 			}},
 		},
 	}
-	_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(pod).Do(ctx).Error()
 }
 
 // relabel moves a pod between two tiers, and so in and out of the view of watchers that select one.
-func (d *Demo) relabel(ctx context.Context, pod *corev1.Pod) {
+func (d *demo) relabel(ctx context.Context, pod *corev1.Pod) {
 	tier := "green"
 	if pod.Labels["tier"] == tier {
 		tier = "blue"
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"tier":%q}}}`, tier)
-	_ = d.client.Patch(types.MergePatchType).Resource("pods").Namespace(pod.Namespace).Name(pod.Name).Body(patch).Do(ctx).Error()
-}
-
-func (d *Demo) delete(ctx context.Context, pod *corev1.Pod) {
-	_ = d.client.Delete().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).Do(ctx).Error()
+	request := d.client.Patch(types.MergePatchType).Resource("pods").Namespace(pod.Namespace).Name(pod.Name)
+	_ = request.Body(patch).Do(ctx).Error()
 }

@@ -17,50 +17,42 @@ import (
 
 const (
 	observer    = "observer" // the handler that is always there, and does nothing
-	maxSeen     = 256        // of what it was told a handler remembers
 	maxHandlers = 64
 )
 
-// Handlers holds the handlers that were added just to look. Each can be made slow: what happens meanwhile waits in its
-// pending ring, and no other handler is held up.
+// handlers are those that were added to the shared informer to look. Each can be made slow: what happens meanwhile waits
+// in its pending ring, and no other handler waits for it.
 //
-// Only the sandbox's goroutine changes the list. To add a handler to the informer, and to remove it, may have to wait for
-// the informer's locks, and is done elsewhere.
-type Handlers struct {
-	// Set by newHandlers, never changed.
+// The command that has the machine to itself adds to the list. A command that is under way may take a handler out, if the
+// informer has refused it. To add a handler to the informer, and to remove it, may have to wait for the informer's locks.
+type handlers struct {
+	// Set by New, never changed.
 	pods  informer.TypedInformer[*corev1.Pod]
 	clock clock.WithTicker
 
-	mu       sync.Mutex // guards the fields below; taken before a handler's
-	handlers []*handler // in the order in which they were added
+	mu   sync.Mutex // guards list; taken before a handler's
+	list []*handler // in the order in which they were added
 }
 
-// handler is one of them: it does nothing, for as long as it was told to.
+// handler does nothing, for as long as it was told to.
 type handler struct {
-	// Set by newHandler, never changed.
+	// Set by reserve, never changed.
+	in         *handlers
 	name       string
-	clock      clock.WithTicker
-	registered chan struct{} // closed when the informer knows it, or has refused it; nothing is sent
+	registered chan struct{} // closed by register, when the informer knows the handler or has refused it; nothing is sent
 
 	added processor.Registration // set before registered is closed; nil: the informer has refused it
 
 	mu      sync.Mutex // guards the fields below; innermost
 	delay   time.Duration
-	changed chan struct{} // closed when delay is another; a new one with each delay
-	seen    []string      // what it was told last: "DELETED default/a", with "?" behind if the deletion was inferred
-}
-
-var _ processor.TypedResourceEventHandler[*corev1.Pod] = (*handler)(nil)
-
-func newHandlers(pods informer.TypedInformer[*corev1.Pod], clk clock.WithTicker) *Handlers {
-	return &Handlers{pods: pods, clock: clk}
+	changed chan struct{} // closed when delay is another; a new one with each delay; nothing is sent
 }
 
 // check returns why there can be no handler of that name, nil if there can: 400, 409 or 429.
-func (h *Handlers) check(name string) error {
+func (h *handlers) check(name string) error {
 	switch {
 	case name == "" || len(name) > 32:
-		return apierrors.NewBadRequest("a handler has a name of 1 to 32 characters")
+		return badRequest("a handler has a name of 1 to 32 characters")
 	case h.find(name) != nil:
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "handlers"}, name)
 	case len(h.all()) >= maxHandlers:
@@ -69,56 +61,42 @@ func (h *Handlers) check(name string) error {
 	return nil
 }
 
-func (h *Handlers) newHandler(name string) *handler {
-	return &handler{name: name, clock: h.clock, registered: make(chan struct{}), changed: make(chan struct{})}
-}
-
-// reserve puts a handler into the list.
-func (h *Handlers) reserve(added *handler) {
+// reserve puts a new handler into the list.
+func (h *handlers) reserve(name string) *handler {
+	added := &handler{in: h, name: name, registered: make(chan struct{}), changed: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.handlers = append(h.handlers, added)
+	h.list = append(h.list, added)
+	return added
 }
 
-// register adds a handler that is in the list to the shared informer, whether that runs or not. The error is that it has
-// stopped; then the handler is in the list no more.
-func (h *Handlers) register(added *handler) error {
-	defer close(added.registered)
-	registration, err := h.pods.AddTypedEventHandler(added, informer.HandlerOptions{Name: added.name})
+// register adds a handler that is in the list to the shared informer, whether that runs or not. The error is that the
+// informer has stopped; then the handler is in the list no more.
+func (h *handler) register() (err error) {
+	defer close(h.registered)
+	h.added, err = h.in.pods.AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
 	if err != nil {
-		h.take(added)
-		return err
+		h.added = nil
+		h.in.take(h)
 	}
-	added.added = registration
-	return nil
+	return err
 }
 
-// take takes a handler out of the list. What it waits for does not matter any more.
-func (h *Handlers) take(found *handler) {
+// take takes a handler out of the list. It no longer delays anything.
+func (h *handlers) take(found *handler) {
 	found.setDelay(0)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.handlers = slices.DeleteFunc(h.handlers, func(each *handler) bool { return each == found })
+	h.list = slices.DeleteFunc(h.list, func(each *handler) bool { return each == found })
 }
 
 // unregister removes a handler from the informer, once it was added.
-func (h *Handlers) unregister(found *handler) error {
-	<-found.registered
-	if found.added == nil {
+func (h *handler) unregister() error {
+	<-h.registered
+	if h.added == nil {
 		return nil
 	}
-	return h.pods.Informer().RemoveEventHandler(found.added)
-}
-
-// seen returns what a handler was told last, oldest first.
-func (h *Handlers) seen(name string) []string {
-	found := h.find(name)
-	if found == nil {
-		return nil
-	}
-	found.mu.Lock()
-	defer found.mu.Unlock()
-	return slices.Clone(found.seen)
+	return h.in.pods.Informer().RemoveEventHandler(h.added)
 }
 
 // HandlerInfo describes one handler.
@@ -127,29 +105,30 @@ type HandlerInfo struct {
 	Delay time.Duration `json:"delay"` // of each call
 }
 
-// list returns the handlers in the order in which they were added.
-func (h *Handlers) list() []HandlerInfo {
+// info returns the handlers in the order in which they were added.
+func (h *handlers) info() []HandlerInfo {
 	infos := []HandlerInfo{}
 	for _, each := range h.all() {
-		infos = append(infos, HandlerInfo{Name: each.name, Delay: each.currentDelay()})
+		infos = append(infos, HandlerInfo{Name: each.name, Delay: each.delayNow()})
 	}
 	return infos
 }
 
-func (h *Handlers) all() []*handler {
+func (h *handlers) all() []*handler {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.handlers)
+	return slices.Clone(h.list)
 }
 
-// end lets every handler return at once, and those that come later: their informer is about to wait for them.
-func (h *Handlers) end() {
+// end lets every handler return at once: their informer is about to wait for them.
+func (h *handlers) end() {
 	for _, each := range h.all() {
 		each.setDelay(0)
 	}
 }
 
-func (h *Handlers) find(name string) *handler {
+// find returns the handler of that name, nil if there is none.
+func (h *handlers) find(name string) *handler {
 	for _, each := range h.all() {
 		if each.name == name {
 			return each
@@ -158,31 +137,25 @@ func (h *Handlers) find(name string) *handler {
 	return nil
 }
 
+var _ processor.TypedResourceEventHandler[*corev1.Pod] = (*handler)(nil)
+
 // OnAdd implements [processor.TypedResourceEventHandler].
-func (h *handler) OnAdd(pod *corev1.Pod, _ bool) { h.told("ADDED " + keyOf(pod)) }
+func (h *handler) OnAdd(pod *corev1.Pod, _ bool) { h.called() }
 
 // OnUpdate implements [processor.TypedResourceEventHandler].
-func (h *handler) OnUpdate(_, pod *corev1.Pod) { h.told("MODIFIED " + keyOf(pod)) }
+func (h *handler) OnUpdate(_, pod *corev1.Pod) { h.called() }
 
 // OnDelete implements [processor.TypedResourceEventHandler].
-func (h *handler) OnDelete(deleted processor.DeletedObject[*corev1.Pod]) {
-	text := "DELETED " + deleted.GetKey()
-	if deleted.FinalStateUnknown != nil {
-		text += "?"
-	}
-	h.told(text)
-}
+func (h *handler) OnDelete(processor.DeletedObject[*corev1.Pod]) { h.called() }
 
-func keyOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
-
-func (h *handler) told(text string) {
-	h.remember(text)
+// called returns after the delay, or after a new one that is set meanwhile.
+func (h *handler) called() {
 	for {
 		delay, changed := h.wait()
 		if delay <= 0 {
 			return
 		}
-		timer := h.clock.NewTimer(delay)
+		timer := h.in.clock.NewTimer(delay)
 		select {
 		case <-timer.C():
 			return
@@ -192,24 +165,10 @@ func (h *handler) told(text string) {
 	}
 }
 
-func (h *handler) remember(text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.seen) == maxSeen {
-		h.seen = slices.Delete(h.seen, 0, 1)
-	}
-	h.seen = append(h.seen, text)
-}
-
 func (h *handler) wait() (delay time.Duration, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.delay, h.changed
-}
-
-func (h *handler) currentDelay() time.Duration {
-	delay, _ := h.wait()
-	return delay
 }
 
 func (h *handler) setDelay(delay time.Duration) {
@@ -218,4 +177,9 @@ func (h *handler) setDelay(delay time.Duration) {
 	h.delay = delay
 	close(h.changed)
 	h.changed = make(chan struct{})
+}
+
+func (h *handler) delayNow() time.Duration {
+	delay, _ := h.wait()
+	return delay
 }

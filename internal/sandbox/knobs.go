@@ -16,66 +16,20 @@ import (
 )
 
 const (
-	// maxHandlerDelay bounds how long a handler may be made to take: to wait longer, add pods.
-	maxHandlerDelay = time.Minute
-	compactTime     = 30 * time.Second // for a compaction, if etcd does not answer
-	etcdKind        = "etcd"           // of commands that act on etcd: one at a time
-	switchKind      = "switch"         // of switches
-	switchPatience  = 5 * time.Second  // for the undo of a story, before a switch ends it with the session
-	maxKnob         = 253              // bytes of each part of a knob: the longest name of an object
+	maxDelay       = time.Minute      // of a handler: to wait longer, add pods
+	compactTime    = 30 * time.Second // for a compaction, if etcd does not answer
+	switchPatience = 5 * time.Second  // for the undo of a story, before a switch ends it with the session
+	maxKnob        = 253              // bytes of each part of a knob: the longest name of an object
+	etcdKind       = "etcd"           // of commands that act on etcd
 )
 
 // Knob is one thing that can be done to a running pipeline, to see what follows. What Target and Value mean depends on
-// Name; [KnobNames] lists them.
+// Name; the table of knobs says it.
 type Knob struct {
 	Name   string `json:"name"`
-	Target string `json:"target,omitempty"`
-	Value  string `json:"value,omitempty"`
+	Target string `json:"target"`
+	Value  string `json:"value"`
 }
-
-// KnobNames are the knobs, each with what it is given.
-var KnobNames = map[string]string{
-	"handler.add":     "adds a handler named Target to the shared informer",
-	"handler.remove":  "removes it",
-	"handler.delay":   `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
-	"line.drop":       "breaks the open watches of the client Target, like a lost connection",
-	"line.cut":        `Value "true": the client Target cannot reach the server, until "false"`,
-	"line.stall":      `Value "true": the client Target reads nothing that arrives, until "false"`,
-	"ring.capacity":   `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
-	"etcd.compact":    "makes etcd forget all history up to now",
-	"etcd.restart":    "stops etcd and starts it again on its data",
-	"etcd.node":       `Value "false": the node Target of etcd dies, until "true"`,
-	"traffic.rate":    "writes Value changes a second, 0 to 10000, to pods made for it",
-	"watchers.remove": "removes every watcher that was opened to look",
-	"switch":          "restarts both halves, on the same etcd, with the flag Target at Value",
-}
-
-// Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a
-// status of 400, 404 or 409 says that nothing was done.
-func (s *Sandbox) Turn(ctx context.Context, knob Knob) error {
-	return s.do(ctx, s.turningOf(knob, func() error { return nil }))
-}
-
-// turningOf returns the command that turns a knob. before is called by the sandbox's goroutine when the knob was checked;
-// an error of it refuses.
-func (s *Sandbox) turningOf(knob Knob, before func() error) *command {
-	c := &command{what: knob.Name, kind: kinds[knob.Name]}
-	c.begin = func(context.Context) (func(context.Context) error, error) {
-		turning, err := s.plan(knob)
-		if err == nil {
-			err = before()
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.turned(knob.String())
-		return turning.begin(), nil
-	}
-	return c
-}
-
-// kinds are the knobs of which one is turned at a time.
-var kinds = map[string]string{"etcd.compact": etcdKind, "etcd.restart": etcdKind, "etcd.node": etcdKind, "switch": switchKind}
 
 // String returns the knob as the log says it.
 func (k Knob) String() string {
@@ -89,171 +43,202 @@ func (k Knob) String() string {
 	return text
 }
 
-// is reports whether two knobs are the same one, however they stand.
-func (k Knob) is(other Knob) bool { return k.Name == other.Name && k.Target == other.Target }
+// row is one knob of the table. What is nil is not needed.
+type row struct {
+	name, help string
+	kind       string                         // of commands, of which one runs at a time; "": any number
+	whyNot     func(s *Sandbox) string        // why it cannot be turned here; "": it can
+	check      func(s *Sandbox, k Knob) error // refuses a target or a value
+	set        func(s *Sandbox, k Knob)       // turns a knob that takes no time
+	// turn turns a knob that takes time. It has the machine to itself until it calls begun, as in [command].
+	turn func(ctx context.Context, s *Sandbox, k Knob, begun func()) error
+	undo func(s *Sandbox, k Knob) Knob // returns the knob that would put this one back as it stands
+}
 
-// turning is what a knob does when it is turned: now on the sandbox's goroutine, and rest, which takes time. Either may be
-// nil.
+// knobs are all knobs. They are filled in by init, because one of them ends a story, which turns others back.
+var knobs []row
+
+func init() {
+	knobs = []row{{
+		name: "handler.add", help: "adds a handler named Target to the shared informer",
+		check: func(s *Sandbox, k Knob) error { return s.handlers.check(k.Target) },
+		turn:  addHandler,
+		undo:  func(_ *Sandbox, k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
+	}, {
+		name: "handler.remove", help: "removes it", check: checkHandler, turn: removeHandler,
+	}, {
+		name: "handler.delay", help: `makes the handler Target take Value for each call: "2s"; "0" for no delay`,
+		check: checkDelay,
+		set:   func(s *Sandbox, k Knob) { s.handlers.find(k.Target).setDelay(k.duration()) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.handlers.find(k.Target).delayNow()) },
+	}, {
+		name: "line.drop", help: "breaks the open watches of the client Target, like a lost connection",
+		check: checkStreams,
+		set:   func(s *Sandbox, k Knob) { s.connections.drop(k.Target) },
+	}, {
+		name: "line.cut", help: `Value "true": the client Target cannot reach the server, until "false"`,
+		check: checkLine,
+		set:   func(s *Sandbox, k Knob) { s.connections.cut(k.Target, k.isTrue()) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
+	}, {
+		name: "line.stall", help: `Value "true": the client Target reads nothing that arrives, until "false"`,
+		check: checkLine,
+		set:   func(s *Sandbox, k Knob) { s.connections.stall(k.Target, k.isTrue()) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
+	}, {
+		name:  "ring.capacity",
+		help:  `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
+		check: checkRing,
+		set:   func(s *Sandbox, k Knob) { s.fixRing(s.ring(k), k.number()) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.fixedRing(s.ring(k).Resource())) },
+	}, {
+		name: "traffic.rate", help: "writes Value changes a second, 0 to 10000, to pods made for it",
+		check: func(_ *Sandbox, k Knob) error { return k.checkNumber(MaxTraffic) },
+		set:   func(s *Sandbox, k Knob) { s.traffic.setRate(k.number()) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.traffic.info().Rate) },
+	}, {
+		name: "watchers.remove", help: "removes every watcher that was opened to look",
+		set: func(s *Sandbox, _ Knob) { s.watchers.removeAll() },
+	}, {
+		name: "etcd.compact", help: "makes etcd forget all history up to now", kind: etcdKind, turn: compactEtcd,
+	}, {
+		name: "etcd.restart", help: "stops etcd and starts it again on its data", kind: etcdKind,
+		whyNot: whyNoRestart, turn: restartEtcd,
+	}, {
+		name: "etcd.node", help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
+		whyNot: whyNoNodes, check: checkNode, turn: runNode,
+		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
+	}, {
+		name: "switch", help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
+		whyNot: whyNoSwitch, check: checkMode, turn: switchMode,
+	}}
+}
+
+// rowOf returns the row of a knob, nil if there is no such knob.
+func rowOf(name string) *row {
+	i := slices.IndexFunc(knobs, func(r row) bool { return r.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &knobs[i]
+}
+
+// Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a status of 400, 404
+// or 409 says that nothing was done.
+func (s *Sandbox) Turn(ctx context.Context, knob Knob) (Receipt, error) {
+	return s.do(ctx, orderOf(turning{s, knob, nil}))
+}
+
+func orderOf(t turning) *order {
+	o := &order{command: t, name: t.knob.Name}
+	if found := rowOf(t.knob.Name); found != nil {
+		o.kind = found.kind
+	}
+	return o
+}
+
+// turning is the command that turns a knob.
 type turning struct {
-	now  func()
-	rest func(ctx context.Context) error
+	*Sandbox
+	knob  Knob
+	story *Telling // that turns it, and turns it back; nil: none
 }
 
-func (t turning) begin() (rest func(ctx context.Context) error) {
-	if t.now != nil {
-		t.now()
+// Do implements command.
+func (t turning) Do(ctx context.Context, begun func()) error {
+	found, err := t.check(t.knob)
+	if err == nil && t.story != nil {
+		err = t.story.remember(found, t.knob)
 	}
-	return t.rest
+	if err != nil {
+		return err
+	}
+	t.turned(t.knob.String())
+	if found.set != nil {
+		found.set(t.Sandbox, t.knob)
+		return nil
+	}
+	return found.turn(ctx, t.Sandbox, t.knob, begun)
 }
 
-// plan checks a knob and returns what turns it. It is called by the sandbox's goroutine.
-func (s *Sandbox) plan(knob Knob) (turning, error) {
-	if max(len(knob.Name), len(knob.Target), len(knob.Value)) > maxKnob {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("a knob's name, target and value have at most %d bytes each", maxKnob))
-	}
-	switch knob.Name {
-	case "handler.add", "handler.remove", "handler.delay":
-		return s.planHandler(knob)
-	case "line.drop", "line.cut", "line.stall":
-		return s.planConnection(knob)
-	case "ring.capacity":
-		return s.planRing(knob)
-	case "traffic.rate":
-		return s.planTraffic(knob)
-	case "etcd.compact":
-		return turning{rest: s.compactEtcd}, nil
-	case "etcd.restart":
-		if s.config.RestartEtcd == nil {
-			return turning{}, apierrors.NewBadRequest("this etcd was not started by this program, which cannot restart it")
-		}
-		return turning{rest: s.config.RestartEtcd}, nil
-	case "etcd.node":
-		return s.planNode(knob)
-	case "watchers.remove":
-		return turning{now: s.watchers.removeAll}, nil
-	case "switch":
-		return s.planSwitch(knob)
-	}
-	return turning{}, apierrors.NewNotFound(schema.GroupResource{Resource: "knobs"}, knob.Name)
-}
-
-// standing returns how the knob stands, as the knob that would put it back; ok is false if there is nothing to put back.
-func (s *Sandbox) standing(knob Knob) (now Knob, ok bool) {
-	switch knob.Name {
-	case "handler.add":
-		return Knob{Name: "handler.remove", Target: knob.Target}, true
-	case "handler.delay":
-		found := s.handlers.find(knob.Target)
-		if found == nil {
-			return knob, false
-		}
-		knob.Value = found.currentDelay().String()
-		return knob, true
-	case "line.cut":
-		knob.Value = strconv.FormatBool(s.connections.state(knob.Target).Cut)
-		return knob, true
-	case "line.stall":
-		knob.Value = strconv.FormatBool(s.connections.state(knob.Target).Stalled)
-		return knob, true
-	case "ring.capacity":
-		knob.Target = cmp.Or(knob.Target, "pods")
-		knob.Value = strconv.Itoa(s.fixedRing(knob.Target))
-		return knob, true
-	case "etcd.node":
-		if s.config.Cluster == nil {
-			return knob, false
-		}
-		knob.Value = strconv.FormatBool(s.config.Cluster.Running(knob.Target))
-		return knob, true
-	case "traffic.rate":
-		knob.Value = strconv.Itoa(s.traffic.Info().Rate)
-		return knob, true
-	}
-	return knob, false
-}
-
-func (s *Sandbox) planHandler(knob Knob) (turning, error) {
-	found := s.handlers.find(knob.Target)
+// check returns the row of a knob, or why the knob cannot be turned.
+func (s *Sandbox) check(k Knob) (*row, error) {
+	found := rowOf(k.Name)
 	switch {
-	case knob.Name == "handler.add":
-		if err := s.handlers.check(knob.Target); err != nil {
-			return turning{}, err
-		}
-		added := s.handlers.newHandler(knob.Target)
-		return turning{
-			now:  func() { s.handlers.reserve(added) },
-			rest: func(context.Context) error { return s.handlers.register(added) },
-		}, nil
+	case max(len(k.Name), len(k.Target), len(k.Value)) > maxKnob:
+		return nil, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
 	case found == nil:
-		return turning{}, notFound("handlers", knob.Target)
-	case knob.Name == "handler.remove":
-		return turning{
-			now:  func() { s.handlers.take(found) },
-			rest: func(context.Context) error { return s.handlers.unregister(found) },
-		}, nil
+		return nil, notFound("knobs", k.Name)
+	case found.whyNot != nil && found.whyNot(s) != "":
+		return nil, badRequest("%s", found.whyNot(s))
+	case found.check != nil:
+		return found, found.check(s, k)
 	}
-	delay, err := time.ParseDuration(knob.Value)
-	if err != nil || delay < 0 || delay > maxHandlerDelay {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want a duration from 0s to %v", knob.Value, maxHandlerDelay))
-	}
-	return turning{now: func() { found.setDelay(delay) }}, nil
+	return found, nil
 }
 
-func (s *Sandbox) planNode(knob Knob) (turning, error) {
-	cluster := s.config.Cluster
-	if cluster == nil {
-		return turning{}, apierrors.NewBadRequest("this etcd has no nodes that could be stopped; -etcd-nodes 3 has")
+func checkHandler(s *Sandbox, k Knob) error {
+	if s.handlers.find(k.Target) == nil {
+		return notFound("handlers", k.Target)
 	}
-	if !slices.Contains(cluster.Names(), knob.Target) {
-		return turning{}, notFound("nodes", knob.Target)
-	}
-	up, err := strconv.ParseBool(knob.Value)
-	if err != nil {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want true or false", knob.Value))
-	}
-	return turning{rest: func(ctx context.Context) error { return cluster.Run(ctx, knob.Target, up) }}, nil
+	return nil
 }
 
-func (s *Sandbox) planConnection(knob Knob) (turning, error) {
-	if knob.Target == "" {
-		return turning{}, apierrors.NewBadRequest("target: want the name of a client, as it calls itself")
+func checkDelay(s *Sandbox, k Knob) error {
+	if delay, err := time.ParseDuration(k.Value); err != nil || delay < 0 || delay > maxDelay {
+		return badRequest("%q: want a duration from 0s to %v", k.Value, maxDelay)
 	}
-	if !s.connections.knows(knob.Target) {
-		return turning{}, notFound("clients", knob.Target)
-	}
-	var broken []*connectionBody
-	breakAll := func(context.Context) error { closeAll(broken); return nil }
-	if knob.Name == "line.drop" {
-		if s.connections.streams(knob.Target) == 0 {
-			return turning{}, notFound("streams", knob.Target)
-		}
-		return turning{now: func() { broken = s.connections.drop(knob.Target) }, rest: breakAll}, nil
-	}
-	on, err := strconv.ParseBool(knob.Value)
-	if err != nil {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want true or false", knob.Value))
-	}
-	if knob.Name == "line.stall" {
-		return turning{now: func() { s.connections.stall(knob.Target, on) }}, nil
-	}
-	return turning{now: func() { broken = s.connections.cut(knob.Target, on) }, rest: breakAll}, nil
+	return checkHandler(s, k)
 }
 
-func (s *Sandbox) planRing(knob Knob) (turning, error) {
-	capacity, err := strconv.Atoi(knob.Value)
-	if err != nil || capacity < 0 || capacity > watchcache.MaxRingCapacity {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want a number of events from 0 to %d", knob.Value, watchcache.MaxRingCapacity))
+func addHandler(_ context.Context, s *Sandbox, k Knob, begun func()) error {
+	added := s.handlers.reserve(k.Target)
+	begun()
+	return added.register()
+}
+
+func removeHandler(_ context.Context, s *Sandbox, k Knob, begun func()) error {
+	taken := s.handlers.find(k.Target)
+	s.handlers.take(taken)
+	begun()
+	return taken.unregister()
+}
+
+func checkLine(s *Sandbox, k Knob) error {
+	switch {
+	case k.Target == "":
+		return badRequest("target: want the name of a client, as it calls itself")
+	case !s.connections.knows(k.Target):
+		return notFound("clients", k.Target)
 	}
-	resource := cmp.Or(knob.Target, "pods")
+	return k.checkBool()
+}
+
+func checkStreams(s *Sandbox, k Knob) error {
+	if s.connections.of(k.Target).Streams == 0 {
+		return notFound("streams", k.Target)
+	}
+	return nil
+}
+
+func checkRing(s *Sandbox, k Knob) error {
+	if s.ring(k) == nil {
+		return notFound("rings", k.Target)
+	}
+	return k.checkNumber(watchcache.MaxRingCapacity)
+}
+
+// ring returns the cacher whose ring a knob is about; nil: there is none.
+func (s *Sandbox) ring(k Knob) *cacher.Cacher {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
-		if each.Resource() == resource {
-			return turning{now: func() { s.fixRing(each, capacity) }}, nil
+		if each.Resource() == cmp.Or(k.Target, "pods") {
+			return each
 		}
 	}
-	return turning{}, notFound("rings", resource)
+	return nil
 }
 
-// fixRing fixes a history ring, or with 0 lets it move again.
+// fixRing fixes a history ring, or with 0 lets it grow and shrink again.
 func (s *Sandbox) fixRing(ring *cacher.Cacher, capacity int) {
 	s.mu.Lock()
 	s.fixed[ring.Resource()] = capacity
@@ -270,73 +255,133 @@ func (s *Sandbox) fixedRing(resource string) int {
 	return s.config.RingCapacity
 }
 
-func (s *Sandbox) planTraffic(knob Knob) (turning, error) {
-	rate, err := strconv.Atoi(knob.Value)
-	if err != nil || rate < 0 || rate > MaxTraffic {
-		return turning{}, apierrors.NewBadRequest(fmt.Sprintf("%q: want a number of changes a second from 0 to %d", knob.Value, MaxTraffic))
-	}
-	return turning{now: func() { s.traffic.setRate(rate) }}, nil
-}
-
-func (s *Sandbox) compactEtcd(ctx context.Context) error {
+func compactEtcd(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
+	begun()
 	ctx, cancel := context.WithTimeout(ctx, compactTime)
 	defer cancel()
 	_, err := s.config.Pipeline.Server.Compact(ctx)
 	return err
 }
 
-// planSwitch plans the end of the session, for another in other modes. A story that is told is ended first.
-func (s *Sandbox) planSwitch(knob Knob) (turning, error) {
-	if s.config.Modes == nil {
-		return turning{}, apierrors.NewBadRequest("nothing here can be switched")
+func whyNoRestart(s *Sandbox) string {
+	if s.config.RestartEtcd == nil {
+		return "this etcd was not started by this program, which cannot restart it"
 	}
-	again, err := s.config.Modes.Switch(knob.Target, knob.Value)
-	if err != nil || again == nil {
-		return turning{}, err
-	}
-	var rests []func(context.Context) error
-	return turning{
-		now: func() { rests = s.endStory() },
-		rest: func(ctx context.Context) error {
-			s.waitFor(ctx, rests)
-			return again()
-		},
-	}, nil
+	return ""
 }
 
-// waitFor does what is left of the undo of a story, no longer than the patience for it: in a held world it would stand.
-func (s *Sandbox) waitFor(ctx context.Context, rests []func(context.Context) error) {
-	undone := make(chan struct{}) // closed when it is; nothing is sent
-	s.jobs.Go(ctx, "sandbox.undo", func(ctx context.Context) {
-		defer close(undone)
-		for _, rest := range rests {
-			_ = rest(ctx) // the story says it, too
-		}
-	})
+func restartEtcd(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
+	begun()
+	return s.config.RestartEtcd(ctx)
+}
+
+func whyNoNodes(s *Sandbox) string {
+	if s.config.Cluster == nil {
+		return "this etcd has no nodes that could be stopped; -etcd-nodes 3 has"
+	}
+	return ""
+}
+
+func checkNode(s *Sandbox, k Knob) error {
+	if !slices.Contains(s.config.Cluster.Names(), k.Target) {
+		return notFound("nodes", k.Target)
+	}
+	return k.checkBool()
+}
+
+func runNode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
+	begun()
+	return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
+}
+
+func whyNoSwitch(s *Sandbox) string {
+	if s.config.Modes == nil {
+		return "nothing here can be switched"
+	}
+	return ""
+}
+
+func checkMode(s *Sandbox, k Knob) error {
+	_, err := s.config.Modes.Switch(k.Target, k.Value)
+	return err
+}
+
+// switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its undo:
+// in a held world that would never be over.
+func switchMode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
+	again, err := s.config.Modes.Switch(k.Target, k.Value)
+	if err != nil || again == nil {
+		return err
+	}
+	undone := s.endStory(ctx)
+	begun()
 	timer := time.NewTimer(switchPatience)
 	defer timer.Stop()
 	select {
 	case <-undone:
 	case <-timer.C:
 	}
+	return again()
 }
 
-// KnobState is how everything stands that a knob can change.
+// ---- the value of a knob
+
+// at returns the knob at another value.
+func (k Knob) at(value any) Knob {
+	k.Value = fmt.Sprint(value)
+	return k
+}
+
+func (k Knob) checkBool() error {
+	if _, err := strconv.ParseBool(k.Value); err != nil {
+		return badRequest("%q: want true or false", k.Value)
+	}
+	return nil
+}
+
+func (k Knob) checkNumber(most int) error {
+	if n, err := strconv.Atoi(k.Value); err != nil || n < 0 || n > most {
+		return badRequest("%q: want a number from 0 to %d", k.Value, most)
+	}
+	return nil
+}
+
+// Of a value that was checked.
+func (k Knob) isTrue() bool            { on, _ := strconv.ParseBool(k.Value); return on }
+func (k Knob) number() int             { n, _ := strconv.Atoi(k.Value); return n }
+func (k Knob) duration() time.Duration { d, _ := time.ParseDuration(k.Value); return d }
+
+func badRequest(format string, args ...any) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}
+
+func notFound(resource, name string) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
+}
+
+// ---- how everything stands
+
+// KnobState is how everything stands that a knob can change, and what can be turned.
 type KnobState struct {
-	Handlers []HandlerInfo `json:"handlers"`
-	Lines    []Connection  `json:"lines"`
-	Rings    []RingInfo    `json:"rings"`
-	Traffic  TrafficInfo   `json:"traffic"`
-	Nodes    []NodeInfo    `json:"nodes,omitempty"`
-	// UnderWay are the commands that were taken and are not over, of those that are done one at a time.
-	UnderWay []string `json:"underWay,omitempty"`
+	Names    map[string]string `json:"names"`            // of all knobs, each with what it does
+	WhyNot   map[string]string `json:"whyNot,omitempty"` // the knobs that cannot be turned here, and why
+	Handlers []HandlerInfo     `json:"handlers"`
+	Lines    []Connection      `json:"lines"`
+	Rings    []RingInfo        `json:"rings"`
+	Traffic  TrafficInfo       `json:"traffic"`
+	Nodes    []NodeInfo        `json:"nodes,omitempty"`
+	// UnderWay are the commands that run, of those of which one runs at a time.
+	UnderWay   []string          `json:"underWay,omitempty"`
+	Switches   map[string]string `json:"switches"` // the modes
+	CanRestart bool              `json:"canRestart"`
+	Etcd       any               `json:"etcd"`
 }
 
 // RingInfo is the history ring of one resource.
 type RingInfo struct {
 	Resource string `json:"resource"`
 	Capacity int    `json:"capacity"`
-	Fixed    int    `json:"fixed"` // 0: it moves
+	Fixed    int    `json:"fixed"` // 0: it grows and shrinks
 }
 
 // NodeInfo is one node of an etcd that has several.
@@ -347,31 +392,40 @@ type NodeInfo struct {
 
 // Knobs returns how everything stands that a knob can change. It may be called from any goroutine.
 func (s *Sandbox) Knobs() KnobState {
-	state := KnobState{Handlers: s.handlers.list(), Lines: s.connections.list(), Traffic: s.traffic.Info(), UnderWay: s.underWay()}
+	state := KnobState{
+		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(), Lines: s.connections.list(),
+		Traffic: s.traffic.info(), UnderWay: s.underWay(), CanRestart: s.config.RestartEtcd != nil,
+	}
+	for _, each := range knobs {
+		state.Names[each.name] = each.help
+		if each.whyNot != nil && each.whyNot(s) != "" {
+			state.WhyNot[each.name] = each.whyNot(s)
+		}
+	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {
-		state.Rings = append(state.Rings, RingInfo{Resource: each.Resource(), Capacity: each.RingCapacity(), Fixed: s.fixedRing(each.Resource())})
+		name := each.Resource()
+		state.Rings = append(state.Rings, RingInfo{Resource: name, Capacity: each.RingCapacity(), Fixed: s.fixedRing(name)})
 	}
 	if cluster := s.config.Cluster; cluster != nil {
 		for _, name := range cluster.Names() {
 			state.Nodes = append(state.Nodes, NodeInfo{name, cluster.Running(name)})
 		}
 	}
+	if s.config.Modes != nil {
+		state.Switches = s.config.Modes.Now()
+	}
+	if s.config.Etcd != nil {
+		state.Etcd = s.config.Etcd()
+	}
 	return state
 }
 
-func (s *Sandbox) underWay() (what []string) {
+func (s *Sandbox) underWay() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.alone {
-		what = append(what, c.what)
+	for _, o := range s.alone {
+		names = append(names, o.name)
 	}
-	slices.Sort(what)
-	return what
-}
-
-// CanRestartEtcd reports whether the knob etcd.restart can be turned.
-func (s *Sandbox) CanRestartEtcd() bool { return s.config.RestartEtcd != nil }
-
-func notFound(resource, name string) error {
-	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
+	slices.Sort(names)
+	return names
 }

@@ -22,7 +22,7 @@ import (
 func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := len(w.pipeline.Server.Snapshot().Cachers[3].Watchers)
-		id, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
+		id, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", LabelSelector: "app=a"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 
 func TestAWatcherOverAWebsocketIsSentWhatAnyOtherIs(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		id, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", WebSocket: true, Bookmarks: true})
+		id, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", WebSocket: true, Bookmarks: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,12 +68,12 @@ func TestAWatcherOverAWebsocketIsSentWhatAnyOtherIs(t *testing.T) {
 			}
 		}
 		agent := w.Watchers()[0].UserAgent
-		if err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil { // its line is like any other
+		if _, err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil { // its line is like any other
 			t.Fatal(err)
 		}
 		time.Sleep(2 * rewatchDelay)
 		synctest.Wait()
-		if err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil {
+		if _, err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil {
 			t.Errorf("it did not come back: %v", err)
 		}
 		if err := w.RemoveWatcher(t.Context(), id); err != nil {
@@ -84,7 +84,7 @@ func TestAWatcherOverAWebsocketIsSentWhatAnyOtherIs(t *testing.T) {
 
 func TestAWatcherThatTheServerRefusesIsNotKept(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		_, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", FieldSelector: "spec.colour=blue"})
+		_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", FieldSelector: "spec.colour=blue"})
 		if !apierrors.IsBadRequest(err) {
 			t.Errorf("got %v, want BadRequest", err)
 		}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/routine"
 )
 
 const (
@@ -20,40 +20,43 @@ const (
 	etcdTime  = 5 * time.Second // for one read or write, if etcd does not answer
 )
 
-// Reset makes the sandbox what it was in the beginning: every knob as it stood, no story, no watcher and no handler but
-// those that were always there, no pod, the modes of the command line. What has happened stays in the log, and etcd's
-// revisions go on counting: watchers see it happen like everything else.
-func (s *Sandbox) Reset(ctx context.Context) error {
-	return s.do(ctx, &command{what: "the reset", kind: resetKind, begin: s.reset})
+// Reset makes the sandbox what it was in the beginning: every knob as it was, no story, no watcher and no handler but the
+// observer, no pod, the modes of the command line. What has happened stays in the log, and etcd's revisions go on
+// counting: watchers see it happen like everything else.
+func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
+	return s.do(ctx, &order{command: resetting{s}, name: "the reset", kind: resetKind})
 }
 
-// reset puts back what can be put back at once, and returns the rest.
-func (s *Sandbox) reset(context.Context) (func(context.Context) error, error) {
-	s.turned("everything, to where it was")
-	rests := append(s.endStory(), s.startNodes)
-	s.traffic.setRate(0)
-	s.watchers.removeAll()
-	s.connections.mend()
-	for _, each := range s.handlers.all() {
+// resetting is the command that resets.
+type resetting struct{ *Sandbox }
+
+// Do implements command.
+func (r resetting) Do(ctx context.Context, begun func()) error {
+	r.turned("everything, to where it was")
+	undone := r.endStory(ctx)
+	r.traffic.setRate(0)
+	r.watchers.removeAll()
+	r.connections.mend()
+	var taken []*handler
+	for _, each := range r.handlers.all() {
 		each.setDelay(0)
-		if each.name == observer {
-			continue
+		if each.name != observer {
+			r.handlers.take(each)
+			taken = append(taken, each)
 		}
-		s.handlers.take(each)
-		rests = append(rests, func(context.Context) error { return s.handlers.unregister(each) })
 	}
-	rests = append(rests, func(ctx context.Context) error { return s.deletePods(ctx, anyPod) })
-	for _, each := range s.config.Pipeline.Server.Cachers() {
-		s.fixRing(each, s.config.RingCapacity)
+	for _, each := range r.config.Pipeline.Server.Cachers() {
+		r.fixRing(each, r.config.RingCapacity)
 	}
-	return func(ctx context.Context) error {
-		var errs []error
-		for _, rest := range rests {
-			errs = append(errs, rest(ctx))
-		}
-		s.shrinkRings()
-		return errors.Join(append(errs, s.restoreModes())...)
-	}, nil
+	begun()
+	<-undone
+	errs := []error{r.startNodes(ctx)}
+	for _, each := range taken {
+		errs = append(errs, each.unregister())
+	}
+	errs = append(errs, r.deletePods(ctx, func(*corev1.Pod) bool { return true }))
+	r.shrinkRings()
+	return errors.Join(append(errs, r.restoreModes())...)
 }
 
 // startNodes starts every node of etcd that was stopped.
@@ -68,8 +71,8 @@ func (s *Sandbox) startNodes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// shrinkRings gives every ring its first size, and lets it go: what has grown does not shrink for an hour by itself. A ring
-// that was fixed meanwhile is left alone.
+// shrinkRings gives every ring its first size, and lets it grow and shrink again: by itself, a ring that has grown does
+// not shrink for an hour. A ring that was fixed meanwhile is left alone.
 func (s *Sandbox) shrinkRings() {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		if s.fixedRing(each.Resource()) == s.config.RingCapacity {
@@ -101,50 +104,32 @@ func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error)
 
 func (s *Sandbox) pods() storage.Interface { return s.config.Pipeline.Server.Storage("pods") }
 
-func anyPod(*corev1.Pod) bool { return true }
-
 // deletePods deletes the wanted pods at the storage: none is given time to end. It returns when the cache knows, or at
 // the first error.
 func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool) error {
-	s.traffic.settle()
+	if err := s.traffic.settle(ctx); err != nil {
+		return err
+	}
 	list, err := s.listPods(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	keys := make(chan string) // sent here, closed here, received by the deleters; unbuffered: room would gain nothing
-	var group routine.Group
-	for range deleters {
-		group.Go(ctx, "sandbox.delete", func(ctx context.Context) { s.deleteEach(ctx, keys, fail) })
-	}
+	group, deleting := errgroup.WithContext(ctx)
+	group.SetLimit(deleters)
 	for i := range list.Items {
-		if wanted(&list.Items[i]) {
-			keys <- storageKey(&list.Items[i])
+		if pod := &list.Items[i]; wanted(pod) {
+			group.Go(func() error { return s.deletePod(deleting, storageKey(pod)) })
 		}
 	}
-	close(keys)
-	group.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	_, err = s.listPods(ctx)
 	return err
 }
 
-// deleteEach deletes what keys brings. After an error it deletes no more, and the others do not either.
-func (s *Sandbox) deleteEach(ctx context.Context, keys <-chan string, fail context.CancelCauseFunc) {
-	for key := range keys {
-		if ctx.Err() != nil {
-			continue // the sender still has keys
-		}
-		if err := s.deleteOne(ctx, key); err != nil {
-			fail(err)
-		}
-	}
-}
-
-func (s *Sandbox) deleteOne(ctx context.Context, key string) error {
+// deletePod deletes one pod. A pod that is gone is no error.
+func (s *Sandbox) deletePod(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
 	err := s.pods().Delete(ctx, key, &corev1.Pod{}, nil, nil, nil)

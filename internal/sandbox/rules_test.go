@@ -14,7 +14,7 @@ func TestNoRuleIsBrokenOnTheWholeWay(t *testing.T) {
 		t.Run(fifo, func(t *testing.T) {
 			inWorld(t, func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }, func(t *testing.T, w *world) {
 				for range 3 {
-					if _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Bookmarks: true}); err != nil {
+					if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Bookmarks: true}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 
 	"github.com/gorilla/websocket"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,10 +44,10 @@ func (t *socketTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		}
 		return nil, err
 	}
-	body := &socketBody{conn: conn}
-	body.stopEnding = context.AfterFunc(request.Context(), body.end)
+	body := &socketBody{conn: conn, messages: websocket.JoinMessages(conn, "")}
+	body.stopEnding = context.AfterFunc(request.Context(), func() { _ = conn.Close() })
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: response.Proto, ProtoMajor: response.ProtoMajor, ProtoMinor: response.ProtoMinor,
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: body, Request: request,
 	}, nil
 }
@@ -61,48 +60,22 @@ func socketURL(from *url.URL) *url.URL {
 
 // socketBody is the messages of a websocket as one stream.
 type socketBody struct {
-	// Set by RoundTrip, never changed.
 	conn       *websocket.Conn
+	messages   io.Reader // one after the other
 	stopEnding func() bool
-	ending     sync.Once
-
-	// Owned by the reader.
-	message io.Reader // nil: between two messages
 }
 
-// Read reads from the message at hand, or waits for the next one.
+// Read reads on. What the server's goodbye is to a websocket, the end is to a chunked answer.
 func (b *socketBody) Read(p []byte) (int, error) {
-	for {
-		if b.message == nil {
-			_, message, err := b.conn.NextReader()
-			if err != nil {
-				return 0, endOf(err)
-			}
-			b.message = message
-		}
-		n, err := b.message.Read(p)
-		if err == io.EOF {
-			b.message, err = nil, nil
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
-// endOf makes of the server's goodbye what the end of a chunked answer is.
-func endOf(err error) error {
+	n, err := b.messages.Read(p)
 	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
-		return io.EOF
+		err = io.EOF
 	}
-	return err
+	return n, err
 }
 
 // Close ends the connection, also below a reader that waits.
 func (b *socketBody) Close() error {
 	b.stopEnding()
-	b.end()
-	return nil
+	return b.conn.Close()
 }
-
-func (b *socketBody) end() { b.ending.Do(func() { _ = b.conn.Close() }) }

@@ -20,166 +20,144 @@ const (
 	writeGrace = time.Second
 )
 
-// Story is a long command that is told step by step. Each knob that it turns is turned by the sandbox's goroutine, which
-// remembers how it stood.
-type Story struct {
+// Telling is a story that is told: a long command, which turns knobs and opens watchers. Each of these is a command, too,
+// and the telling remembers how things were before.
+type Telling struct {
+	Ctx     context.Context // ends when the story is cancelled
+	Writing context.Context // ends a second later: for writes
+
 	// Set by Tell, never changed.
 	sandbox *Sandbox
 	id      string
+	tell    func(*Telling) error
 	cancel  context.CancelFunc
 	told    chan struct{} // closed when it is told and undone; nothing is sent
 
-	// Owned by the sandbox's goroutine.
-	before   []Knob   // what puts back each knob that it has turned, in the order of the first turns
-	watchers []string // that it has opened
-	undone   bool     // knobs and watchers are put back; none is turned any more
-}
-
-// Telling is what a story is told with.
-type Telling struct {
-	*Story
-	Ctx     context.Context // ends when the story is cancelled
-	Writing context.Context // ends a second later: for writes
+	// Owned by the command that has the machine to itself.
+	before   []Knob         // what puts back each knob that it has turned, in the order of the first turns
+	watchers []string       // that it has opened
+	undone   bool           // knobs and watchers are put back, or about to be; it turns none any more
+	backs    []<-chan error // what to put the knobs back has come to
 }
 
 // Tell runs a story. It is cancelled when ctx is done, by a reset, by a switch of modes and by the end of the session. In
-// every case what it has changed is undone when it is over: knobs stand as before, its watchers are closed, the pods
-// with its label are deleted. Tell returns then, or when ctx is done. Errors: 409 while another story or a reset is
-// under way, otherwise tell's own, or what could not be undone.
-func (s *Sandbox) Tell(ctx context.Context, id string, tell func(Telling) error) error {
-	story := &Story{sandbox: s, id: id, told: make(chan struct{})}
-	telling := Telling{Story: story}
-	telling.Ctx, story.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, story.cancel)
+// every case the sandbox undoes what the story has changed: knobs are as before, its watchers closed, the pods with its
+// label deleted. Tell returns then, or when ctx is done. Errors: 409 while another story or a reset is under way,
+// otherwise tell's own, or what could not be undone.
+func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error) error {
+	t := &Telling{sandbox: s, id: id, tell: tell, told: make(chan struct{})}
+	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
-	return s.do(ctx, &command{what: "the story " + id, kind: storyKind, long: true, begin: func(context.Context) (func(context.Context) error, error) {
-		if telling.Ctx.Err() != nil {
-			return nil, telling.Ctx.Err() // the request went before its turn came
-		}
-		if reset := s.alone[resetKind]; reset != nil {
-			return nil, conflict(id, fmt.Errorf("%s is under way", reset.what))
-		}
-		s.story = story
-		return func(ctx context.Context) error { return s.tell(ctx, telling, tell) }, nil
-	}})
+	_, err := s.do(ctx, &order{command: t, name: "the story " + id, kind: storyKind, long: true})
+	return err
 }
 
-// tell tells a story and undoes what it has changed.
-func (s *Sandbox) tell(ctx context.Context, telling Telling, tell func(Telling) error) error {
-	defer close(telling.told)
-	stop := context.AfterFunc(ctx, telling.cancel)
+// Do implements command.
+func (t *Telling) Do(ctx context.Context, begun func()) error {
+	if err := t.Ctx.Err(); err != nil {
+		return err // the request went before its turn came
+	}
+	if reset := t.sandbox.alone[resetKind]; reset != nil {
+		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
+	}
+	t.sandbox.story = t
+	begun()
+	defer close(t.told)
+	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
 	writing, endWriting := context.WithCancel(context.WithoutCancel(ctx))
-	telling.Writing = writing
-	stopWriting := context.AfterFunc(telling.Ctx, func() { time.AfterFunc(writeGrace, endWriting) })
-	err := tell(telling)
+	t.Writing = writing
+	stopWriting := context.AfterFunc(t.Ctx, func() { time.AfterFunc(writeGrace, endWriting) })
+	err := t.tell(t)
 	stopWriting()
 	endWriting()
-	telling.cancel()
-	undo := &command{what: "the undo of the story " + telling.id, undo: true, long: true, begin: func(context.Context) (func(context.Context) error, error) {
-		return s.undo(telling.Story), nil
-	}}
-	return errors.Join(err, s.do(context.WithoutCancel(ctx), undo))
+	t.cancel()
+	undo := &order{command: undoing{t}, name: "the undo of the story " + t.id, undo: true, long: true}
+	_, undoErr := t.sandbox.do(context.WithoutCancel(ctx), undo)
+	return errors.Join(err, undoErr)
 }
 
-// undo puts back what a story has changed, and returns what of that takes time. It is called by the sandbox's
-// goroutine.
-func (s *Sandbox) undo(story *Story) func(context.Context) error {
-	rests := s.putBack(story)
-	return func(ctx context.Context) error {
-		var errs []error
-		for _, rest := range rests {
-			errs = append(errs, rest(ctx))
+// undoing is the command that undoes what a story has changed.
+type undoing struct{ *Telling }
+
+// Do implements command.
+func (u undoing) Do(ctx context.Context, begun func()) error {
+	u.putBack(ctx)
+	begun()
+	var errs []error
+	for _, back := range u.backs {
+		errs = append(errs, <-back)
+	}
+	traffic := slices.Contains(u.before, Knob{Name: "traffic.rate", Value: "0"})
+	errs = append(errs, u.sandbox.deletePods(ctx, func(pod *corev1.Pod) bool {
+		return pod.Labels[StoryLabel] == u.id || traffic && isTraffic(pod)
+	}))
+	return errors.Join(errs...)
+}
+
+// putBack closes the watchers of a story and turns its knobs back, once. It waits for nothing.
+func (t *Telling) putBack(ctx context.Context) {
+	if t.undone {
+		return
+	}
+	t.undone = true
+	for _, id := range t.watchers {
+		_ = t.sandbox.watchers.remove(id) // another command may have removed it meanwhile
+	}
+	for _, knob := range slices.Backward(t.before) {
+		found, err := t.sandbox.check(knob)
+		if err != nil || found.undo != nil && found.undo(t.sandbox, knob) == knob {
+			continue // what it was turned on is gone, or it is as before
 		}
-		return errors.Join(append(errs, s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels[StoryLabel] == story.id }))...)
+		t.backs = append(t.backs, t.sandbox.start(ctx, turning{t.sandbox, knob, nil}))
 	}
 }
 
-// putBack turns the knobs of a story back and closes its watchers, once. What takes time is returned.
-func (s *Sandbox) putBack(story *Story) (rests []func(context.Context) error) {
-	if story.undone {
-		return nil
+// endStory cancels the story that is told, if there is one, and puts back at once what can be. The channel is closed when
+// the rest is undone, too.
+func (s *Sandbox) endStory(ctx context.Context) (undone <-chan struct{}) {
+	if s.story == nil {
+		none := make(chan struct{})
+		close(none)
+		return none
 	}
-	story.undone = true
-	for _, id := range story.watchers {
-		_ = s.watchers.remove(id) // another command may have removed it meanwhile
-	}
-	for _, knob := range slices.Backward(story.before) {
-		if knob.Name == "traffic.rate" && knob.Value == "0" {
-			rests = append(rests, func(ctx context.Context) error { return s.deletePods(ctx, isTraffic) })
-		}
-		if now, ok := s.standing(knob); ok && now == knob {
-			continue
-		}
-		turning, err := s.plan(knob)
-		if err != nil {
-			continue // what it was turned on is gone: a handler that was removed meanwhile
-		}
-		s.turned(knob.String())
-		if rest := turning.begin(); rest != nil {
-			rests = append(rests, rest)
-		}
-	}
-	return rests
-}
-
-// endStory cancels the story that is told, if there is one, and puts back at once what can be. The returned function
-// waits until the rest is undone. It is called by the sandbox's goroutine.
-func (s *Sandbox) endStory() (rests []func(context.Context) error) {
-	story := s.story
-	if story == nil {
-		return nil
-	}
-	story.cancel()
-	return append(s.putBack(story), func(context.Context) error { <-story.told; return nil })
+	s.story.cancel()
+	s.story.putBack(context.WithoutCancel(ctx))
+	return s.story.told
 }
 
 // Turn turns one knob for the length of the story.
-func (t Telling) Turn(knob Knob) error {
-	s := t.sandbox
-	return s.do(t.Ctx, s.turningOf(knob, func() error {
-		if t.undone || t.Ctx.Err() != nil {
-			return errCancelled
-		}
-		t.remember(knob)
-		return nil
-	}))
+func (t *Telling) Turn(knob Knob) error {
+	_, err := t.sandbox.do(t.Ctx, orderOf(turning{t.sandbox, knob, t}))
+	return err
 }
 
 var errCancelled = errors.New("the story is cancelled")
 
-// remember notes how a knob stands before it is turned for the first time.
-func (t Telling) remember(knob Knob) {
-	before, ok := t.sandbox.standing(knob)
-	same := func(other Knob) bool { return other.is(before) }
-	if ok && !slices.ContainsFunc(t.before, same) {
-		t.Story.before = append(t.Story.before, before)
+func (t *Telling) cancelled() bool { return t.undone || t.Ctx.Err() != nil }
+
+// remember notes how a knob is before it is turned for the first time.
+func (t *Telling) remember(found *row, knob Knob) error {
+	if t.cancelled() {
+		return errCancelled
 	}
+	if found.undo == nil {
+		return nil
+	}
+	back := found.undo(t.sandbox, knob)
+	same := func(k Knob) bool { return k.Name == back.Name && k.Target == back.Target }
+	if !slices.ContainsFunc(t.before, same) {
+		t.before = append(t.before, back)
+	}
+	return nil
 }
 
 // AddWatcher opens a watcher of the page for the length of the story, and returns what it calls itself.
-func (t Telling) AddWatcher(options WatcherOptions) (userAgent string, err error) {
-	var added *watcher
-	c := t.sandbox.opening(options, &added)
-	begin := c.begin
-	c.begin = func(ctx context.Context) (func(context.Context) error, error) {
-		if t.undone || t.Ctx.Err() != nil {
-			return nil, errCancelled
-		}
-		rest, err := begin(ctx)
-		if err == nil {
-			t.Story.watchers = append(t.Story.watchers, added.id)
-		}
-		return rest, err
-	}
-	if err := t.sandbox.do(t.Ctx, c); err != nil {
+func (t *Telling) AddWatcher(options WatcherOptions) (agent string, err error) {
+	open := &opening{Sandbox: t.sandbox, options: options, story: t}
+	if _, err := t.sandbox.do(t.Ctx, &order{command: open, name: "a watcher"}); err != nil {
 		return "", err
 	}
-	return added.userAgent, nil
+	return userAgent + "-" + open.id, nil
 }
-
-// Seen returns what a handler was told last, oldest first: "DELETED default/a", with "?" behind if it was inferred.
-func (t Telling) Seen(handler string) []string { return t.sandbox.handlers.seen(handler) }
-
-// Rings returns how the history rings stand.
-func (t Telling) Rings() []RingInfo { return t.sandbox.Knobs().Rings }

@@ -6,35 +6,37 @@ import (
 )
 
 // Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo begins
-// nothing new; with the last one go the watchers that were opened for a tour.
+// nothing new. With the last one go the watchers that were opened for a tour.
 func (s *Sandbox) Tour(ctx context.Context) (end func()) {
 	ctx = context.WithoutCancel(ctx) // a page that has gone still has to be counted out
-	if s.do(ctx, &command{what: "a tour", begin: s.counting(1)}) != nil {
+	if _, err := s.do(ctx, &order{command: touring{s, 1}, name: "a tour"}); err != nil {
 		return func() {} // both halves end, and the demo with them
 	}
-	return func() { _ = s.do(ctx, &command{what: "the end of a tour", undo: true, begin: s.counting(-1)}) }
+	return func() { _, _ = s.do(ctx, &order{command: touring{s, -1}, name: "the end of a tour", undo: true}) }
 }
 
-func (s *Sandbox) counting(n int) func(context.Context) (func(context.Context) error, error) {
-	return func(context.Context) (func(context.Context) error, error) {
-		before := s.tours > 0
-		s.tours += n
-		if open := s.tours > 0; open != before {
-			s.rest(open)
-		}
-		return nil, nil
-	}
+// touring is the command that counts a tour in or out.
+type touring struct {
+	*Sandbox
+	n int
 }
 
-// rest lets the demo rest, or go on.
-func (s *Sandbox) rest(on bool) {
-	if s.demo != nil {
-		s.demo.rests.Store(on)
-		s.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(on)}.String())
+// Do implements command.
+func (t touring) Do(context.Context, func()) error {
+	before := t.tours > 0
+	t.tours += t.n
+	open := t.tours > 0
+	if open == before {
+		return nil
 	}
-	for _, each := range s.watchers.List() {
-		if each.Options.Tour && !on {
-			_ = s.watchers.remove(each.ID) // it may be gone by itself
+	if t.demo != nil {
+		t.demo.rests.Store(open)
+		t.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
+	}
+	for _, each := range t.watchers.info() {
+		if each.Options.Tour && !open {
+			_ = t.watchers.remove(each.ID) // it may be gone by itself
 		}
 	}
+	return nil
 }

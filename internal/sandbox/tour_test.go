@@ -30,11 +30,11 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		}
 		first, second := w.Tour(t.Context()), w.Tour(t.Context())
 		time.Sleep(10 * time.Minute) // what the demo had begun has run its course
-		kept, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods"})
+		kept, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Tour: true}); err != nil {
+		if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Tour: true}); err != nil {
 			t.Fatal(err)
 		}
 		first()

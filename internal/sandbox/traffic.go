@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// MaxTraffic is the highest rate that [Traffic] can be asked for, in changes a second.
+	// MaxTraffic is the highest rate that traffic can be asked for, in changes a second.
 	MaxTraffic = 10000
 
 	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
@@ -29,25 +29,23 @@ const (
 	trafficBacklog = 512                   // what is due and cannot be done is forgotten, not saved up
 )
 
-// Traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
+// traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
 // traffic=listwatch. They are on nodes that do not exist, so that no scheduler and no kubelet cares. It writes at the
 // storage, below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
 //
 // Its methods may be called from any goroutine.
-//
-// Differs: upstream has nothing of the kind.
-type Traffic struct {
+type traffic struct {
 	// Set by newTraffic, never changed.
 	storage storage.Interface
 	clock   clock.WithTicker
 
-	due     chan int      // sent by Run, never closed, received by the writers: the number of a pod; room for what is due at once
+	due     chan int      // number of a pod; sent by Run, received by the writers, never closed; room for what is due at once
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
 
 	next int // pod to change; owned by Run
 
 	mu      sync.Mutex // guards the fields below; innermost
-	cond    sync.Cond  // on mu: a write is over
+	cond    sync.Cond  // on mu: a write is over, or settle's context is done
 	rate    int
 	age     int         // how often the rate was set
 	writing map[int]int // how many writes are under way, by the age at which they began
@@ -55,14 +53,17 @@ type Traffic struct {
 	refused error // why the newest write that failed did
 }
 
-func newTraffic(pods storage.Interface, clk clock.WithTicker) *Traffic {
-	t := &Traffic{storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1), writing: map[int]int{}}
+func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
+	t := &traffic{
+		storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1),
+		writing: map[int]int{},
+	}
 	t.cond.L = &t.mu
 	return t
 }
 
 // setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
-func (t *Traffic) setRate(rate int) {
+func (t *traffic) setRate(rate int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rate = rate
@@ -73,15 +74,14 @@ func (t *Traffic) setRate(rate int) {
 	}
 }
 
-// TrafficInfo is how the traffic stands.
+// TrafficInfo says how much traffic there is.
 type TrafficInfo struct {
 	Rate    int    `json:"rate"`            // as asked for
 	Written uint64 `json:"written"`         // changes, ever
 	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
 }
 
-// Info returns how the traffic stands.
-func (t *Traffic) Info() TrafficInfo {
+func (t *traffic) info() TrafficInfo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info := TrafficInfo{Rate: t.rate, Written: t.written}
@@ -92,7 +92,7 @@ func (t *Traffic) Info() TrafficInfo {
 }
 
 // Run writes until ctx is done.
-func (t *Traffic) Run(ctx context.Context) {
+func (t *traffic) Run(ctx context.Context) {
 	var writers routine.Group
 	defer writers.Wait()
 	for range trafficWriters {
@@ -110,11 +110,11 @@ func (t *Traffic) Run(ctx context.Context) {
 
 // flow offers what is due until the rate is 0 or ctx is done. The ticker runs only meanwhile: an idle one would be
 // reported as the world's next timer.
-func (t *Traffic) flow(ctx context.Context) {
+func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
 	owed, last := 0.0, t.clock.Now()
-	for rate := t.Info().Rate; rate > 0; rate = t.Info().Rate {
+	for rate := t.info().Rate; rate > 0; rate = t.info().Rate {
 		select {
 		case <-ctx.Done():
 			return
@@ -123,26 +123,20 @@ func (t *Traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
-		for ; owed >= 1; owed-- {
-			if !t.offer(t.next) {
-				break // the writers are behind
+		for behind := false; owed >= 1 && !behind; {
+			select {
+			case t.due <- t.next:
+				owed--
+				t.next = (t.next + 1) % trafficPods
+			default:
+				behind = true // the writers are
 			}
-			t.next = (t.next + 1) % trafficPods
 		}
 	}
 }
 
-func (t *Traffic) offer(n int) bool {
-	select {
-	case t.due <- n:
-		return true
-	default:
-		return false
-	}
-}
-
 // write changes one pod after the other until ctx is done.
-func (t *Traffic) write(ctx context.Context) {
+func (t *traffic) write(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -156,7 +150,7 @@ func (t *Traffic) write(ctx context.Context) {
 }
 
 // begin begins a write; wanted is false for what was due before the rate became 0.
-func (t *Traffic) begin() (age int, wanted bool) {
+func (t *traffic) begin() (age int, wanted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rate == 0 {
@@ -167,7 +161,7 @@ func (t *Traffic) begin() (age int, wanted bool) {
 }
 
 // wrote ends a write.
-func (t *Traffic) wrote(ctx context.Context, age int, err error) {
+func (t *traffic) wrote(ctx context.Context, age int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
@@ -182,18 +176,27 @@ func (t *Traffic) wrote(ctx context.Context, age int, err error) {
 	t.cond.Broadcast()
 }
 
-// settle returns when every write that began before the newest setRate is over: from then on it writes no pod any more.
-func (t *Traffic) settle() {
+// settle returns when every write that began before the newest setRate is over: from then on, it writes no pod any more.
+// The error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
+func (t *traffic) settle(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, t.wake)
+	defer stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.age
-	for t.olderLocked(now) {
+	for now := t.age; t.olderLocked(now) && ctx.Err() == nil; {
 		t.cond.Wait()
 	}
+	return ctx.Err()
 }
 
-// olderLocked reports whether a write is under way that is older than that. It expects mu.
-func (t *Traffic) olderLocked(age int) bool {
+func (t *traffic) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cond.Broadcast()
+}
+
+// olderLocked reports whether a write is under way that began before the rate was set that often.
+func (t *traffic) olderLocked(age int) bool {
 	for began := range t.writing {
 		if began < age {
 			return true
@@ -203,7 +206,7 @@ func (t *Traffic) olderLocked(age int) bool {
 }
 
 // change writes the pod with that number again, as if one of its annotations were touched.
-func (t *Traffic) change(ctx context.Context, n int) error {
+func (t *traffic) change(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
 	stamp := strconv.FormatInt(t.clock.Now().UnixNano(), 10)

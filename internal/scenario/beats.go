@@ -92,7 +92,7 @@ func (f *facts) lane(n int) string {
 
 // Locate finds the beats of a story in its records, oldest first. A beat that is not in them has no range, and the error says so;
 // the next one begins where the last one rests that was found.
-func (s *Scenario) Locate(records []probe.Record) (ranges []Range, err error) {
+func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	if len(records) == 0 {
 		return nil, fmt.Errorf("%s: there are no records", s.ID)
 	}

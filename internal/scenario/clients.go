@@ -7,7 +7,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-var slowHandler = Scenario{
+var slowHandler = Story{
 	ID:      "slow-handler",
 	Title:   "A slow handler, and what it costs",
 	Symptom: "The memory of a controller grows and grows, and no metric of the API server shows why.",

@@ -14,7 +14,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-var resync = Scenario{
+var resync = Story{
 	ID:      "resync",
 	Title:   "A resync asks no server",
 	Symptom: "“We resync every ten minutes, so the next list makes up for a missed event. Does it?”",

@@ -15,7 +15,7 @@ const (
 	streaming = "informer-stream"
 )
 
-var watchList = Scenario{
+var watchList = Story{
 	ID:      "watch-list",
 	Title:   "Watch-list against list: memory, and the first event",
 	Symptom: "“When a controller starts, the memory of the API server jumps, and the controller sees its first object only when it has all of them.”",

@@ -16,7 +16,7 @@ import (
 // posted is the request that creates a pod.
 const posted = "POST /api/v1/namespaces/default/pods"
 
-var leaderGone = Scenario{
+var leaderGone = Story{
 	ID:      "leader-gone",
 	Title:   "etcd’s leader is gone",
 	Symptom: "“etcdserver: request timed out, possibly due to previous leader failure”, for a second or two, and then everything works again.",
@@ -112,7 +112,7 @@ func (s *stagehand) listsOfInformer() int {
 	return s.count(of(probe.ReflectorListed, "informer")) + s.count(of(probe.ReflectorSynced, "informer"))
 }
 
-var failOver = Scenario{
+var failOver = Story{
 	ID:      "fail-over",
 	Title:   "A client that fails over",
 	Symptom: "“Which of our API servers a controller talks to changes with every deployment. Does it miss events, or see some twice?”",
@@ -140,7 +140,7 @@ func playFailOver(s *stagehand) (string, error) {
 	moved := s.Log.Last()
 	hang, end, err := s.Machine.OtherServer(func() error {
 		return tried(func() {
-			must(s.Sandbox.Turn(s.ctx, sandbox.Knob{Name: "line.drop", Target: informerAgent}))
+			ok(s.Sandbox.Turn(s.ctx, sandbox.Knob{Name: "line.drop", Target: informerAgent}))
 			s.awaitAfter(moved, "the informer's watch", of(probe.ReflectorWatching, "informer"))
 			// The other server knows no version before its own start. If etcd was ahead of the informer then, it answers 410, and
 			// the informer lists. After that, it hears of what is written through its watch.

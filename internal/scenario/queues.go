@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-var twoQueues = Scenario{
+var twoQueues = Story{
 	ID:      "two-queues",
 	Title:   "RealFIFO against DeltaFIFO",
 	Symptom: "“My handler gets a's third change before b's first. Does the ring's order not hold?”",

@@ -15,25 +15,30 @@ import (
 	"listwatch/internal/sandbox"
 )
 
-// Scenario is one story.
-type Scenario struct {
-	ID      string
-	Title   string
-	Symptom string // what people see at work before they know why
-	Watch   string // what to look at while it is played
-	Chapter string // folder of the chapter that explains it
-	Thread  string // upstream's discussion; "" if there is none
-	Beats   []Beat // how it is told, four to seven
+// Story is one story.
+type Story struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Symptom string `json:"symptom"` // what people see at work before they know why
+	Watch   string `json:"watch"`   // what to look at while it is played
+	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
+	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
+	Beats   []Beat `json:"beats"`   // how it is told, four to seven
 	// Alone says why the story needs a world of its own; "": it is played on the running pipeline. Others are told from their
 	// recordings, which are made in such a world.
-	Alone string
+	Alone string `json:"alone,omitempty"`
 	play  func(s *stagehand) (saw string, err error)
 }
 
 // All are the stories, in the order in which they are best told.
-var All = []Scenario{
+var All = []Story{
 	losesNothing, watchList, threeVersions, ringWrap, slowWatcher, triggerIndex, selectorTransition, leftSelector, bookmarks, compaction,
 	missedDeletion, resync, slowHandler, twoQueues, staleWrite, finalizers, notReady, serverRestart, restoredEtcd, leaderGone, failOver,
+}
+
+// Gone says that there is no story of that id, and, if it is told by another one today, by which.
+func Gone(id string) string {
+	return "there is no story of that name"
 }
 
 // World is what stories are played on. All fields but Machine are required.
@@ -87,7 +92,7 @@ type Seen struct {
 // [sandbox.Sandbox.Tell]. A story that needs a world of its own is not played where there is none: Untold says so. Errors: 404 for
 // an unknown one, 409 while another is played, and otherwise what did not happen that should have.
 func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
-	i := slices.IndexFunc(All, func(s Scenario) bool { return s.ID == id })
+	i := slices.IndexFunc(All, func(s Story) bool { return s.ID == id })
 	if i < 0 {
 		return Seen{}, apierrors.NewNotFound(schema.GroupResource{Resource: "scenarios"}, id)
 	}
@@ -100,7 +105,7 @@ func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 		tell = tellAlone
 	}
 	played := make(chan Seen, 1) // sent once, by the story; room for it
-	err = tell(ctx, id, func(t sandbox.Telling) error {
+	err = tell(ctx, id, func(t *sandbox.Telling) error {
 		s := newStagehand(t, w, id)
 		ctx, cancel := context.WithCancel(t.Ctx)
 		s.ctx = ctx
@@ -134,8 +139,8 @@ func (w *World) Play(ctx context.Context, id string) (seen Seen, err error) {
 }
 
 // tellAlone tells a story that changes nothing that must be undone.
-func tellAlone(ctx context.Context, _ string, tell func(sandbox.Telling) error) error {
-	return tell(sandbox.Telling{Ctx: ctx, Writing: ctx})
+func tellAlone(ctx context.Context, _ string, tell func(*sandbox.Telling) error) error {
+	return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx})
 }
 
 // patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up to 2.

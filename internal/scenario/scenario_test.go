@@ -107,7 +107,7 @@ func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string
 	if seen.Key <= seen.From || seen.Key > seen.To {
 		t.Errorf("the record to look at is %d, not in (%d, %d]", seen.Key, seen.From, seen.To)
 	}
-	told, err := All[slices.IndexFunc(All, func(s Scenario) bool { return s.ID == seen.ID })].Locate(records)
+	told, err := All[slices.IndexFunc(All, func(s Story) bool { return s.ID == seen.ID })].Locate(records)
 	if err != nil || !slices.Equal(told, seen.Beats) || seen.Beats[len(seen.Beats)-1].To < seen.Key {
 		t.Errorf("its beats are at %v, found again at %v, and the record to look at, %d, is shown in one of them: %v", seen.Beats, told, seen.Key, err)
 	}

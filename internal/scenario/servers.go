@@ -23,7 +23,7 @@ func status(code int) condition {
 	return func(_ *facts, r *probe.Record) bool { return r.Point == probe.RequestAnswered && r.Args[0] == code }
 }
 
-var notReady = Scenario{
+var notReady = Story{
 	ID:      "not-ready",
 	Title:   "429 until the cache is ready",
 	Symptom: "“the server has received too many requests and has asked us to try again later”, and the server has hardly any load.",
@@ -90,7 +90,7 @@ const (
 	kubeletNode = "story-node-"
 )
 
-var serverRestart = Scenario{
+var serverRestart = Story{
 	ID:      "server-restart",
 	Title:   "The server restarts, and a thousand clients come back",
 	Symptom: "“After each restart of the API server its memory and load jump, and etcd is busy for a minute.”",
@@ -184,7 +184,7 @@ func (nothing) Delete(any) error            { return nil }
 func (nothing) Replace([]any, string) error { return nil }
 func (nothing) Resync() error               { return nil }
 
-var restoredEtcd = Scenario{
+var restoredEtcd = Story{
 	ID:      "restored-etcd",
 	Title:   "“Too large resource version” after a restored etcd",
 	Symptom: "“Timeout: Too large resource version: 17, current: 12”, and controllers that no longer react to anything.",

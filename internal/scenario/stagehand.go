@@ -33,7 +33,7 @@ const (
 // by way of [must]; the story's own goroutine calls them.
 type stagehand struct {
 	*World
-	sandbox.Telling
+	*sandbox.Telling
 	ctx    context.Context // of this one story: it ends with it
 	id     string
 	client *listwatch.RESTClient
@@ -49,7 +49,7 @@ type stagehand struct {
 	readTo uint64
 }
 
-func newStagehand(t sandbox.Telling, w *World, id string) *stagehand {
+func newStagehand(t *sandbox.Telling, w *World, id string) *stagehand {
 	last := w.Log.Last()
 	return &stagehand{
 		World: w, Telling: t, id: id, from: last, readTo: last, pods: map[string]bool{},

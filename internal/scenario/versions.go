@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-var losesNothing = Scenario{
+var losesNothing = Story{
 	ID:      "loses-nothing",
 	Title:   "List, then watch: nothing is lost",
 	Symptom: "“A pod was created between my list and my watch. Have I missed it?”",
@@ -90,7 +90,7 @@ func (s *stagehand) compare(stream watch.Interface, want []uint64) {
 	}
 }
 
-var threeVersions = Scenario{
+var threeVersions = Story{
 	ID:      "three-versions",
 	Title:   "No version, 0, and exactly N",
 	Symptom: "“The same list gives three answers, depending on resourceVersion. Which one is right?”",

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/sandbox"
 )
 
-var slowWatcher = Scenario{
+var slowWatcher = Story{
 	ID:      "slow-watcher",
 	Title:   "A watcher that does not read is closed",
 	Symptom: "“Forcing pods watcher close due to unresponsiveness: … len(c.input) = 10, len(c.result) = 10”",
@@ -73,7 +73,7 @@ func (s *stagehand) watching(resource string) int {
 
 const nNodes = 1000
 
-var triggerIndex = Scenario{
+var triggerIndex = Story{
 	ID:      "trigger-index",
 	Title:   "A thousand nodes, two deliveries",
 	Symptom: "“We have a thousand kubelets. Does each of them look at every change of every pod?”",
@@ -130,7 +130,7 @@ func (s *stagehand) move(name, node string) uint64 {
 	return versionOf(&moved)
 }
 
-var selectorTransition = Scenario{
+var selectorTransition = Story{
 	ID:      "selector",
 	Title:   "In and out of a selector",
 	Symptom: "“The kubelet receives ADDED, and kubectl shows MODIFIED, for the same change.”",

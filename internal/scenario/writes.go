@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/probe"
 )
 
-var staleWrite = Scenario{
+var staleWrite = Story{
 	ID:      "stale-write",
 	Title:   "A stale read, then a 409",
 	Symptom: "“Operation cannot be fulfilled on pods: the object has been modified; please apply your changes to the latest version and try again”",
@@ -87,7 +87,7 @@ func (s *stagehand) writeBack(name string) error {
 
 const finalizer = "example.com/clean-up"
 
-var finalizers = Scenario{
+var finalizers = Story{
 	ID:      "finalizers",
 	Title:   "Finalizers, or why Delete answers MODIFIED",
 	Symptom: "“kubectl delete does not return, and the watch says MODIFIED. Is the pod deleted or not?”",
@@ -142,7 +142,7 @@ func playFinalizers(s *stagehand) (string, error) {
 		mark, end), nil
 }
 
-var leftSelector = Scenario{
+var leftSelector = Story{
 	ID:      "left-selector",
 	Title:   "DELETED for a pod that still runs",
 	Symptom: "“My controller receives DELETED, creates the pod again, and gets “already exists”. And kubectl still shows the pod.”",

@@ -53,7 +53,7 @@ func playNumbers(t *testing.T) (n numbers) {
 			}
 		}
 		turn := func(name, target, value string) {
-			if err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target, Value: value}); err != nil {
+			if _, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target, Value: value}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +63,7 @@ func playNumbers(t *testing.T) (n numbers) {
 			{"all", "", ""}, {"app=web", "app=web", ""}, {"node-1", "", "spec.nodeName=node-1"}, {"unassigned", "", "spec.nodeName="}, {sleeper, "", ""},
 		} {
 			before := w.Log.Last()
-			_, err := w.Sandbox.AddWatcher(t.Context(), sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels, FieldSelector: each.fields, ResourceVersion: "0"})
+			_, _, err := w.Sandbox.AddWatcher(t.Context(), sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels, FieldSelector: each.fields, ResourceVersion: "0"})
 			if err != nil {
 				t.Fatal(err)
 			}

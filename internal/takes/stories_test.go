@@ -12,7 +12,7 @@ import (
 )
 
 // shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat rests.
-func shootStory(t *testing.T, story *scenario.Scenario) (file []byte) {
+func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
 		world := &scenario.World{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
 		if story.Alone != "" {
@@ -65,7 +65,7 @@ func TestEveryBeatStandsInItsTake(t *testing.T) {
 		if !ok {
 			continue
 		}
-		i := slices.IndexFunc(scenario.All, func(s scenario.Scenario) bool { return s.ID == id })
+		i := slices.IndexFunc(scenario.All, func(s scenario.Story) bool { return s.ID == id })
 		_, records, err := take.Load()
 		if i < 0 || err != nil {
 			t.Fatalf("%s: story %d: %v", id, i, err)

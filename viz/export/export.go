@@ -25,9 +25,9 @@ import (
 
 	"listwatch/docs"
 	"listwatch/internal/probe"
+	"listwatch/internal/scenario"
 	"listwatch/internal/takes"
 	"listwatch/viz/book"
-	"listwatch/viz/stories"
 )
 
 // site is what is to be written.
@@ -35,7 +35,7 @@ type site struct {
 	program http.Handler
 	files   map[string][]byte // by path from the folder's root, with slashes
 	ways    []string          // addresses of pages that are linked to and not written yet
-	offered []stories.Scenario
+	offered []scenario.Story
 	alone   bool // the stage is the only page
 }
 

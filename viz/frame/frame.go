@@ -9,8 +9,8 @@ import (
 
 	"listwatch/internal/lab"
 	"listwatch/internal/rules"
+	"listwatch/internal/scenario"
 	"listwatch/viz/stage"
-	"listwatch/viz/stories"
 )
 
 // Files are the scripts and styles of the frame, and those that every room uses.
@@ -26,7 +26,7 @@ type View struct {
 	Take      string // a recording to be shown instead of the log, by name
 	Sandbox   bool   // something runs that can be acted on
 	Rules     bool   // the promises are checked
-	Scenarios []stories.Scenario
+	Scenarios []scenario.Story
 	Promises  []rules.Rule
 	Lab       *lab.Lab // the program runs in its working copy; nil: in none
 	Labs      []lab.Lab

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/sandbox"
 	"listwatch/viz/stories"
 )
 
@@ -15,17 +16,17 @@ type knob struct {
 	Title   string
 	Press   string // selector of the page's button that does it; "": Turn says it
 	Request string // the same as a command
-	Turn    stories.Knob
+	Turn    sandbox.Knob
 }
 
 // turn is a knob of the sandbox.
 func turn(title, name, target, value string) knob {
-	body, err := json.Marshal(stories.Knob{Name: name, Target: target, Value: value})
+	body, err := json.Marshal(sandbox.Knob{Name: name, Target: target, Value: value})
 	if err != nil {
 		panic(fmt.Sprintf("viz: three strings are not JSON: %v", err))
 	}
 	request := fmt.Sprintf("curl -X POST -H 'Content-Type: application/json' HOST/viz/knobs -d '%s'", body)
-	return knob{Title: title, Request: request, Turn: stories.Knob{Name: name, Target: target, Value: value}}
+	return knob{Title: title, Request: request, Turn: sandbox.Knob{Name: name, Target: target, Value: value}}
 }
 
 var createPod = knob{Title: "Create a pod", Press: "#create-pod", Request: `curl -X POST -H 'Content-Type: application/json' HOST/api/v1/namespaces/default/pods -d '{"metadata":{"name":"a"},"spec":{"containers":[{"name":"main","image":"example.com/main:1"}]}}'`}

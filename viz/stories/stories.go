@@ -4,22 +4,19 @@ package stories
 
 import (
 	"embed"
+	"fmt"
 	"strings"
+	"sync"
 
 	"listwatch/internal/probe"
+	"listwatch/internal/scenario"
+	"listwatch/internal/takes"
 )
 
 // Files are the scripts and styles of the room.
 //
 //go:embed *.js *.css
 var Files embed.FS
-
-// Knob is one thing to do. What Target and Value mean depends on Name; GET /viz/knobs lists them.
-type Knob struct {
-	Name   string `json:"name"`
-	Target string `json:"target"`
-	Value  string `json:"value"`
-}
 
 // Modes are the switches of the program between what the machinery does today and what it did before, and where on the stage
 // the difference is seen. To change one both halves start again, under a new log.
@@ -34,43 +31,32 @@ var Modes = []struct {
 	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full", []probe.Station{probe.Dispatch}},
 }
 
-// Scenario is one story that the page offers to play.
-type Scenario struct {
-	ID      string `json:"id"`
-	Title   string `json:"title"`
-	Symptom string `json:"symptom"` // what people see at work before they know why
-	Watch   string `json:"watch"`   // what to look at while it is played
-	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
-	Thread  string `json:"thread"`  // upstream's discussion: "kubernetes/kubernetes#125123"; "" if there is none
-	// Alone says why it is not played on the pipeline but told from its recording: what it would do to the pipeline.
-	Alone string `json:"alone,omitempty"`
-	Beats []Beat `json:"beats"` // how it is told
-	Take  string `json:"take"`  // the recording that the program brings along
-	// Recorded is the place of each beat in that recording.
-	Recorded func() ([]Range, error) `json:"-"`
+// recordings are the places of the beats of each story in the recording that the program brings along, by the story's id.
+var recordings sync.Map
+
+// Recorded returns the place of each beat of a story in the recording that the program brings along. It reads each
+// recording once.
+func Recorded(s *scenario.Story) ([]scenario.Range, error) {
+	if ranges, ok := recordings.Load(s.ID); ok {
+		return ranges.([]scenario.Range), nil
+	}
+	take, ok := takes.Find(TakeOf(s.ID))
+	if !ok {
+		return nil, fmt.Errorf("the story %s has no recording", s.ID)
+	}
+	_, records, err := take.Load()
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := s.Locate(records)
+	if err == nil {
+		recordings.Store(s.ID, ranges)
+	}
+	return ranges, err
 }
 
-// Range is the place of a beat in the records of one run: it plays (From, To] and rests at To.
-type Range struct {
-	From     uint64 `json:"from"`
-	To       uint64 `json:"to"`
-	Resource string `json:"resource,omitempty"` // of the record at which it rests
-}
-
-// Beat is one step in the telling of a story. Its place in the records of a run comes with the run.
-type Beat struct {
-	Say      string          `json:"say"`
-	Look     []probe.Station `json:"look"` // all other stations are dimmed
-	Question *Question       `json:"question,omitempty"`
-}
-
-// Question is asked before a beat, and answered by what the beat shows.
-type Question struct {
-	Ask     string   `json:"ask"`
-	Answers []string `json:"answers"`
-	Right   int      `json:"right"`         // index of the answer that is true
-	Why     string   `json:"why,omitempty"` // why that is so, said when the beat has shown it
-}
+// TakeOf returns the name of the recording of a story.
+func TakeOf(id string) string { return takes.StoryPrefix + id }
 
 // ThreadURL is where a thread can be read.
 func ThreadURL(ref string) string {
