@@ -217,9 +217,49 @@ func TestTheScriptsWaysAreThoseOfTheTrace(t *testing.T) {
 	}
 }
 
+// reading is an engine that reads recordings as the page does.
+func reading(t *testing.T) *engine {
+	t.Helper()
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "recording": "log/recording.js"})
+	log, _ := newLog()
+	points := ask(New(Config{Log: log}), "GET", "/viz/points", "").Body.Bytes()
+	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
+		var readAll = (text) => {
+			const reader = page.recording.newReader(fold, { put() {}, keep() {} });
+			for (const line of text.split("\n")) reader.line(line);
+			return reader.end();
+		}; true`)
+	return e
+}
+
+// TestThePageBoundsPicturesAsTheProgramDoes: what one shows, the other shows, too.
+func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
+	e := reading(t)
+	got := [2]int{run[int](t, e, "page.recording.maxResources"), run[int](t, e, "page.recording.maxParts")}
+	if want := [2]int{fold.MaxResources, fold.MaxParts}; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	many := `{"format":"listwatch recording","version":1}`
+	for i := range 600 {
+		many += fmt.Sprintf("\n"+`{"seq":%d,"point":"RingAppend","resource":"r%[1]d","args":[0,1,100,1]}`, i+1)
+	}
+	pictured := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{` + strings.TrimSuffix(strings.Repeat(`"a":{},`, 600), ",") + `}}}`
+	long := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{"` + strings.Repeat("a", 5000) + `":{}}}}`
+	for text, want := range map[string]string{many: "512 resources", pictured: "512 resources", long: "4096 bytes"} {
+		said := run[string](t, e, `(() => { try { readAll(`+quote(t, []byte(text))+`); return "shown"; } catch (problem) { return problem.message; } })()`)
+		if !strings.Contains(said, want) {
+			t.Errorf("got %q, want %q", said, want)
+		}
+	}
+	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","text":"` + strings.Repeat("é", 1000) + `"}`
+	if n := run[int](t, e, `readAll(`+quote(t, []byte(cut))+`).records[0].text.length`); n != probe.MaxText {
+		t.Errorf("a text of %d, want %d", n, probe.MaxText)
+	}
+}
+
 // TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict (internal/recording).
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
-	e := newEngine(t, map[string]string{"recording": "log/recording.js"})
+	e := reading(t)
 	header, good := `{"format":"listwatch recording","version":1}`, `{"seq":1,"t":1,"point":"RingAppend","args":[0,1,100,1]}`
 	keyframe := func(written string) string {
 		return `{"format":"listwatch recording","version":1,"keyframe":` + written + `}`
@@ -250,7 +290,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := run[string](t, e, `(() => {
 				try {
-					return page.recording.parseRecording(`+quote(t, []byte(test.text))+`, new Map([["RingAppend", {}]])).records.length + " records";
+					return readAll(`+quote(t, []byte(test.text))+`).records.length + " records";
 				} catch (problem) {
 					return problem.message;
 				}
@@ -270,11 +310,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var names []string
-			for _, point := range probe.Points() {
-				names = append(names, point.String())
-			}
-			if n := run[int](t, e, `page.recording.parseRecording(`+quote(t, text)+`, new Map(`+string(written(t, names))+`.map((name) => [name, {}]))).records.length`); n < 50 {
+			if n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`); n < 50 {
 				t.Errorf("%d records", n)
 			}
 		})

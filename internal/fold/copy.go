@@ -85,7 +85,7 @@ func (r *Resource) fill() {
 	fill(&r.Points)
 	fill(&r.Shelves)
 	fill(&r.Waits)
-	list(&r.Ring.Cells)
+	list(&r.Ring.Cells, maxCells)
 	for name, st := range r.Stations {
 		if st == nil {
 			st = &Station{}
@@ -98,7 +98,7 @@ func (r *Resource) fill() {
 			sh = &Shelf{}
 			r.Shelves[name] = sh
 		}
-		list(&sh.Rows)
+		list(&sh.Rows, MaxRows)
 	}
 	for key, waits := range r.Waits {
 		if len(waits) == 0 {
@@ -119,7 +119,7 @@ func (r *Resource) fill() {
 				q = &Queue{}
 				subject.Queues[name] = q
 			}
-			list(&q.Tokens)
+			list(&q.Tokens, maxTokens)
 		}
 	}
 }
@@ -130,8 +130,10 @@ func fill[V any](m *map[string]V) {
 	}
 }
 
-func list[E any](l *[]E) {
+// list makes a list of at most n elements, as many as the fold keeps.
+func list[E any](l *[]E, n int64) {
 	if *l == nil {
 		*l = []E{}
 	}
+	*l = newest(*l, n)
 }

@@ -1,6 +1,5 @@
 // Visits: links to a moment, and recordings that are dropped onto the page.
 
-import { complete, newState } from "../log/fold.js";
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
 import { shelf } from "../lib/api.js";
@@ -42,7 +41,7 @@ export function newVisit(stage) {
   // openRecording shows a recording that was dropped here, or one of ours.
   async function openRecording(file, ours = false) {
     try {
-      const recording = await readRecording(file, fold.infos);
+      const recording = await read(file);
       leave(recording.hash);
       lay(recording);
       if (!ours) explain(recording.header);
@@ -57,7 +56,7 @@ export function newVisit(stage) {
   // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and returns
   // whether it was. It stands still.
   async function layTake(name, wanted = () => true) {
-    const recording = await readRecording(await shelf.take(name), fold.infos);
+    const recording = await read(await shelf.take(name));
     if (!wanted()) return false;
     leave(recording.hash);
     lay(recording);
@@ -95,18 +94,14 @@ export function newVisit(stage) {
     putAway.push(...shown);
   }
 
-  // lay puts the records of a recording where those of the program were, with a picture every now and then.
-  function lay({ header, records }) {
+  async function read(file) {
     const tape = newTape(fold, null);
-    const state = header.keyframe ? complete(header.keyframe) : newState();
-    if (!header.keyframe && records[0].seq > 1) state.seq = records[0].seq - 1;
-    player.oldest = state.seq;
-    tape.put(records);
-    tape.keep(state, true);
-    for (let i = 0; i < records.length; i += 512) {
-      fold.apply(state, records.slice(i, i + 512));
-      tape.keep(state);
-    }
+    return { ...(await readRecording(file, fold, tape)), tape };
+  }
+
+  // lay puts a recording where the records of the program were.
+  function lay({ header, records, tape, state, first }) {
+    player.oldest = first;
     timeline.clear();
     timeline.add(records);
     stage.reset(tape, state, true);

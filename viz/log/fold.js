@@ -416,10 +416,10 @@ export function laterRV(a, b) {
 }
 
 // bound cuts a text that a client chose.
-function bound(text) {
+export function bound(text) {
   if (!text) return "";
   if (text.length <= maxText) return text;
-  return Array.from(text).slice(0, maxText).join("");
+  return Array.from(text.slice(0, 2 * maxText)).slice(0, maxText).join("");
 }
 
 // ---- hash.go

@@ -1,44 +1,145 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then one
-// record a line (internal/recording).
+// record a line (internal/recording). What it may hold is bounded as there: all of it is kept in memory.
+
+import { bound, complete, newState } from "./fold.js";
 
 const version = 1;
-const most = 2_000_000; // records
+const maxRecords = 2_000_000;
+const maxChars = 512 * 2 ** 20; // of the whole file, unpacked
+const maxLine = 64 * 2 ** 20; // of one line: a header may hold a picture
+export const maxResources = 512; // in the picture (internal/fold/bounds.go)
+export const maxParts = 50_000; // subjects, stores and waits
+const maxNames = maxParts + 256 * maxResources; // in the maps of the resources
+const maxValues = 4_000_000; // in the JSON form of a picture
+const maxQuoted = 4096; // of a text there
+const together = 512; // records that are folded at once
 
-// readRecording returns {header, records, hash}. An error says what is wrong with the file.
-export async function readRecording(file, infos) {
+// readRecording reads a recording onto an empty tape, with a picture every now and then, and returns {header, records, state, first,
+// hash}: state is the picture after the last record, first the number of the one before the first. An error says what is wrong with
+// the file.
+export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
-  return { ...parseRecording(await unzip(bytes), infos), hash: await hashOf(bytes) };
+  const reader = newReader(fold, tape);
+  await unpack(bytes, reader.line);
+  return { ...reader.end(), hash: await hashOf(bytes) };
 }
 
-// parseRecording returns {header, records} of a recording's text, in which every number is one that the page can count with. One
-// of another version is shown if every line of it can be read.
-export function parseRecording(text, infos) {
-  const lines = text.split("\n");
-  const header = parse(lines[0]);
-  if (header?.format !== "listwatch recording") throw new Error("the file is not a recording of this program");
-  try {
-    return { header: checkHeader(header), records: recordsOf(lines, infos, header) };
-  } catch (problem) {
-    if (header.version === version) throw problem;
-    throw new Error(`the recording is of version ${String(header.version).slice(0, 20)}, and this page, which knows version ${version}, cannot read it: ${problem.message}`);
-  }
-}
-
-function recordsOf(lines, infos, header) {
+// newReader reads a recording line by line. Of another version it is read if every line of it can be. tape has put and keep.
+export function newReader(fold, tape) {
   const records = [];
-  for (let i = 1; i < lines.length; i++) {
-    if (lines[i] === "") continue;
-    const r = parse(lines[i]);
-    if (r === null || typeof r !== "object") throw new Error(`line ${i + 1} of the recording is not a record: the file is cut off, or was not written by this program`);
-    if (!infos.has(r.point)) throw new Error(`line ${i + 1} speaks of ${String(r.point).slice(0, 40)}, which this version of the program does not know`);
-    checkRecord(r, records.at(-1), i + 1);
-    if (records.length === most) throw new Error(`the recording has more than the ${most} records that can be shown`);
-    records.push(r);
+  let header = null;
+  let state = null;
+  let first = 0;
+  let folded = 0;
+  let n = 0; // lines
+
+  function begin(text) {
+    const written = measure(text) ?? parse(text);
+    if (written?.format !== "listwatch recording") throw new Error("the file is not a recording of this program");
+    header = written;
+    const { keyframe } = header;
+    if (keyframe !== undefined && !fits(keyframe, picture)) throw new Error("the recording does not begin with a picture");
+    state = keyframe ? complete(keyframe) : null;
+    header = { ...header, keyframe: undefined };
   }
-  if (records.length === 0) throw new Error("the recording is empty");
-  const at = header.keyframe?.seq ?? records[0].seq - 1;
-  if (header.keyframe && at !== records[0].seq - 1) throw new Error(`the recording's picture is of record ${at}, but its records begin with ${records[0].seq}`);
-  return records;
+
+  function take(text) {
+    const r = parse(text);
+    if (r === null || typeof r !== "object") throw new Error(`line ${n} of the recording is not a record: the file is cut off, or was not written by this program`);
+    if (!fold.infos.has(r.point)) throw new Error(`line ${n} speaks of ${String(r.point).slice(0, 40)}, which this version of the program does not know`);
+    checkRecord(r, records.at(-1), n);
+    if (records.length === 0) start(r.seq - 1);
+    if (records.length === maxRecords) throw new Error(`the recording has more than the ${maxRecords} records that can be shown`);
+    records.push(r);
+    if (records.length - folded === together) foldOn();
+  }
+
+  function start(seq) {
+    if (state && state.seq !== seq) throw new Error(`the recording's picture is of record ${state.seq}, but its records begin with ${seq + 1}`);
+    state ??= { ...newState(), seq };
+    first = seq;
+    room(state);
+    tape.keep(state, true);
+  }
+
+  function foldOn() {
+    const list = records.slice(folded);
+    folded = records.length;
+    tape.put(list);
+    fold.apply(state, list);
+    room(state);
+    tape.keep(state);
+  }
+
+  // guarded says of another version what it is before what is wrong.
+  function guarded(act, text) {
+    try {
+      return act(text);
+    } catch (problem) {
+      if (!header || header.version === version) throw problem;
+      throw new Error(`the recording is of version ${String(header.version).slice(0, 20)}, and this page, which knows version ${version}, cannot read it: ${problem.message}`);
+    }
+  }
+
+  function line(text) {
+    n++;
+    if (n === 1) guarded(begin, text);
+    else if (text !== "") guarded(take, text);
+  }
+
+  function end() {
+    if (records.length === 0) throw new Error(header ? "the recording is empty" : "the file is not a recording of this program");
+    guarded(foldOn);
+    return { header, records, state, first };
+  }
+
+  return { line, end };
+}
+
+// partsOf counts what of a picture takes memory.
+export function partsOf(state) {
+  let n = 0;
+  for (const res of Object.values(state.resources)) {
+    n += Object.keys(res.subjects).length + Object.keys(res.shelves).length;
+    for (const waits of Object.values(res.waits)) n += waits.length;
+  }
+  return n;
+}
+
+const tooMany = {
+  resources: () => new Error(`the recording has more than the ${maxResources} resources that can be shown`),
+  parts: () => new Error(`the recording has more than the ${maxParts} subjects, stores and waits that can be shown`),
+};
+
+// room throws if a picture is too large to be shown.
+function room(state) {
+  if (Object.keys(state.resources).length > maxResources) throw tooMany.resources();
+  if (partsOf(state) > maxParts) throw tooMany.parts();
+}
+
+// measure throws if reading a header would take too much memory. It looks at brackets, commas and quotes alone (measure in
+// internal/fold/bounds.go); a header's picture lies one deeper.
+function measure(text) {
+  const at = new Array(8).fill(0); // values by depth
+  let [depth, all, quote] = [0, 0, -1];
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (quote >= 0) {
+      if (c === "\\") i++;
+      else if (c === '"') {
+        if (i - quote > maxQuoted) throw new Error(`the recording's picture has a text of more than ${maxQuoted} bytes`);
+        quote = -1;
+      }
+    } else if (c === '"') quote = i;
+    else if (c === "}" || c === "]") depth--;
+    else if (c === "{" || c === "[" || c === ",") {
+      if (c !== ",") depth++;
+      all++;
+      at[Math.max(0, Math.min(depth, 7))]++;
+    }
+  }
+  if (at[3] > maxResources) throw tooMany.resources();
+  if (at[5] > maxNames || all > maxValues) throw tooMany.parts();
 }
 
 const counts = (n) => Number.isSafeInteger(n) && n >= 0;
@@ -52,18 +153,17 @@ function checkRecord(r, before, line) {
   if (before && r.t < before.t) throw new Error(`record ${r.seq} is earlier than the one before it`);
   if (r.args !== undefined && !(Array.isArray(r.args) && r.args.length <= 4 && r.args.every(Number.isSafeInteger))) throw new Error(`record ${r.seq} has args that cannot be counted with`);
   if (r.rv !== undefined && !version64(r.rv)) throw new Error(`record ${r.seq} has no resource version`);
-  for (const name of texts) if (r[name] !== undefined && typeof r[name] !== "string") throw new Error(`the ${name} of record ${r.seq} is not text`);
+  for (const name of texts) {
+    if (r[name] === undefined) continue;
+    if (typeof r[name] !== "string") throw new Error(`the ${name} of record ${r.seq} is not text`);
+    r[name] = bound(r[name]);
+  }
 }
 
 const version64 = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
 
-// checkHeader checks the picture before the first record: what is not there is filled in (fold.js), what is there has to fit.
-function checkHeader(header) {
-  if (header.keyframe !== undefined && !fits(header.keyframe, picture)) throw new Error("the recording does not begin with a picture");
-  return header;
-}
-
-// A shape is a function that tells whether a value fits, a list of one shape, an object of shapes by name, or { each: shape }.
+// The picture before the first record: what is not there is filled in (fold.js), what is there has to fit.
+// A shape is a function that tells whether a value fits, a list of one shape and how many there may be, an object of shapes by name, or { each: shape }.
 const text = (value) => typeof value === "string";
 const number = Number.isSafeInteger;
 const token = { type: text, key: text, rv: version64 };
@@ -79,7 +179,7 @@ const picture = {
     points: { each: counts },
     ring: { start: counts, end: counts, capacity: counts, oldest: version64, newest: version64, cells: [{ ...token, pos: number, t: counts }] },
     shelves: { each: { n: counts, rows: [{ ...token, seq: counts }] } },
-    waits: { each: [{ ...token, seq: counts, t: counts, point: text, kind: text, subject: text, lane: text, on: text }] },
+    waits: { each: [{ ...token, seq: counts, t: counts, point: text, kind: text, subject: text, lane: text, on: text }, Infinity] },
   } },
 };
 
@@ -88,18 +188,34 @@ const whole = (value, shape) => value !== null && typeof value === "object" && O
 // fits tells whether what is there of a value has a shape. What stands in a list is there as a whole.
 function fits(value, shape) {
   if (typeof shape === "function") return shape(value);
-  if (Array.isArray(shape)) return Array.isArray(value) && value.length <= 4096 && value.every((each) => whole(each, shape[0]) && fits(each, shape[0]));
+  if (Array.isArray(shape)) return Array.isArray(value) && value.length <= (shape[1] ?? 4096) && value.every((each) => whole(each, shape[0]) && fits(each, shape[0]));
   if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
   if (shape.each) return Object.values(value).every((each) => fits(each, shape.each));
   return Object.keys(shape).every((name) => value[name] === undefined || fits(value[name], shape[name]));
 }
 
-async function unzip(bytes) {
-  try {
-    return await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-  } catch {
-    throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
+// unpack calls take for each line of a file, as they come.
+async function unpack(bytes, take) {
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(new TextDecoderStream());
+  const reader = unpacked.getReader();
+  let [line, length, all] = [[], 0, 0]; // pieces of a line that has not ended
+  for (;;) {
+    const { value, done } = await reader.read().catch(() => {
+      throw new Error("the file is not a recording: it is not compressed as one, or is cut off");
+    });
+    if (done) break;
+    all += value.length;
+    const [first, ...more] = value.split("\n");
+    line.push(first);
+    length += first.length;
+    if (all > maxChars || length > maxLine) throw new Error(`the recording is longer than the ${maxChars / 2 ** 20} MB that can be shown`);
+    if (more.length === 0) continue;
+    take(line.join(""));
+    line = [more.pop()];
+    length = line[0].length;
+    for (const each of more) take(each);
   }
+  take(line.join(""));
 }
 
 function parse(line) {

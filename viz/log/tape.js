@@ -5,10 +5,12 @@
 // is all here.
 
 import { get } from "../lib/api.js";
+import { partsOf } from "./recording.js";
 
 const size = 1024; // records in one chunk
 const chunkRoom = 128; // chunks kept when there is a server to ask again
 const frameRoom = 160; // pictures kept
+const partsRoom = 200_000; // of all pictures kept
 const frameEvery = 1024; // records between two of them
 const frameSpacing = 300e6; // ns between two of them
 
@@ -38,10 +40,12 @@ export function newTape(fold, source) {
     while (i > 0 && frames[i - 1].seq > state.seq) i--;
     const before = frames[i - 1];
     if (before?.seq === state.seq) return;
-    const near = before && (state.seq - before.seq < frameEvery || (state.t - before.t < frameSpacing && state.seq - before.seq < 16 * frameEvery));
+    const near = before && (state.seq - before.seq < Math.max(frameEvery, before.parts) || (state.t - before.t < frameSpacing && state.seq - before.seq < 16 * frameEvery));
     if (near && !always) return;
-    frames.splice(i, 0, { seq: state.seq, t: state.t, state: given ? state : structuredClone(state) });
+    frames.splice(i, 0, { seq: state.seq, t: state.t, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (source && frames.length > frameRoom) frames.shift();
+    const parts = frames.reduce((n, frame) => n + frame.parts, 0);
+    if (parts > partsRoom) frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1); // the older, the wider apart
   }
 
   function holds(from, to) {

@@ -30,6 +30,13 @@ export function newPicture(stage) {
     });
   }
 
+  // said is the sentence below the stage, and the words of the table about the record that is named beside it; "": it has no row.
+  function said() {
+    const bar = document.querySelector("#sentence");
+    const row = document.querySelector(`#records tr[data-seq="${bar.querySelector(".at").textContent.replace(/\D/g, "") || 0}"]`);
+    return { words: bar.querySelector(".words").textContent, row: row?.lastElementChild.textContent ?? "" };
+  }
+
   // texts are those that can be read: boxes in CSS pixels of the window.
   function texts() {
     const found = [];
@@ -55,6 +62,7 @@ export function newPicture(stage) {
     return {
       cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
       banner: { seq: number(document.querySelector("#sentence"), "data-seq"), told: number(document.querySelector("#sentence"), "data-told") },
+      said: said(),
       table: { seq: top ? number(top, "data-seq") : cursor }, // an empty table, at the beginning of a recording, says nothing else
       queues: queues(), shelves: shelves(), moving: motion.travelling(player.clock, player.cursor),
       held: stage.hold.waiting.map((w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })),

@@ -33,9 +33,12 @@ export function newTelling(infos, scene) {
   }
 
   // at says which record the picture is of.
-  function at(cursor) {
-    put(bar, "data-seq", cursor);
-    say(bar.querySelector(".at"), `record ${cursor}`);
+  const at = (cursor) => put(bar, "data-seq", cursor);
+
+  // is says which record the sentence is about, beside it.
+  function is(seq) {
+    put(bar, "data-told", seq);
+    say(bar.querySelector(".at"), `record ${seq}`);
   }
 
   function draw(now) {
@@ -46,6 +49,7 @@ export function newTelling(infos, scene) {
   // begins is said where no record leads to: before the first one there is.
   function begins(seq) {
     candidates.clear();
+    is(seq);
     say(bar.querySelector(".where"), "start");
     say(bar.querySelector(".words"), seq > 0 ? "The first moment there is. What led here is not in the log any more." : "The first moment there is: nothing has happened yet.");
     put(bar, "class", "sentence");
@@ -57,7 +61,7 @@ export function newTelling(infos, scene) {
     lastTold.set(r.point, now);
     toldAt = now;
     const info = infos.get(r.point);
-    put(bar, "data-told", r.seq);
+    is(r.seq);
     say(bar.querySelector(".where"), info.station);
     say(bar.querySelector(".words"), sentence(info, r));
     put(bar, "class", isAnomaly(info, r) ? "sentence anomaly" : "sentence");

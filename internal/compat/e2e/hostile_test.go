@@ -6,12 +6,17 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/probe"
+	"listwatch/internal/recording/recordingtest"
 )
 
 const (
@@ -110,6 +115,41 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 		}
 		t.Logf("%s: %d records shown in %v", each.name, last, time.Since(began).Round(time.Millisecond))
 	}
+}
+
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than there is, and then one that the
+// program made with as many watchers as it takes.
+func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "log.lw.gz")
+	v := startViz(t, "-record", file)
+	for code := http.StatusCreated; code == http.StatusCreated; {
+		answer, err := http.Post(v.URL+"/viz/watchers", "application/json", strings.NewReader(`{"resource":"pods"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		code = answer.StatusCode
+	}
+	v.Interrupt(t)
+	v.ExitCode(t, program.EndsWithin)
+	v = startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	for _, greedy := range append(slices.Clone(recordingtest.All), recordingtest.LongTexts) {
+		p.drop(t, greedy.Name, greedy.File())
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			return strings.Contains(m.Banner, greedy.Name+": ") && strings.Contains(m.Banner, greedy.Refusal), fmt.Sprintf("%s: %+v", greedy.Name, m)
+		})
+	}
+	_, records := readRecording(t, file)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.drop(t, "at the limits", written)
+	p.replays(t, records)
 }
 
 // zipped returns a text as the file of a recording.

@@ -18,6 +18,7 @@ import (
 const contradictions = `(p) => {
 	const found = [];
 	if (p.banner.seq !== p.cursor) found.push("the banner is of record " + p.banner.seq);
+	if (p.said.row && !p.said.words.startsWith(p.said.row.replace("…", ""))) found.push("the sentence and the number beside it are two records'");
 	if (p.table.seq !== p.cursor) found.push("the table's top row is record " + p.table.seq);
 	if (p.cursor > p.newest) found.push("the cursor is beyond the newest record, " + p.newest);
 	if (p.mode === "live" && p.behind > 4) found.push("the stage is " + p.behind + " s behind");
@@ -121,7 +122,7 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/")
 	const good = `{
-		cursor: 7, newest: 9, mode: "live", behind: 0.5, banner: { seq: 7 }, table: { seq: 7 }, ring: { start: 0, end: 3, capacity: 100 },
+		cursor: 7, newest: 9, mode: "live", behind: 0.5, banner: { seq: 7 }, said: { words: "a", row: "a" }, table: { seq: 7 }, ring: { start: 0, end: 3, capacity: 100 },
 		queues: [{ name: "input", owner: "w1", len: 1, cap: 10, slotted: true, tokens: [{ key: "default/a", rv: "4" }] }],
 		shelves: [{ station: "store", owner: "cacher", n: 1, rows: [{ key: "default/a", rv: "3" }] }],
 		moving: [{ key: "/registry/pods/default/a", rv: "4", owner: "cacher", station: "store", seq: 8 }],
@@ -129,6 +130,7 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	for name, wrong := range map[string]string{
 		"":                               "",
 		"the banner is of":               "p.banner.seq = 6",
+		"two records'":                   `p.said.row = "b"`,
 		"the table's top row":            "p.table.seq = 8",
 		"beyond the newest":              "p.newest = 6",
 		"s behind":                       "p.behind = 9",
