@@ -15,7 +15,7 @@ type Pipeline struct {
 // Run runs the server half, then what serves it to the network, then the client half, until ctx is done. Then it stops
 // them in the opposite order, each when the one that depends on it has ended, and returns when nothing runs any more:
 //
-//	start   server half ──► front ──► client half
+//	start   server half ──► front ──► client half, when the server half is ready
 //	stop    client half ──► front ──► server half
 //
 // front serves [Server.Handler] until its ctx is done, and returns when its last handler has ended. [Server.EndStreams]
@@ -32,7 +32,7 @@ func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), oth
 
 	server.Go(serverCtx, "pipeline.server", p.Server.Run)
 	middle.Go(frontCtx, "pipeline.front", front)
-	client.Go(ctx, "pipeline.client", p.Client.Run)
+	client.Go(ctx, "pipeline.client", p.runClient)
 	for _, other := range others {
 		client.Go(ctx, "pipeline.other", other)
 	}
@@ -43,6 +43,16 @@ func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), oth
 	middle.Wait()
 	stopServer()
 	server.Wait()
+}
+
+// runClient runs the client half once the server half is ready. A client that asks earlier gets 429 and comes back a second later, and
+// all of them would ask at once.
+//
+// Differs: the programs of a true cluster know nothing of each other, and some do come too early.
+func (p *Pipeline) runClient(ctx context.Context) {
+	if err := p.Server.WaitReady(ctx); err == nil { // otherwise ctx is done
+		p.Client.Run(ctx)
+	}
 }
 
 // WaitReady returns when every cache of the server half and every store of the client half holds its first state.

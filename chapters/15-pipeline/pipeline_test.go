@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -129,6 +130,39 @@ func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec:       corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 	}
+}
+
+// slowEtcd takes a moment to list, so that the caches of the server half take one to be ready.
+type slowEtcd struct{ *mvcc.Store }
+
+func (e slowEtcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+	time.Sleep(100 * time.Millisecond)
+	return e.Store.List(ctx, prefix, opts)
+}
+
+// TestNoClientIsSentAwayAtTheStart: a client of our own that is answered 429 comes back a second later.
+func TestNoClientIsSentAwayAtTheStart(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(s *ServerConfig, _ *ClientConfig) { s.Client = slowEtcd{mvcc.New(s.Clock)} })
+		defer w.stop()
+		if err := w.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		answered := 0
+		records, _ := w.log.Since(nil, 1, int(w.log.Last()))
+		for _, r := range records {
+			if r.Point != probe.RequestAnswered {
+				continue
+			}
+			answered++
+			if r.Args[0] == http.StatusTooManyRequests {
+				t.Errorf("429 for %s", r.Text)
+			}
+		}
+		if answered == 0 {
+			t.Error("no request was answered")
+		}
+	})
 }
 
 func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
