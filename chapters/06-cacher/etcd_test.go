@@ -35,7 +35,7 @@ const patience = 30 * time.Second
 type onEtcd struct {
 	*Cacher
 	t      *testing.T
-	node   *etcdnode.Node
+	node   *etcdnode.Etcd
 	line   *interruptible
 	client *clientv3.Client
 	codec  runtime.Codec

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -45,7 +44,8 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 		if err != nil {
 			return etcd{}, err
 		}
-		return newEtcd(external, external.Close), nil
+		keeper := etcdnode.NewKeeper(external, false, clock.RealClock{})
+		return etcd{client: etcd3.NewClient(external), keeper: keeper, close: external.Close}, nil
 	}
 	dir, removeDir := o.dataDir, func() error { return nil }
 	if dir == "" {
@@ -57,48 +57,25 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 			return etcd{}, fmt.Errorf("make a folder for etcd's data (TMPDIR says where, or -data-dir): %w", err)
 		}
 	}
-	where := etcdnode.Options{Dir: dir, Durable: o.dataDir != "", Quota: o.etcdQuota}
-	if o.etcdNodes > 1 {
-		used, err = openCluster(ctx, o.etcdNodes, where, removeDir, stderr)
-	} else {
-		used, err = openNode(ctx, where, removeDir)
-	}
+	ours, err := etcdnode.Start(ctx, etcdnode.Options{
+		Dir: dir, Nodes: o.etcdNodes, Durable: o.dataDir != "", Quota: o.etcdQuota,
+	})
 	if err != nil {
 		return etcd{}, errors.Join(err, removeDir())
 	}
-	return used, nil
-}
-
-// openNode starts an etcd of one member, which only this program reaches.
-func openNode(ctx context.Context, where etcdnode.Options, removeDir func() error) (used etcd, err error) {
-	node, err := etcdnode.Start(ctx, where)
-	if err != nil {
-		return etcd{}, err
+	used = etcd{client: etcd3.NewClient(ours.Client()), broken: ours.Broken(), err: ours.Err}
+	used.close = func() error { return errors.Join(ours.Close(), removeDir()) }
+	if o.etcdNodes == 1 {
+		used.keeper = etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{})
+		used.restart = func(ctx context.Context) error { return conflict(ours.Restart(ctx)) }
+		return used, nil
 	}
-	used = newEtcd(node.Client(), func() error { return errors.Join(node.Close(), removeDir()) })
-	used.keeper = etcdnode.NewKeeper(node.Client(), true, clock.RealClock{})
-	used.restart = func(ctx context.Context) error { return conflict(node.Restart(ctx)) }
-	used.broken, used.err = node.Broken(), node.Err
+	used.keeper = etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{}, ours.Names()...)
+	used.cluster = ours
+	const line = "viz: another viz on this etcd: -etcd-endpoints %s -etcd-cacert %s -etcd-cert %s -etcd-key %s\n"
+	files := ours.Files()
+	fmt.Fprintf(stderr, line, strings.Join(ours.Endpoints(), ","), files.CACert, files.Cert, files.Key)
 	return used, nil
-}
-
-// openCluster starts an etcd of several nodes, and says how other programs reach it.
-func openCluster(ctx context.Context, nodes int, where etcdnode.Options, removeDir func() error, stderr io.Writer) (used etcd, err error) {
-	cluster, err := etcdnode.StartCluster(ctx, nodes, where)
-	if err != nil {
-		return etcd{}, err
-	}
-	used = newEtcd(cluster.Client(), func() error { return errors.Join(cluster.Close(), removeDir()) })
-	used.keeper = etcdnode.NewKeeper(cluster.Client(), true, clock.RealClock{}, cluster.Names()...)
-	used.cluster, used.broken, used.err = cluster, cluster.Broken(), cluster.Err
-	files := cluster.Files()
-	fmt.Fprintf(stderr, "viz: another viz on this etcd: -etcd-endpoints %s -etcd-cacert %s -etcd-cert %s -etcd-key %s\n",
-		strings.Join(cluster.Endpoints(), ","), files.CACert, files.Cert, files.Key)
-	return used, nil
-}
-
-func newEtcd(client *clientv3.Client, end func() error) etcd {
-	return etcd{client: etcd3.NewClient(client), keeper: etcdnode.NewKeeper(client, false, clock.RealClock{}), close: end}
 }
 
 // conflict makes the status of a command that came at the wrong time.
@@ -109,11 +86,13 @@ func conflict(err error) error {
 	return err
 }
 
-// lookAfterEtcd starts what looks after etcd while a session runs: what keeps it within its quota, what says in the log how
+// lookAfterEtcd starts what looks after etcd while a session runs: what keeps it within its quota and says in the log how
 // it is, and what ends the program, by fail, when etcd cannot go on.
-func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, server *pipeline.Server, c *clocks, p *probe.Probe, fail context.CancelCauseFunc) {
-	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, server.Compact) })
-	group.Go(ctx, "viz.etcdReport", func(ctx context.Context) { reportEtcd(ctx, used.keeper, c.patience, p) })
+func lookAfterEtcd(
+	ctx context.Context, group *routine.Group, used etcd, server *pipeline.Server, p *probe.Probe, fail context.CancelCauseFunc,
+) {
+	said := &etcdReport{probe: p, percent: -1}
+	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, server.Compact, said.hear) })
 	group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used, p, fail) })
 }
 
@@ -134,30 +113,39 @@ func awaitBroken(ctx context.Context, used etcd, p *probe.Probe, fail context.Ca
 	fail(used.err())
 }
 
-// etcdReportPeriod is how often the log may hear of etcd.
-const etcdReportPeriod = time.Second
+// etcdReport tells the log how etcd is, each time that has changed.
+type etcdReport struct {
+	// Set when made, never changed.
+	probe *probe.Probe
 
-// reportEtcd reports how etcd is, each time that has changed, until ctx is done.
-func reportEtcd(ctx context.Context, keeper *etcdnode.Keeper, clk clock.WithTicker, p *probe.Probe) {
-	ticker := clk.NewTicker(etcdReportPeriod)
-	defer ticker.Stop()
-	said, saidPercent := "", -1
-	for {
-		state := keeper.State()
-		text := state.String()
-		percent, kB := state.Used()
-		if len(state.Members) > 0 && (text != said || percent != saidPercent) {
-			said, saidPercent = text, percent
-			refuses := 0
-			if state.Ready() != nil {
-				refuses = 1
-			}
-			p.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
+	// Owned by the keeper's goroutine.
+	text    string // what was said last
+	percent int
+}
+
+func (r *etcdReport) hear(state etcdnode.State) {
+	text := state.String()
+	percent, kB := state.Used()
+	if text == r.text && percent == r.percent {
+		return
+	}
+	r.text, r.percent = text, percent
+	refuses := 0
+	if state.Ready() != nil {
+		refuses = 1
+	}
+	r.probe.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
+}
+
+// awaitReady returns when both halves hold their first state and the keeper knows how etcd is.
+func awaitReady(ctx context.Context, p *pipeline.Pipeline, used etcd) error {
+	if err := p.WaitReady(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-used.keeper.Looked():
+		return nil
 	}
 }

@@ -79,13 +79,13 @@ const clockManual = "manual"
 // flightOff as -flight saves nothing by itself.
 const flightOff = "off"
 
-// The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
 // clusterSize is the smallest number of nodes of which one may die.
 const clusterSize = 3
 
 // minEtcdQuota leaves room for a few objects of the largest size.
 const minEtcdQuota = 4 << 20
 
+// The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
 const (
 	minLogSize = 1 << 12
 	maxLogSize = 1 << 22

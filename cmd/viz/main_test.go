@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -116,6 +117,23 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
+// TestEverythingIsReadyWhenItListens counts looks and refusals: a client of our own that is answered 429 waits a second.
+func TestEverythingIsReadyWhenItListens(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-flight=off")
+	if code, body := p.get(t, "/readyz"); code != http.StatusOK {
+		t.Errorf("readyz: %d %s", code, body)
+	}
+	_, body := p.get(t, "/viz/records")
+	if !strings.Contains(body, `"EtcdLookedAt"`) {
+		t.Error("the log does not say how etcd is")
+	}
+	if n := strings.Count(body, `"args":[429]`); n > 0 {
+		t.Errorf("%d requests of our own clients were answered 429", n)
+	}
+	p.end(t)
+}
+
 func TestEverySwitchRuns(t *testing.T) {
 	for _, switches := range [][]string{
 		{"-fifo=delta"}, {"-initial=list"}, {"-dispatch=sequential"}, {"-etcd-watcher=etcd2"},
@@ -217,6 +235,12 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := []string{"-listen", "127.0.0.1:0"}
+	one, three := t.TempDir(), t.TempDir() // data of so many etcd nodes
+	addresses := []byte(`["127.0.0.1:1","127.0.0.1:2","127.0.0.1:3","127.0.0.1:4","127.0.0.1:5","127.0.0.1:6"]`)
+	err = os.WriteFile(filepath.Join(three, "addresses.json"), addresses, 0o600)
+	if err := errors.Join(err, os.Mkdir(filepath.Join(one, "member"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name   string
 		args   []string
@@ -243,6 +267,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"empty endpoint", []string{"-etcd-endpoints", "127.0.0.1:1,"}, exitUsage, "an endpoint is empty"},
 		{"endpoint that is no URL", []string{"-etcd-endpoints", "http://%zz"}, exitUsage, "invalid URL escape"},
 		{"data dir is a file", append(free, "-data-dir", file), exitError, file},
+		{"data of one node for three", append(free, "-data-dir", one, "-etcd-nodes=3"), exitError, "start with -etcd-nodes 1"},
+		{"data of three nodes for one", append(free, "-data-dir", three), exitError, "start with -etcd-nodes 3"},
 		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
 		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
 		{"no recording at all", append(free, "-replay", file), exitError, "not a recording"},

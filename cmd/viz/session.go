@@ -80,14 +80,14 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	defer fail(nil)
 	front := &front{listener: lend(s.listener), handler: ui, fail: fail}
 	group.Go(ctx, "viz.ui", ui.Run)
-	lookAfterEtcd(ctx, &group, s.etcd, p.Server, clocks, probe.New(log), fail)
+	lookAfterEtcd(ctx, &group, s.etcd, p.Server, probe.New(log), fail)
 	group.Go(ctx, "viz.stops", func(ctx context.Context) { tellStops(ctx, clocks, probe.New(log)) })
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
 	startFlight(ctx, &group, s, log, promises, ui)
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run, owner.Run) })
 
-	err = p.WaitReady(ctx)
+	err = awaitReady(ctx, p, s.etcd)
 	held.SetPaused(o.clock == clockManual) // not before: without time nothing would ever become ready
 	if err == nil {
 		ready()

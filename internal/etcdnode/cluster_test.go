@@ -14,11 +14,11 @@ import (
 	"listwatch/internal/eventually"
 )
 
-func startCluster(t *testing.T, dir string) *Cluster {
+func startCluster(t *testing.T, dir string) *Etcd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	c, err := StartCluster(ctx, 3, Options{Dir: dir})
+	c, err := Start(ctx, Options{Dir: dir, Nodes: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +31,11 @@ func startCluster(t *testing.T, dir string) *Cluster {
 }
 
 // leader returns the node that leads.
-func leader(t *testing.T, c *Cluster) string {
+func leader(t *testing.T, c *Etcd) string {
 	t.Helper()
 	k := NewKeeper(c.Client(), false, clock.RealClock{}, c.Names()...)
 	for range 100 {
-		members := k.look(t.Context()).Members
+		members := k.Look(t.Context()).Members
 		if i := slices.IndexFunc(members, func(m Member) bool { return m.Leader }); i >= 0 {
 			return members[i].Name
 		}
@@ -45,7 +45,7 @@ func leader(t *testing.T, c *Cluster) string {
 }
 
 // dial returns a client like that of another program.
-func dial(t *testing.T, c *Cluster, endpoints ...string) *clientv3.Client {
+func dial(t *testing.T, c *Etcd, endpoints ...string) *clientv3.Client {
 	t.Helper()
 	client, err := Dial(t.Context(), endpoints, c.Files())
 	if err != nil {
@@ -55,7 +55,7 @@ func dial(t *testing.T, c *Cluster, endpoints ...string) *clientv3.Client {
 	return client
 }
 
-func (c *Cluster) run(t *testing.T, name string, up bool) {
+func (c *Etcd) run(t *testing.T, name string, up bool) {
 	t.Helper()
 	if err := c.Run(t.Context(), name, up); err != nil {
 		t.Fatal(err)
@@ -64,6 +64,7 @@ func (c *Cluster) run(t *testing.T, name string, up bool) {
 
 // TestAClusterOutlivesItsLeader writes all the time, kills the leader, and counts what a watcher sees.
 func TestAClusterOutlivesItsLeader(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -117,17 +118,18 @@ func TestAClusterOutlivesItsLeader(t *testing.T) {
 }
 
 func TestWithoutAMajorityNothingIsWritten(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, t.TempDir())
 	put(t, c.Client(), "a", "1")
 	k := NewKeeper(c.Client(), true, clock.RealClock{}, c.Names()...)
-	if err := k.look(t.Context()).Ready(); err != nil {
+	if err := k.Look(t.Context()).Ready(); err != nil {
 		t.Error(err)
 	}
 	c.run(t, "etcd-1", false)
 	c.run(t, "etcd-3", false)
 	var err error
 	told := func() bool {
-		err = k.look(t.Context()).Ready()
+		err = k.Look(t.Context()).Ready()
 		return err != nil && err.Error() == "etcd has no leader: a majority of its members cannot be reached"
 	}
 	if !eventually.Did(20*time.Second, told) {
@@ -143,6 +145,7 @@ func TestWithoutAMajorityNothingIsWritten(t *testing.T) {
 }
 
 func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := startCluster(t, dir)
 	put(t, first.Client(), "a", "1")

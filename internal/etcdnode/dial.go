@@ -3,14 +3,20 @@ package etcdnode
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // dialTimeout is how long an etcd elsewhere has to answer before it counts as unreachable.
@@ -20,6 +26,35 @@ const dialTimeout = 5 * time.Second
 // allows its clients by default would be refused.
 const keepAlive = 10 * time.Second
 
+// certificateYears is how long a certificate is valid: etcd counts in years. Each start makes another.
+const certificateYears = 1
+
+// TLSFiles name what a program needs to talk to an etcd that asks its clients for a certificate. Empty: no TLS.
+type TLSFiles struct{ CACert, Cert, Key string }
+
+// info returns the files in etcd's words. A server of them asks its clients for a certificate.
+func (f TLSFiles) info() transport.TLSInfo {
+	return transport.TLSInfo{
+		CertFile: f.Cert, KeyFile: f.Key, TrustedCAFile: f.CACert, ClientCertAuth: true, Logger: zap.NewNop(),
+	}
+}
+
+// newCertificate lets etcd make a certificate for loopback, in files of dir. Nodes and clients all show this one, and
+// trust no other.
+func newCertificate(dir string) (files TLSFiles, err error) {
+	for _, name := range []string{"cert.pem", "key.pem"} { // etcd would keep the ones of the last start
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return TLSFiles{}, err
+		}
+	}
+	hosts := []string{"127.0.0.1:0", "localhost:0"}
+	made, err := transport.SelfCert(zap.NewNop(), dir, hosts, certificateYears, x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return TLSFiles{}, fmt.Errorf("make etcd's certificate: %w", err)
+	}
+	return TLSFiles{CACert: made.CertFile, Cert: made.CertFile, Key: made.KeyFile}, nil
+}
+
 // Dial returns a client of an etcd that runs elsewhere, once one of its endpoints has answered. Endpoints have the
 // forms "http://127.0.0.1:2379", "127.0.0.1:2379" and "unix:///run/etcd.sock"; with files, "https://127.0.0.1:2379".
 // The caller closes the client.
@@ -27,22 +62,25 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 	if len(endpoints) == 0 {
 		return nil, errors.New("connect to etcd: no endpoint given")
 	}
-	config, err := files.clientTLS()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dialTLS(endpoints, config)
+	client, err := dialTLS(endpoints, files)
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
-	if err := probeEndpoints(ctx, client); err != nil {
-		return nil, errors.Join(fmt.Errorf("etcd at %s cannot be reached: %w", strings.Join(endpoints, ", "), err), client.Close())
+	if err := awaitAnswer(ctx, client); err != nil {
+		err = fmt.Errorf("etcd at %s cannot be reached: %w", strings.Join(endpoints, ", "), err)
+		return nil, errors.Join(err, client.Close())
 	}
 	return client, nil
 }
 
 // dialTLS returns a client that finds out within seconds that an endpoint is gone, and at once that it is back.
-func dialTLS(endpoints []string, config *tls.Config) (*clientv3.Client, error) {
+func dialTLS(endpoints []string, files TLSFiles) (client *clientv3.Client, err error) {
+	var config *tls.Config
+	if files != (TLSFiles{}) {
+		if config, err = files.info().ClientConfig(); err != nil {
+			return nil, fmt.Errorf("read the certificates for etcd: %w", err)
+		}
+	}
 	return clientv3.New(clientv3.Config{
 		Endpoints: endpoints, TLS: config, Logger: zap.NewNop(),
 		DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive,
@@ -50,10 +88,28 @@ func dialTLS(endpoints []string, config *tls.Config) (*clientv3.Client, error) {
 	})
 }
 
-// probeEndpoints returns nil as soon as one endpoint has answered, and otherwise the last error. All are asked at once: asking one that
-// is gone takes all the time there is. The other questions are cancelled then; their goroutines end soon after, and do not wait to be
-// heard: answers has room for all.
-func probeEndpoints(ctx context.Context, client *clientv3.Client) (err error) {
+// dialNode returns a client of a lone node, over memory.
+func dialNode(n *node) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{
+		Endpoints: []string{"passthrough:///etcd"}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.dial), quickToReconnect(),
+		},
+	})
+}
+
+// quickToReconnect makes a client notice soon that a server is back: gRPC's own pauses grow to two minutes.
+func quickToReconnect() grpc.DialOption {
+	pauses := backoff.Config{
+		BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond,
+	}
+	return grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: pauses})
+}
+
+// awaitAnswer returns nil as soon as one endpoint has answered, and otherwise the last error. It asks all together: one
+// that is gone takes all the time there is. The other questions are cancelled then; their goroutines end soon after,
+// because answers has room for all.
+func awaitAnswer(ctx context.Context, client *clientv3.Client) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	answers := make(chan error, len(client.Endpoints())) // sent once for each endpoint

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,8 +21,11 @@ import (
 const (
 	lookPeriod  = time.Second
 	soon        = 100 * time.Millisecond // after something was done: etcd writes what it did as late as that
-	giveBacks   = 2                      // after a compaction: it is still under way at the first, and its last part is counted only by the next write
 	lookTimeout = time.Second            // for one member to say how it is
+
+	// How often each member gives back what is free after a compaction, which is still under way at the first time. Its
+	// last part is counted only by the next write.
+	giveBacks = 2
 )
 
 // State is how an etcd was when it was last looked at.
@@ -39,8 +43,8 @@ type Member struct {
 	Full   bool   `json:"full"`  // it refuses writes until space is given back
 	Error  string `json:"error,omitempty"`
 
-	id, leader uint64
-	revision   int64
+	leader   uint64 // its id; 0: none
+	revision int64
 }
 
 // Ready returns why writes would fail; nil if they would not.
@@ -77,9 +81,10 @@ type Keeper struct {
 	client *clientv3.Client
 	ours   bool
 	clock  clock.WithTicker
-	names  []string // of the client's endpoints
+	names  []string      // of the client's endpoints
+	looked chan struct{} // closed by Run after its first look
 
-	state atomic.Pointer[State] // replaced by Run
+	state atomic.Pointer[State] // replaced by Run; nil before its first look
 
 	// Owned by Run.
 	compactedAt int64 // the revision
@@ -90,35 +95,46 @@ type Keeper struct {
 // NewKeeper returns a keeper that does nothing until it is run. names are those of the client's endpoints; without, they
 // are called by their addresses.
 func NewKeeper(client *clientv3.Client, ours bool, clk clock.WithTicker, names ...string) *Keeper {
-	k := &Keeper{client: client, ours: ours, clock: clk, names: names}
+	k := &Keeper{client: client, ours: ours, clock: clk, names: names, looked: make(chan struct{})}
 	for _, endpoint := range client.Endpoints()[len(names):] {
 		k.names = append(k.names, endpoint[strings.LastIndex(endpoint, "/")+1:])
 	}
-	k.state.Store(&State{})
 	return k
 }
 
-// State returns what was last seen. It does not block.
-func (k *Keeper) State() State { return *k.state.Load() }
+// State returns what was last seen, nothing before the first look. It does not block.
+func (k *Keeper) State() State {
+	if state := k.state.Load(); state != nil {
+		return *state
+	}
+	return State{}
+}
 
-// Run runs until ctx is done. compact makes etcd forget its history.
-func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int64, err error)) {
+// Looked is closed when State has something to return.
+func (k *Keeper) Looked() <-chan struct{} { return k.looked }
+
+// Run looks at once, and then each second until ctx is done. compact makes etcd forget its history. seen is called with
+// what each look has shown. Run may be called again when it has returned.
+func (k *Keeper) Run(ctx context.Context, compact func(context.Context) (rev int64, err error), seen func(State)) {
 	for ctx.Err() == nil {
-		state := k.look(ctx)
-		k.state.Store(&state)
+		state := k.Look(ctx)
+		seen(state)
+		if k.state.Swap(&state) == nil {
+			close(k.looked)
+		}
 		pause := lookPeriod
 		// An error is that etcd did not answer. The next look is soon enough.
 		if k.ours && k.keep(ctx, state, compact) == nil {
 			pause = soon
 		}
-		_ = routine.Sleep(ctx, k.clock, pause) // ended early: the loop looks at ctx, too
+		_ = routine.Sleep(ctx, k.clock, pause) // returns early if ctx is done; the loop checks ctx
 	}
 }
 
-// look asks each member.
-func (k *Keeper) look(ctx context.Context) State {
+// Look asks all members together how they are. One that does not answer takes a second.
+func (k *Keeper) Look(ctx context.Context) State {
 	state := State{Members: make([]Member, len(k.names))}
-	var asked sync.WaitGroup // at once: one that is gone takes its time
+	var asked sync.WaitGroup
 	for i, endpoint := range k.client.Endpoints() {
 		asked.Go(func() { state.Members[i] = k.lookAt(ctx, k.names[i], endpoint) })
 	}
@@ -135,12 +151,12 @@ func (k *Keeper) lookAt(ctx context.Context, name, endpoint string) Member {
 		m.Error = fmt.Sprintf("etcd does not answer: %v", err)
 		return m
 	}
-	m.id, m.leader, m.revision = status.Header.MemberId, status.Leader, status.Header.Revision
-	m.Leader = m.leader == m.id
+	m.leader, m.revision = status.Leader, status.Header.Revision
+	m.Leader = m.leader == status.Header.MemberId
 	m.Bytes, m.InUse, m.Quota = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
-	for _, each := range status.Errors {
-		m.Full = m.Full || strings.Contains(each, pb.AlarmType_NOSPACE.String())
-	}
+	m.Full = slices.ContainsFunc(status.Errors, func(each string) bool {
+		return strings.Contains(each, pb.AlarmType_NOSPACE.String())
+	})
 	return m
 }
 
@@ -148,7 +164,9 @@ var errNothingToDo = errors.New("nothing to do")
 
 // keep does the next thing that has become necessary, as far as this look shows, and reports [errNothingToDo] if there is
 // none.
-func (k *Keeper) keep(ctx context.Context, state State, compact func(context.Context) (int64, error)) (err error) {
+func (k *Keeper) keep(
+	ctx context.Context, state State, compact func(context.Context) (int64, error),
+) (err error) {
 	for i, m := range state.Members {
 		if m.Error != "" || m.Quota == 0 {
 			continue
@@ -156,13 +174,15 @@ func (k *Keeper) keep(ctx context.Context, state State, compact func(context.Con
 		if m.Leader { // one of them speaks for all: their histories are the same
 			k.leftInUse = min(k.leftInUse, m.InUse)
 		}
-		crowded := m.Full || m.Bytes >= m.Quota/4*3
-		switch grown := m.InUse - k.leftInUse; {
-		case crowded && (m.Bytes-m.InUse >= m.Quota/16 || k.owed > 0): // first, for it costs no history
+		limit := m.Quota / 4 * 3
+		grown := m.Full || m.InUse-k.leftInUse >= m.Quota/8
+		switch {
+		// This comes first, because it costs no history.
+		case (m.Full || m.Bytes >= limit) && (m.Bytes-m.InUse >= m.Quota/16 || k.owed > 0):
 			k.owed = max(0, k.owed-1)
 			_, err := k.client.Defragment(ctx, k.client.Endpoints()[i])
 			return err
-		case m.Leader && m.InUse >= m.Quota/4*3 && m.revision > k.compactedAt && (m.Full || grown >= m.Quota/8):
+		case m.Leader && m.InUse >= limit && grown && m.revision > k.compactedAt:
 			k.leftInUse, k.owed = m.InUse, len(state.Members)*giveBacks
 			k.compactedAt, err = compact(ctx)
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 // keep runs a keeper for as long as the test runs, and returns it.
-func keep(t *testing.T, node *Node) *Keeper {
+func keep(t *testing.T, node *Etcd) *Keeper {
 	k := NewKeeper(node.Client(), true, clock.RealClock{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}) // closed when Run has returned
@@ -26,7 +26,7 @@ func keep(t *testing.T, node *Node) *Keeper {
 			}
 			_, err = node.Client().Compact(ctx, response.Header.Revision)
 			return response.Header.Revision, err
-		})
+		}, func(State) {})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -40,7 +40,7 @@ func until(t *testing.T, k *Keeper, what string, fact func(State) bool) {
 	eventually.Holds(t, what, func() bool { return fact(k.State()) })
 }
 
-func small(t *testing.T) *Node {
+func small(t *testing.T) *Etcd {
 	node, err := Start(t.Context(), Options{Dir: t.TempDir(), Quota: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +52,7 @@ func small(t *testing.T) *Node {
 var bigValue = strings.Repeat("x", 100<<10)
 
 func TestWhatIsFullCanBeWrittenAgainAfterDeletions(t *testing.T) {
+	t.Parallel()
 	node := small(t)
 	k := keep(t, node)
 	until(t, k, "ready", func(s State) bool { return s.Ready() == nil })
@@ -71,6 +72,7 @@ func TestWhatIsFullCanBeWrittenAgainAfterDeletions(t *testing.T) {
 }
 
 func TestHistoryIsForgottenBeforeEtcdIsFull(t *testing.T) {
+	t.Parallel()
 	node := small(t)
 	k := keep(t, node)
 	for range 12 { // 60 values in all; the database has room for 40
@@ -84,6 +86,7 @@ func TestHistoryIsForgottenBeforeEtcdIsFull(t *testing.T) {
 }
 
 func TestNothingIsForgottenAsLongAsThereIsRoom(t *testing.T) {
+	t.Parallel()
 	node := small(t)
 	k := keep(t, node)
 	first := put(t, node.Client(), "a", bigValue)

@@ -2,6 +2,7 @@ package etcdnode
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/utils/clock"
 
@@ -33,25 +35,35 @@ import (
 const DefaultQuota = 256 << 20
 
 const (
-	pipeSize         = 256 << 10       // bytes in flight in each direction of the in-memory connection
-	walSegmentBytes  = 1 << 20         // etcd preallocates two segments: 3 MB on disk instead of 123
-	progressInterval = 5 * time.Second // an idle watch that asked for it is told so often how far etcd is; a process-wide setting of etcd
+	pipeSize        = 256 << 10 // bytes in flight in each direction of the in-memory connection
+	walSegmentBytes = 1 << 20   // etcd preallocates two segments: 3 MB on disk instead of 123
+
+	// How often an idle watch that asked for it is told how far etcd is: a setting of the whole process.
+	progressInterval = 5 * time.Second
 
 	// A lone member elects itself, after five ticks at most.
 	loneTick     = 10 * time.Millisecond
 	loneElection = 5 // ticks
 
-	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds and
-	// two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: it stands a stop of two minutes.
+	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds
+	// and two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: a stop may take two
+	// minutes.
 	lonePatience = 6000
 
-	// A new leader commits what a majority had received from the one before within milliseconds. Then those writes are answered, too.
-	answerGrace = 250 * time.Millisecond
-
-	// How many writes a lone member keeps in memory, of which no other will ever ask for one: up to these two together. Etcd's own
-	// defaults keep up to 15,000.
+	// How many writes a lone member keeps in memory: up to these two together. No other member will ever ask for one.
+	// Etcd's own defaults keep up to 15,000.
 	loneSnapshotCount = 1000
 	loneCatchUp       = 100
+
+	// One of several members that hears nothing for an election timeout, or up to twice that, asks to lead.
+	clusterTick     = 50 * time.Millisecond
+	clusterElection = 10 // ticks
+
+	// A new leader commits what a majority had received from the one before within milliseconds. Then those writes are
+	// answered, too.
+	answerGrace = 250 * time.Millisecond
+
+	pingsAllowed = 5 * time.Second // a client of several members may ask as often whether its connection is alive
 )
 
 func init() {
@@ -65,71 +77,96 @@ func init() {
 //
 // Not package embed's: between the server's making and its start there is something to set, and embed has no such moment.
 type member struct {
-	// Set by startMember, never changed.
-	server  *etcdserver.EtcdServer
+	// Set before start, never changed.
 	trouble *trouble
-	pipe    *bufconn.Listener // for our own client
-	sockets *sockets          // for peers and other clients; nil: there are none
-	grpc    *grpc.Server
-	peers   *http.Server // nil without sockets
+	sockets *sockets // nil: the member is alone, and only our own client reaches it
+
+	// Set by start, never changed.
+	server *etcdserver.EtcdServer
+	pipe   *bufconn.Listener // for our own client of a lone member
+	grpc   *grpc.Server
+	peers  *http.Server // nil without sockets
 
 	group routine.Group
 }
 
-// sockets are what a member of a cluster listens on. The member closes them.
+// sockets are what one of several members listens on. The member closes them.
 type sockets struct {
 	peers, clients net.Listener
-	identity       *identity
+	tls            *tls.Config
 }
 
-// startMember returns a member that can be written to. If ctx ends before, it is stopped again.
-func startMember(ctx context.Context, cfg config.ServerConfig, trouble *trouble, s *sockets) (*member, error) {
-	server, err := trouble.newServer(cfg)
+func listen(n *node, tls *tls.Config) (*sockets, error) {
+	peers, err := net.Listen("tcp", n.peers)
 	if err != nil {
-		return nil, fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
+		return nil, fmt.Errorf("start %s: %w", n.name, err)
 	}
-	if s == nil {
+	clients, err := net.Listen("tcp", n.clients)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", n.name, err), peers.Close())
+	}
+	return &sockets{peers, clients, tls}, nil
+}
+
+func (s *sockets) close() {
+	if s != nil {
+		_, _ = s.peers.Close(), s.clients.Close() // the error is that of a listener that is closed already
+	}
+}
+
+// start returns when the member can be written to. After an error, also that of ctx, nothing of it runs.
+func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
+	server, err := m.trouble.newServer(cfg)
+	if err != nil {
+		m.sockets.close()
+		return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
+	}
+	if m.sockets == nil {
 		server.Cfg.ElectionTicks = lonePatience // raft was given its own when the server was made
 	}
 	server.Start()
-	m := &member{server: server, trouble: trouble, pipe: bufconn.Listen(pipeSize), sockets: s}
+	m.server, m.pipe = server, bufconn.Listen(pipeSize)
 	m.serve(context.WithoutCancel(ctx))
 	select {
 	case <-server.ReadyNotify():
-		return m, nil
-	case <-trouble.broken:
-		err = trouble.err()
+		return nil
+	case <-m.trouble.broken:
+		err = m.trouble.err()
 	case <-server.StopNotify():
 		err = errors.New("it stopped by itself")
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	return nil, errors.Join(fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err), m.stop())
+	return errors.Join(fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err), m.stop())
 }
 
-// serve starts what serves the member's listeners; stop ends it.
+// serve starts what serves the member's listeners; stop ends it. Serve returns the error of a stopped server.
 func (m *member) serve(ctx context.Context) {
 	if m.sockets == nil {
 		m.grpc = v3rpc.Server(m.server, nil, nil)
-		m.group.Go(ctx, "etcdnode.serve", func(context.Context) { _ = m.grpc.Serve(m.pipe) }) // the error is that of a stopped server
+		m.group.Go(ctx, "etcdnode.serve", func(context.Context) { _ = m.grpc.Serve(m.pipe) })
 		return
 	}
-	identity := m.sockets.identity
-	m.grpc = v3rpc.Server(m.server, identity.serverTLS(), m.giveUp, allowPings())
-	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
+	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
+	m.grpc = v3rpc.Server(m.server, m.sockets.tls, m.giveUp, pings)
 	m.peers = &http.Server{
 		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
-		TLSConfig: identity.serverTLS(),
+		TLSConfig: m.sockets.tls,
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
+	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
 	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.sockets.peers, "", "") })
 }
 
-// giveUp fails a write soon after the leader has changed. A write that was on its way to a leader that died is lost without an answer,
-// and etcd itself waits six seconds for one. The client does not know in either case whether it was written.
-func (m *member) giveUp(asked context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+// giveUp fails a write soon after the leader has changed. A write that was on its way to a leader that died is lost
+// without an answer, and etcd itself waits six seconds for one. The client does not know in either case whether it was
+// written.
+func (m *member) giveUp(
+	asked context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
 	switch info.FullMethod {
-	case pb.KV_Txn_FullMethodName, pb.KV_Put_FullMethodName, pb.KV_DeleteRange_FullMethodName, pb.Lease_LeaseGrant_FullMethodName:
+	case pb.KV_Txn_FullMethodName, pb.KV_Put_FullMethodName, pb.KV_DeleteRange_FullMethodName,
+		pb.Lease_LeaseGrant_FullMethodName:
 	default:
 		return handle(asked, request)
 	}
@@ -142,7 +179,7 @@ func (m *member) giveUp(asked context.Context, request any, info *grpc.UnaryServ
 		select {
 		case <-ctx.Done():
 		case <-changed:
-			_ = routine.Sleep(ctx, clock.RealClock{}, answerGrace) // ended early: the write was answered
+			_ = routine.Sleep(ctx, clock.RealClock{}, answerGrace) // returns early if the write was answered
 			cancel()
 		}
 	})
@@ -172,36 +209,44 @@ func (m *member) stop() error {
 	return m.pipe.Close()
 }
 
-// loneConfig is etcd's own default configuration but for what is named above.
-func loneConfig(options Options, logger *zap.Logger) config.ServerConfig {
-	nowhere := url.URL{Scheme: "http", Host: "127.0.0.1:0"} // etcd insists that a member has a well-formed address
-	c := baseConfig("listwatch", options, logger)
-	c.ClientURLs, c.PeerURLs = types.URLs{nowhere}, types.URLs{nowhere}
-	c.InitialPeerURLsMap = types.URLsMap{c.Name: c.PeerURLs}
-	c.TickMs, c.ElectionTicks = uint(loneTick.Milliseconds()), loneElection
-	c.SnapshotCount, c.SnapshotCatchUpEntries = loneSnapshotCount, loneCatchUp
-	return c
-}
-
-func baseConfig(name string, options Options, logger *zap.Logger) config.ServerConfig {
-	quota := options.Quota
-	if quota == 0 {
-		quota = DefaultQuota
-	}
-	return config.ServerConfig{
-		Name: name, DataDir: options.Dir, Logger: logger,
+// config is etcd's own default configuration but for what is named above.
+func (e *Etcd) config(n *node) config.ServerConfig {
+	c := config.ServerConfig{
+		Name: n.name, DataDir: n.dir, Logger: e.trouble.logger(),
 		NewCluster: true, InitialClusterToken: "listwatch", StrictReconfigCheck: true, InitialElectionTickAdvance: true,
-		SnapshotCount: etcdserver.DefaultSnapshotCount, SnapshotCatchUpEntries: etcdserver.DefaultSnapshotCatchUpEntries,
-		MaxSnapFiles: 5, MaxWALFiles: 5,
+		SnapshotCount:          etcdserver.DefaultSnapshotCount,
+		SnapshotCatchUpEntries: etcdserver.DefaultSnapshotCatchUpEntries,
+		MaxSnapFiles:           5, MaxWALFiles: 5,
 		MaxTxnOps: 128, MaxRequestBytes: 1536 << 10, MaxConcurrentStreams: math.MaxUint32,
 		AuthToken: "simple", BcryptCost: 10, TokenTTL: 300,
-		QuotaBackendBytes: quota, UnsafeNoFsync: !options.Durable,
+		QuotaBackendBytes: e.options.Quota, UnsafeNoFsync: !e.options.Durable,
 		CompactHashCheckTime: time.Minute, DowngradeCheckTime: 5 * time.Second,
 		WarningApplyDuration: 100 * time.Millisecond, WarningUnaryRequestDuration: 300 * time.Millisecond,
 		WatchProgressNotifyInterval: progressInterval,
 		MaxLearners:                 1,
 		V2Deprecation:               config.V2DeprDefault,
-		ServerFeatureGate:           features.NewDefaultServerFeatureGate(name, logger),
 		Metrics:                     "basic",
+		InitialPeerURLsMap:          types.URLsMap{},
 	}
+	c.ServerFeatureGate = features.NewDefaultServerFeatureGate(c.Name, c.Logger)
+	for _, each := range e.nodes {
+		c.InitialPeerURLsMap[each.name] = urls(each.peers)
+	}
+	c.PeerURLs, c.ClientURLs = urls(n.peers), urls(n.clients)
+	if len(e.nodes) == 1 {
+		c.TickMs, c.ElectionTicks = uint(loneTick.Milliseconds()), loneElection
+		c.SnapshotCount, c.SnapshotCatchUpEntries = loneSnapshotCount, loneCatchUp
+		return c
+	}
+	c.TickMs, c.ElectionTicks, c.PreVote = uint(clusterTick.Milliseconds()), clusterElection, true
+	c.PeerTLSInfo, c.ClientCertAuthEnabled = e.files.info(), true
+	return c
+}
+
+// urls returns where a member is reached. Etcd insists that a member has a well-formed address, even one that is alone.
+func urls(address string) types.URLs {
+	if address == "" {
+		return types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
+	}
+	return types.URLs{url.URL{Scheme: "https", Host: address}}
 }

@@ -288,7 +288,7 @@ func TestScale(t *testing.T) {
 }
 
 // writesASecond has so many clients write objects for five seconds, each one after the other. A disk that is busy may let a write time out.
-func writesASecond(t *testing.T, etcd *etcdnode.Node, clients int) (rate float64, timedOut int64) {
+func writesASecond(t *testing.T, etcd *etcdnode.Etcd, clients int) (rate float64, timedOut int64) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	var written, late atomic.Int64

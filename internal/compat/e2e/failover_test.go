@@ -167,7 +167,7 @@ func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string)
 // in a few objects. One is the real client-go, behind a balancer; the other is ours, which knows both addresses. Both servers have etcd's
 // versions, so both informers go on where they were, and are told the same.
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
-	cluster, err := etcdnode.StartCluster(t.Context(), 3, etcdnode.Options{Dir: t.TempDir()})
+	cluster, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,21 +297,16 @@ func writeCount(
 	return err
 }
 
-func leaderOf(t *testing.T, cluster *etcdnode.Cluster) (leader string) {
+func leaderOf(t *testing.T, cluster *etcdnode.Etcd) (leader string) {
 	keeper := etcdnode.NewKeeper(cluster.Client(), false, clock.RealClock{}, cluster.Names()...)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var looking sync.WaitGroup
-	looking.Go(func() { keeper.Run(ctx, nil) })
-	defer looking.Wait()
-	defer cancel()
 	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
-		for _, m := range keeper.State().Members {
+		state := keeper.Look(t.Context())
+		for _, m := range state.Members {
 			if m.Leader {
 				leader = m.Name
 			}
 		}
-		return leader != "", keeper.State().String()
+		return leader != "", state.String()
 	})
 	return leader
 }
