@@ -70,16 +70,13 @@ func (filler) Write(line []byte) (int, error) {
 
 // TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own: they go with it.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
-	for name, test := range map[string]struct{ free, want string }{
-		"full at the start":        {"0", "The disk is full: make room there"},
-		"nearly full at the start": {"1600000", "bytes are free, and it needs 8388608 to start"},
-		"full later":               {"12000000", "The disk is full: make room there"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, free := range []string{"0", "100000", "1600000", "12000000"} {
+		t.Run(free+" bytes free", func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			child := exec.CommandContext(ctx, os.Args[0])
-			child.Env = append(os.Environ(), smallTemp+"="+t.TempDir()+":"+test.free)
+			child.Env = append(os.Environ(), smallTemp+"="+t.TempDir()+":"+free)
 			child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 			if os.Getuid() != 0 {
 				child.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -93,8 +90,8 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 				t.Errorf("got %v, want exit status 1", err)
 			}
 			said := stderr.String()
-			if strings.Count(said, "\n") != 1 || !strings.Contains(said, test.want) {
-				t.Errorf("got %q, want one line with %q", said, test.want)
+			if strings.Count(said, "\n") != 1 || !strings.Contains(said, "The disk is full: make room there") {
+				t.Errorf("got %q", said)
 			}
 		})
 	}

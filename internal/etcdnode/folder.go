@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -17,9 +16,6 @@ import (
 // lockWait is how long a data folder may stay locked before it counts as in use: a server that is just shutting down
 // gets that long to finish.
 const lockWait = time.Second
-
-// minFree is what etcd needs to start, and for some writes.
-const minFree = 8 << 20
 
 // InUseError says that another process works on a data folder.
 type InUseError struct{ Dir string }
@@ -116,20 +112,6 @@ func locked(file string, wait time.Duration) (bool, error) {
 		return false, err
 	}
 	return false, db.Close()
-}
-
-// checkSpace returns a [*TroubleError] if there is no room for data in dir, or in the folder where it is to be made.
-func checkSpace(dir string) error {
-	at := dir
-	for _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at; _, err = os.Stat(at) {
-		at = filepath.Dir(at)
-	}
-	free, ok := FreeSpace(at)
-	if !ok || free >= minFree {
-		return nil
-	}
-	what := fmt.Sprintf("%d bytes are free, and it needs %d to start", free, minFree)
-	return &TroubleError{Dir: dir, What: what, Err: syscall.ENOSPC}
 }
 
 // temporaryPrefix begins the names of our folders in the temporary folder.

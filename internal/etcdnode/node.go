@@ -72,7 +72,7 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	if options.Dir == "" {
 		return nil, errors.New("start etcd: no data folder given")
 	}
-	if err := errors.Join(checkSpace(options.Dir), checkNodes(options.Dir, options.Nodes)); err != nil {
+	if err := checkNodes(options.Dir, options.Nodes); err != nil {
 		return nil, err
 	}
 	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
