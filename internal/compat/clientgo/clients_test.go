@@ -1,27 +1,18 @@
 package clientgo
 
 import (
-	"context"
-	"fmt"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/pager"
-	"k8s.io/client-go/util/retry"
 
 	"listwatch/internal/compat/program"
 )
@@ -149,87 +140,5 @@ func TestTheDynamicAndTheMetadataClient(t *testing.T) {
 	}
 	if err := outlines.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
 		t.Errorf("delete: %v", err)
-	}
-}
-
-// TestNoUpdateIsLost has many writers add to one number, as candidates of an election write to one record.
-func TestNoUpdateIsLost(t *testing.T) {
-	t.Parallel()
-	const writers, turns, key = 12, 10, "number"
-	v := program.StartViz(t, alone...)
-	first := clientset(t, v).CoreV1().ConfigMaps("default")
-	must(first.Create(t.Context(), configMap("record", "k", "v"), metav1.CreateOptions{}))
-	patiently := wait.Backoff{Steps: 1000, Duration: time.Millisecond, Factor: 1.1, Jitter: 1, Cap: 50 * time.Millisecond}
-	var mu sync.Mutex
-	conflicts := 0
-	var group sync.WaitGroup
-	for range writers {
-		group.Go(func() {
-			maps := clientset(t, v).CoreV1().ConfigMaps("default")
-			for range turns {
-				err := retry.OnError(patiently, apierrors.IsConflict, func() error {
-					record, err := maps.Get(t.Context(), "record", metav1.GetOptions{})
-					if err != nil {
-						return err
-					}
-					n, _ := strconv.Atoi(record.Annotations[key])
-					metav1.SetMetaDataAnnotation(&record.ObjectMeta, key, strconv.Itoa(n+1))
-					_, err = maps.Update(t.Context(), record, metav1.UpdateOptions{})
-					if apierrors.IsConflict(err) {
-						mu.Lock()
-						conflicts++
-						mu.Unlock()
-					}
-					return err
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	record := must(first.Get(t.Context(), "record", metav1.GetOptions{}))
-	if got, want := record.Annotations[key], strconv.Itoa(writers*turns); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if conflicts == 0 {
-		t.Error("no conflict happened: nothing was tested")
-	}
-}
-
-// TestPagesAreOneMoment reads pages of seven while everything changes: what the pager returns is what was there when it
-// began.
-func TestPagesAreOneMoment(t *testing.T) {
-	t.Parallel()
-	v := program.StartViz(t, alone...)
-	config, asked := configFor(v)
-	maps := must(kubernetes.NewForConfig(protobuf(config))).CoreV1().ConfigMaps("default")
-	for i := range 30 {
-		must(maps.Create(t.Context(), configMap(fmt.Sprintf("c%02d", i), "k", "v"), metav1.CreateOptions{}))
-	}
-	before := stored(t, v)
-	asked.read()
-	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		list, err := maps.List(ctx, opts)
-		if opts.Continue == "" {
-			churn(t, v, 5, 20) // after the first page
-		}
-		return list, err
-	})
-	pages.PageSize = 7
-	var got []string
-	err := pages.EachListItem(t.Context(), metav1.ListOptions{}, func(obj runtime.Object) error {
-		got = append(got, nameOf(obj))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fmt.Sprint(got) != fmt.Sprint(before) {
-		t.Errorf("got  %v\nwant %v", got, before)
-	}
-	if requests := asked.read(); len(requests) != 5 {
-		t.Errorf("want five pages, got %q", requests)
 	}
 }

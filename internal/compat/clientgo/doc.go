@@ -2,10 +2,13 @@
 // an API server, over real HTTP and with the program as a process of its own:
 //
 //   - informers_test.go: reflectors and informers of every make end equal to what is stored, under churn;
-//   - clients_test.go: the typed, the dynamic and the metadata client, paging, and races between writers;
-//   - script_test.go: our informer and client-go's, side by side on one server, tell the same story;
-//   - errors_test.go, options_test.go: every error a client can meet, and what every combination of options means;
+//   - clients_test.go: the typed, the dynamic and the metadata client;
+//   - errors_test.go: every error a client can meet;
+//   - metrics_test.go: the names and labels of metrics;
 //   - bench_test.go: our handlers beside upstream's, over the same storage.
 //
-// Everything is in test files: nothing here is for anybody to import.
+// What a watch begins with is compared in package server, what informers do in package client; package storm has pages
+// that are one moment, and writers that lose no update.
+//
+// Everything is in test files: no package imports this one.
 package clientgo

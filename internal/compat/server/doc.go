@@ -4,8 +4,7 @@
 //   - The tests ask both sides the same questions, lists and watches in all their variants, and compare every answer:
 //     types and order of events, names, resource versions, bookmarks and their annotations, status codes and reasons.
 //     Where the answers are meant to differ, the table says so, and the test holds both sides to it.
-//   - Upstream's handlers over its cacher and store stand behind the lens, for guest mode and kubectl.
 //   - The benchmarks measure both sides in the same run. When they are done a table of ratios is printed.
 //
-// Everything is in test files: nothing here is for anybody to import.
+// Everything is in test files: no package imports this one.
 package server
