@@ -56,6 +56,7 @@ full: test storm cross ## what CI runs, and what is too long for it: storms of t
 	$(GO) test -race -vet=off -timeout 30m ./...
 	$(GO) test -count=1 ./internal/policy/reach
 	$(MAKE) storm RACE=1
+	cd internal/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
 	cd internal/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
 	FULL=1 $(GO) test -timeout 30m ./internal/lab ./internal/scenario ./internal/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole

@@ -84,6 +84,7 @@ func askWithoutMajority(t *testing.T, p *program, known, newest string) {
 }
 
 func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false", "-etcd-nodes=3")
 	_, args, ok := strings.Cut(strings.TrimSpace(p.stderr.String()), "another viz on this etcd: ")
 	if !ok {

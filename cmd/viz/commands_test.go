@@ -12,6 +12,7 @@ import (
 
 // A page that goes away while etcd restarts must not leave etcd down.
 func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	for n, patience := range []time.Duration{2 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -34,6 +35,7 @@ func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
 
 // Nothing that is asked of the page is the server's fault.
 func TestNoCommandOfThePageAnswers500(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	for _, command := range []struct{ path, body string }{
 		{"/viz/watchers", `{"resource":"a/b"}`}, {"/viz/watchers", `{"resource":"cars"}`}, {"/viz/watchers", `{"resource":"../nodes"}`},

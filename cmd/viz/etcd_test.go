@@ -30,6 +30,7 @@ func (p *program) send(t *testing.T, method, path, body string) (int, string) {
 }
 
 func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
+	t.Parallel()
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false", "-etcd-quota=4194304")
 	const configMaps = "/api/v1/namespaces/default/configmaps"
 	configMap := func(name string, kB int) string {
@@ -73,6 +74,7 @@ func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
 }
 
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false", "-data-dir", dir)
 	if err := os.RemoveAll(dir); err != nil {

@@ -70,6 +70,7 @@ func (filler) Write(line []byte) (int, error) {
 
 // TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own: they go with it.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {
 		t.Run(free+" bytes free", func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ import (
 // this size each watcher's channels hold a hundred events: enough for a moment in which a busy machine does not let the program run,
 // and nothing to a client that reads slowly.
 func TestTheClientHalfKeepsUp(t *testing.T) {
-	const clients, each = 8, 500
+	const clients, each = 8, 250
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-ring-capacity=8192")
 	before := p.pods(t)
 	var writers sync.WaitGroup

@@ -135,11 +135,13 @@ func TestEverythingIsReadyWhenItListens(t *testing.T) {
 }
 
 func TestEverySwitchRuns(t *testing.T) {
+	t.Parallel()
 	for _, switches := range [][]string{
 		{"-fifo=delta"}, {"-initial=list"}, {"-dispatch=sequential"}, {"-etcd-watcher=etcd2"},
 		{"-storage-media-type=application/json"}, {"-ring-capacity=4"}, {"-clock=manual"}, {"-controllers=false", "-demo=false"},
 	} {
 		t.Run(strings.Join(switches, " "), func(t *testing.T) {
+			t.Parallel()
 			p := start(t, switches...)
 			name := strings.TrimLeft(strings.SplitN(switches[0], "=", 2)[0], "-")
 			value := strings.SplitN(switches[0], "=", 2)[1]
@@ -198,6 +200,7 @@ func TestDataInAFolderSurvives(t *testing.T) {
 }
 
 func TestARecordingIsReplayed(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.gz")
 	p := start(t, "-record", file, "-demo=false", "-fifo=delta")
 	p.createPod(t, "recorded")
@@ -225,11 +228,12 @@ func TestARecordingIsReplayed(t *testing.T) {
 }
 
 func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { taken.Close() }) // the cases run on after this function
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
@@ -276,6 +280,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			var stdout, stderr strings.Builder
 			status := run(t.Context(), test.args, &stdout, &stderr)
 			if status != test.status || !strings.Contains(stderr.String(), test.want) {

@@ -6,10 +6,11 @@
 //     rest_test.go, table_test.go: what the program holds when it is at rest, and what is printed.
 //   - faults_test.go: what is done to the program: commands of the page, restarts of etcd, kill -9, SIGSTOP, cut connections.
 //   - writers_test.go: each object carries a counter, and every write raises it by one.
-//   - view_test.go, views_test.go: what one watcher was told, checked event by event; and that the checks find faults.
+//   - judge_test.go, judge_finds_test.go: what one watcher was told, checked event by event; and that the checks find
+//     faults.
 //   - watchers_test.go: raw watches that resume; informers_test.go: those of the real client-go.
-//   - readers_test.go: pages of a list against the exact list; feeds of the page, slow ones, too.
-//   - register_test.go: histories of reads and writes of one object are linearizable (porcupine); broken ones are found out.
+//   - readers_test.go: pages of a list against the exact list; feeds of the page, slow ones, too, held to the ten promises.
+//   - counter_test.go: one object that several clients raise at once; no read is stale, and no update is lost.
 //
 // A name is used for one object only: what has been deleted must never be seen again, by any watcher.
 package storm

@@ -218,7 +218,6 @@ func (s *storm) start() {
 
 // fault notes what the program must not do.
 func (s *storm) fault(format string, args ...any) {
-	if len(s.faults) < 4*maxFaults {
-		s.faults = append(s.faults, fmt.Sprintf("%s, at %v: ", s.now, time.Since(s.began).Round(time.Millisecond))+fmt.Sprintf(format, args...))
-	}
+	at := fmt.Sprintf("%s, at %v: ", s.now, time.Since(s.began).Round(time.Millisecond))
+	s.faults.add("%s", at+fmt.Sprintf(format, args...))
 }

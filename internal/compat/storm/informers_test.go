@@ -1,170 +1,113 @@
 package storm
 
 import (
-	"context"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
-// informer is one of the real client-go, with a handler that tells a view.
+// informer is one of the real client-go, with a handler that takes its time. A handler may miss versions, when a list lies
+// between them; it must never be told an older one, and nothing of an object after its deletion.
 type informer struct {
+	// Set by newInformer, never changed.
+	who    string
 	shared cache.SharedIndexInformer
-	view   *view
-	nLists atomic.Int64
+	slow   time.Duration
+
+	mu     sync.Mutex // guards the fields below
+	known  map[string]told
+	nCalls int
+	faults faults
 }
 
-// newInformer returns an informer that speaks protobuf with types, or JSON without, and gets its state as a stream or as
-// a list. Its handler takes its time for each call.
-func newInformer(who, base string, typed, stream bool, slow time.Duration) (*informer, error) {
-	i := &informer{view: newView(who, nil, false)}
+// newInformer returns an informer that speaks protobuf with types, or JSON without.
+func newInformer(who, base string, typed bool, slow time.Duration) (*informer, error) {
+	i := &informer{who: who, slow: slow, known: map[string]told{}}
 	config := &rest.Config{Host: base, QPS: -1}
-	lw, example, client, err := untyped(config)
 	if typed {
 		config.ContentType = runtime.ContentTypeProtobuf
-		lw, example, client, err = protobuf(config)
-	}
-	if err != nil {
-		return nil, err
-	}
-	source := i.noting(lw)
-	if stream {
-		i.shared = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, client), example, 0, cache.Indexers{})
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+		i.shared = factory.Core().V1().ConfigMaps().Informer()
 	} else {
-		i.shared = cache.NewSharedIndexInformer(listOnly{source}, example, 0, cache.Indexers{})
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
+		i.shared = factory.ForResource(maps).Informer()
 	}
-	_, err = i.shared.AddEventHandler(handler{i.view, slow})
+	_, err := i.shared.AddEventHandler(i)
 	return i, err
 }
 
-// listOnly is a source that cannot send its state as a stream.
-type listOnly struct{ *cache.ListWatch }
+// OnAdd is called by the informer.
+func (i *informer) OnAdd(obj any, _ bool) { i.told(objectOf(obj), here) }
 
-func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
+// OnUpdate is called by the informer.
+func (i *informer) OnUpdate(_, obj any) { i.told(objectOf(obj), here) }
 
-func protobuf(config *rest.Config) (*cache.ListWatch, runtime.Object, any, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	maps := client.CoreV1().ConfigMaps(namespace)
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return maps.List(ctx, options)
-		},
-		WatchFuncWithContext: maps.Watch,
-	}, &corev1.ConfigMap{}, client, nil
-}
-
-func untyped(config *rest.Config) (*cache.ListWatch, runtime.Object, any, error) {
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	maps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return maps.List(ctx, options)
-		},
-		WatchFuncWithContext: maps.Watch,
-	}, &unstructured.Unstructured{}, client, nil
-}
-
-// noting tells the view of every list that goes by: those that are asked for, and those that a stream begins with.
-func (i *informer) noting(under *cache.ListWatch) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := under.ListWithContextFunc(ctx, options)
-			if err == nil {
-				i.note(list)
-			}
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			under, err := under.WatchFuncWithContext(ctx, options)
-			if err != nil || options.SendInitialEvents == nil {
-				return under, err
-			}
-			w := &notedWatch{Interface: under, out: make(chan watch.Event), stopped: make(chan struct{}), note: i.note}
-			go w.run()
-			return w, nil
-		},
-	}
-}
-
-func (i *informer) note(list runtime.Object) {
-	i.nLists.Add(1)
-	if accessor, err := meta.CommonAccessor(list); err == nil {
-		i.view.listed(parse(accessor.GetResourceVersion()))
-	}
-}
-
-// notedWatch hands events on, and notes the bookmark with which the first state ends.
-type notedWatch struct {
-	watch.Interface
-	out     chan watch.Event // sent and closed by run; unbuffered
-	stopped chan struct{}    // closed by Stop
-	note    func(runtime.Object)
-	once    atomic.Bool
-}
-
-func (w *notedWatch) ResultChan() <-chan watch.Event { return w.out }
-
-func (w *notedWatch) Stop() {
-	w.Interface.Stop()
-	if w.once.CompareAndSwap(false, true) {
-		close(w.stopped)
-	}
-}
-
-// run ends when the watch below it does, or with Stop.
-func (w *notedWatch) run() {
-	defer close(w.out)
-	for event := range w.Interface.ResultChan() {
-		if o, err := meta.Accessor(event.Object); err == nil && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			w.note(event.Object)
-		}
-		select {
-		case w.out <- event:
-		case <-w.stopped:
-			return
-		}
-	}
-}
-
-// handler tells a view what an informer tells it.
-type handler struct {
-	view *view
-	slow time.Duration
-}
-
-func (h handler) OnAdd(obj any, _ bool) { h.told("ADDED", obj) }
-
-func (h handler) OnUpdate(_, obj any) { h.told("MODIFIED", obj) }
-
-func (h handler) OnDelete(obj any) {
+// OnDelete is called by the informer.
+func (i *informer) OnDelete(obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		h.view.gone(objectOf(tombstone.Obj).name)
+		i.told(objectOf(tombstone.Obj), lost)
 		return
 	}
-	h.told("DELETED", obj)
+	i.told(objectOf(obj), left)
 }
 
-func (h handler) told(kind string, obj any) {
-	h.view.event(kind, objectOf(obj))
-	time.Sleep(h.slow) // it is a slow handler
+func (i *informer) told(o object, place place) {
+	i.note(o, place)
+	time.Sleep(i.slow) // it is a slow handler
+}
+
+func (i *informer) note(o object, place place) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.nCalls++
+	last := i.known[o.name]
+	newer := o.n > last.n && o.rv > last.rv
+	again := o.n == last.n && o.rv == last.rv // a list holds it as it was
+	switch {
+	case last.place == left || last.place == lost:
+		i.faults.add("%s: %+v after the object had gone: %+v", i.who, o, last)
+	case place == here && !newer && !again, place == left && (o.n < last.n || o.rv <= last.rv), place == lost && o.n != last.n:
+		i.faults.add("%s: %+v after %+v", i.who, o, last)
+	}
+	i.known[o.name] = told{o.n, o.rv, place}
+}
+
+// holds returns what the handler believes to be there: counters by name.
+func (i *informer) holds() map[string]int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return counters(i.known)
+}
+
+// stored returns the counters in the store of the informer.
+func (i *informer) stored() map[string]int {
+	counters := map[string]int{}
+	for _, obj := range i.shared.GetStore().List() {
+		o := objectOf(obj)
+		counters[o.name] = o.n
+	}
+	return counters
 }
 
 // objectOf reads what a store holds.
@@ -182,14 +125,4 @@ func objectOf(obj any) object {
 	}
 	counter, _ := strconv.Atoi(n) // 0 is never right, and found
 	return object{accessor.GetName(), counter, parse(accessor.GetResourceVersion())}
-}
-
-// stored returns the counters in the store of the informer.
-func (i *informer) stored() map[string]int {
-	counters := map[string]int{}
-	for _, obj := range i.shared.GetStore().List() {
-		o := objectOf(obj)
-		counters[o.name] = o.n
-	}
-	return counters
 }

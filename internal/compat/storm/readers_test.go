@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,6 +13,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"listwatch/internal/fold"
+	"listwatch/internal/probe"
+	"listwatch/internal/rules"
 )
 
 // pager reads the list in pages, and then the exact list at the version of the first page: they have to be equal, however
@@ -22,7 +27,7 @@ type pager struct {
 
 	// Owned by run; read when it has returned.
 	nCompared, nExpired int
-	faults              []string
+	faults              faults
 }
 
 // run reads until ctx is done.
@@ -40,7 +45,7 @@ func (p *pager) run(ctx context.Context) {
 		p.nCompared++
 		want := versions(exact.Items)
 		if exact.Metadata.ResourceVersion != rv || !maps.Equal(pages, want) {
-			p.faults = append(p.faults, fmt.Sprintf("pages at %s hold %d objects, the exact list at %s %d", rv, len(pages), exact.Metadata.ResourceVersion, len(want)))
+			p.faults.add("pages at %s hold %d objects, the exact list at %s %d", rv, len(pages), exact.Metadata.ResourceVersion, len(want))
 		}
 	}
 }
@@ -55,13 +60,13 @@ func (p *pager) inPages(ctx context.Context) (rv string, all map[string]string, 
 			return "", nil, false
 		}
 		if rv != "" && list.Metadata.ResourceVersion != rv {
-			p.faults = append(p.faults, fmt.Sprintf("a page at %s after one at %s", list.Metadata.ResourceVersion, rv))
+			p.faults.add("a page at %s after one at %s", list.Metadata.ResourceVersion, rv)
 		}
 		rv = list.Metadata.ResourceVersion
 		before := len(all) + len(list.Items)
 		maps.Copy(all, versions(list.Items))
 		if len(all) != before {
-			p.faults = append(p.faults, fmt.Sprintf("a page at %s holds an object twice", rv))
+			p.faults.add("a page at %s holds an object twice", rv)
 		}
 		if next == "" {
 			return rv, all, true
@@ -93,17 +98,18 @@ func versions(items []configMap) map[string]string {
 }
 
 // page reads the page's feed as a browser does: it resumes, and begins again when it is told that what it knows has gone.
+// It also holds the ten promises to what it reads, up to the record with which the program is killed.
 type page struct {
 	base string
 	slow time.Duration // before it reads a message
 
 	// Owned by run; read when it has returned.
-	log                       string
-	seq                       uint64
-	known                     bool
-	nFeeds, nRecords, nSummed int
-	nGone                     int
-	faults                    []string
+	log                              string
+	seq                              uint64
+	known                            bool
+	rules                            *rules.Checker // of this log
+	nFeeds, nRecords, nSummed, nGone int
+	faults                           faults
 }
 
 // run reads until ctx is done.
@@ -141,6 +147,9 @@ func (p *page) list(ctx context.Context, client *http.Client) bool {
 	defer body.Body.Close()
 	if json.NewDecoder(body.Body).Decode(&snapshot) != nil {
 		return false
+	}
+	if p.log != snapshot.Log || p.rules == nil {
+		p.rules = rules.New()
 	}
 	p.log, p.seq, p.known = snapshot.Log, snapshot.Seq, true
 	return true
@@ -190,25 +199,28 @@ func (p *page) feed(ctx context.Context, client *http.Client) {
 func (p *page) message(kind string, data []byte) {
 	switch kind {
 	case "frame":
-		var records []struct{ Seq uint64 }
-		if err := json.Unmarshal(data, &records); err != nil {
-			p.faults = append(p.faults, fmt.Sprintf("a frame after record %d: %v", p.seq, err))
+		records, err := readFrame(data)
+		if err != nil {
+			p.faults.add("a frame after record %d: %v", p.seq, err)
 		}
 		for _, record := range records {
 			p.reach(kind, record.Seq-1, record.Seq)
+		}
+		for _, breach := range p.rules.Apply(records) {
+			p.faults.add("%v", breach)
 		}
 		p.nRecords += len(records)
 	case "coalesced":
 		var sum struct{ From, Seq, Records uint64 }
 		if err := json.Unmarshal(data, &sum); err != nil || sum.Records != sum.Seq-sum.From {
-			p.faults = append(p.faults, fmt.Sprintf("a sum after record %d: %+v, %v", p.seq, sum, err))
+			p.faults.add("a sum after record %d: %+v, %v", p.seq, sum, err)
 		}
 		p.reach(kind, sum.From, sum.Seq)
 		p.nSummed += int(sum.Records)
 	case "bookmark":
 		var bookmark struct{ Seq uint64 }
 		if err := json.Unmarshal(data, &bookmark); err != nil || bookmark.Seq != p.seq {
-			p.faults = append(p.faults, fmt.Sprintf("a bookmark after record %d: %s %v", p.seq, data, err))
+			p.faults.add("a bookmark after record %d: %s %v", p.seq, data, err)
 		}
 	case "gone":
 		p.nGone++
@@ -217,8 +229,19 @@ func (p *page) message(kind string, data []byte) {
 }
 
 func (p *page) reach(kind string, from, to uint64) {
-	if from != p.seq && len(p.faults) < maxFaults {
-		p.faults = append(p.faults, fmt.Sprintf("a %s of (%d, %d] after record %d", kind, from, to, p.seq))
+	if from != p.seq {
+		p.faults.add("a %s of (%d, %d] after record %d", kind, from, to, p.seq)
 	}
 	p.seq = to
+}
+
+func readFrame(data []byte) (records []probe.Record, err error) {
+	var lines []json.RawMessage
+	err = json.Unmarshal(data, &lines)
+	for _, line := range lines {
+		record, failed := fold.ReadRecord(line)
+		err = errors.Join(err, failed)
+		records = append(records, record)
+	}
+	return records, err
 }

@@ -21,7 +21,7 @@ type ledger struct {
 	written []object   // creations and updates that the server has acknowledged, or shown afterwards
 	nWrites int        // as well as deletions
 	nUnsure int        // writes of which no answer came, or a refusal
-	faults  []string
+	faults  faults
 }
 
 func (l *ledger) wrote(o object) {
@@ -42,9 +42,7 @@ func (l *ledger) unsure() {
 func (l *ledger) fault(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.faults) < maxFaults {
-		l.faults = append(l.faults, fmt.Sprintf(format, args...))
-	}
+	l.faults.add(format, args...)
 }
 
 // writer owns some objects: it alone writes to them, so that it knows what they must be.

@@ -1,8 +1,6 @@
 package storm
 
-import (
-	"testing"
-)
+import "testing"
 
 // TestAViewFindsWhatIsWrong tells views what no watcher may be told: a check that cannot fail proves nothing.
 func TestAViewFindsWhatIsWrong(t *testing.T) {
@@ -83,49 +81,38 @@ func TestAViewFindsWhatIsWrong(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			v := newView("view", test.selects, true)
+			v := newView("view", test.selects)
 			started(v)
 			test.told(v)
-			if got := v.nFaults > 0; got != test.wrong {
-				t.Errorf("got faults %q, want some: %v", v.faults, test.wrong)
+			if got := v.faults.n > 0; got != test.wrong {
+				t.Errorf("got faults %q, want some: %v", v.faults.told, test.wrong)
 			}
 		})
 	}
 }
 
-// TestTheViewOfAHandlerFindsWhatIsWrong does the same for informers, whose lists pass by on another way than their events.
-func TestTheViewOfAHandlerFindsWhatIsWrong(t *testing.T) {
-	tests := []struct {
-		name  string
+// TestAHandlerFindsWhatIsWrong does the same for the handlers of informers, which may miss what a list has jumped over.
+func TestAHandlerFindsWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
 		wrong bool
-		told  func(v *view)
+		told  func(i *informer)
 	}{
-		{"the next version", false, func(v *view) { v.event("MODIFIED", object{"a", 3, 12}) }},
-		{"a gap without a list", true, func(v *view) { v.event("MODIFIED", object{"a", 5, 14}) }},
-		{"a jump to what a list held", false, func(v *view) { v.listed(14); v.event("MODIFIED", object{"a", 5, 14}) }},
-		{"a gap after a list", true, func(v *view) { v.listed(14); v.event("MODIFIED", object{"a", 6, 15}) }},
-		{"the same twice", true, func(v *view) { v.event("MODIFIED", object{"a", 2, 11}) }},
-		{"back in time through a list", true, func(v *view) { v.listed(14); v.event("MODIFIED", object{"a", 1, 5}) }},
-		{"added late", true, func(v *view) { v.event("ADDED", object{"c", 2, 12}) }},
-		{"added by a list", false, func(v *view) { v.listed(14); v.event("ADDED", object{"c", 2, 12}) }},
-		{"gone without a list", true, func(v *view) { v.gone("a") }},
-		{"gone through a list", false, func(v *view) { v.listed(14); v.gone("a") }},
-		{"gone twice", true, func(v *view) { v.listed(14); v.gone("a"); v.gone("a") }},
-		{"back after its deletion", true, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.listed(14)
-			v.event("ADDED", object{"a", 3, 13})
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			v := newView("handler", nil, false)
-			v.listed(10)
-			v.event("ADDED", object{"a", 1, 5})
-			v.event("MODIFIED", object{"a", 2, 11})
-			test.told(v)
-			if got := v.nFaults > 0; got != test.wrong {
-				t.Errorf("got faults %q, want some: %v", v.faults, test.wrong)
+		"the next version":      {false, func(i *informer) { i.note(object{"a", 3, 12}, here) }},
+		"a jump":                {false, func(i *informer) { i.note(object{"a", 5, 14}, here) }},
+		"as it was":             {false, func(i *informer) { i.note(object{"a", 2, 11}, here) }},
+		"another version of it": {true, func(i *informer) { i.note(object{"a", 2, 12}, here) }},
+		"back in time":          {true, func(i *informer) { i.note(object{"a", 1, 5}, here) }},
+		"an older deletion":     {true, func(i *informer) { i.note(object{"a", 1, 12}, left) }},
+		"a deletion unseen":     {false, func(i *informer) { i.note(object{"a", 2, 11}, lost) }},
+		"a tombstone of other":  {true, func(i *informer) { i.note(object{"a", 1, 5}, lost) }},
+		"gone twice":            {true, func(i *informer) { i.note(object{"a", 2, 12}, left); i.note(object{"a", 2, 12}, lost) }},
+		"back after its end":    {true, func(i *informer) { i.note(object{"a", 2, 12}, left); i.note(object{"a", 3, 13}, here) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := &informer{who: "handler", known: map[string]told{"a": {2, 11, here}}}
+			test.told(i)
+			if got := i.faults.n > 0; got != test.wrong {
+				t.Errorf("got faults %q, want some: %v", i.faults.told, test.wrong)
 			}
 		})
 	}
@@ -134,15 +121,58 @@ func TestTheViewOfAHandlerFindsWhatIsWrong(t *testing.T) {
 // TestAMissedWriteIsFound leaves out what no counter betrays: the whole life of an object, and the newest write to one.
 func TestAMissedWriteIsFound(t *testing.T) {
 	written := []object{{"a", 1, 5}, {"b", 1, 11}, {"a", 2, 12}, {"c", 1, 40}}
-	v := newView("view", nil, true)
+	v := newView("view", nil)
 	v.reset(10, []object{{"a", 1, 5}})
 	v.event("ADDED", object{"b", 1, 11})
 	v.bookmark(12)
 	v.reset(30, []object{{"a", 2, 12}, {"b", 1, 11}})
-	if checked := v.missed(written); checked != 2 || v.nFaults != 1 {
-		t.Errorf("got %d writes looked for and faults %q, want 2 and that of a at 12", checked, v.faults)
+	if checked := v.missed(written); checked != 2 || v.faults.n != 1 {
+		t.Errorf("got %d writes looked for and faults %q, want 2 and that of a at 12", checked, v.faults.told)
 	}
 	if why := v.differs(map[string]int{"a": 2, "b": 2, "c": 1}); why != `view holds 2 objects, the list 3: [b: got 1, want 2 c: missing, want 1]` {
 		t.Errorf("got %q", why)
+	}
+}
+
+// TestWhatLeaksIsFound lets etcd open another segment of its log and a snapshot, and nothing else.
+func TestWhatLeaksIsFound(t *testing.T) {
+	start := resources{goroutines: 200, fds: 25, memory: 100 << 20}
+	for name, test := range map[string]struct {
+		now  resources
+		most bool
+	}{
+		"as at the start":                     {start, true},
+		"a segment of etcd's log, a snapshot": {resources{205, 27, 300 << 20}, true},
+		"connections":                         {resources{200, 60, 100 << 20}, false},
+		"goroutines":                          {resources{260, 25, 100 << 20}, false},
+		"memory":                              {resources{200, 25, 900 << 20}, false},
+	} {
+		if got := test.now.within(start); got != test.most {
+			t.Errorf("%s: got %v, want %v", name, got, test.most)
+		}
+	}
+}
+
+func TestACounterFindsWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		wrong bool
+		told  func(c *counter)
+	}{
+		"a rise":                {false, func(c *counter) { c.read(c.now(), object{"", 5, 20}); c.wrote(object{"", 5, 20}, object{"", 6, 22}) }},
+		"an unsure one is seen": {false, func(c *counter) { c.read(c.now(), object{"", 6, 21}) }},
+		"a stale read":          {true, func(c *counter) { c.read(c.now(), object{"", 4, 15}) }},
+		"gone":                  {true, func(c *counter) { c.read(c.now(), object{}) }},
+		"a read that was late":  {false, func(c *counter) { c.read(object{"", 4, 15}, object{"", 4, 15}) }},
+		"another version":       {true, func(c *counter) { c.read(c.now(), object{"", 5, 21}) }},
+		"a lost update":         {true, func(c *counter) { c.wrote(object{"", 4, 15}, object{"", 5, 23}) }},
+		"a version that falls":  {true, func(c *counter) { c.wrote(object{"", 5, 20}, object{"", 6, 19}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &counter{newest: object{"", 5, 20}, raised: map[int]bool{5: true}}
+			test.told(c)
+			if got := c.faults.n > 0; got != test.wrong {
+				t.Errorf("got faults %q, want some: %v", c.faults.told, test.wrong)
+			}
+		})
 	}
 }

@@ -1,0 +1,77 @@
+package mutations
+
+// mutations are mistakes that a change could make, each with the test that is there to find it.
+var mutations = []mutation{
+	{
+		"chapters/02-etcd3", "nextLimit", "min(2*limit, maxLimit)", "limit",
+		"TestPagesDoubleUntilARareObjectIsFound",
+	},
+	{
+		"chapters/02-etcd3", "nextLimit", "min(2*limit, maxLimit)", "2*limit",
+		"TestLimitsGrowToTheBoundOnly",
+	},
+	{
+		"chapters/02-etcd3", "stream.sync", "response.Revision < s.initialRev", "false",
+		"TestInitialStateFromTheFutureIsTooLarge",
+	},
+	{
+		"chapters/03-reflector", "watchHandler.handleAnyWatch", "h.eventCount == 0 && ", "",
+		"TestHowAWatchEndsDecidesWhatIsAskedNext",
+	},
+	{
+		"chapters/03-reflector", "Reflector.pageSize", ` && resourceVersion != "0"`, "",
+		"TestHowAWatchEndsDecidesWhatIsAskedNext",
+	},
+	{
+		"chapters/04-watchcache", "history.resizeLocked", "capacity/4", "capacity/3",
+		"TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh",
+	},
+	{
+		"chapters/04-watchcache", "history.intervalLocked", "rv < oldest-1", "rv < oldest",
+		"TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches",
+	},
+	{
+		"chapters/04-watchcache", "history.intervalLocked", " && !h.removedEventSinceRelist", "",
+		"TestTheListsVersionIsTheBoundUntilSomethingIsDropped",
+	},
+	{
+		"chapters/05-cachewatcher", "CacheWatcher.sendWatchCacheEvent", "w.isDone()", "false",
+		"TestAWatcherThatIsStoppedBeforeItBeginsSendsNothing",
+	},
+	{
+		"chapters/05-cachewatcher", "CacheWatcher.isDue", "event.ResourceVersion > w.floor", "event.ResourceVersion >= w.floor",
+		"TestAnEventThatIsInTheIntervalAndInInputIsSentOnce",
+	},
+	{
+		"chapters/05-cachewatcher", "CacheWatcher.convertToWatchEvent", "case now && before:", "case now:",
+		"TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone",
+	},
+	{
+		"chapters/06-cacher", "Cacher.pickTriggerLocked", "previous != value", "previous == value",
+		"TestAMoveReachesTheWatchersOfBothValuesAndNoOthers",
+	},
+	{
+		"chapters/06-cacher", "CacheDelegator.shouldDelegateList", "pred.Limit > 0 && rv > 0", "pred.Limit > 0",
+		"TestWhoAnswersAList",
+	},
+	{
+		"chapters/08-handlers", "watchEncoder.dropHeaders", "|| e.options.NoHeaders", "|| true",
+		"TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables",
+	},
+	{
+		"chapters/08-handlers", "WatchServer.send", "len(events) > 0", "false",
+		"TestABacklogIsFlushedOnce",
+	},
+	{
+		"chapters/09-listwatch", "withRetry.decide", "w.attempts > maxRetries", "w.attempts > maxRetries+1",
+		"TestRetries",
+	},
+	{
+		"chapters/15-pipeline", "Pipeline.Run", "p.runClient", "p.Client.Run",
+		"TestNoClientIsSentAwayAtTheStart",
+	},
+	{
+		"internal/etcdnode", "checkNodes", "made == 0 && !lone", "true",
+		"TestAFolderOfAnotherNumberOfNodesIsRefused",
+	},
+}
