@@ -29,7 +29,7 @@ type guests struct {
 	metrics   *guest.Metrics
 	discovery *guest.Discovery
 	stderr    io.Writer
-	passing   routine.Group // the front, and the lens, which ends after it; guest and run wait for both
+	passing   routine.Group // the front; serveGuest and run wait for it
 	next      chan visit    // sent by Choose, received by run, never closed; buffered so that Choose never blocks
 
 	now     atomic.Pointer[viz.UI]      // of the visit that runs
@@ -44,32 +44,26 @@ type visit struct {
 
 // serveGuest shows a server that is not ours until ctx is done. Nothing of a server half runs.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
+	discovery := guest.NewDiscovery(o.server)
+	defer discovery.Close()
 	g := &guests{
 		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: guest.NewDiscovery(o.server),
 		lens:    lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
 		metrics: guest.NewMetrics(o.server, clock.RealClock{}),
 	}
-	defer g.discovery.Close()
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
 	defer group.Wait()
 	defer g.passing.Wait()
 	defer fail(nil)
 	group.Go(ctx, "viz.metrics", g.metrics.Run)
-	// These two outlive ctx, and end in order. When ctx is done, the front ends, and all requests with it, because the lens does. Then the
-	// lens has read the ends of them all.
-	outlives := context.WithoutCancel(ctx)
-	reading, stopReading := context.WithCancel(outlives)
-	defer stopReading() // if the front was never started
-	g.passing.Go(reading, "viz.lens", g.lens.Run)
-	serving, stopServing := context.WithCancelCause(outlives)
+	group.Go(ctx, "viz.lens", g.lens.Run)
+	// The front outlives ctx for as long as it takes its requests to end, which they do because the lens does.
+	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, h2c: true}
 	ready := func() {
-		g.passing.Go(serving, "viz.front", func(ctx context.Context) {
-			defer stopReading()
-			front.run(ctx)
-		})
+		g.passing.Go(serving, "viz.front", front.run)
 		announce(o, listener, stdout, stderr)
 	}
 	pods := guest.Pods

@@ -33,16 +33,13 @@ const (
 
 // Bounds of what a server may send us.
 const (
-	maxObjects    = 150_000  // of one resource
 	maxState      = 64 << 20 // bytes that are left of a list
 	maxItem       = 4 << 20  // bytes of one object in a list; etcd takes objects of 1.5 MiB
 	maxError      = 1 << 20  // bytes of an answer that is an error
 	maxRetryAfter = time.Minute
-
-	tooMany = "there are more than 150,000 objects, or more than 64 MB of names: choose a namespace or a selector"
 )
 
-var errTooMany = errors.New(tooMany)
+var errTooMany = errors.New("too many objects")
 
 // answers is the transport of one resource's informer. It asks for metadata alone, bounds the answers while they
 // arrive, and says in words what is wrong with them.
@@ -50,6 +47,7 @@ type answers struct {
 	// Set by Guest.add, never changed.
 	next                http.RoundTripper
 	resource, namespace string
+	maxObjects          int64
 	stop                func() // called when there are too many objects, perhaps more than once
 
 	limit   atomic.Bool  // there are too many objects; stays
@@ -60,7 +58,7 @@ type answers struct {
 // said returns what is wrong, and what to do; "" if nothing is.
 func (a *answers) said() string {
 	if a.limit.Load() {
-		return tooMany
+		return fmt.Sprintf("there are more than %d objects, or more than %d MB of names: choose a namespace or a selector", a.maxObjects, maxState>>20)
 	}
 	if status, _ := a.status.Load().(string); status != "" {
 		return status
@@ -173,7 +171,7 @@ type watchBody struct {
 	answers  *answers
 	events   *wiretap.Events
 	arriving bool // the bookmark that ends the first state has not come
-	objects  int
+	objects  int64
 }
 
 // Read implements [io.Reader].
@@ -186,7 +184,7 @@ func (b *watchBody) Read(p []byte) (int, error) {
 		if b.arriving = b.arriving && !event.InitialEnd; !b.arriving {
 			continue
 		}
-		if b.objects++; b.objects > maxObjects {
+		if b.objects++; b.objects > b.answers.maxObjects {
 			return 0, b.answers.exceeded()
 		}
 	}
@@ -203,7 +201,7 @@ type listBody struct {
 
 	inItems bool
 	comma   bool // a value stands before the next one
-	objects int
+	objects int64
 	left    int          // bytes that are left of the objects so far
 	out     bytes.Buffer // not read yet
 	err     error        // after out
@@ -270,7 +268,7 @@ func (l *listBody) object() error {
 	if err := l.write(&object); err != nil {
 		return err
 	}
-	if l.left += l.out.Len() - before; l.objects > maxObjects || l.left > maxState {
+	if l.left += l.out.Len() - before; l.objects > l.answers.maxObjects || l.left > maxState {
 		return l.answers.exceeded()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -39,7 +40,10 @@ func newMetadataDecoder() runtime.Decoder {
 	return info.Serializer
 }
 
-const maxChosen = 8 // resources
+const (
+	maxChosen  = 8       // resources
+	maxObjects = 150_000 // unless Config says otherwise
+)
 
 // Choice is what a guest watches.
 type Choice struct {
@@ -58,6 +62,7 @@ type Config struct {
 	Probe        *probe.Probe
 	FIFO         string
 	UseWatchList bool
+	MaxObjects   int64 // of one resource; 0: 150,000. A resource that has more is not watched
 }
 
 // Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was
@@ -86,6 +91,7 @@ var _ processor.ResourceEventHandler = (*watchedResource)(nil)
 
 // New returns a guest. It starts nothing.
 func New(config Config) (*Guest, error) {
+	config.MaxObjects = cmp.Or(config.MaxObjects, maxObjects)
 	g := &Guest{config: config, client: newClient(config.Servers)}
 	for _, resource := range config.Resources {
 		if err := g.add(resource); err != nil {
@@ -98,7 +104,7 @@ func New(config Config) (*Guest, error) {
 // add makes an informer.
 func (g *Guest) add(resource Resource) error {
 	w := &watchedResource{resource: resource, full: make(chan struct{})}
-	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace, stop: w.stop}
+	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace, maxObjects: g.config.MaxObjects, stop: w.stop}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
 		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay}, UserAgent: "listwatch-guest",
@@ -125,7 +131,7 @@ func (w *watchedResource) stop() { w.once.Do(func() { close(w.full) }) }
 
 // OnAdd implements [processor.ResourceEventHandler].
 func (w *watchedResource) OnAdd(any, bool) {
-	if w.objects.Add(1) > maxObjects {
+	if w.objects.Add(1) > w.answers.maxObjects {
 		_ = w.answers.exceeded()
 	}
 }

@@ -129,7 +129,7 @@ func TestDiscoveryIsBounded(t *testing.T) {
 // attend runs a guest on pods of a server.
 func attend(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
-	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}}, Resources: []Resource{Pods}, Clock: clock.RealClock{}, UseWatchList: watchList})
+	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}}, Resources: []Resource{Pods}, Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func heap() uint64 {
 // TestAnEndlessStateIsCutOffWhileItArrives has the server send objects as fast as it can, with as much as fits in
 // beside their names.
 func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
-	fat := fmt.Sprintf(`"annotations":{"a":%q},"labels":{"b":%q},"managedFields":[{"manager":%q}]`, strings.Repeat("a", 50), strings.Repeat("b", 50), strings.Repeat("c", 50))
+	fat := fmt.Sprintf(`"annotations":{"a":%q},"labels":{"b":%q},"managedFields":[{"manager":%q}]`, strings.Repeat("a", 500), strings.Repeat("b", 500), strings.Repeat("c", 500))
 	for name, c := range map[string]struct {
 		watchList          bool
 		begin, object, sep string
@@ -168,8 +168,8 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 					sent.Add(1)
 				}
 			})
-			guest.until(t, func(s WatchedState) bool { return strings.Contains(s.Trouble, "there are more than 150,000 objects") })
-			if used := heap(); used > 300<<20 || sent.Load() > 4*maxObjects {
+			guest.until(t, func(s WatchedState) bool { return strings.Contains(s.Trouble, "there are more than 10000 objects") })
+			if used := heap(); used > 100<<20 || sent.Load() > 200_000 {
 				t.Errorf("%d MB of memory, %d objects sent", used>>20, sent.Load())
 			}
 			if state := guest.State(); state.Watched[0].Synced {

@@ -4,47 +4,15 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"listwatch/internal/redact"
-	"listwatch/internal/wiretap"
 )
 
-// What a record says.
-const (
-	Asked    What = iota // a request has come: Ask
-	Answered             // the header of its answer: Status, RetryAfter
-	Framed               // one frame of a watch: Event, Lag
-	Stuck                // the client has not read its watch for as long as Waited says
-	Ended                // Bytes, FirstByte, List, Cause
-	Ticked               // a second has passed; of no request
-)
-
-// What is the kind of a [Record].
-type What int
-
-// Record is one thing seen through the lens. Which fields are set depends on What.
-type Record struct {
-	At      time.Time
-	Request uint64 // its number, from 1
-	What    What
-
-	Ask        Ask
-	Status     int
-	RetryAfter time.Duration // of a 429; 0: it says nothing
-	Event      wiretap.Event
-	Lag        time.Duration // since the same version was first seen on any watch of the resource
-	Waited     time.Duration
-	Bytes      int64
-	FirstByte  time.Duration // from Asked to the first byte of the body
-	List       wiretap.ListHead
-	Cause      string
-	Lost       int64 // bytes that were forwarded and not read
-}
-
-// Ask is what a request asks for. It holds no header but the user agent, so there are no credentials in it.
+// Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials in it. Its texts
+// have at most 200 bytes.
 type Ask struct {
 	Client        string `json:"client"` // the user agent
 	Method        string `json:"method"`
@@ -63,33 +31,40 @@ type Ask struct {
 	InitialEvents bool   `json:"initialEvents,omitempty"`
 }
 
-// maxText bounds what is kept of any text that a client sends.
-const maxText = 200
+const (
+	maxText   = 200         // bytes that are kept of any text that a client sends
+	maxRedact = 4 * maxText // bytes in which secrets are looked for
+)
 
+// bound returns the beginning of a text without secrets, and without the rest of it in memory.
 func bound(text string) string {
-	text = redact.Text(text)
-	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
+	text = redact.Text(text[:min(len(text), maxRedact)])
+	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "")
 }
 
-// newAsk reads a request.
+// newAsk reads a request as a kube-apiserver does.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
 func newAsk(r *http.Request) Ask {
 	query := r.URL.Query()
 	ask := askPath(r.URL.Path)
-	ask.Client, ask.Method = bound(r.UserAgent()), r.Method
+	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
 	ask.Labels, ask.Fields = bound(query.Get("labelSelector")), bound(query.Get("fieldSelector"))
 	ask.Version, ask.Match = bound(query.Get("resourceVersion")), bound(query.Get("resourceVersionMatch"))
 	ask.Limit, ask.Continue = bound(query.Get("limit")), query.Get("continue") != ""
-	ask.Watch = ask.Watch || isTrue(query, "watch")
+	ask.Watch = ask.Watch || ask.Name == "" && isTrue(query, "watch")
 	ask.Bookmarks, ask.InitialEvents = isTrue(query, "allowWatchBookmarks"), isTrue(query, "sendInitialEvents")
 	return ask
 }
 
-func isTrue(query url.Values, name string) bool {
-	yes, err := strconv.ParseBool(query.Get(name))
-	return yes && err == nil
+// isTrue reads a parameter as API servers do: every value is true but "false" and "0".
+func isTrue(query url.Values, name string) (yes bool) {
+	values := query[name]
+	_ = runtime.Convert_Slice_string_To_bool(&values, &yes, nil) // never fails
+	return yes
 }
 
-// askPath takes /api/v1/… and /apis/GROUP/VERSION/… apart.
+// askPath reads /api/v1/… and /apis/GROUP/VERSION/….
 func askPath(path string) (ask Ask) {
 	parts := slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" })
 	group := ""
@@ -101,7 +76,7 @@ func askPath(path string) (ask Ask) {
 	default:
 		return ask
 	}
-	if parts[0] == "watch" { // as it was asked before 1.11
+	if parts[0] == "watch" { // how a watch was asked for before 1.11
 		ask.Watch, parts = true, parts[1:]
 	}
 	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
@@ -131,7 +106,35 @@ func (a *Ask) writes() bool {
 	return a.Resource != "" && a.Name != "" && a.Method != http.MethodGet && a.Method != http.MethodHead && a.Method != http.MethodOptions
 }
 
-// history is what its requests have in common that belong together: the work of one informer.
+// history is the key of what requests have in common that belong together: the work of one informer.
 func (a *Ask) history() string {
 	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
+}
+
+// plural is the resource without its group, as our client half calls it.
+func (a *Ask) plural() string {
+	name, _, _ := strings.Cut(a.Resource, ".")
+	return name
+}
+
+// what names what a request is about.
+func (a *Ask) what() string {
+	text := a.Resource
+	if a.Namespace != "" {
+		text += " in " + a.Namespace
+	}
+	if selector := strings.Trim(a.Labels+","+a.Fields, ","); selector != "" {
+		text += " with " + selector
+	}
+	return text
+}
+
+// short is the first word of a user agent without its version.
+func short(client string) string {
+	name, _, _ := strings.Cut(client, " ")
+	name, _, _ = strings.Cut(name, "/")
+	if name == "" {
+		return "a client without a user agent"
+	}
+	return name
 }

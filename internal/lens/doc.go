@@ -1,15 +1,16 @@
 // Package lens forwards to a server that is not ours, and says in words what its clients do wrong.
 //
-//   - lens.go: [Lens] forwards what comes to our port to that server, and looks at lists and watches as they pass.
+//   - lens.go: [Lens] forwards what comes to our port to that server.
 //   - guard.go: what may not pass, and the Statuses that say so.
-//   - exchange.go, watch.go: how bodies are looked at without holding them up.
-//   - ask.go: what is seen, as records.
-//   - log.go: the same in the log of the page.
-//   - findings.go, rules.go: [Findings], a fold over these records that says in words what a client does wrong.
+//   - exchange.go: how a body is looked at without holding it up.
+//   - ask.go: what a request asks for.
+//   - log.go: what is seen, in the log of the page.
+//   - findings.go: what is remembered of clients.
+//   - rules.go: the habits that do harm, as a table.
 //
-// Forwarding never waits for reading: bodies are copied into a queue of bounded size, and what does not fit is dropped, counted and told.
-//
-// Locks: Lens.mu is innermost. Goroutines: [Lens.Run] reads and folds; everything else runs in the goroutines of requests.
+// The goroutine of a request looks at a piece of a watch once that has been written to the client. Locks: exchange.mu, then names.mu;
+// findings.mu is never held together with another. Goroutines: [Lens.Run] looks at the clock; everything else runs in the goroutines of
+// requests.
 //
 // Differs: upstream has nothing of the kind; people read kubectl -v=8 or run mitmproxy.
 package lens

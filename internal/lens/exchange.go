@@ -5,12 +5,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"listwatch/internal/probe"
 	"listwatch/internal/wiretap"
 )
+
+// period is how often the lens looks whether clients read. A client that has not read for so long is stuck.
+const period = time.Second
 
 // Why an exchange ended.
 const (
@@ -26,121 +30,131 @@ var ErrEnds = errors.New(weEnded)
 // exchange is one request and its answer.
 type exchange struct {
 	// Set by begin, never changed.
-	id    uint64
-	began time.Time
-	ask   Ask
-	line  string // see requestLine
+	lens    *Lens
+	id      uint64
+	began   time.Time
+	ask     Ask
+	line    string // see requestLine
+	request *request
 
-	// Written by the goroutine that forwards, read by any.
-	status    atomic.Int64
-	bytes     atomic.Int64
-	firstByte atomic.Int64 // nanoseconds since began; 0: none has come
-	writing   atomic.Int64 // since when a piece is being written to the client, in nanoseconds since began; 0: none is
-	lost      atomic.Int64 // bytes that were not looked at
-	cause     atomic.Value // string
-	ended     atomic.Int64 // nanoseconds since began; 0: it has not ended
-
-	// Owned by the goroutine that forwards; read by Run when it has ended.
+	// Owned by the goroutine of the request.
+	body                *body // nil: there is none to look at
+	status              int
 	mediaType, encoding string
-	head                []byte // of a list's body
+	cause               string
+	bytes               int64
+	firstByte           time.Duration // since began; 0: none has come
+	head                []byte        // of a list's body
+	events              *wiretap.Events
 
-	// Owned by Run.
-	events  *wiretap.Events // nil: no piece has come
-	next    int64           // offset in the body of the piece that is expected
-	shownIn *probe.Log      // the newest log in which it has a watcher
-}
+	streams atomic.Bool  // it is a watch that is answered
+	writing atomic.Int64 // since when a piece is being written to the client, in nanoseconds since began; 0: none is
 
-// piece is what the forwarding goroutines send to Run: a record, or some bytes of a watch.
-type piece struct {
-	exchange *exchange
-	record   Record
-	data     []byte // nil: it is the record
-	offset   int64  // of data in the body
+	mu      sync.Mutex // guards shownIn, and what is told there; innermost
+	shownIn *probe.Log // the newest log in which it has a watcher
 }
 
 // begin sees a request come.
 func (l *Lens) begin(r *http.Request) *exchange {
-	x := &exchange{id: l.lastID.Add(1), began: l.config.Clock.Now(), ask: newAsk(r), line: requestLine(r)}
+	x := &exchange{lens: l, id: l.lastID.Add(1), began: l.config.Clock.Now(), ask: newAsk(r), line: requestLine(r)}
+	x.request = l.findings.begin(x.id, x.ask, x.began)
 	l.running.Store(x, true)
-	l.note(x, Record{What: Asked, Ask: x.ask})
+	x.tell(probe.RequestReceived, probe.Record{Text: x.line + " by " + short(x.ask.Client)})
 	return x
 }
 
+// answered sees the header of the answer.
+func (x *exchange) answered(response *http.Response, retryAfter time.Duration) {
+	x.status = response.StatusCode
+	x.mediaType, x.encoding = response.Header.Get("Content-Type"), response.Header.Get("Content-Encoding")
+	x.events = wiretap.NewEvents(x.mediaType)
+	opened := x.status == http.StatusOK || x.status == http.StatusSwitchingProtocols
+	x.streams.Store(opened && x.ask.Watch && x.ask.reads())
+	x.request.answered(x.status, retryAfter, x.lens.config.Clock.Now())
+	x.show()
+}
+
 // end sees the end of an exchange.
-func (l *Lens) end(x *exchange, ctx context.Context) {
+func (x *exchange) end(ctx context.Context) {
 	switch {
 	case errors.Is(context.Cause(ctx), ErrEnds):
-		x.cause.Store(weEnded)
+		x.cause = weEnded
 	case ctx.Err() != nil:
-		x.cause.Store(clientLeft)
+		x.cause = clientLeft
 	}
-	x.ended.Store(int64(max(l.config.Clock.Since(x.began), 1)))
-	l.running.Delete(x)
-	l.note(x, Record{What: Ended})
+	if x.body != nil {
+		x.body.look()
+	}
+	x.lens.running.Delete(x)
+	var list wiretap.ListHead
+	if x.ask.reads() && !x.ask.Watch && x.status == http.StatusOK {
+		list = wiretap.ReadListHead(x.head, x.mediaType, x.encoding)
+	}
+	x.request.end(end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, List: list, Cause: x.cause}, x.lens.config.Clock.Now())
+	x.close(list)
 }
 
-// note offers a record to Run, and does not wait.
-func (l *Lens) note(x *exchange, record Record) {
-	record.At, record.Request = l.config.Clock.Now(), x.id
-	select {
-	case l.pieces <- piece{exchange: x, record: record}:
-	default:
-		if record.What == Asked {
-			l.blind.Add(1)
-		}
+// tick looks whether the client reads.
+func (x *exchange) tick(now time.Time) {
+	x.show()
+	since := time.Duration(x.writing.Load())
+	if waited := now.Sub(x.began) - since; since > 0 && waited >= period && x.streams.Load() {
+		x.request.stuck(waited, now)
 	}
 }
 
-// offer offers bytes of a watch to Run, and does not wait: what does not fit is dropped.
-func (l *Lens) offer(x *exchange, p []byte, offset int64) {
-	n := int64(len(p))
-	if queued := l.queued.Add(n); queued <= maxQueued && len(l.pieces) < maxPieces-reserve {
-		select {
-		case l.pieces <- piece{exchange: x, data: append([]byte(nil), p...), offset: offset, record: Record{At: l.config.Clock.Now()}}:
-			return
-		default:
-		}
-	}
-	l.queued.Add(-n)
-	l.dropped.Add(n)
-	x.lost.Add(n)
-}
-
-// tee is the body of an answer on its way to the client. While it is not read, what it gave last is being written to the client.
+// body is the body of an answer on its way to the client. Until the next Read, what it has returned is being written to the client. It
+// looks at a piece of a watch after that, so that no event comes later because of the lens.
 type body struct {
 	io.ReadCloser
-	lens     *Lens
 	exchange *exchange
+	piece    []byte // a copy of what the last Read returned of a watch
+	at       time.Time
 }
 
 // Read implements [io.Reader].
 func (b *body) Read(p []byte) (int, error) {
 	x := b.exchange
 	x.writing.Store(0)
+	b.look()
 	n, err := b.ReadCloser.Read(p)
-	now := int64(max(b.lens.config.Clock.Since(x.began), 1))
+	b.at = x.lens.config.Clock.Now()
 	if n > 0 {
-		x.firstByte.CompareAndSwap(0, now)
-		x.writing.Store(now)
-		offset := x.bytes.Add(int64(n)) - int64(n)
-		b.look(p[:n], offset)
+		passed := max(b.at.Sub(x.began), 1)
+		if x.bytes == 0 {
+			x.firstByte = passed
+		}
+		x.bytes += int64(n)
+		x.writing.Store(int64(passed))
+		b.keep(p[:n])
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		x.cause.Store(serverEnded)
+		x.cause = serverEnded
 	case err != nil:
-		x.cause.Store(broken)
+		x.cause = broken
 	}
 	return n, err
 }
 
-func (b *body) look(p []byte, offset int64) {
+// keep keeps what the lens reads: all of a watch until it has been looked at, the beginning of a list.
+func (b *body) keep(p []byte) {
 	x := b.exchange
 	switch {
 	case !x.ask.reads():
-	case x.ask.Watch && x.status.Load() == http.StatusOK:
-		b.lens.offer(x, p, offset)
+	case x.ask.Watch && x.status == http.StatusOK:
+		x.body, b.piece = b, append(b.piece[:0], p...)
 	case len(x.head) < wiretap.ListHeadSize:
 		x.head = append(x.head, p[:min(len(p), wiretap.ListHeadSize-len(x.head))]...)
 	}
+}
+
+// look reads the events of the piece that has been written.
+func (b *body) look() {
+	x := b.exchange
+	for _, event := range x.events.Read(b.piece) {
+		x.request.frame(event, b.at)
+		x.showFrame(event)
+	}
+	b.piece = b.piece[:0]
 }

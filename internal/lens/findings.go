@@ -1,21 +1,31 @@
 package lens
 
 import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
+
+	"listwatch/internal/wiretap"
 )
 
-// Bounds of what the findings keep.
+// Bounds of what is kept.
 const (
 	maxHistories = 512
-	maxOpen      = 4096 // requests that have not ended
 	maxFindings  = 256
-	maxWritten   = 512 // objects
+	maxWritten   = 64  // objects of one history
 	maxRows      = 200 // requests that are shown
-	nGivens      = 64
+	maxFrames    = 8   // that are shown of a watch
+	maxGivens    = 64
+	maxSights    = 1024 // versions of one resource
+	maxResources = 64
 )
 
-// Row is a request as it is shown: the pages of one list are one row.
+// Row is a request as it is shown. The pages of one list are one row.
 type Row struct {
 	Request   uint64    `json:"request"`
 	At        time.Time `json:"at"`
@@ -26,9 +36,8 @@ type Row struct {
 	FirstByte int64     `json:"firstByte"` // milliseconds
 	Frames    int       `json:"frames"`
 	Bookmarks int       `json:"bookmarks"`
-	Newest    string    `json:"newest"` // the newest version it was given
+	Newest    string    `json:"newest"` // the newest version that the client was given
 	MaxLag    int64     `json:"maxLag"` // milliseconds
-	Lost      int64     `json:"lost"`   // bytes that passed unseen
 	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
 	End       string    `json:"end"`    // why it ended; "" if it has not
 	Next      int64     `json:"next"`   // milliseconds from its end to the next request of the same history; -1: there is none yet
@@ -43,74 +52,343 @@ type Frame struct {
 	Type string `json:"type"`
 	Key  string `json:"key"`
 	RV   string `json:"rv"`
-	Size int    `json:"size"`
-	Lag  int64  `json:"lag"` // milliseconds
+	Size int    `json:"size"` // bytes
+	Lag  int64  `json:"lag"`  // milliseconds since the same version was first seen on any watch of the resource
 }
 
-const maxFrames = 8 // that are shown of a watch
-
-// open is a request that has not ended.
-type open struct {
-	ask        Ask
-	row        *Row // nil: it is not shown
-	history    *history
-	at         time.Time
-	answered   bool // with 200
-	initialEnd bool
-	lastFrame  time.Time // or the header of the answer
+// Finding is one habit of a client that does harm, in words.
+type Finding struct {
+	ID       string    `json:"id"`
+	Client   string    `json:"client"`
+	Resource string    `json:"resource"`
+	Sentence string    `json:"sentence"`
+	Advice   string    `json:"advice"`
+	Chapter  string    `json:"chapter"`  // folder of the chapter that explains it
+	Incident string    `json:"incident"` // where it happened to others: "argoproj/argo-workflows#11948"; "" if it is everyday
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
 }
 
-// given is a version that was handed to a client.
+// Client is one client as it is shown.
+type Client struct {
+	Name      string `json:"name"`
+	Resources int    `json:"resources"` // histories
+	Watches   int    `json:"watches"`   // that are open
+	Findings  int    `json:"findings"`
+}
+
+// View is what is shown, the newest first.
+type View struct {
+	Requests int64     `json:"requests"`
+	Frames   int64     `json:"frames"`
+	Findings []Finding `json:"findings"`
+	Clients  []Client  `json:"clients"`
+	Rows     []Row     `json:"rows"`
+}
+
+// findings keeps what clients did, and judges it by [rules]. What it keeps is bounded in every respect. Its methods, and those of its
+// requests, may be called from any goroutine; times must not go back.
+type findings struct {
+	mu        sync.Mutex // guards all fields, and everything they lead to; innermost
+	histories map[string]*history
+	rows      []*Row // oldest first
+	said      map[string]*Finding
+	sights    map[string]*sight // by resource
+	frames    int64
+	requests  int64
+}
+
+func newFindings() *findings {
+	return &findings{histories: map[string]*history{}, said: map[string]*Finding{}, sights: map[string]*sight{}}
+}
+
+// history is what is remembered of the requests that belong together: those of one client for one resource with one selector. These are
+// the facts that [rules] judge.
+type history struct {
+	client string
+	last   time.Time // when the newest request came
+	ended  *Row      // of the newest request that has ended, while no next one has come
+	pages  *Row      // of the list whose next page may come
+
+	watches  map[*request]bool   // that are open
+	together int                 // of them, those that were open for togetherFor at the last tick
+	written  map[string]*written // by name
+	times    map[string]int      // how often a rule has seen what it looks for, by its id
+
+	lists     []time.Time   // the newest lists at "" in a row, without a watch
+	listRV    string        // of the newest list; "" before the first
+	givens    []given       // the newest versions from frames
+	settled   string        // the newest version that the client has surely read, at the end of its newest watch
+	stuckFor  time.Duration // the connection of the newest watch was full; 0: it was not
+	gone      string        // the version that was answered with 410; "" if a list came since
+	goneBlind bool          // that watch asked for no bookmarks
+	goneAt    time.Time
+	retryAt   time.Time // a 429 has said: not before
+	retryIn   time.Duration
+}
+
+// given is a version that was sent to a client.
 type given struct {
 	at time.Time
 	rv string
 }
 
-// history is what is remembered of the requests that belong together: one client, one resource, one selector.
-type history struct {
-	last    time.Time // of its requests
-	ask     Ask       // of the newest
-	row     *Row      // of the newest that has ended, while no next one has come
-	listRow *Row      // of the list whose next page may come
-
-	watches map[uint64]*open
-
-	lists     []time.Time // the newest lists at "" in a row, without a watch
-	listRV    string      // of the newest list; "" before the first
-	givens    []given     // the newest versions from frames
-	settled   string      // the newest version that the client has surely read, at the end of its newest watch
-	gone      string      // the version that was answered with 410; "" if a list came since
-	goneBlind bool        // that watch asked for no bookmarks
-	goneAt    time.Time
-	again     int       // how often gone was asked for again
-	relists   int       // after 410s of watches without bookmarks
-	retryAt   time.Time // not before, a 429 has said
-	retryIn   time.Duration
-	early     int // requests before retryAt
-	noVersion int // watches at "" with no list before them
-	tweaked   int // watches at "" or "0" after a list
-	backward  int // watches from before what was settled
-	endless   int // watch-lists that ended without their bookmark
-	stuckFor  time.Duration
+// written is how often an object was written within writesWithin.
+type written struct {
+	first time.Time
+	n     int
 }
 
-func (t *history) give(at time.Time, rv string) {
-	if len(t.givens) == nGivens {
-		t.givens = append(t.givens[:0], t.givens[1:]...)
+// request is one request.
+type request struct {
+	findings *findings // set by begin, never changed
+
+	// Guarded by findings.mu.
+	ask        *Ask
+	row        *Row
+	history    *history // nil: the request is none of the API's, and nothing is kept of it
+	at         time.Time
+	answeredOK bool // with 200
+	initialEnd bool
+	lastFrame  time.Time // or the header of the answer
+}
+
+// begin notes that a request has come.
+func (f *findings) begin(id uint64, ask Ask, now time.Time) *request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests++
+	r := &request{findings: f, ask: &ask, at: now}
+	if ask.Resource == "" {
+		return r
 	}
-	t.givens = append(t.givens, given{at, rv})
+	h := f.historyLocked(&ask, now)
+	r.history, r.row = h, h.pages
+	if !ask.Continue || r.row == nil {
+		r.row = &Row{Request: id, At: now, Ask: ask, Next: -1}
+		f.rows = appendLast(f.rows, r.row, maxRows)
+	}
+	if h.ended != nil {
+		h.ended.Next = now.Sub(h.ended.ended).Milliseconds()
+		h.ended = nil
+	}
+	switch {
+	case ask.writes():
+		h.write(ask.Name, now)
+		f.judgeLocked(wrote, h, r, now)
+	case ask.reads():
+		f.judgeLocked(asked, h, r, now)
+		h.read(r)
+	}
+	return r
+}
+
+// historyLocked finds a history, or makes room for it by forgetting the one that has been quiet longest. The caller holds f.mu.
+func (f *findings) historyLocked(ask *Ask, now time.Time) *history {
+	key := ask.history()
+	h := f.histories[key]
+	if h == nil {
+		if len(f.histories) == maxHistories {
+			delete(f.histories, oldest(f.histories, func(h *history) time.Time { return h.last }))
+		}
+		h = &history{client: ask.Client, watches: map[*request]bool{}, written: map[string]*written{}, times: map[string]int{}}
+		f.histories[key] = h
+	}
+	h.last = now
+	return h
+}
+
+// oldest returns the key of the value whose time is the earliest.
+func oldest[V any](all map[string]V, at func(V) time.Time) string {
+	return slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int { return at(all[a]).Compare(at(all[b])) })
+}
+
+// appendLast appends to the newest values, of which there are at most limit.
+func appendLast[V any](all []V, value V, limit int) []V {
+	if len(all) == limit {
+		all = append(all[:0], all[1:]...)
+	}
+	return append(all, value)
+}
+
+// write counts a write to an object.
+func (h *history) write(name string, now time.Time) {
+	w := h.written[name]
+	if w == nil || now.Sub(w.first) > writesWithin {
+		if w == nil && len(h.written) == maxWritten {
+			delete(h.written, oldest(h.written, func(w *written) time.Time { return w.first }))
+		}
+		w = &written{first: now}
+		h.written[name] = w
+	}
+	w.n++
+}
+
+// read notes that a list or a watch was asked for.
+func (h *history) read(r *request) {
+	h.retryAt = time.Time{}
+	if r.ask.Watch {
+		h.watches[r] = true
+	}
+	if r.ask.Watch || r.ask.Version != "" {
+		h.lists = nil
+	}
+	if r.ask.state() && !r.ask.Continue || h.jumps(r.ask) {
+		h.gone = ""
+		delete(h.times, staleAgain)
+	}
+}
+
+// answered notes the header of the answer. retryAfter is that of a 429; 0: it says nothing.
+func (r *request) answered(status int, retryAfter time.Duration, now time.Time) {
+	r.findings.mu.Lock()
+	defer r.findings.mu.Unlock()
+	if r.history == nil {
+		return
+	}
+	r.row.Status, r.answeredOK, r.lastFrame = status, status == http.StatusOK, now
+	switch {
+	case status == http.StatusGone && r.ask.Watch:
+		r.history.isGone(r.ask, now)
+	case status == http.StatusTooManyRequests:
+		r.history.retryIn, r.history.retryAt = retryAfter, now.Add(retryAfter)
+	}
+}
+
+// isGone notes that a watch was told that its version is too old.
+func (h *history) isGone(ask *Ask, now time.Time) {
+	if h.gone != ask.Version {
+		delete(h.times, staleAgain)
+		h.goneAt = now
+	}
+	h.gone, h.goneBlind = ask.Version, !ask.Bookmarks
+}
+
+// frame notes a frame of a watch.
+func (r *request) frame(event wiretap.Event, now time.Time) {
+	f, h := r.findings, r.history
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frames++
+	if h == nil {
+		return
+	}
+	r.lastFrame = now
+	lag := f.lagLocked(r.ask.Resource, event, now).Milliseconds()
+	r.row.Frames++
+	r.row.framed += int64(event.Size)
+	r.row.MaxLag = max(r.row.MaxLag, lag)
+	r.row.Newest = cmp.Or(event.RV, r.row.Newest)
+	if event.Type == "BOOKMARK" {
+		r.row.Bookmarks++
+	}
+	r.row.Last = appendLast(r.row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size, Lag: lag}, maxFrames)
+	switch {
+	case event.Type == "ERROR" && event.Code == http.StatusGone:
+		h.isGone(r.ask, now)
+	case event.Type == "ERROR" || event.RV == "":
+		return
+	case event.InitialEnd:
+		r.initialEnd = true
+		h.listRV = event.RV
+	}
+	if event.Type != "ERROR" && (!r.ask.InitialEvents || r.initialEnd) {
+		h.givens = appendLast(h.givens, given{now, event.RV}, maxGivens)
+	}
+}
+
+// sight is when versions of one resource were first seen: from that the lens knows how far behind another watch is.
+type sight struct {
+	first map[string]time.Time
+	order []string
+}
+
+// lagLocked returns how long ago the version was first seen, and remembers it if it was not. The caller holds f.mu.
+func (f *findings) lagLocked(resource string, event wiretap.Event, now time.Time) time.Duration {
+	seen := f.sights[resource]
+	switch {
+	case event.Type != "MODIFIED" && event.Type != "DELETED":
+		return 0 // what is ADDED may be old, and only belong to the state that a watch begins with
+	case seen == nil && len(f.sights) == maxResources:
+		return 0
+	case seen == nil:
+		seen = &sight{first: map[string]time.Time{}}
+		f.sights[resource] = seen
+	}
+	if first, ok := seen.first[event.RV]; ok {
+		return now.Sub(first)
+	}
+	if len(seen.order) == maxSights {
+		delete(seen.first, seen.order[0])
+	}
+	seen.first[event.RV] = now
+	seen.order = appendLast(seen.order, event.RV, maxSights)
+	return 0
+}
+
+// stuck notes that the client has not read its watch for so long.
+func (r *request) stuck(waited time.Duration, now time.Time) {
+	f := r.findings
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.history != nil {
+		r.history.stuckFor = waited
+		f.judgeLocked(stuck, r.history, r, now)
+	}
+}
+
+// end is how a request ended.
+type end struct {
+	Status    int
+	Bytes     int64
+	FirstByte time.Duration
+	List      wiretap.ListHead
+	Cause     string
+}
+
+// end notes the end of a request.
+func (r *request) end(e end, now time.Time) {
+	f, h, row := r.findings, r.history, r.row
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h == nil {
+		return
+	}
+	row.Bytes += e.Bytes
+	if row.Pages++; row.Pages == 1 {
+		row.FirstByte = e.FirstByte.Milliseconds()
+	}
+	row.Status, row.Took, row.End, row.ended = e.Status, now.Sub(row.At).Milliseconds(), e.Cause, now
+	h.ended, h.pages = row, nil
+	if e.List.Continue {
+		h.pages = row
+	}
+	if e.List.RV != "" {
+		row.Newest = e.List.RV
+		h.listRV, h.givens, h.settled = e.List.RV, nil, ""
+	}
+	switch {
+	case r.ask.Watch:
+		delete(h.watches, r)
+		h.settle(now)
+		f.judgeLocked(watched, h, r, now)
+	case r.ask.reads() && e.Status == http.StatusOK && !r.ask.Continue && r.ask.Version == "":
+		h.lists = appendLast(h.lists, r.at, minPolls)
+		f.judgeLocked(listed, h, r, now)
+	}
 }
 
 // readTime is how long a client may take until what was sent to it has surely been read, if its connection is not stuck.
 const readTime = time.Second
 
-// settle remembers what the client has surely read.
-func (t *history) settle(now time.Time) {
-	for _, each := range t.givens {
-		if now.Sub(each.at) >= readTime && older(t.settled, each.rv) {
-			t.settled = each.rv
+// settle notes what the client has surely read when a watch ends.
+func (h *history) settle(now time.Time) {
+	for _, each := range h.givens {
+		if h.stuckFor == 0 && now.Sub(each.at) >= readTime && older(h.settled, each.rv) {
+			h.settled = each.rv
 		}
 	}
+	h.stuckFor = 0
 }
 
 // older reports whether version a is before b. Clients may compare versions of one resource since Kubernetes 1.35; "" is before any.
@@ -120,204 +398,96 @@ func older(a, b string) bool {
 	return errB == nil && (a == "" || errA == nil && m < n)
 }
 
-// Findings is the fold over the records of a lens. It keeps a bounded number of clients, requests and findings; it is not safe for
-// concurrent use.
-type Findings struct {
-	open      map[uint64]*open
-	histories map[string]*history
-	written   map[string]*written
-	rows      []*Row // oldest first
-	findings  map[string]*Finding
-	frames    int64
-	requests  int64
-}
-
-// NewFindings returns the fold of nothing.
-func NewFindings() *Findings {
-	return &Findings{open: map[uint64]*open{}, histories: map[string]*history{}, written: map[string]*written{}, findings: map[string]*Finding{}}
-}
-
-// Apply folds one record.
-func (v *Findings) Apply(r Record) {
-	if r.What == Asked {
-		v.asked(r)
-		return
-	}
-	if r.What == Ticked {
-		v.ticked(r.At)
-		return
-	}
-	o := v.open[r.Request]
-	if o == nil {
-		return
-	}
-	switch r.What {
-	case Answered:
-		v.answered(o, r)
-	case Framed:
-		v.framed(o, r)
-	case Stuck:
-		v.stuck(o, r)
-	case Ended:
-		v.ended(o, r)
-		delete(v.open, r.Request)
-	}
-}
-
-func (v *Findings) asked(r Record) {
-	v.requests++
-	if r.Ask.Resource == "" || len(v.open) == maxOpen {
-		return
-	}
-	o := &open{ask: r.Ask, at: r.At, history: v.history(&r.Ask, r.At)}
-	v.open[r.Request] = o
-	o.row = v.row(o, r)
-	if t := o.history; t.row != nil {
-		t.row.Next = r.At.Sub(t.row.ended).Milliseconds()
-		t.row = nil
-	}
-	switch {
-	case r.Ask.writes():
-		v.wrote(r)
-	case r.Ask.reads():
-		v.asksForMore(o, r.Request, r.At)
-	}
-}
-
-// history finds a history, or makes room for it by forgetting the one that has been quiet longest.
-func (v *Findings) history(ask *Ask, now time.Time) *history {
-	key := ask.history()
-	t := v.histories[key]
-	if t == nil {
-		if len(v.histories) == maxHistories {
-			oldest := key
-			for each, other := range v.histories {
-				if oldest == key || other.last.Before(v.histories[oldest].last) {
-					oldest = each
-				}
+// tick judges what only time tells.
+func (f *findings) tick(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.histories {
+		h.together = 0
+		for r := range h.watches {
+			if r.answeredOK && now.Sub(r.at) >= togetherFor {
+				h.together++
 			}
-			delete(v.histories, oldest)
 		}
-		t = &history{watches: map[uint64]*open{}}
-		v.histories[key] = t
-	}
-	t.last, t.ask = now, *ask
-	return t
-}
-
-// row begins a row, or finds that of the list whose next page is asked for.
-func (v *Findings) row(o *open, r Record) *Row {
-	if o.ask.Continue && o.history.listRow != nil {
-		return o.history.listRow
-	}
-	row := &Row{Request: r.Request, At: r.At, Ask: r.Ask, Next: -1}
-	if len(v.rows) == maxRows {
-		v.rows = append(v.rows[:0], v.rows[1:]...)
-	}
-	v.rows = append(v.rows, row)
-	return row
-}
-
-func (v *Findings) answered(o *open, r Record) {
-	o.row.Status, o.answered, o.lastFrame = r.Status, r.Status == 200, r.At
-	switch {
-	case r.Status == 410 && o.ask.Watch:
-		o.history.isGone(o, r.At)
-	case r.Status == 429:
-		o.history.retryIn = r.RetryAfter
-		o.history.retryAt = r.At.Add(r.RetryAfter)
-	}
-}
-
-// isGone remembers that a watch was told that its version is too old.
-func (t *history) isGone(o *open, now time.Time) {
-	if t.gone != o.ask.Version {
-		t.again = 0
-	}
-	t.gone, t.goneBlind = o.ask.Version, !o.ask.Bookmarks
-	if t.again == 0 {
-		t.goneAt = now
-	}
-}
-
-func (v *Findings) framed(o *open, r Record) {
-	v.frames++
-	o.lastFrame = r.At
-	o.row.frame(r)
-	t, event := o.history, r.Event
-	switch {
-	case event.Type == "ERROR":
-		if event.Code == 410 {
-			t.isGone(o, r.At)
+		for r := range h.watches {
+			f.judgeLocked(ticked, h, r, now)
 		}
-		return
-	case event.RV == "":
-		return
-	case event.InitialEnd:
-		o.initialEnd = true
-		t.listRV = event.RV
-	}
-	if !o.ask.InitialEvents || o.initialEnd {
-		t.give(r.At, event.RV)
 	}
 }
 
-// frame shows a frame in a row.
-func (row *Row) frame(r Record) {
-	row.Frames++
-	row.framed += int64(r.Event.Size)
-	if r.Event.Type == "BOOKMARK" {
-		row.Bookmarks++
-	}
-	if r.Event.RV != "" {
-		row.Newest = r.Event.RV
-	}
-	row.MaxLag = max(row.MaxLag, r.Lag.Milliseconds())
-	if len(row.Last) == maxFrames {
-		row.Last = append(row.Last[:0], row.Last[1:]...)
-	}
-	row.Last = append(row.Last, Frame{Type: r.Event.Type, Key: bound(r.Event.Key), RV: r.Event.RV, Size: r.Event.Size, Lag: r.Lag.Milliseconds()})
-}
-
-func (v *Findings) ended(o *open, r Record) {
-	row, t := o.row, o.history
-	row.Bytes += r.Bytes
-	row.Lost += r.Lost
-	row.Pages++
-	if row.Pages == 1 {
-		row.FirstByte = r.FirstByte.Milliseconds()
-	}
-	row.Status, row.Took, row.End, row.ended = r.Status, r.At.Sub(row.At).Milliseconds(), r.Cause, r.At
-	t.row, t.listRow = row, nil
-	if r.List.Continue {
-		t.listRow = row
-	}
-	if r.List.RV != "" {
-		row.Newest = r.List.RV
-		t.listRV, t.givens, t.settled = r.List.RV, nil, ""
-	}
-	switch {
-	case o.ask.Watch:
-		delete(t.watches, r.Request)
-		v.watchEnded(o, r)
-	case o.ask.reads() && r.Status == 200:
-		v.listed(o)
+// judgeLocked asks each rule of the moment. The caller holds f.mu.
+func (f *findings) judgeLocked(m moment, h *history, r *request, now time.Time) {
+	c := &judged{history: h, request: r, ask: r.ask, now: now}
+	for i := range rules {
+		if c.rule = &rules[i]; c.rule.at&m == 0 {
+			continue
+		}
+		if sentence := c.rule.find(c); sentence != "" {
+			f.sayLocked(c, sentence)
+		}
 	}
 }
 
-// View is what is shown of the fold, newest first.
-type View struct {
-	Requests int64     `json:"requests"`
-	Frames   int64     `json:"frames"`
-	Findings []Finding `json:"findings"`
-	Clients  []Client  `json:"clients"`
-	Rows     []Row     `json:"rows"`
+// sayLocked adds a finding, or renews it. The caller holds f.mu.
+func (f *findings) sayLocked(c *judged, sentence string) {
+	key := strings.Join([]string{c.rule.id, c.ask.history()}, "\x00")
+	finding := f.said[key]
+	if finding == nil {
+		if len(f.said) == maxFindings {
+			return
+		}
+		finding = &Finding{
+			ID: c.rule.id, Client: c.ask.Client, Resource: c.ask.Resource,
+			Chapter: c.rule.chapter, Incident: c.rule.incident, Advice: c.rule.advice, First: c.now,
+		}
+		f.said[key] = finding
+	}
+	finding.Last = c.now
+	finding.Sentence = short(c.ask.Client) + " " + sentence
 }
 
-// Client is one client as it is shown.
-type Client struct {
-	Name      string `json:"name"`
-	Resources int    `json:"resources"` // histories
-	Watches   int    `json:"watches"`   // that are open
-	Findings  int    `json:"findings"`
+// view returns what is shown. The caller owns it.
+func (f *findings) view(now time.Time) View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	view := View{Requests: f.requests, Frames: f.frames, Findings: []Finding{}, Clients: f.clientsLocked(), Rows: []Row{}}
+	for _, finding := range f.said {
+		view.Findings = append(view.Findings, *finding)
+	}
+	slices.SortFunc(view.Findings, func(a, b Finding) int {
+		return cmp.Or(b.First.Compare(a.First), cmp.Compare(a.Sentence, b.Sentence))
+	})
+	for _, row := range slices.Backward(f.rows) {
+		shown := *row
+		shown.Last = slices.Clone(row.Last)
+		if shown.End == "" {
+			shown.Took, shown.Bytes = now.Sub(row.At).Milliseconds(), row.framed
+		}
+		view.Rows = append(view.Rows, shown)
+	}
+	return view
+}
+
+// clientsLocked returns the clients by name. The caller holds f.mu.
+func (f *findings) clientsLocked() []Client {
+	byName := map[string]*Client{}
+	for _, h := range f.histories {
+		client := byName[h.client]
+		if client == nil {
+			client = &Client{Name: h.client}
+			byName[h.client] = client
+		}
+		client.Resources++
+		client.Watches += len(h.watches)
+	}
+	for _, finding := range f.said {
+		if client := byName[finding.Client]; client != nil {
+			client.Findings++
+		}
+	}
+	clients := []Client{}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		clients = append(clients, *byName[name])
+	}
+	return clients
 }

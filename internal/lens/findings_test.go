@@ -10,71 +10,63 @@ import (
 	"listwatch/internal/wiretap"
 )
 
-// tale feeds the fold what a client does, as records.
+// tale tells the findings what a client does.
 type tale struct {
-	v    *Findings
+	f    *findings
 	now  time.Time
 	last uint64
 }
 
 func newTale() *tale {
-	return &tale{v: NewFindings(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-}
-
-func (t *tale) apply(r Record) {
-	r.At = t.now
-	t.v.Apply(r)
+	return &tale{f: newFindings(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func (t *tale) wait(d time.Duration) {
 	for end := t.now.Add(d); t.now.Before(end); {
 		t.now = t.now.Add(min(time.Second, end.Sub(t.now)))
-		t.apply(Record{What: Ticked})
+		t.f.tick(t.now)
 	}
 }
 
 // ask begins a request of the client "c/1" for pods.
-func (t *tale) ask(ask Ask, status int) uint64 {
+func (t *tale) ask(ask Ask, status int) *request {
 	t.last++
 	ask.Client, ask.Resource = "c/1 (linux)", "pods"
 	if ask.Method == "" {
 		ask.Method = http.MethodGet
 	}
-	t.apply(Record{Request: t.last, What: Asked, Ask: ask})
-	t.apply(Record{Request: t.last, What: Answered, Status: status, RetryAfter: time.Second})
-	return t.last
+	r := t.f.begin(t.last, ask, t.now)
+	r.answered(status, time.Second, t.now)
+	return r
 }
 
-func (t *tale) end(id uint64, status int) {
-	t.apply(Record{Request: id, What: Ended, Status: status, Cause: serverEnded})
-}
+func (t *tale) end(r *request, status int) { r.end(end{Status: status, Cause: serverEnded}, t.now) }
 
 func (t *tale) list(version, got string) {
-	id := t.ask(Ask{Version: version}, http.StatusOK)
-	t.apply(Record{Request: id, What: Ended, Status: http.StatusOK, List: wiretap.ListHead{RV: got}})
+	t.ask(Ask{Version: version}, http.StatusOK).end(end{Status: http.StatusOK, List: wiretap.ListHead{RV: got}}, t.now)
 }
 
-// watch asks for a watch at a version, which is told the versions and ends a second later.
+// watch asks for a watch at a version, which is told the versions and ends two seconds later.
 func (t *tale) watch(ask Ask, versions ...string) {
 	ask.Watch = true
-	id := t.ask(ask, http.StatusOK)
+	r := t.ask(ask, http.StatusOK)
 	for _, rv := range versions {
-		t.frame(id, "MODIFIED", rv)
+		t.frame(r, "MODIFIED", rv)
 	}
 	t.wait(2 * time.Second)
-	t.end(id, http.StatusOK)
+	t.end(r, http.StatusOK)
 }
 
-func (t *tale) frame(id uint64, event, rv string) {
-	t.apply(Record{Request: id, What: Framed, Event: wiretap.Event{Type: event, Key: "default/a", RV: rv}})
+func (t *tale) frame(r *request, event, rv string) {
+	r.frame(wiretap.Event{Type: event, Key: "default/a", RV: rv}, t.now)
 }
 
 // gone asks for a watch that is told 410 in its first frame.
 func (t *tale) gone(ask Ask) {
 	ask.Watch = true
-	id := t.ask(ask, http.StatusOK)
-	t.apply(Record{Request: id, What: Framed, Event: wiretap.Event{Type: "ERROR", Code: http.StatusGone}})
-	t.end(id, http.StatusOK)
+	r := t.ask(ask, http.StatusOK)
+	r.frame(wiretap.Event{Type: "ERROR", Code: http.StatusGone}, t.now)
+	t.end(r, http.StatusOK)
 }
 
 // TestFindings tells each story once until shortly before it is a habit, and then to its end.
@@ -105,7 +97,7 @@ func TestFindings(t *testing.T) {
 				s.ask(Ask{Watch: true, Version: "5"}, 200)
 			}, func(s *tale) { s.wait(2 * time.Second) }},
 		{"slow-reader", "c reads its watch on pods too slowly: its connection has been full for 3s, and the server may evict it.",
-			func(s *tale) { s.ask(Ask{Watch: true, Version: "5"}, 200) }, func(s *tale) { s.apply(Record{Request: 1, What: Stuck, Waited: 3 * time.Second}) }},
+			func(*tale) {}, func(s *tale) { s.ask(Ask{Watch: true, Version: "5"}, 200).stuck(3*time.Second, s.now) }},
 		{"hot-loop", "c writes pods a in a hot loop: 30 times in 2.9s.",
 			func(s *tale) {
 				for range 29 {
@@ -138,11 +130,11 @@ func TestFindings(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			s := newTale()
 			c.before(s)
-			if got := s.v.View(s.now).Findings; len(got) != 0 {
+			if got := s.f.view(s.now).Findings; len(got) != 0 {
 				t.Fatalf("too early: %+v", got)
 			}
 			c.after(s)
-			got := s.v.View(s.now).Findings
+			got := s.f.view(s.now).Findings
 			if len(got) != 1 || got[0].ID != c.id || got[0].Sentence != c.sentence {
 				t.Errorf("got %+v, want %s: %s", got, c.id, c.sentence)
 			}
@@ -158,7 +150,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 		rv := func(n int) string { return fmt.Sprint(base + n) }
 		first := s.ask(Ask{Watch: true, InitialEvents: true, Bookmarks: true, Match: "NotOlderThan"}, 200)
 		s.frame(first, "ADDED", rv(1))
-		s.apply(Record{Request: first, What: Framed, Event: wiretap.Event{Type: "BOOKMARK", RV: rv(5), InitialEnd: true}})
+		first.frame(wiretap.Event{Type: "BOOKMARK", RV: rv(5), InitialEnd: true}, s.now)
 		s.frame(first, "MODIFIED", rv(6))
 		s.wait(8 * time.Minute)
 		s.frame(first, "MODIFIED", rv(7)) // too late to have been read when the next begins
@@ -167,7 +159,7 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 		s.watch(Ask{Version: rv(9), Bookmarks: true})
 		s.gone(Ask{Version: rv(9), Bookmarks: true})
 	}
-	if got := s.v.View(s.now).Findings; len(got) != 0 {
+	if got := s.f.view(s.now).Findings; len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -180,20 +172,36 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		s.end(s.ask(ask, 200), 200)
 		s.end(s.ask(Ask{Method: http.MethodPut, Name: fmt.Sprint("p", i)}, 200), 200)
 	}
-	if len(s.v.histories) > maxHistories || len(s.v.rows) > maxRows || len(s.v.findings) > maxFindings || len(s.v.written) > maxWritten || len(s.v.open) != 0 {
-		t.Errorf("got %d histories, %d rows, %d findings, %d objects, %d open", len(s.v.histories), len(s.v.rows), len(s.v.findings), len(s.v.written), len(s.v.open))
+	f := s.f
+	if len(f.histories) > maxHistories || len(f.rows) > maxRows || len(f.said) > maxFindings {
+		t.Errorf("got %d histories, %d rows, %d findings", len(f.histories), len(f.rows), len(f.said))
+	}
+	for i := range 2 * maxWritten {
+		s.ask(Ask{Method: http.MethodPut, Name: fmt.Sprint("q", i)}, 200)
+	}
+	for _, h := range f.histories {
+		if len(h.written) > maxWritten || len(h.watches) > 0 {
+			t.Errorf("%d objects, %d watches are kept of %s", len(h.written), len(h.watches), h.client)
+		}
+	}
+	for i := range 2 * max(maxSights, maxResources) {
+		f.lagLocked("pods", wiretap.Event{Type: "MODIFIED", RV: fmt.Sprint(i)}, s.now)
+		f.lagLocked(fmt.Sprint(i), wiretap.Event{Type: "MODIFIED", RV: "1"}, s.now)
+	}
+	if pods := f.sights["pods"]; len(pods.first) != maxSights || len(pods.order) != maxSights || len(f.sights) != maxResources {
+		t.Errorf("%d and %d versions of %d resources are kept", len(pods.first), len(pods.order), len(f.sights))
 	}
 }
 
 func TestPagesOfAListAreOneRow(t *testing.T) {
 	s := newTale()
-	id := s.ask(Ask{Limit: "500"}, 200)
-	s.apply(Record{Request: id, What: Ended, Status: 200, Bytes: 10, List: wiretap.ListHead{RV: "5", Continue: true}})
-	id = s.ask(Ask{Limit: "500", Continue: true}, 200)
-	s.apply(Record{Request: id, What: Ended, Status: 200, Bytes: 3, List: wiretap.ListHead{RV: "5"}, Cause: serverEnded})
+	first := end{Status: 200, Bytes: 10, List: wiretap.ListHead{RV: "5", Continue: true}}
+	s.ask(Ask{Limit: "500"}, 200).end(first, s.now)
+	second := end{Status: 200, Bytes: 3, List: wiretap.ListHead{RV: "5"}, Cause: serverEnded}
+	s.ask(Ask{Limit: "500", Continue: true}, 200).end(second, s.now)
 	s.now = s.now.Add(time.Second)
 	s.ask(Ask{Watch: true, Version: "5"}, 200)
-	rows := s.v.View(s.now).Rows
+	rows := s.f.view(s.now).Rows
 	if len(rows) != 2 || rows[1].Pages != 2 || rows[1].Bytes != 13 || rows[1].Newest != "5" || rows[1].Next != 1000 || rows[1].End != serverEnded || rows[0].End != "" {
 		t.Errorf("got %+v", rows)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,11 @@ import (
 // acts are subresources that do something although they are asked for with GET.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns why a guest may not send a request: a status code and a sentence; 0 if it may.
-func refuse(r *http.Request) (code int, why string) {
+// collection is the path of a list or watch, with nothing escaped: the group and version, and the plural name.
+var collection = regexp.MustCompile(`^(/api/[a-z0-9]+|/apis/[a-z0-9.-]+/[a-z0-9]+)(?:/namespaces/[a-z0-9.-]+)?/([a-z0-9.-]+)$`)
+
+// refuse returns why a request may not pass: a status code and a sentence; 0 if it may. It may ask the server for a discovery.
+func (l *Lens) refuse(r *http.Request) (code int, why string) {
 	const how = "; start viz with -server-writes to let such requests through"
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -24,10 +28,32 @@ func refuse(r *http.Request) (code int, why string) {
 	if acts[ask.Subresource] || acts[clean.Subresource] || ask.Resource == "proxy" || strings.HasPrefix(ask.Resource, "proxy.") {
 		return http.StatusForbidden, "the lens does not let " + ask.Subresource + " through, which can change things although it is a GET" + how
 	}
-	if r.Header.Get("Upgrade") != "" && !ask.Watch {
-		return http.StatusForbidden, "the lens lets only watches become websockets" + how
+	if len(r.Header["Upgrade"]) > 0 {
+		if why := l.refuseUpgrade(r, &ask); why != "" {
+			return http.StatusForbidden, "the lens does not let this request become another protocol: " + why + how
+		}
 	}
 	return 0, ""
+}
+
+// refuseUpgrade returns why a request may not turn its connection into a stream in both directions; "" if it may. It may if it is known
+// for a watch: a server ignores parameters that it does not know, so that ?watch=true says nothing about a console.
+func (l *Lens) refuseUpgrade(r *http.Request, ask *Ask) (why string) {
+	if protocol := r.Header["Upgrade"]; len(protocol) != 1 || !strings.EqualFold(protocol[0], "websocket") {
+		return "only a websocket passes"
+	}
+	found := collection.FindStringSubmatch(r.URL.EscapedPath())
+	if r.Method != http.MethodGet || !ask.Watch || found == nil || path.Clean(r.URL.Path) != r.URL.Path {
+		return "only a watch of a collection passes"
+	}
+	watches, err := l.discovery.Watches(r.Context(), found[1], found[2])
+	if err != nil {
+		return err.Error()
+	}
+	if !watches {
+		return "the server's discovery does not say that " + found[2] + " can be watched"
+	}
+	return ""
 }
 
 var reasons = map[int]metav1.StatusReason{
@@ -50,5 +76,5 @@ func writeStatus(w http.ResponseWriter, code int, message string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // it fails only if the client has disconnected
+	_, _ = w.Write(body) // fails only if the client has disconnected
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,54 +20,34 @@ import (
 	"listwatch/internal/probe"
 )
 
-// Config says where a [Lens] leads. Servers and Clock are required.
+// Config describes a [Lens]. Servers, Discovery and Clock are required.
 type Config struct {
-	Servers []*url.URL // one server's addresses
-	Writes  bool       // let requests pass that write
-	Clock   clock.WithTicker
+	Servers   []*url.URL       // one server's addresses
+	Discovery *guest.Discovery // of that server
+	Writes    bool             // let requests pass that write
+	Clock     clock.WithTicker
 }
 
-// Lens forwards requests to a server that is not ours, and looks at the lists and watches among them.
+// Lens forwards requests to a server that is not ours, and looks at the lists and watches among them. It may be used from any goroutine.
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
+	discovery *guest.Discovery
 	transport *guest.Transport
 	proxy     *httputil.ReverseProxy
-	pieces    chan piece // sent by the goroutines of requests, which never wait; received by Run; never closed
+	findings  *findings
 
 	lastID  atomic.Uint64
-	queued  atomic.Int64 // bytes in pieces
-	dropped atomic.Int64 // bytes that were forwarded and not looked at, ever
-	blind   atomic.Int64 // requests that passed unseen
-	running sync.Map     // *exchange of every request that is being forwarded
-
-	reading map[uint64]*exchange // owned by Run: those of which Asked was folded and Ended was not
-	sights  sights               // owned by Run
-	namedIn *probe.Log           // owned by Run: the newest log that was written to
-	named   map[string]bool      // owned by Run: resources that it names
-
-	log atomic.Pointer[probe.Log] // nil: what is seen is told in no log
-
-	mu       sync.Mutex // guards findings; innermost
-	findings *Findings
+	running sync.Map                  // *exchange of every request that is being forwarded
+	log     atomic.Pointer[probe.Log] // where the lens tells what it sees; nil: nowhere
+	names   names
 }
 
 var _ http.Handler = (*Lens)(nil)
 
-// Bounds of what waits to be read.
-const (
-	maxPieces = 4096
-	// reserve of them are for what is not the piece of a body: a queue full of bodies still takes the ends of requests.
-	reserve   = 1024
-	maxQueued = 8 << 20 // bytes
-)
-
-// New returns a lens. It starts nothing; without [Lens.Run] it forwards and sees nothing.
+// New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
 func New(config Config) *Lens {
-	l := &Lens{
-		config: config, pieces: make(chan piece, maxPieces), reading: map[uint64]*exchange{}, sights: sights{}, findings: NewFindings(),
-	}
-	l.transport = guest.NewTransport(config.Servers)
+	l := &Lens{config: config, discovery: config.Discovery, transport: guest.NewTransport(config.Servers), findings: newFindings()}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:        l.rewrite,
 		Transport:      l.transport,
@@ -82,38 +63,76 @@ func New(config Config) *Lens {
 // exchangeKey is where a request's context holds its exchange.
 type exchangeKey struct{}
 
-// ServeHTTP forwards one request, unless a guest may not send it.
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+
+// ServeHTTP forwards one request, unless it may not pass. It returns when the answer has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if code, why := refuse(r); code != 0 && !l.config.Writes {
-		writeStatus(w, code, why)
-		return
+	if !l.config.Writes {
+		if code, why := l.refuse(r); code != 0 {
+			writeStatus(w, code, why)
+			return
+		}
 	}
 	x := l.begin(r)
-	defer l.end(x, r.Context())
+	defer x.end(r.Context())
 	l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
-// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. Watches are asked for uncompressed, so
-// that their frames can be read.
+// Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
+func (l *Lens) Run(ctx context.Context) {
+	ticker := l.config.Clock.NewTicker(period)
+	defer ticker.Stop()
+	defer l.transport.CloseIdleConnections()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C():
+			l.running.Range(func(x, _ any) bool { x.(*exchange).tick(now); return true })
+			l.findings.tick(now)
+		}
+	}
+}
+
+// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches without compression, so
+// that the lens can read their frames.
 func (l *Lens) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(l.config.Servers[0])
-	if x := exchangeOf(r.In); x.ask.Watch {
+	if exchangeOf(r.In).ask.Watch {
 		r.Out.Header.Set("Accept-Encoding", "identity")
 	}
 }
 
-func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+// forBrowsers are headers by which a server sets rules for its own origin. Here they would set them for ours.
+var forBrowsers = []string{
+	"Set-Cookie", "Set-Cookie2", "Clear-Site-Data", "Service-Worker-Allowed", "Content-Security-Policy-Report-Only", "X-Frame-Options",
+	"Strict-Transport-Security", "Alt-Svc", "Refresh", "Link", "Report-To", "Reporting-Endpoints", "Nel", "Origin-Trial", "Permissions-Policy",
+	"Cross-Origin-Opener-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy", "Timing-Allow-Origin", "Speculation-Rules",
+}
 
-// answered looks at the header of an answer, and puts the tee before its body.
+// guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what that allows.
+func guardBrowsers(header http.Header) {
+	for _, name := range forBrowsers {
+		header.Del(name)
+	}
+	for name := range header {
+		if strings.HasPrefix(name, "Access-Control-") {
+			header.Del(name)
+		}
+	}
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header.Set("X-Content-Type-Options", "nosniff")
+}
+
+// answered reads the header of an answer, and puts the lens before its body.
 func (l *Lens) answered(response *http.Response) error {
 	x := exchangeOf(response.Request)
-	x.status.Store(int64(response.StatusCode))
-	x.mediaType, x.encoding = response.Header.Get("Content-Type"), response.Header.Get("Content-Encoding")
-	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-	l.note(x, Record{What: Answered, Status: response.StatusCode, RetryAfter: time.Duration(seconds) * time.Second})
+	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
+	x.answered(response, time.Duration(seconds)*time.Second)
 	l.stayHere(response)
-	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, and is left alone
-		response.Body = &body{ReadCloser: response.Body, lens: l, exchange: x}
+	guardBrowsers(response.Header)
+	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
+		response.Body = &body{ReadCloser: response.Body, exchange: x}
 	}
 	return nil
 }
@@ -131,13 +150,28 @@ func (l *Lens) stayHere(response *http.Response) {
 // unreachable answers when the server does not.
 func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
-	x.cause.Store("the server cannot be reached")
+	x.cause = "the server cannot be reached"
 	if r.Context().Err() != nil {
-		x.cause.Store(clientLeft)
+		x.cause = clientLeft
 	}
-	x.status.Store(http.StatusBadGateway)
-	l.note(x, Record{What: Answered, Status: http.StatusBadGateway})
-	writeStatus(w, http.StatusBadGateway, fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, guest.Reason(err)))
+	x.answered(&http.Response{StatusCode: http.StatusBadGateway}, 0)
+	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, guest.Reason(err))
+	writeStatus(w, http.StatusBadGateway, message)
+}
+
+// Report is what the lens has seen.
+type Report struct {
+	Server  string `json:"server"`
+	Writes  bool   `json:"writes"`
+	Running int    `json:"running"` // requests that are being forwarded
+	View
+}
+
+// Report returns what the lens has seen. The caller owns it.
+func (l *Lens) Report() Report {
+	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes, View: l.findings.view(l.config.Clock.Now())}
+	l.running.Range(func(_, _ any) bool { report.Running++; return true })
+	return report
 }
 
 // buffers are what bodies are copied through.
@@ -145,7 +179,7 @@ type buffers struct{ pool sync.Pool }
 
 const bufferSize = 32 << 10
 
-// Get returns a buffer.
+// Get implements [httputil.BufferPool].
 func (b *buffers) Get() []byte {
 	if buffer, ok := b.pool.Get().(*[]byte); ok {
 		return *buffer
@@ -153,5 +187,5 @@ func (b *buffers) Get() []byte {
 	return make([]byte, bufferSize)
 }
 
-// Put takes it back.
+// Put implements [httputil.BufferPool].
 func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +47,9 @@ func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.lens = New(Config{Servers: []*url.URL{target}, Writes: writes, Clock: clock.RealClock{}})
+	discovery := guest.NewDiscovery([]*url.URL{target})
+	t.Cleanup(discovery.Close)
+	b.lens = New(Config{Servers: []*url.URL{target}, Discovery: discovery, Writes: writes, Clock: clock.RealClock{}})
 	front := httptest.NewServer(b.lens)
 	b.url = front.URL
 	ctx, cancel := context.WithCancel(context.Background())
@@ -230,29 +231,6 @@ func frames(n, size int) http.HandlerFunc {
 	}
 }
 
-func TestForwardingNeverWaitsForReading(t *testing.T) {
-	const n, size = 1500, 10_000 // more than the lens may keep
-	b := newBench(t, false, false, frames(n, size))
-	response, err := b.client.Get(b.url + "/api/v1/pods?watch=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	lines := bufio.NewReader(response.Body)
-	for i := range n {
-		line, err := lines.ReadString('\n')
-		if err != nil || !strings.Contains(line, fmt.Sprintf(`"resourceVersion":"%d"`, i+1)) || len(line) < size {
-			t.Fatalf("frame %d: got %.80q, %v", i, line, err)
-		}
-	}
-	if queued := b.lens.queued.Load(); queued > maxQueued || len(b.lens.pieces) > maxPieces-reserve {
-		t.Errorf("%d bytes in %d pieces wait to be read", queued, len(b.lens.pieces))
-	}
-	if got := b.lens.Report(); got.Dropped == 0 || got.Running != 1 {
-		t.Errorf("got %+v, want it to say what it has dropped", got)
-	}
-}
-
 func TestTheFramesOfAWatchAreSeen(t *testing.T) {
 	b := newBench(t, false, true, frames(20, 10))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -368,54 +346,6 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-}
-
-// closable is a body that says whether it was read, and when it was closed.
-type closable struct {
-	read   atomic.Bool
-	closed chan struct{} // closed by the first Close
-	once   sync.Once
-}
-
-func (c *closable) Read([]byte) (int, error) { c.read.Store(true); return 0, io.EOF }
-
-func (c *closable) Close() error { c.once.Do(func() { close(c.closed) }); return nil }
-
-func TestABodyThatTheServerDoesNotWantIsClosed(t *testing.T) {
-	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
-	defer refuses.Close()
-	up, err := url.Parse(refuses.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := httptest.NewServer(nil)
-	down, err := url.Parse(gone.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
-	transport := guest.NewTransport([]*url.URL{down, up}) // the first attempt closes the body, too, and that must not count
-	transport.ExpectContinueTimeout = time.Minute
-	defer transport.CloseIdleConnections()
-	body := &closable{closed: make(chan struct{})}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Expect", "100-continue")
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	select {
-	case <-body.closed:
-	case <-time.After(30 * time.Second):
-		t.Error("the body is still open")
-	}
-	if response.StatusCode != http.StatusUnauthorized || body.read.Load() {
-		t.Errorf("got %s, the body was read: %v", response.Status, body.read.Load())
-	}
 }
 
 // plain returns the address of what the lens is built on, alone, before the same backend.

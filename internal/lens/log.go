@@ -5,16 +5,18 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"listwatch/internal/probe"
 	"listwatch/internal/redact"
+	"listwatch/internal/wiretap"
 )
 
-// Show lets what is seen be told in a log, too, as a server of ours would tell it: requests, and each watch as a watcher with its wire.
-// Watches that are open appear there within a second.
+// Show lets the lens tell in a log what it sees, as a server of ours would: requests, and each watch as a watcher with its wire. Watches
+// that are open appear there within a second. The lens passes the log's gate: what another program does cannot be held.
 func (l *Lens) Show(log *probe.Log) { l.log.Store(log) }
 
-// requestLine is what is told of a request: method, path and query, masked and bounded.
+// requestLine is what is told of a request: method, path and query, without secrets, and at most 200 bytes.
 func requestLine(r *http.Request) string {
 	line := r.Method + " " + r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {
@@ -23,74 +25,80 @@ func requestLine(r *http.Request) string {
 	return bound(line)
 }
 
-// show tells a record in the log, past the gate: what another program does cannot be held, and Run must not be.
-func (l *Lens) show(x *exchange, r Record) {
-	log := l.log.Load()
-	if log == nil || x == nil || x.ask.Resource == "" {
+// tell tells a moment of the exchange.
+func (x *exchange) tell(point probe.Point, told probe.Record) {
+	log := x.lens.log.Load()
+	if log == nil || x.ask.Resource == "" {
 		return
 	}
-	tell := func(point probe.Point, told probe.Record) {
-		told.Point = point
-		if point.Info().Station != probe.HTTP {
-			told.Resource, told.Subject = l.resourceIn(log, x.ask.plural()), x.name()
-		}
-		log.Tell(told)
+	told.Point = point
+	if point.Info().Station != probe.HTTP {
+		told.Resource, told.Subject = x.lens.names.in(log, x.ask.plural()), "c"+strconv.FormatUint(x.id, 10)
 	}
-	if x.isStream() && x.shownIn != log && r.What != Ended {
-		x.shownIn = log
-		tell(probe.WatcherAdded, probe.Record{Text: what(&x.ask), RV: number(x.ask.Version)})
-		tell(probe.WireOpened, probe.Record{Text: x.ask.Client + " " + strings.TrimPrefix(x.line, x.ask.Method+" ")})
-	}
-	switch r.What {
-	case Asked:
-		tell(probe.RequestReceived, probe.Record{Text: x.line + " by " + short(x.ask.Client)})
-	case Framed:
-		if r.Event.Type != "" { // otherwise it could not be read
-			tell(probe.FrameWritten, probe.Record{Type: bound(r.Event.Type), Key: bound(r.Event.Key), RV: number(r.Event.RV), Args: [4]int{r.Event.Size}})
-		}
-	case Ended:
-		if x.shownIn == log {
-			tell(probe.WireClosed, probe.Record{Text: r.Cause})
-			tell(probe.WatcherRemoved, probe.Record{})
-		}
-		text := x.line
-		if r.List.RV != "" {
-			text = fmt.Sprintf("%s (%d bytes at version %s)", text, r.Bytes, bound(r.List.RV))
-		}
-		tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{r.Status}})
-	}
+	log.Tell(told)
 }
 
 // maxNamed is how many resources one log names: a recording may hold twice as many (fold.MaxResources).
 const maxNamed = 256
 
-// resourceIn returns the name of a resource in a log, "" if the log names enough of them. Only Run calls it.
-func (l *Lens) resourceIn(log *probe.Log, name string) string {
-	if l.namedIn != log {
-		l.namedIn, l.named = log, map[string]bool{}
+// names are the resources that a log names.
+type names struct {
+	mu    sync.Mutex // guards the fields below; innermost
+	log   *probe.Log // the newest
+	known map[string]bool
+}
+
+// in returns the name of a resource in a log, or "" if the log names enough of them.
+func (n *names) in(log *probe.Log, name string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.log != log {
+		n.log, n.known = log, map[string]bool{}
 	}
-	if len(l.named) < maxNamed {
-		l.named[name] = true
+	if len(n.known) < maxNamed {
+		n.known[name] = true
 	}
-	if !l.named[name] {
+	if !n.known[name] {
 		return ""
 	}
 	return name
 }
 
-// isStream reports whether it is a watch that is answered.
-func (x *exchange) isStream() bool {
-	status := x.status.Load()
-	return x.ask.Watch && x.ask.reads() && (status == http.StatusOK || status == http.StatusSwitchingProtocols)
+// show tells of a watch that it is open, if the log does not know yet.
+func (x *exchange) show() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	log := x.lens.log.Load()
+	if !x.streams.Load() || x.shownIn == log {
+		return
+	}
+	x.shownIn = log
+	x.tell(probe.WatcherAdded, probe.Record{Text: x.ask.what(), RV: number(x.ask.Version)})
+	x.tell(probe.WireOpened, probe.Record{Text: x.ask.Client + " " + strings.TrimPrefix(x.line, x.ask.Method+" ")})
 }
 
-// name is what an exchange is called in the log.
-func (x *exchange) name() string { return "c" + strconv.FormatUint(x.id, 10) }
+// showFrame tells of a frame that could be read.
+func (x *exchange) showFrame(event wiretap.Event) {
+	x.show()
+	if event.Type != "" {
+		x.tell(probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV), Args: [4]int{event.Size}})
+	}
+}
 
-// plural is the resource without its group, as our own client half calls it.
-func (a *Ask) plural() string {
-	name, _, _ := strings.Cut(a.Resource, ".")
-	return name
+// close tells of the end. list is what a list said of itself.
+func (x *exchange) close(list wiretap.ListHead) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.shownIn != nil && x.shownIn == x.lens.log.Load() {
+		x.tell(probe.WireClosed, probe.Record{Text: x.cause})
+		x.tell(probe.WatcherRemoved, probe.Record{})
+	}
+	x.streams.Store(false) // tick may still have the exchange
+	text := x.line
+	if list.RV != "" {
+		text = fmt.Sprintf("%s (%d bytes at version %s)", text, x.bytes, list.RV)
+	}
+	x.tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{x.status}})
 }
 
 // number is a version as the log keeps it; 0 if it is not a number.

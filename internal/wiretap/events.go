@@ -11,18 +11,22 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// MaxEvent is how long a frame of a watch may be for its object to be looked at. Longer ones are only counted.
-const MaxEvent = 256 << 10
+const (
+	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only counted.
+	MaxEvent = 256 << 10
+	// ListHeadSize is how many bytes of a list [ReadListHead] needs: a list says its version before its items.
+	ListHeadSize = 4 << 10
 
-// ListHeadSize is how much of a list's beginning [ReadListHead] needs: a list says its version before its items.
-const ListHeadSize = 4 << 10
+	protobufEnvelope = "k8s\x00" // before every object in Kubernetes' protobuf
 
-// protobufEnvelope stands before every object in Kubernetes' protobuf.
-const protobufEnvelope = "k8s\x00"
+	// What an [Event] keeps of texts, in bytes. A name has up to 253, a namespace 63.
+	maxType, maxVersion, maxKey = 16, 64, 320
+)
 
-// Event is what one frame of a watch says, without its object.
+// Event is what one frame of a watch says, without its object. Its texts are short, however long they were in the frame.
 type Event struct {
 	Type       string `json:"type"` // "ADDED", …; "" if the frame could not be read
 	Key        string `json:"key"`  // namespace/name
@@ -32,79 +36,53 @@ type Event struct {
 	Size       int    `json:"size"`                 // bytes of the frame
 }
 
-// Events takes the body of a watch's answer apart, however it is cut: lines of JSON, or protobuf with lengths before them. It
-// belongs to one goroutine.
+// Events reads the body of a watch's answer, in pieces of any size: lines of JSON, or protobuf with lengths before them. It keeps at
+// most MaxEvent bytes, and belongs to one goroutine.
 type Events struct {
-	// Set by NewEvents, never changed.
-	protobuf bool
+	protobuf bool // set by NewEvents, never changed
 
-	frame   []byte // what has come of the frame that is not complete, up to MaxEvent
-	size    int    // of that frame so far
-	length  int    // of that frame in all, if it is protobuf; 0: its length has not come
-	skips   bool   // some of the body is missing: what comes is no frame until the next line
-	unknown bool   // some of a protobuf body is missing: where its next frame begins cannot be known
+	frame  []byte // the beginning of the frame that is not complete, up to MaxEvent
+	size   int    // of that frame so far
+	length int    // of that frame in all, if it is protobuf; 0: its length has not come
 }
 
-// NewEvents returns a reader of bodies of that media type.
+// NewEvents returns a reader of bodies of that media type; "" is JSON.
 func NewEvents(mediaType string) *Events {
 	return &Events{protobuf: strings.Contains(mediaType, "protobuf")}
 }
 
-// Read returns the events that p completes.
+// Read returns the events that p completes. It does not keep p.
 func (e *Events) Read(p []byte) (events []Event) {
-	for len(p) > 0 && !e.unknown {
-		var done bool
-		if e.protobuf {
-			p, done = e.readLength(p)
-		} else {
-			p, done = e.readLine(p)
-		}
-		if !done {
-			continue
-		}
-		if !e.skips {
+	for len(p) > 0 {
+		n, complete := e.next(p)
+		e.size += n
+		e.frame = append(e.frame, p[:min(n, MaxEvent-len(e.frame))]...)
+		p = p[n:]
+		switch {
+		case complete:
 			events = append(events, e.event())
+			e.frame, e.size, e.length = nil, 0, 0
+		case e.protobuf && e.size == lengthSize:
+			e.length = lengthSize + int(binary.BigEndian.Uint32(e.frame))
 		}
-		e.frame, e.size, e.length, e.skips = e.frame[:0], 0, 0, false
 	}
 	return events
 }
 
-// Lost says that some of the body is missing before what will be read next.
-func (e *Events) Lost() { e.skips, e.unknown = true, e.protobuf }
+const lengthSize = 4 // bytes before a frame of protobuf
 
-// Blind reports whether nothing more can be read.
-func (e *Events) Blind() bool { return e.unknown }
-
-func (e *Events) readLine(p []byte) (rest []byte, done bool) {
-	at := bytes.IndexByte(p, '\n')
-	if at < 0 {
-		e.keep(p)
-		return nil, false
+// next returns how many bytes of p belong to what is being read, and whether they complete a frame.
+func (e *Events) next(p []byte) (n int, complete bool) {
+	switch {
+	case e.protobuf && e.length == 0:
+		return min(lengthSize-e.size, len(p)), false
+	case e.protobuf:
+		return min(e.length-e.size, len(p)), e.length-e.size <= len(p)
 	}
-	e.keep(p[:at+1])
-	return p[at+1:], true
-}
-
-// readLength reads a frame of protobuf: four bytes that are its length, then so many bytes.
-func (e *Events) readLength(p []byte) (rest []byte, done bool) {
-	const head = 4
-	if e.length == 0 {
-		n := min(head-e.size, len(p))
-		e.keep(p[:n])
-		if e.size == head {
-			e.length = head + int(binary.BigEndian.Uint32(e.frame))
-		}
-		return p[n:], e.length == head
+	if at := bytes.IndexByte(p, '\n'); at >= 0 {
+		return at + 1, true
 	}
-	n := min(e.length-e.size, len(p))
-	e.keep(p[:n])
-	return p[n:], e.size == e.length
-}
-
-func (e *Events) keep(p []byte) {
-	e.size += len(p)
-	e.frame = append(e.frame, p[:min(len(p), MaxEvent-len(e.frame))]...)
+	return len(p), false
 }
 
 func (e *Events) event() Event {
@@ -112,7 +90,7 @@ func (e *Events) event() Event {
 	switch {
 	case e.size > MaxEvent:
 	case e.protobuf:
-		event.readProtobuf(e.frame[4:])
+		event.readProtobuf(e.frame[lengthSize:])
 	default:
 		event.readJSON(e.frame)
 	}
@@ -150,32 +128,42 @@ func (e *Event) readJSON(frame []byte) {
 	if len(read.Object.Rows) > 0 {
 		meta = read.Object.Rows[0].Object.Metadata
 	}
-	e.Type, e.Code, e.RV, e.Key = read.Type, read.Object.Code, meta.ResourceVersion, key(meta.Namespace, meta.Name)
-	e.InitialEnd = meta.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+	e.Code = read.Object.Code
+	e.set(read.Type, meta.Namespace, meta.Name, meta.ResourceVersion, meta.Annotations)
 }
 
-// readProtobuf reads a WatchEvent. Its object is an Unknown within an envelope; an object's metadata is its field 1.
+// readProtobuf reads a WatchEvent. Its object is an Unknown within an envelope. The metadata of every object is its field 1, as that of
+// a PartialObjectMetadata.
 func (e *Event) readProtobuf(frame []byte) {
-	raw, ok := bytes.CutPrefix(field(field(frame, 2), 1), []byte(protobufEnvelope))
-	if !ok {
+	var read metav1.WatchEvent
+	var object runtime.Unknown
+	if read.Unmarshal(frame) != nil || object.Unmarshal(bytes.TrimPrefix(read.Object.Raw, []byte(protobufEnvelope))) != nil {
 		return
 	}
-	e.Type = string(field(frame, 1))
-	kind, content := string(field(field(raw, 1), 2)), field(raw, 2)
-	if kind == "Status" {
-		e.Code = int(number(content, 6))
+	if object.Kind == "Status" {
+		var status metav1.Status
+		if status.Unmarshal(object.Raw) == nil {
+			e.Type, e.Code = cut(read.Type, maxType), int(status.Code)
+		}
 		return
 	}
-	meta := field(content, 1)
-	e.RV, e.Key = string(field(meta, 6)), key(string(field(meta, 3)), string(field(meta, 1)))
-	e.InitialEnd = e.Type == "BOOKMARK" && bytes.Contains(meta, []byte(metav1.InitialEventsAnnotationKey))
+	var partial metav1.PartialObjectMetadata
+	if partial.Unmarshal(object.Raw) == nil {
+		e.set(read.Type, partial.Namespace, partial.Name, partial.ResourceVersion, partial.Annotations)
+	}
 }
 
-func key(namespace, name string) string {
-	if namespace == "" {
-		return name
+func (e *Event) set(kind, namespace, name, rv string, annotations map[string]string) {
+	e.Type, e.RV, e.Key = cut(kind, maxType), cut(rv, maxVersion), cut(strings.TrimPrefix(namespace+"/"+name, "/"), maxKey)
+	e.InitialEnd = kind == "BOOKMARK" && annotations[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// cut returns the beginning of a text, without the rest of it in memory.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
 	}
-	return namespace + "/" + name
+	return strings.ToValidUTF8(strings.Clone(text[:n]), "")
 }
 
 // ListHead is what a list says of itself.
@@ -193,19 +181,19 @@ func ReadListHead(head []byte, mediaType, encoding string) (list ListHead) {
 		}
 		head, _ = io.ReadAll(io.LimitReader(packed, ListHeadSize)) // it is cut off: what has come is enough
 	}
+	var meta metav1.ListMeta
 	if raw, ok := bytes.CutPrefix(head, []byte(protobufEnvelope)); ok && strings.Contains(mediaType, "protobuf") {
-		meta := field(field(raw, 2), 1)
-		return ListHead{RV: string(field(meta, 2)), Continue: len(field(meta, 3)) > 0}
+		_ = meta.Unmarshal(field(field(raw, 2), 1)) // nothing in it is what we know then
+		return ListHead{RV: cut(meta.ResourceVersion, maxVersion), Continue: meta.Continue != ""}
 	}
 	at := bytes.Index(head, []byte(`"metadata":`))
 	if at < 0 {
 		return list
 	}
-	var meta metav1.ListMeta
 	if json.NewDecoder(bytes.NewReader(head[at+len(`"metadata":`):])).Decode(&meta) != nil {
 		return list
 	}
-	return ListHead{RV: meta.ResourceVersion, Continue: meta.Continue != ""}
+	return ListHead{RV: cut(meta.ResourceVersion, maxVersion), Continue: meta.Continue != ""}
 }
 
 // field returns the first field of that number in a message, or what has come of it; nil if there is none.
@@ -230,24 +218,4 @@ func field(message []byte, wanted protowire.Number) []byte {
 		message = message[n:]
 	}
 	return nil
-}
-
-// number returns the first number of that field in a message; 0 if there is none.
-func number(message []byte, wanted protowire.Number) uint64 {
-	for len(message) > 0 {
-		num, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return 0
-		}
-		message = message[n:]
-		if kind == protowire.VarintType && num == wanted {
-			value, _ := protowire.ConsumeVarint(message)
-			return value
-		}
-		if n = protowire.ConsumeFieldValue(num, kind, message); n < 0 {
-			return 0
-		}
-		message = message[n:]
-	}
-	return 0
 }

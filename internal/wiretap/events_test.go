@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -96,16 +98,28 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 	}
 }
 
-func TestAfterAGapLinesAreReadAgainAndProtobufIsNot(t *testing.T) {
-	for media, body := range bodies(t) {
-		reader := NewEvents(media)
-		got := reader.Read(body[:10])
-		reader.Lost()
-		got = append(got, reader.Read(body[50:])...)
-		if want := map[bool]int{true: 0, false: len(told) - 1}[media == mediaProtobuf]; len(got) != want || reader.Blind() != (want == 0) {
-			t.Errorf("%s: got %d events, want %d", media, len(got), want)
+// TestAnEventKeepsLittleOfAFrame reads frames of texts that no server of good will sends.
+func TestAnEventKeepsLittleOfAFrame(t *testing.T) {
+	long := strings.Repeat("x", MaxEvent/5)
+	frame := fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"namespace":%q,"resourceVersion":%q}}}`+"\n", long, long, long, long)
+	var kept []Event
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	reader := NewEvents("")
+	for range 200 {
+		kept = append(kept, reader.Read([]byte(frame))...)
+	}
+	goruntime.GC()
+	goruntime.ReadMemStats(&after)
+	for _, each := range kept {
+		if len(each.Type) != maxType || len(each.RV) != maxVersion || len(each.Key) != maxKey {
+			t.Fatalf("got %d, %d and %d bytes", len(each.Type), len(each.RV), len(each.Key))
 		}
 	}
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20 || len(kept) != 200 {
+		t.Errorf("%d events keep %d bytes", len(kept), grown)
+	}
+	goruntime.KeepAlive(kept)
 }
 
 func TestAnObjectWithACodeOfItsOwnIsRead(t *testing.T) {

@@ -73,11 +73,8 @@ export function newLens(stage) {
     say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients.length > 0 ? String(clients.length) : "");
     const writes = report.writes ? "Writes pass." : "Only reads pass.";
     say($("#lens-seen"), `${count(clients.length, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
-    const lags = $("#lens-lags");
-    lags.hidden = report.dropped + report.blind === 0;
-    say(lags, `The lens lagged: ${bytes(report.dropped)} and ${count(report.blind, "request")} were forwarded unseen.`);
     $("#lens-none").hidden = findings.length > 0;
-    $("#lens-verdicts").replaceChildren(...findings.map(verdict));
+    $("#lens-findings").replaceChildren(...findings.map(item));
     $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));
     if (findings.length > told && panel.hidden) stage.banner.notice(findings[0].sentence);
     told = findings.length;
@@ -97,7 +94,7 @@ export function newLens(stage) {
       look().catch(() => {}); // the banner says already that the server does not answer
     },
     resource: (name) => (resource = name),
-    keys: [[["j"], "through the lens: clients of the server, and verdicts", () => button.click()]],
+    keys: [[["j"], "through the lens: clients of the server, and findings", () => button.click()]],
   };
 }
 
@@ -110,9 +107,9 @@ function element(name, className, text) {
   return made;
 }
 
-function verdict(finding) {
-  const item = document.createElement("li");
-  item.dataset.verdict = finding.id;
+function item(finding) {
+  const made = document.createElement("li");
+  made.dataset.finding = finding.id;
   const chapter = element("a", "", `Chapter ${finding.chapter.slice(0, 2)}`);
   chapter.href = `/book/${finding.chapter}`;
   const rest = element("span", "advice", ` ${finding.advice} `);
@@ -124,8 +121,8 @@ function verdict(finding) {
     incident.rel = "noreferrer";
     rest.append(", as in ", incident);
   }
-  item.append(element("span", "verdict", finding.sentence), rest);
-  return item;
+  made.append(element("span", "finding", finding.sentence), rest);
+  return made;
 }
 
 function row(r) {

@@ -52,14 +52,14 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.until(t, `document.querySelector("#lens-rows").children.length > 5`)
 	var sentence string
 	program.Eventually(t, patience, func() (bool, string) {
-		sentence = evaluate[string](t, p, `document.querySelector("[data-verdict=no-bookmarks] .verdict")?.textContent ?? ""`)
+		sentence = evaluate[string](t, p, `document.querySelector("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
 		return sentence != "", sentence
 	})
 	want := "because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows too old."
 	if !strings.HasPrefix(sentence, "relister relists pods with app=quiet after every 410 (") || !strings.HasSuffix(sentence, want) || strings.Count(sentence, ".") != 1 {
 		t.Errorf("got %q", sentence)
 	}
-	if chapter := evaluate[string](t, p, `document.querySelector("[data-verdict=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
+	if chapter := evaluate[string](t, p, `document.querySelector("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
 		t.Errorf("it is explained at %q", chapter)
 	}
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
