@@ -15,25 +15,47 @@ import (
 
 const (
 	sleeperChanges = 100
-	// sleeperBytes times sleeperChanges is more than two kernels keep of what is not read. A narrow window would do with less, and
-	// the sleeper would need minutes to read that when it wakes up.
-	sleeperBytes = 100_000
-	// sleeperPatience is many times what all of it takes.
-	sleeperPatience = 20 * time.Minute
+	// sleeperBytes × sleeperChanges exceeds the socket buffers of both ends. A narrow window would need less data, but would
+	// take minutes to drain when the sleeper wakes up.
+	sleeperBytes    = 100_000
+	sleeperPatience = 20 * time.Minute // many times what all of it takes
+	sleeperGoodbye  = 5 * time.Second  // for taking its pod away, also after Ctrl-C
+	sleeperPod      = `{"metadata":{"name":"big","labels":{"listwatch":"sleeper"},"annotations":{"big":%q}},` +
+		`"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i"}]}}`
 )
 
+// statusError is an answer's status of 400 or more.
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("%d %s", int(s), http.StatusText(int(s))) }
+
 // runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens one
-// and reads it, the writer changes a large pod. It says what became of the first two.
-func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
+// and reads it, the writer changes a large pod. It says what became of the first two, and takes its pod away.
+func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
 	client := newHTTPClient(nil)
 	defer client.CloseIdleConnections()
 	// A cluster at work is not written to: only a listwatch answers here.
-	if err := send(ctx, client, http.MethodGet, server.JoinPath("/viz/knobs"), ""); err != nil {
+	if _, err := send(ctx, client, http.MethodGet, server.JoinPath("/viz/knobs"), ""); err != nil {
 		return fmt.Errorf("no listwatch at %s: %w", server, err)
 	}
 	pods := server.JoinPath("/api/v1/namespaces/default/pods")
+	_, err = send(ctx, client, http.MethodPost, pods, fmt.Sprintf(sleeperPod, strings.Repeat("x", sleeperBytes)))
+	if errors.Is(err, statusError(http.StatusConflict)) {
+		return inTheWay(ctx, client, server)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleeperGoodbye)
+		defer cancel()
+		_, gone := send(ctx, client, http.MethodDelete, pods.JoinPath("big"), "")
+		if !errors.Is(gone, statusError(http.StatusNotFound)) {
+			err = errors.Join(err, gone)
+		}
+	}()
+	if err != nil {
+		return err
+	}
 	sleeper, err := openWatch(ctx, client, pods, "sleeper")
 	if err != nil {
 		return err
@@ -44,6 +66,7 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 		return err
 	}
 	defer reader.Close()
+	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000, sleeperChanges)
 	var read changesSeen
 	done := make(chan error, 1) // sent once, by the goroutine, when the reader has read the last change, or its stream has ended
 	go func() {
@@ -51,8 +74,11 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 		read, err = readChanges(reader)
 		done <- err
 	}()
-	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000, sleeperChanges)
-	if err := writeChanges(ctx, client, pods); err != nil {
+	for i := 1; i <= sleeperChanges && err == nil; i++ {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d","sent":"%d"}}}`, i, time.Now().UnixNano())
+		_, err = send(ctx, client, http.MethodPatch, pods.JoinPath("big"), patch)
+	}
+	if err != nil {
 		_ = reader.Close()
 		<-done
 		return err
@@ -70,19 +96,20 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) error {
 		end = "and no end: it was not evicted"
 	}
 	fmt.Fprintf(out, "the sleeper wakes up and finds %d changes, %s\n", slept.n, end)
-	return send(ctx, client, http.MethodDelete, pods.JoinPath("big"), "")
+	return nil
 }
 
-// writeChanges makes the pod and changes it. Each version says when it was sent.
-func writeChanges(ctx context.Context, client *http.Client, pods *url.URL) error {
-	pod := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"big","annotations":{"big":%q}},"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i"}]}}`,
-		strings.Repeat("x", sleeperBytes))
-	err := send(ctx, client, http.MethodPost, pods, pod)
-	for i := 1; i <= sleeperChanges && err == nil; i++ {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d","sent":"%d"}}}`, i, time.Now().UnixNano())
-		err = send(ctx, client, http.MethodPatch, pods.JoinPath("big"), patch)
+// inTheWay says whose pod has the name of ours.
+func inTheWay(ctx context.Context, client *http.Client, server *url.URL) error {
+	text, err := send(ctx, client, http.MethodGet, server.JoinPath("/api/v1/namespaces/default/pods/big"), "")
+	if err != nil {
+		return err
 	}
-	return err
+	remove := fmt.Sprintf("kubectl -s %s delete pod big", server)
+	if strings.Contains(text, `"listwatch":"sleeper"`) {
+		return fmt.Errorf("another -sleeper is at work, or was killed: wait for it, or remove its pod: %s", remove)
+	}
+	return fmt.Errorf("a pod named big is in the way, and no sleeper has made it: remove it: %s", remove)
 }
 
 // changesSeen is what a client has read of a watch.
@@ -119,38 +146,42 @@ func readChanges(stream io.Reader) (seen changesSeen, err error) {
 }
 
 func openWatch(ctx context.Context, client *http.Client, pods *url.URL, agent string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, pods.String()+"?watch=true", nil)
+	watch := *pods
+	watch.RawQuery = "watch=true"
+	stream, err := ask(ctx, client, http.MethodGet, &watch, agent, "")
+	if err != nil {
+		return nil, fmt.Errorf("open the watch of the %s: %w", agent, err)
+	}
+	return stream, nil
+}
+
+// send makes one request and returns its answer.
+func send(ctx context.Context, client *http.Client, method string, target *url.URL, body string) (string, error) {
+	answer, err := ask(ctx, client, method, target, "writer", body)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(answer)
+	return string(text), errors.Join(err, answer.Close())
+}
+
+// ask makes one request as the client that is called agent. The caller closes the answer's body.
+func ask(ctx context.Context, client *http.Client, method string, target *url.URL, agent, body string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("User-Agent", agent)
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("open the watch of the %s: %s", agent, response.Status), response.Body.Close())
-	}
-	return response.Body, nil
-}
-
-// send makes one request and drops its answer, if that is no error.
-func send(ctx context.Context, client *http.Client, method string, target *url.URL, body string) error {
-	request, err := http.NewRequestWithContext(ctx, method, target.String(), strings.NewReader(body))
-	if err != nil {
-		return err
-	}
 	request.Header.Set("Content-Type", "application/json")
 	if method == http.MethodPatch {
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	response, err := client.Do(request)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		err = errors.Join(statusError(response.StatusCode), response.Body.Close())
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = io.Copy(io.Discard, response.Body)
-	if response.StatusCode >= http.StatusBadRequest {
-		err = errors.New(response.Status)
-	}
-	return errors.Join(err, response.Body.Close())
+	return response.Body, nil
 }

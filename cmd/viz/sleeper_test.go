@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const bigPod = "/api/v1/namespaces/default/pods/big"
+
+// TestASleeperThatIsInterruptedTakesItsPodAway interrupts it, as Ctrl-C does, when its clients are at work.
+func TestASleeperThatIsInterruptedTakesItsPodAway(t *testing.T) {
+	p := start(t, "-demo=false", "-flight=off")
+	ctx, interrupt := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	status := make(chan int, 1)
+	go func() { status <- run(ctx, []string{"-sleeper", p.url}, in, io.Discard) }()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "changes 100 times") {
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	for p.waits(t, bigPod) {
+	}
+	interrupt()
+	if got := <-status; got != exitOK {
+		t.Errorf("status %d", got)
+	}
+	if code, body := p.get(t, bigPod); code != http.StatusNotFound {
+		t.Errorf("the pod is left behind: %d %.200s", code, body)
+	}
+	p.end(t)
+}
+
+// waits reports whether there is no such object yet.
+func (p *program) waits(t *testing.T, path string) bool {
+	t.Helper()
+	code, _ := p.get(t, path)
+	return code == http.StatusNotFound
+}
+
+// TestASleeperSaysWhosePodIsInTheWay: another sleeper's, or anyone's. It leaves that pod alone.
+func TestASleeperSaysWhosePodIsInTheWay(t *testing.T) {
+	p := start(t, "-demo=false", "-flight=off")
+	for _, each := range []struct{ labels, want string }{
+		{`{"listwatch":"sleeper"}`, "another -sleeper is at work, or was killed: wait for it, or remove its pod: kubectl -s " + p.url + " delete pod big\n"},
+		{`{}`, "a pod named big is in the way, and no sleeper has made it: remove it: kubectl -s " + p.url + " delete pod big\n"},
+	} {
+		pod := `{"metadata":{"name":"big","labels":` + each.labels + `},"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i"}]}}`
+		if code, body := p.send(t, http.MethodPost, "/api/v1/namespaces/default/pods", pod); code != http.StatusCreated {
+			t.Fatalf("%d %s", code, body)
+		}
+		var stderr strings.Builder
+		if status := run(t.Context(), []string{"-sleeper", p.url}, io.Discard, &stderr); status != exitError || stderr.String() != "viz: "+each.want {
+			t.Errorf("status %d, %q; want %q", status, &stderr, each.want)
+		}
+		if code, _ := p.get(t, bigPod); code != http.StatusOK {
+			t.Errorf("the other's pod is gone: %d", code)
+		}
+		if code, body := p.send(t, http.MethodDelete, bigPod, ""); code != http.StatusOK {
+			t.Fatalf("%d %s", code, body)
+		}
+		for !p.waits(t, bigPod) {
+		}
+	}
+	p.end(t)
+}
