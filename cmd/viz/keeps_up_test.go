@@ -88,7 +88,7 @@ func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stream, err := openWatch(t.Context(), server.Client(), at, "sleeper"); err == nil || !strings.Contains(err.Error(), "404") {
+	if stream, err := open(t.Context(), server.Client(), at, "sleeper"); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("got %v, %v", stream, err)
 	}
 }

@@ -11,6 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
 )
 
 const (
@@ -20,14 +28,7 @@ const (
 	sleeperBytes    = 100_000
 	sleeperPatience = 20 * time.Minute // many times what all of it takes
 	sleeperGoodbye  = 5 * time.Second  // for taking its pod away, also after Ctrl-C
-	sleeperPod      = `{"metadata":{"name":"big","labels":{"listwatch":"sleeper"},"annotations":{"big":%q}},` +
-		`"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i"}]}}`
 )
-
-// statusError is an answer's status of 400 or more.
-type statusError int
-
-func (s statusError) Error() string { return fmt.Sprintf("%d %s", int(s), http.StatusText(int(s))) }
 
 // runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens one
 // and reads it, the writer changes a large pod. It says what became of the first two, and takes its pod away.
@@ -37,31 +38,26 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	client := newHTTPClient(nil)
 	defer client.CloseIdleConnections()
 	// A cluster at work is not written to: only a listwatch answers here.
-	if _, err := send(ctx, client, http.MethodGet, server.JoinPath("/viz/knobs"), ""); err != nil {
+	if knobs, err := open(ctx, client, server.JoinPath("/viz/knobs"), "writer"); err != nil {
 		return fmt.Errorf("no listwatch at %s: %w", server, err)
-	}
-	pods := server.JoinPath("/api/v1/namespaces/default/pods")
-	_, err = send(ctx, client, http.MethodPost, pods, fmt.Sprintf(sleeperPod, strings.Repeat("x", sleeperBytes)))
-	if errors.Is(err, statusError(http.StatusConflict)) {
-		return inTheWay(ctx, client, server)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleeperGoodbye)
-		defer cancel()
-		_, gone := send(ctx, client, http.MethodDelete, pods.JoinPath("big"), "")
-		if !errors.Is(gone, statusError(http.StatusNotFound)) {
-			err = errors.Join(err, gone)
-		}
-	}()
-	if err != nil {
+	} else if err := knobs.Close(); err != nil {
 		return err
 	}
-	sleeper, err := openWatch(ctx, client, pods, "sleeper")
+	w := writer{server, listwatch.NewRESTClient(listwatch.Config{
+		Base: server, HTTP: client, Clock: clock.RealClock{}, QPS: -1, UserAgent: "writer",
+	})}
+	if err := w.create(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+	watch := server.JoinPath("/api/v1/namespaces/default/pods")
+	watch.RawQuery = "watch=true"
+	sleeper, err := open(ctx, client, watch, "sleeper")
 	if err != nil {
 		return err
 	}
 	defer sleeper.Close()
-	reader, err := openWatch(ctx, client, pods, "reader")
+	reader, err := open(ctx, client, watch, "reader")
 	if err != nil {
 		return err
 	}
@@ -76,7 +72,7 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	}()
 	for i := 1; i <= sleeperChanges && err == nil; i++ {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d","sent":"%d"}}}`, i, time.Now().UnixNano())
-		_, err = send(ctx, client, http.MethodPatch, pods.JoinPath("big"), patch)
+		err = w.big(w.Patch(types.MergePatchType)).Body([]byte(patch)).Do(ctx).Error()
 	}
 	if err != nil {
 		_ = reader.Close()
@@ -99,17 +95,43 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	return nil
 }
 
-// inTheWay says whose pod has the name of ours.
-func inTheWay(ctx context.Context, client *http.Client, server *url.URL) error {
-	text, err := send(ctx, client, http.MethodGet, server.JoinPath("/api/v1/namespaces/default/pods/big"), "")
-	if err != nil {
+// writer writes the pod big at a server.
+type writer struct {
+	server *url.URL
+	*listwatch.RESTClient
+}
+
+func (w writer) pods(r *listwatch.Request) *listwatch.Request {
+	return r.Namespace(metav1.NamespaceDefault).Resource("pods")
+}
+
+func (w writer) big(r *listwatch.Request) *listwatch.Request { return w.pods(r).Name("big") }
+
+// create makes the pod. If there is one already, the error says whose it is.
+func (w writer) create(ctx context.Context) error {
+	pod := &v1.Pod{Spec: v1.PodSpec{TerminationGracePeriodSeconds: new(int64(0)), Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+	pod.Name, pod.Labels = "big", map[string]string{"listwatch": "sleeper"}
+	pod.Annotations = map[string]string{"big": strings.Repeat("x", sleeperBytes)}
+	err := w.pods(w.Post()).Body(pod).Do(ctx).Error()
+	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	remove := fmt.Sprintf("kubectl -s %s delete pod big", server)
-	if strings.Contains(text, `"listwatch":"sleeper"`) {
-		return fmt.Errorf("another -sleeper is at work, or was killed: wait for it, or remove its pod: %s", remove)
+	found := &v1.Pod{}
+	if err := w.big(w.Get()).Do(ctx).Into(found); err != nil {
+		return err
 	}
-	return fmt.Errorf("a pod named big is in the way, and no sleeper has made it: remove it: %s", remove)
+	whose := "a pod named big is in the way, and no sleeper has made it: remove it"
+	if found.Labels["listwatch"] == "sleeper" {
+		whose = "another -sleeper is at work, or was killed: wait for it, or remove its pod"
+	}
+	return fmt.Errorf("%s: kubectl -s %s delete pod big", whose, w.server)
+}
+
+// remove takes the pod away, also after ctx is done.
+func (w writer) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleeperGoodbye)
+	defer cancel()
+	return w.big(w.Delete()).Do(ctx).Error()
 }
 
 // changesSeen is what a client has read of a watch.
@@ -145,43 +167,19 @@ func readChanges(stream io.Reader) (seen changesSeen, err error) {
 	return seen, nil
 }
 
-func openWatch(ctx context.Context, client *http.Client, pods *url.URL, agent string) (io.ReadCloser, error) {
-	watch := *pods
-	watch.RawQuery = "watch=true"
-	stream, err := ask(ctx, client, http.MethodGet, &watch, agent, "")
-	if err != nil {
-		return nil, fmt.Errorf("open the watch of the %s: %w", agent, err)
-	}
-	return stream, nil
-}
-
-// send makes one request and returns its answer.
-func send(ctx context.Context, client *http.Client, method string, target *url.URL, body string) (string, error) {
-	answer, err := ask(ctx, client, method, target, "writer", body)
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(answer)
-	return string(text), errors.Join(err, answer.Close())
-}
-
-// ask makes one request as the client that is called agent. The caller closes the answer's body.
-func ask(ctx context.Context, client *http.Client, method string, target *url.URL, agent, body string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, method, target.String(), strings.NewReader(body))
+// open begins a request as the client that is called agent. The caller closes the answer's body.
+func open(ctx context.Context, client *http.Client, target *url.URL, agent string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("User-Agent", agent)
-	request.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
-	}
 	response, err := client.Do(request)
-	if err == nil && response.StatusCode >= http.StatusBadRequest {
-		err = errors.Join(statusError(response.StatusCode), response.Body.Close())
-	}
 	if err != nil {
 		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("the %s was answered %s", agent, response.Status), response.Body.Close())
 	}
 	return response.Body, nil
 }
