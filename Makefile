@@ -60,7 +60,7 @@ full: test storm cross ## what CI runs, and what is too long for it: storms of t
 	cd internal/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
 	FULL=1 $(GO) test -timeout 30m ./internal/lab ./internal/scenario ./internal/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
-	$(MAKE) bag-check TARGETS=$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)
+	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
 	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
@@ -101,11 +101,11 @@ cross: ## vet everything and build cmd/viz for the systems that attendees bring,
 dist: ## releases for six systems, with licences and checksums, in bin/dist: make dist TARGETS=linux/amd64,darwin/arm64
 	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) dist bin/dist
 
-bag: ## one archive for a stick or a LAN: releases, sources, Go modules, kubectl, delve, plan, answers, handout
+bag: ## one archive for a room without a network: sources, Go modules, the site, and viz, kubectl and delve for six systems
 	$(GO) run ./cmd/bag $(if $(TARGETS),-targets $(TARGETS)) pack $(BAG)
 
 bag-check: bag ## work from the bag as an attendee would: empty caches, no network
-	$(GO) run ./cmd/bag check $(BAG)
+	$(GO) test -tags full ./cmd/bag -count=1 -timeout 2h -v -run TestAnAttendee -bag $(CURDIR)/$(BAG)
 
 bench: ## benchmarks, side by side with the real thing where there is one
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -3,181 +3,189 @@ package main
 import (
 	"archive/zip"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
-	"unicode"
+	"time"
+
+	"listwatch/internal/lab"
 )
 
-// pack writes the bag.
-func (m *maker) pack(ctx context.Context, file string) (err error) {
-	temp, err := os.MkdirTemp("", "listwatch-bag-")
-	if err != nil {
+// start is the first page of a bag.
+//
+//go:embed START.txt
+var start []byte
+
+// epoch is the time of every file in an archive: the same sources make the same archive.
+var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// dist writes one archive for each target into dir, and the checksums of all.
+func (m *maker) dist(ctx context.Context, dir string) error {
+	site := filepath.Join(m.temp, "site")
+	if _, err := m.command(ctx, nil, "go", "run", viz.pkg, "-export", site); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if err := m.export(ctx, filepath.Join(temp, "site")); err != nil {
-		return err
-	}
-	releases := filepath.Join(temp, "releases")
-	if err := m.dist(ctx, releases); err != nil {
-		return err
-	}
+	sums := ""
 	for _, t := range m.targets {
-		if err := m.packTools(ctx, t, temp); err != nil {
+		name := fmt.Sprintf("listwatch-%s-%s", m.version, t)
+		stage := filepath.Join(m.temp, name)
+		if err := m.programs(ctx, t, stage, viz); err != nil {
 			return err
 		}
-	}
-	if err := m.packSources(ctx, filepath.Join(temp, sourcesName)); err != nil {
-		return err
-	}
-	bag, err := newArchive(file, zip.Store)
-	if err != nil {
-		return err
-	}
-	defer func() { err = bag.close(err) }()
-	if err := m.addPages(bag); err != nil {
-		return err
-	}
-	if err := bag.addTree(".", os.DirFS(temp)); err != nil {
-		return err
-	}
-	return m.addModules(ctx, bag)
-}
-
-const (
-	sourcesName = "listwatch-sources.zip"
-	startName   = "START.html"
-	modulesName = "modules"
-)
-
-// packTools builds what the workshop uses beside the program.
-func (m *maker) packTools(ctx context.Context, t target, temp string) error {
-	built := map[program]string{}
-	for _, p := range tools {
-		built[p] = filepath.Join(temp, t.exe(p.name))
-		if err := m.build(ctx, t, p, built[p]); err != nil {
+		if err := os.CopyFS(filepath.Join(stage, "site"), os.DirFS(site)); err != nil {
 			return err
 		}
-	}
-	err := m.zipPrograms(ctx, t, filepath.Join(temp, "tools", "tools-"+t.String()+".zip"), built, "")
-	for _, binary := range built {
-		err = errors.Join(err, os.Remove(binary))
-	}
-	return err
-}
-
-func (m *maker) packSources(ctx context.Context, file string) error {
-	names, err := sources(ctx, m.root)
-	if err != nil {
-		return err
-	}
-	out, err := newArchive(file, zip.Deflate)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err = out.addFile("listwatch/"+name, filepath.Join(m.root, filepath.FromSlash(name)), name == ".ci/run"); err != nil {
-			break
-		}
-	}
-	return out.close(err)
-}
-
-// addModules adds the modules of all go.mod files in the form of a module proxy, and no other that lies in the cache here.
-func (m *maker) addModules(ctx context.Context, bag *archive) error {
-	cache, err := goOutput(ctx, m.root, nil, "env", "GOMODCACHE")
-	if err != nil {
-		return err
-	}
-	download := filepath.Join(cache, "cache", "download")
-	added := map[string]bool{}
-	modules, err := m.modules(ctx)
-	if err != nil {
-		return err
-	}
-	for _, dir := range modules {
-		names, err := m.moduleFiles(ctx, dir)
+		sum, err := zipFolder(stage, filepath.Join(dir, name+".zip"))
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if added[name] {
-				continue
-			}
-			added[name] = true
-			err := bag.addFile(path.Join(modulesName, name), filepath.Join(download, filepath.FromSlash(name)), false)
-			if err != nil && !(errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(name, ".mod")) {
-				return err // a go.mod that the go command did not read here is one that it never reads: the graph is pruned there
-			}
-		}
+		sums += fmt.Sprintf("%x  %s.zip\n", sum, name)
 	}
-	fmt.Fprintf(m.out, "packed %d files of modules\n", len(added))
-	return nil
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o644)
 }
 
-// modules returns the folders of the modules that the sources are.
-func (m *maker) modules(ctx context.Context) (dirs []string, err error) {
-	names, err := sources(ctx, m.root)
-	for _, name := range names {
-		if path.Base(name) == "go.mod" {
-			dirs = append(dirs, path.Dir(name))
+// pack writes the bag.
+func (m *maker) pack(ctx context.Context, file string) error {
+	bag := filepath.Join(m.temp, "bag")
+	if err := lab.Copy(m.root, filepath.Join(bag, "listwatch")); err != nil {
+		return err
+	}
+	if err := m.modules(ctx, filepath.Join(bag, "modules")); err != nil {
+		return err
+	}
+	if _, err := m.command(ctx, nil, "go", "run", viz.pkg, "-export", filepath.Join(bag, "site")); err != nil {
+		return err
+	}
+	for _, t := range m.targets {
+		if err := m.programs(ctx, t, filepath.Join(bag, "bin", t.String()), viz, kubectl, delve); err != nil {
+			return err
 		}
 	}
-	return dirs, err
+	if err := os.WriteFile(filepath.Join(bag, "START.txt"), start, 0o644); err != nil {
+		return err
+	}
+	_, err := zipFolder(bag, file)
+	return err
 }
 
-// moduleFiles returns the files of a proxy that the module in a folder needs: go.mod of every module in its graph, and the contents of
-// those that it lists.
-func (m *maker) moduleFiles(ctx context.Context, dir string) (names []string, err error) {
-	in := filepath.Join(m.root, filepath.FromSlash(dir))
-	graph, err := goOutput(ctx, in, nil, "mod", "graph")
+// modules makes the folder to, a GOPROXY with all that the three modules of the sources need: a module cache keeps what it
+// downloads in that form. It asks the cache of this computer first.
+func (m *maker) modules(ctx context.Context, to string) error {
+	proxy, err := m.command(ctx, nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	if err != nil {
+		return err
+	}
+	ours, others, _ := strings.Cut(proxy, "\n")
+	fresh := filepath.Join(m.temp, "modcache")
+	env := []string{"GOMODCACHE=" + fresh, "GOFLAGS=-modcacherw", "GOPROXY=file://" + slashed(ours) + "/cache/download," + others}
+	for _, module := range []string{".", "internal/compat", "internal/tools"} {
+		fmt.Fprintln(m.out, "download the modules of", module)
+		if _, err := m.command(ctx, env, "go", "-C", module, "mod", "download"); err != nil {
+			return err
+		}
+	}
+	return os.Rename(filepath.Join(fresh, "cache", "download"), to)
+}
+
+// slashed is a path as it stands in a file URL: /D:/x on Windows.
+func slashed(name string) string { return "/" + strings.TrimPrefix(filepath.ToSlash(name), "/") }
+
+// programs builds programs for a target into dir, and adds our licence and those of all that is linked into them. Two builds
+// of the same sources are equal, wherever they lie: no path and no state of the checkout is in them.
+func (m *maker) programs(ctx context.Context, t target, dir string, programs ...program) error {
+	var licences strings.Builder
+	for _, p := range programs {
+		fmt.Fprintf(m.out, "build %s for %s\n", p.name, t)
+		file := filepath.Join(dir, p.name)
+		if t.goos == "windows" {
+			file += ".exe"
+		}
+		linked := "-ldflags=-s -w -X main.releaseName=" + m.version + p.linked
+		if _, err := m.goFor(ctx, t, p, "build", "-trimpath", linked, "-o", file); err != nil {
+			return err
+		}
+		text, err := m.licences(ctx, t, p)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&licences, "%s contains code of others, under these licences.\n\n%s", p.name, text)
+	}
+	ours, err := os.ReadFile(filepath.Join(m.root, "LICENSE"))
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, "LICENSE"), ours, 0o644),
+		os.WriteFile(filepath.Join(dir, "THIRD-PARTY.txt"), []byte(licences.String()), 0o644))
+}
+
+var licenceName = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice)`)
+
+// licences returns the licences and notices of all that a program is made of. A module without one is an error: it may not
+// be handed out.
+func (m *maker) licences(ctx context.Context, t target, p program) (string, error) {
+	list, err := m.goFor(ctx, t, p, "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{if not .Replace}}{{.Path}}@{{.Version}}\t{{.Dir}}{{end}}{{end}}{{end}}")
+	if err != nil {
+		return "", err
+	}
+	goRoot, err := m.command(ctx, nil, "go", "env", "GOVERSION", "GOROOT")
+	if err != nil {
+		return "", err
+	}
+	lines := append(strings.Split(list, "\n"), strings.Replace(goRoot, "\n", "\t", 1))
+	slices.Sort(lines)
+	var text strings.Builder
+	for _, line := range slices.Compact(lines) {
+		module, dir, found := strings.Cut(line, "\t")
+		if !found {
+			continue // ours, or the standard library
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return "", err
+		}
+		before := text.Len()
+		for _, entry := range entries {
+			if entry.Type().IsRegular() && licenceName.MatchString(entry.Name()) {
+				licence, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+				if err != nil {
+					return "", err
+				}
+				fmt.Fprintf(&text, "%s (%s)\n\n%s\n%s\n\n", module, entry.Name(), licence, strings.Repeat("=", 80))
+			}
+		}
+		if text.Len() == before {
+			return "", fmt.Errorf("%s has no licence in %s", module, dir)
+		}
+	}
+	return text.String(), nil
+}
+
+// zipFolder writes the files below dir into an archive and returns its checksum. The archive depends on nothing but their
+// names, contents and modes.
+func zipFolder(dir, name string) (sum []byte, err error) {
+	err = filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(name, epoch, epoch))
+	})
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(name), 0o755)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for node := range strings.FieldsSeq(graph) {
-		module, version, found := strings.Cut(node, "@")
-		if found && module != "go" && module != "toolchain" {
-			names = append(names, proxyName(module, version)+".mod")
-		}
-	}
-	list, err := goOutput(ctx, in, nil, "mod", "download", "-json")
+	file, err := os.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	for decoder := json.NewDecoder(strings.NewReader(list)); ; {
-		var module struct{ Path, Version, Zip string }
-		if err := decoder.Decode(&module); err == io.EOF {
-			return names, nil
-		} else if err != nil {
-			return nil, err
-		}
-		if module.Zip == "" {
-			continue // replaced by a folder of ours
-		}
-		name := proxyName(module.Path, module.Version)
-		names = append(names, name+".mod", name+".info", name+".zip")
+	hash := sha256.New()
+	out := zip.NewWriter(io.MultiWriter(file, hash))
+	if err := errors.Join(out.AddFS(os.DirFS(dir)), out.Close(), file.Close()); err != nil {
+		return nil, errors.Join(err, os.Remove(name))
 	}
-}
-
-// proxyName is where a proxy has a version of a module, without the ending. Capital letters are spelled !x: some file systems
-// know no difference.
-func proxyName(module, version string) string {
-	escape := func(text string) string {
-		var out strings.Builder
-		for _, r := range text {
-			if unicode.IsUpper(r) {
-				out.WriteByte('!')
-			}
-			out.WriteRune(unicode.ToLower(r))
-		}
-		return out.String()
-	}
-	return escape(module) + "/@v/" + escape(version)
+	return hash.Sum(nil), nil
 }

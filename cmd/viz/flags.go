@@ -42,7 +42,6 @@ type options struct {
 	open          bool
 	ready         bool
 	version       bool
-	serveBag      string
 	sleeper       *url.URL   // a listwatch that runs; nil: run one
 	export        string     // folder of pages, or file of one
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
@@ -122,7 +121,6 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&o.open, "open", false, "open the browser")
 	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs and the debugger need")
 	flags.BoolVar(&o.version, "version", false, "say which version this is, and run nothing")
-	flags.StringVar(&o.serveBag, "serve-bag", "", "run nothing; hand out the bag in `file` at -listen, and nothing else")
 	flags.Func("sleeper", "run nothing; be a client of the listwatch at `URL` that watches and does not read, beside one that reads", func(value string) (err error) {
 		o.sleeper, err = parseServer(value)
 		return err

@@ -62,8 +62,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":
 		err = exportTo(ctx, o, stdout)
-	case o.serveBag != "":
-		err = serveBag(ctx, o.serveBag, o.listen, stdout)
 	default:
 		err = serve(ctx, o, stdout, stderr)
 	}

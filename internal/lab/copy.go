@@ -37,11 +37,7 @@ func Start(root, dir string, l Lab) (err error) {
 			err = errors.Join(err, release(dir, made))
 		}
 	}()
-	tree, err := sources(root, dir)
-	if err != nil {
-		return err
-	}
-	if err := os.CopyFS(dir, tree); err != nil {
+	if err := Copy(root, dir); err != nil {
 		return err
 	}
 	if err := l.prepare(dir); err != nil {
@@ -96,14 +92,23 @@ func release(dir string, made bool) error {
 	return err
 }
 
-// sources returns what is committed at root, or what lies there if git does not know it.
-func sources(root, dir string) (fs.FS, error) {
-	archive, err := exec.Command("git", "-C", root, "archive", "--format=zip", "HEAD").Output()
-	if err == nil {
-		return zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+// Copy writes what is committed at root into dir, or what lies there if git does not know it. It writes over nothing.
+func Copy(root, dir string) error {
+	if archive, err := exec.Command("git", "-C", root, "archive", "--format=zip", "HEAD").Output(); err == nil {
+		tree, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+		if err != nil {
+			return err
+		}
+		return os.CopyFS(dir, tree)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
 	to, err := os.Stat(dir)
-	return visible{os.DirFS(root), to}, err
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(dir, visible{os.DirFS(root), to})
 }
 
 // visible is a file tree without hidden and irregular files, and without the folder that it is copied to.

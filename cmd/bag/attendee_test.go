@@ -1,0 +1,182 @@
+//go:build full
+
+package main
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"listwatch/internal/lab"
+)
+
+var bag = flag.String("bag", "", "work from the bag in `file` instead of one that is made")
+
+// attendee has Go, a bag, empty caches and no network.
+type attendee struct {
+	dir string // the sources
+	env []string
+}
+
+func newAttendee(t *testing.T) *attendee {
+	t.Helper()
+	temp := t.TempDir()
+	file := filepath.Join(temp, "bag.zip")
+	if *bag != "" {
+		file = *bag
+	} else if err := run(t.Context(), []string{"-targets", runtime.GOOS + "/" + runtime.GOARCH, "pack", file}, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := os.CopyFS(filepath.Join(temp, "bag"), reader); err != nil {
+		t.Fatal(err)
+	}
+	a := &attendee{dir: filepath.Join(temp, "bag", "listwatch"), env: append(os.Environ(),
+		"GOPROXY=file://"+slashed(filepath.Join(temp, "bag", "modules")), "GOSUMDB=off", "GOTOOLCHAIN=local", "GOENV=off",
+		"GOFLAGS=-modcacherw", "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")}
+	for _, name := range []string{"HOME", "TMPDIR", "TMP", "GOPATH", "GOCACHE", "GOMODCACHE"} {
+		if err := os.Mkdir(filepath.Join(temp, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		a.env = append(a.env, name+"="+filepath.Join(temp, name))
+	}
+	return a
+}
+
+// TestAnAttendeeWorksFromTheBag types what the workshop asks for, in the order of its blocks.
+func TestAnAttendeeWorksFromTheBag(t *testing.T) {
+	a := newAttendee(t)
+	programs := filepath.Join(a.dir, "..", "bin", runtime.GOOS+"-"+runtime.GOARCH)
+	for _, each := range []struct {
+		says    string // what the command must print
+		fails   bool   // and exit with an error
+		serves  bool   // until it is interrupted
+		input   string
+		command string
+	}{
+		{command: "go build -o bin/viz.exe ./cmd/viz"},
+		{says: "listening on http://", serves: true, command: filepath.Join(a.dir, "bin", "viz.exe") + " -listen 127.0.0.1:0 -flight off"},
+		{says: "listening on http://", serves: true, command: filepath.Join(programs, "viz") + " -listen 127.0.0.1:0 -flight off"},
+		{says: "Client Version: v1.", command: filepath.Join(programs, "kubectl") + " version --client"},
+		{says: "Version: ", command: filepath.Join(programs, "dlv") + " version"},
+		{says: "ok  \tlistwatch/chapters/15-pipeline", command: "go test ./chapters/..."},
+		{says: "go run ./cmd/lab check neighbours", command: "go run ./cmd/lab start neighbours"},
+		{says: "Not yet. The promise that does not hold", fails: true, command: "go run ./cmd/lab check neighbours"},
+		{command: "go -C internal/compat vet ./kubectl"},
+		{says: "Version: ", command: "go tool -modfile=internal/tools/go.mod dlv version"},
+		{command: "go test -c -gcflags=listwatch/...=-N\u00a0-l -o bin/debugged ./chapters/06-cacher"},
+		{says: "0\n", input: "print c.budget.budget\nexit\n", command: "go tool -modfile=internal/tools/go.mod dlv exec bin/debugged " +
+			"--allow-non-terminal-interactive=true --wd chapters/06-cacher --init docs/recipes/slow-watcher.dlv -- -test.run TestASlowWatcherCosts"},
+	} {
+		enough := ""
+		if each.serves {
+			enough = each.says
+		}
+		said, err := a.run(t.Context(), each.command, each.input, enough)
+		if (err != nil) != each.fails || !strings.Contains(said, each.says) {
+			t.Fatalf("%s: %v, without %q:\n%s", each.command, err, each.says, said)
+		}
+		t.Log(each.command)
+	}
+}
+
+// run runs a command, and interrupts it when it has said enough, if that is not "".
+func (a *attendee) run(ctx context.Context, command, input, enough string) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	words := strings.Split(command, " ")
+	for i, word := range words {
+		words[i] = strings.ReplaceAll(word, "\u00a0", " ") // inside one word
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdin = a.dir, a.env, strings.NewReader(input)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	said := &heard{enough: enough, stop: cancel}
+	cmd.Stdout, cmd.Stderr = said, said
+	err := cmd.Run()
+	if enough != "" && errors.Is(err, context.Canceled) {
+		err = nil // it ended as it was asked to
+	}
+	return said.text.String(), err
+}
+
+// heard keeps what a command prints, and stops it when it has said enough.
+type heard struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	enough string
+	stop   func()
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, err := h.text.Write(p)
+	if h.enough != "" && strings.Contains(h.text.String(), h.enough) {
+		h.stop()
+	}
+	return n, err
+}
+
+// TestAReleaseIsTheSameWhereverItIsBuilt builds one from the checkout, and one from a copy of it elsewhere.
+func TestAReleaseIsTheSameWhereverItIsBuilt(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "copy")
+	here := filepath.Join(t.TempDir(), "here")
+	var sums []string
+	for _, root := range []string{here, elsewhere} {
+		if err := lab.Copy("../..", root); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := testMaker(t, root).dist(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, string(text))
+		reader, err := zip.OpenReader(filepath.Join(dir, "listwatch-v0-windows-amd64.zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"viz.exe", "LICENSE", "THIRD-PARTY.txt", "site/index.html"} {
+			if file, err := reader.Open(name); err != nil {
+				t.Errorf("the release has no %s: %v", name, err)
+			} else if err := file.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if sums[0] != sums[1] || !strings.HasSuffix(sums[0], "  listwatch-v0-windows-amd64.zip\n") {
+		t.Errorf("got %q and %q", sums[0], sums[1])
+	}
+}
+
+// TestEveryToolCanBeBuiltForEverySystem asks the go command for each tool's packages: it refuses a tool that a system cannot have.
+func TestEveryToolCanBeBuiltForEverySystem(t *testing.T) {
+	m := testMaker(t, "../..")
+	for system := range strings.SplitSeq(allTargets, ",") {
+		goos, goarch, _ := strings.Cut(system, "/")
+		for _, p := range []program{viz, kubectl, delve} {
+			if _, err := m.goFor(t.Context(), target{goos, goarch}, p, "list", "-deps"); err != nil {
+				t.Errorf("%s for %s: %v", p.name, system, err)
+			}
+		}
+	}
+}
