@@ -2,16 +2,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"go/version"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -23,54 +23,57 @@ import (
 )
 
 const (
-	oldestGo      = "go1.26"
-	oldestKubectl = "1.26"
-	// wantedSpace holds the embedded etcd's data, a recording or two, and the test binaries of a few chapters.
-	wantedSpace = 1 << 30
-	// commandPatience is longer than the build of the debugger takes on a slow laptop.
-	commandPatience = 5 * time.Minute
+	oldestGo        = "1.26"
+	oldestKubectl   = "1.26"
+	wantedSpace     = 1 << 30         // for the embedded etcd, a recording or two, and the test binaries of a few chapters
+	commandPatience = 5 * time.Minute // longer than a slow laptop needs to build the debugger
 )
-
-// debuggerCommand fetches and builds the debugger that is pinned.
-const debuggerCommand = "go tool -modfile=internal/tools/go.mod dlv version"
 
 // machine is what -ready asks about the computer that it runs on.
 type machine struct {
-	goos     string
-	tempDir  string
-	lookPath func(file string) (string, error)
-	// run returns what a command prints on stdout. If dir is "", it runs in the current folder.
-	run       func(ctx context.Context, dir, name string, args ...string) (string, error)
+	goos      string
+	tempDir   string
+	lookPath  func(file string) (string, error)
+	run       func(ctx context.Context, dir, name string, args ...string) (stdout string, err error) // dir "": the current one
 	listen    func(address string) error
 	write     func(dir string) error // makes a file and removes it
 	freeSpace func(dir string) (free int64, ok bool)
 }
 
-// finding is one line of -ready.
-type finding struct {
-	mark string
-	text string
-}
-
-func fine(format string, args ...any) finding    { return finding{"ok", fmt.Sprintf(format, args...)} }
-func missing(format string, args ...any) finding { return finding{"!!", fmt.Sprintf(format, args...)} }
-
-// without is about something that only a part of the program needs.
-func without(format string, args ...any) finding { return finding{"--", fmt.Sprintf(format, args...)} }
+// notNeeded is why something is missing that only labs, tests and the debugger use.
+type notNeeded struct{ error }
 
 // ready writes one line for each thing that a workshop needs, and returns the exit status.
 func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int {
 	checkout := m.checkout(ctx)
-	findings := []finding{m.goVersion(ctx, checkout), m.kubectl(ctx), m.port(listen), m.browser(), m.temp(), m.space()}
-	if checkout != "" {
-		findings = append(findings, m.modules(ctx, checkout), m.debugger(ctx, checkout))
-	}
 	bad := 0
-	for _, each := range findings {
-		fmt.Fprintf(stdout, "%s  %s\n", each.mark, each.text)
-		if each.mark == "!!" {
+	say := func(text string, err error) {
+		mark := "ok"
+		if errors.As(err, &notNeeded{}) {
+			mark, text = "--", err.Error()
+		} else if err != nil {
+			mark, text = "!!", err.Error()
 			bad++
 		}
+		fmt.Fprintf(stdout, "%s  %s\n", mark, text)
+	}
+	goes, err := m.version(ctx, checkout, oldestGo, "go", "env", "GOVERSION")
+	if err != nil && checkout == "" {
+		err = notNeeded{fmt.Errorf("%w: labs, tests and the debugger need it", err)} // a release runs without it
+	}
+	say(goes, err)
+	say(m.version(ctx, "", oldestKubectl, "kubectl", "version", "--client"))
+	say(m.port(listen))
+	say(m.browser())
+	say(m.temp())
+	say(m.space())
+	if checkout != "" {
+		_, err := m.run(ctx, checkout, "go", "list", "-deps", "-test", "./...")
+		if err != nil {
+			err = fmt.Errorf("modules are missing: run go mod download while there is a network (%w)", err)
+		}
+		say("all modules are in the cache", err)
+		say(m.debugger(ctx, checkout))
 	}
 	if bad > 0 {
 		fmt.Fprintf(stdout, "not ready: repair what the lines with !! say (%d)\n", bad)
@@ -80,149 +83,109 @@ func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int 
 	return exitOK
 }
 
-// checkout returns the folder of the sources around the current folder, or "": a binary needs none.
+// checkout returns the folder of the sources around the current folder, or "": a release needs none.
 func (m machine) checkout(ctx context.Context) string {
-	out, err := m.run(ctx, "", "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}")
-	dir, ok := strings.CutPrefix(strings.TrimSpace(out), "listwatch ")
-	if err != nil || !ok {
+	out, _ := m.run(ctx, "", "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}") // without go there is none
+	dir, ours := strings.CutPrefix(strings.TrimSpace(out), "listwatch ")
+	if !ours {
 		return ""
 	}
 	return dir
 }
 
-func (m machine) goVersion(ctx context.Context, checkout string) finding {
-	bad := missing
-	if checkout == "" {
-		bad = without
-	}
-	if _, err := m.lookPath("go"); err != nil {
-		return bad("no go on the PATH: labs, tests and the debugger need %s or newer", oldestGo)
-	}
-	out, err := m.run(ctx, checkout, "go", "env", "GOVERSION")
-	found := strings.TrimSpace(out)
-	switch {
-	case err != nil:
-		return bad("go env GOVERSION: %v", err)
-	case !strings.HasPrefix(found, "devel") && version.Compare(found, oldestGo) < 0:
-		return bad("%s is too old: install %s or newer", found, oldestGo)
-	}
-	return fine("%s", found)
-}
+// versionNumber is the first version in what a command prints.
+var versionNumber = regexp.MustCompile(`\d+\.\d+[-+.\w]*`)
 
-func (m machine) kubectl(ctx context.Context) finding {
-	if _, err := m.lookPath("kubectl"); err != nil {
-		return missing("no kubectl on the PATH: install %s or newer", oldestKubectl)
+// version returns a program's name and version, as its command says it, if that is not older than the oldest.
+func (m machine) version(ctx context.Context, dir, oldest, name string, args ...string) (string, error) {
+	if _, err := m.lookPath(name); err != nil {
+		return "", fmt.Errorf("no %s on the PATH: install %s or newer", name, oldest)
 	}
-	out, err := m.run(ctx, "", "kubectl", "version", "--client", "-o", "json")
+	out, err := m.run(ctx, dir, name, args...)
+	found := versionNumber.FindString(out)
+	if err == nil && found == "" {
+		err = errors.New("it says no version")
+	}
 	if err != nil {
-		return missing("kubectl version: %v", err)
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
 	}
-	var said struct{ ClientVersion struct{ GitVersion string } }
-	if err := json.Unmarshal([]byte(out), &said); err != nil {
-		return missing("kubectl version: %v", err)
-	}
-	found := said.ClientVersion.GitVersion
 	parsed, err := apiversion.ParseGeneric(found)
 	if err != nil {
-		return missing("kubectl version %q: %v", found, err)
+		return "", fmt.Errorf("%s %s: %w", name, found, err)
 	}
-	if !parsed.AtLeast(apiversion.MustParseGeneric(oldestKubectl)) {
-		return missing("kubectl %s is too old: install %s or newer", found, oldestKubectl)
+	if !parsed.AtLeast(apiversion.MustParseGeneric(oldest)) {
+		return "", fmt.Errorf("%s %s is too old: install %s or newer", name, found, oldest)
 	}
-	return fine("kubectl %s", found)
-}
-
-func (m machine) port(listen string) finding {
-	err := m.listen(listen)
-	switch {
-	case err == nil:
-		return fine("port %s is free", listen)
-	case inUse(err):
-		return missing("port %s is taken: use -listen 127.0.0.1:0", listen)
-	}
-	return missing("cannot listen at %s: %v", listen, err)
-}
-
-// inUse reports whether another program has the port. Windows has a number of its own for it.
-func inUse(err error) bool {
-	const windows = syscall.Errno(10048) // WSAEADDRINUSE
-	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows)
-}
-
-// browsers returns the commands of which one shows the page.
-func (m machine) browsers() []string {
-	switch m.goos {
-	case "windows":
-		return []string{"rundll32"} // as -open does; the system always has a browser
-	case "darwin":
-		return []string{"open"}
-	}
-	return []string{"firefox", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "x-www-browser", "xdg-open"}
-}
-
-func (m machine) browser() finding {
-	for _, name := range m.browsers() {
-		if path, err := m.lookPath(name); err == nil {
-			return fine("browser %s", path)
-		}
-	}
-	return missing("no browser on the PATH: install firefox or chromium")
-}
-
-func (m machine) temp() finding {
-	if err := m.write(m.tempDir); err != nil {
-		return missing("cannot write in the temporary folder: %v; set %s to another", err, m.tempVariable())
-	}
-	return fine("temporary folder %s", m.tempDir)
-}
-
-func (m machine) tempVariable() string {
-	if m.goos == "windows" {
-		return "TMP"
-	}
-	return "TMPDIR"
-}
-
-func (m machine) space() finding {
-	free, ok := m.freeSpace(m.tempDir)
-	switch {
-	case !ok:
-		return without("free space: not known on %s; %d MB are enough", m.goos, wantedSpace>>20)
-	case free < wantedSpace:
-		return missing("%d MB are free in %s: make it %d", free>>20, m.tempDir, wantedSpace>>20)
-	}
-	return fine("%d MB are free in %s", free>>20, m.tempDir)
-}
-
-func (m machine) modules(ctx context.Context, checkout string) finding {
-	if _, err := m.run(ctx, checkout, "go", "list", "-deps", "-test", "./..."); err != nil {
-		return missing("modules are missing: run go mod download while there is a network (%v)", err)
-	}
-	return fine("all modules are in the cache")
+	return name + " " + found, nil
 }
 
 // debugger looks for what `make debug` uses: a dlv on the PATH, if it knows this Go, or else the pinned one.
-func (m machine) debugger(ctx context.Context, checkout string) finding {
-	if path, err := m.lookPath("dlv"); err == nil {
-		ours, _ := m.run(ctx, checkout, "go", "env", "GOVERSION") // "": said elsewhere
-		found := m.delve(ctx, checkout, "dlv")
-		if version.Compare(version.Lang("go"+found), version.Lang(strings.TrimSpace(ours))) >= 0 {
-			return fine("debugger dlv %s, %s", found, path)
-		}
+func (m machine) debugger(ctx context.Context, checkout string) (string, error) {
+	ours, _ := m.run(ctx, checkout, "go", "env", "GOVERSION") // "": said elsewhere
+	if found, err := m.version(ctx, checkout, minor(ours), "dlv", "version"); err == nil {
+		return "debugger " + found, nil
 	}
-	pinned := m.delve(ctx, checkout, "go", "tool", "-modfile="+filepath.Join(checkout, "internal", "tools", "go.mod"), "dlv")
-	if pinned == "" {
-		return missing("no debugger: run %s while there is a network", debuggerCommand)
+	tool := []string{"tool", "-modfile=" + filepath.Join(checkout, "internal", "tools", "go.mod"), "dlv", "version"}
+	out, err := m.run(ctx, checkout, "go", tool...)
+	if err != nil {
+		return "", errors.New("no debugger: run go tool -modfile=internal/tools/go.mod dlv version while there is a network")
 	}
-	return fine("debugger dlv %s, the pinned one", pinned)
+	return fmt.Sprintf("debugger dlv %s, the pinned one", versionNumber.FindString(out)), nil
 }
 
-// delve returns the version that a delve says it has, "" if it says none.
-func (m machine) delve(ctx context.Context, checkout string, command ...string) string {
-	out, _ := m.run(ctx, checkout, command[0], append(command[1:], "version")...)
-	_, found, _ := strings.Cut(out, "Version: ")
-	found, _, _ = strings.Cut(found, "\n")
-	return found
+// minor returns 1.26 for go1.26.8.
+func minor(version string) string {
+	return cmp.Or(regexp.MustCompile(`\d+\.\d+`).FindString(version), oldestGo)
+}
+
+func (m machine) port(listen string) (string, error) {
+	const windows = syscall.Errno(10048) // WSAEADDRINUSE
+	err := m.listen(listen)
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows) {
+		return "", fmt.Errorf("port %s is taken: use -listen 127.0.0.1:0", listen)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot listen at %s: %w", listen, err)
+	}
+	return fmt.Sprintf("port %s is free", listen), nil
+}
+
+func (m machine) browser() (string, error) {
+	names := "firefox chromium chromium-browser google-chrome google-chrome-stable microsoft-edge x-www-browser xdg-open"
+	switch m.goos { // as -open does; these systems always have a browser
+	case "windows":
+		names = "rundll32"
+	case "darwin":
+		names = "open"
+	}
+	for name := range strings.FieldsSeq(names) {
+		if path, err := m.lookPath(name); err == nil {
+			return "browser " + path, nil
+		}
+	}
+	return "", errors.New("no browser on the PATH: install firefox or chromium")
+}
+
+func (m machine) temp() (string, error) {
+	variable := "TMPDIR"
+	if m.goos == "windows" {
+		variable = "TMP"
+	}
+	if err := m.write(m.tempDir); err != nil {
+		return "", fmt.Errorf("cannot write in the temporary folder: %w; set %s to another", err, variable)
+	}
+	return "temporary folder " + m.tempDir, nil
+}
+
+func (m machine) space() (string, error) {
+	free, ok := m.freeSpace(m.tempDir)
+	if !ok {
+		return "", notNeeded{fmt.Errorf("free space: not known on %s; %d MB are enough", m.goos, wantedSpace>>20)}
+	}
+	if free < wantedSpace {
+		return "", fmt.Errorf("%d MB are free in %s: make it %d", free>>20, m.tempDir, wantedSpace>>20)
+	}
+	return fmt.Sprintf("%d MB are free in %s", free>>20, m.tempDir), nil
 }
 
 // thisMachine asks the real computer.

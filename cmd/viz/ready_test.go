@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func healthy() *fakeMachine {
 		says: map[string]string{
 			"go list -m ":       "listwatch /src\n",
 			"go env GOVERSION":  "go1.26.8\n",
-			"kubectl version":   `{"clientVersion": {"major": "1", "minor": "37", "gitVersion": "v1.37.2"}}`,
+			"kubectl version":   "Client Version: v1.37.2\nKustomize Version: v5.7.1\n",
 			"go list -deps ":    "fmt\n",
 			"go tool -modfile=": "Delve Debugger\nVersion: 1.27.2\nBuild: $Id$\n",
 		},
@@ -76,8 +77,8 @@ func (f *fakeMachine) ask(t *testing.T) (string, int) {
 }
 
 func TestAMachineWithEverythingIsReady(t *testing.T) {
-	const want = `ok  go1.26.8
-ok  kubectl v1.37.2
+	const want = `ok  go 1.26.8
+ok  kubectl 1.37.2
 ok  port 127.0.0.1:8080 is free
 ok  browser /bin/chromium
 ok  temporary folder /tmp
@@ -105,14 +106,13 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		change func(*fakeMachine)
 		want   string
 	}{
-		"no go":                   {without("go"), "!!  no go on the PATH: labs, tests and the debugger need go1.26 or newer\n"},
+		"no go":                   {without("go"), "!!  no go on the PATH: install 1.26 or newer\n"},
 		"go fails":                {failing("go env", "exit status 2: what"), "!!  go env GOVERSION: exit status 2: what\n"},
-		"an old go":               {saying("go env GOVERSION", "go1.25.9\n"), "!!  go1.25.9 is too old: install go1.26 or newer\n"},
+		"an old go":               {saying("go env GOVERSION", "go1.25.9\n"), "!!  go 1.25.9 is too old: install 1.26 or newer\n"},
 		"no kubectl":              {without("kubectl"), "!!  no kubectl on the PATH: install 1.26 or newer\n"},
-		"kubectl fails":           {failing("kubectl", "exit status 1"), "!!  kubectl version: exit status 1\n"},
-		"an old kubectl":          {saying("kubectl version", `{"clientVersion": {"gitVersion": "v1.25.16-gke.1"}}`), "!!  kubectl v1.25.16-gke.1 is too old: install 1.26 or newer\n"},
-		"no JSON":                 {saying("kubectl version", "Client Version"), "!!  kubectl version: invalid character 'C' looking for beginning of value\n"},
-		"no version":              {saying("kubectl version", "{}"), "!!  kubectl version \"\": "},
+		"kubectl fails":           {failing("kubectl", "exit status 1"), "!!  kubectl version --client: exit status 1\n"},
+		"an old kubectl":          {saying("kubectl version", `Client Version: version.Info{Major:"1", GitVersion:"v1.25.16-gke.1"}`), "!!  kubectl 1.25.16-gke.1 is too old: install 1.26 or newer\n"},
+		"no version at all":       {saying("kubectl version", "Client Version"), "!!  kubectl version --client: it says no version\n"},
 		"the port is taken":       {func(f *fakeMachine) { f.port = syscall.EADDRINUSE }, "!!  port 127.0.0.1:8080 is taken: use -listen 127.0.0.1:0\n"},
 		"taken, on Windows":       {func(f *fakeMachine) { f.port = syscall.Errno(10048) }, "!!  port 127.0.0.1:8080 is taken: use -listen 127.0.0.1:0\n"},
 		"the port is not allowed": {func(f *fakeMachine) { f.port = syscall.EACCES }, "!!  cannot listen at 127.0.0.1:8080: "},
@@ -141,17 +141,17 @@ func TestWhatIsNotNeededKeepsNoMachineFromBeingReady(t *testing.T) {
 		change func(*fakeMachine)
 		want   string
 	}{
-		"a release on a machine without go": {func(f *fakeMachine) { f.on, f.fails["go "] = []string{"kubectl", "chromium"}, errors.New("not found") }, "--  no go on the PATH: labs, tests and the debugger need go1.26 or newer\n"},
-		"a release elsewhere":               {func(f *fakeMachine) { f.says["go list -m "] = "example.com/other /other\n" }, "ok  go1.26.8\n"},
+		"a release on a machine without go": {func(f *fakeMachine) { f.on, f.fails["go "] = []string{"kubectl", "chromium"}, errors.New("not found") }, "--  no go on the PATH: install 1.26 or newer: labs, tests and the debugger need it\n"},
+		"a release elsewhere":               {func(f *fakeMachine) { f.says["go list -m "] = "example.com/other /other\n" }, "ok  go 1.26.8\n"},
 		"Windows":                           {func(f *fakeMachine) { f.goos, f.on, f.unknown = "windows", []string{"go", "kubectl", "rundll32"}, true }, "--  free space: not known on windows; 1024 MB are enough\n"},
 		"darwin":                            {func(f *fakeMachine) { f.goos, f.on = "darwin", []string{"go", "kubectl", "open"} }, "ok  browser /bin/open\n"},
 		"a dlv on the PATH": {func(f *fakeMachine) {
 			f.on, f.says["dlv version"], f.fails["go tool"] = append(f.on, "dlv"), "Version: 1.26.0\n", errors.New("not asked")
-		}, "ok  debugger dlv 1.26.0, /bin/dlv\n"},
+		}, "ok  debugger dlv 1.26.0\n"},
 		"a dlv on the PATH that does not know this Go": {func(f *fakeMachine) {
 			f.on, f.says["dlv version"] = append(f.on, "dlv"), "Version: 1.20.2\n"
 		}, "ok  debugger dlv 1.27.2, the pinned one\n"},
-		"a go between releases": {func(f *fakeMachine) { f.says["go env GOVERSION"] = "devel go1.28-abc\n" }, "ok  devel go1.28-abc\n"},
+		"a go between releases": {func(f *fakeMachine) { f.says["go env GOVERSION"] = "devel go1.28-abc\n" }, "ok  go 1.28-abc\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
@@ -169,19 +169,19 @@ func TestReadyAsksThisMachine(t *testing.T) {
 	if root, err := filepath.Abs("../.."); err != nil || m.checkout(t.Context()) != root {
 		t.Errorf("checkout: got %q, want %q, %v", m.checkout(t.Context()), root, err)
 	}
-	if got := m.goVersion(t.Context(), ".."); got.mark != "ok" {
-		t.Errorf("go: got %v", got)
+	if got, err := m.version(t.Context(), "..", oldestGo, "go", "env", "GOVERSION"); err != nil {
+		t.Errorf("go: got %v, %v", got, err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.port(listener.Addr().String()); got.mark != "!!" || !strings.Contains(got.text, "is taken") {
-		t.Errorf("a taken port: got %v", got)
+	if got, err := m.port(listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "is taken") {
+		t.Errorf("a taken port: got %v, %v", got, err)
 	}
 	listener.Close()
-	if got := m.port("127.0.0.1:0"); got.mark != "ok" {
-		t.Errorf("a free port: got %v", got)
+	if got, err := m.port("127.0.0.1:0"); err != nil {
+		t.Errorf("a free port: got %v, %v", got, err)
 	}
 	if err := tryWrite(filepath.Join(t.TempDir(), "gone")); err == nil {
 		t.Error("a folder that does not exist can be written")
@@ -200,7 +200,14 @@ func TestReadyAsksThisMachine(t *testing.T) {
 
 func TestTheOldestGoIsThatOfTheModule(t *testing.T) {
 	text, err := os.ReadFile("../../go.mod")
-	if err != nil || !strings.Contains(string(text), "\n"+strings.Replace(oldestGo, "go", "go ", 1)+".0\n") {
+	if err != nil || !strings.Contains(string(text), "\n"+"go "+oldestGo+".0\n") {
 		t.Errorf("go.mod does not say %s, %v", oldestGo, err)
+	}
+}
+
+func TestTheVersionIsSaid(t *testing.T) {
+	var out strings.Builder
+	if status := run(t.Context(), []string{"-version"}, &out, io.Discard); status != exitOK || !strings.HasPrefix(out.String(), "listwatch devel, as Kubernetes v1.37.2, go1.") {
+		t.Errorf("status %d, %q", status, &out)
 	}
 }

@@ -25,7 +25,7 @@ const (
 var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
-	endsSoon    = regexp.MustCompile(`-(ready|h|version|export|sleeper|serve-bag)\b`) // then the program is a command like any other
+	endsSoon    = regexp.MustCompile(`-(ready|h|version|export|sleeper)\b`) // then the program is a command like any other
 	watches     = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
 	endItself   = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
 	onlyReads   = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
