@@ -14,6 +14,7 @@ INIT     ?= $(if $(RECIPE),docs/recipes/$(RECIPE).dlv)
 # A dlv on the PATH, if it knows this Go: delve 1.26 knows Go up to 1.26. Otherwise the pinned one.
 DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.\([0-9]*\).*/\1/p')" -ge \
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
+BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
 PLATFORMS := darwin/arm64 windows/amd64
 TARGETS  ?=
@@ -112,8 +113,8 @@ bench: ## benchmarks, side by side with the real thing where there is one
 	cd internal/compat && $(GO) test -run '^$$' -bench . -benchmem ./...
 
 debug: ## a recipe of docs/recipes or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
-	$(GO) $(if $(findstring chapters,$(DEBUGGED)),test -c,build) -gcflags='listwatch/...=-N -l' -o bin/debugged $(firstword $(DEBUGGED))
-	$(DLV) exec bin/debugged --allow-non-terminal-interactive=true --wd $(firstword $(DEBUGGED)) $(if $(INIT),--init $(INIT)) \
+	$(GO) $(if $(findstring chapters,$(DEBUGGED)),test -c,build) -gcflags='listwatch/...=-N -l' -o $(BINARY) $(firstword $(DEBUGGED))
+	$(DLV) exec $(BINARY) --allow-non-terminal-interactive=true --wd $(firstword $(DEBUGGED)) $(if $(INIT),--init $(INIT)) \
 	  -- $(wordlist 2,99,$(DEBUGGED)) $(ARGS)
 
 debug-viz: DEBUGGED = ./cmd/viz -clock=manual -demo=false

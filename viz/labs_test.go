@@ -23,7 +23,9 @@ func TestTheShelfListsEveryLab(t *testing.T) {
 }
 
 func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
-	for id, promise := range map[string]string{"neighbours": "", "wrong-type": `data-rule="5"`} {
+	for id, promise := range map[string]string{
+		"neighbours": "", "wrong-type": `data-rule="5"`, "build-pop": "<code>pop</code> always takes what comes in",
+	} {
 		here, err := lab.ByID(id)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +41,10 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 			t.Errorf("the state: %d %s", answer.Code, answer.Body)
 		}
 		page := ask(ui, "GET", "/", "").Body.String()
-		for _, want := range []string{"Lab " + id, here.Goal, "go run ./cmd/lab check " + id, promise} {
+		if bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>"); strings.Contains(bar, "`") {
+			t.Errorf("%s: the bar shows backticks: %s", id, bar)
+		}
+		for _, want := range []string{"Lab " + id, here.Goal[strings.LastIndex(here.Goal, "`")+1:], "go run ./cmd/lab check " + id, promise} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s: the page does not say %s", id, want)
 			}

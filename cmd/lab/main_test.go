@@ -72,6 +72,13 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	if says := stands(time.Now()); !strings.HasPrefix(says, "✓ ") || strings.Contains(says, "start it again") {
 		t.Errorf("a program that was started after the check would say %q", says)
 	}
+	source := filepath.Join(dir, "chapters", "02-etcd3", "store.go")
+	if err := os.Chtimes(source, time.Time{}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if says := stands(time.Now()); strings.HasPrefix(says, "✓ ") || !strings.Contains(says, "The sources have changed since") {
+		t.Errorf("after a change of the sources it would say %q", says)
+	}
 }
 
 func TestTheListNamesEveryLab(t *testing.T) {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -155,5 +157,39 @@ func TestGoLandDebugsEveryRecipe(t *testing.T) {
 	}
 	if len(found) != len(all) {
 		t.Errorf("%d configurations for %d recipes", len(found), len(all))
+	}
+}
+
+// TestEveryRecipeHasABinaryOfItsOwn: two that run at once in one checkout do not overwrite each other.
+func TestEveryRecipeHasABinaryOfItsOwn(t *testing.T) {
+	binary := regexp.MustCompile(` -o (bin/\S+) `)
+	built := map[string]string{}
+	for name := range recipes(t) {
+		dry := exec.Command("make", "-n", "debug", "RECIPE="+name, "DLV=dlv")
+		dry.Dir = root
+		out, err := dry.CombinedOutput()
+		found := binary.FindSubmatch(out)
+		if err != nil || found == nil {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+		file := string(found[1])
+		if other := built[file]; other != "" {
+			t.Errorf("%s and %s are both built as %s", name, other, file)
+		}
+		built[file] = name
+		if !strings.Contains(string(out), "exec "+file+" ") {
+			t.Errorf("%s: the debugger is not given %s:\n%s", name, file, out)
+		}
+	}
+}
+
+// TestVSCodeIsToldOfItsExtension: without it no launch configuration of ours starts.
+func TestVSCodeIsToldOfItsExtension(t *testing.T) {
+	var file struct{ Recommendations []string }
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, ".vscode", "extensions.json"))), &file); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(file.Recommendations, []string{"golang.go"}) {
+		t.Errorf("it recommends %v", file.Recommendations)
 	}
 }
