@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"listwatch/internal/lab"
 	"listwatch/internal/source"
 )
 
@@ -78,12 +79,18 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(m.temp)) }()
+	// All is made from what is committed, whatever is edited meanwhile.
+	committed := filepath.Join(m.temp, "bag", "listwatch")
+	if err := lab.Copy(m.root, committed); err != nil {
+		return err
+	}
+	m.root = committed
 	return make(ctx, to)
 }
 
 // maker makes releases and bags from a checkout.
 type maker struct {
-	root    string
+	root    string // of the sources
 	version string
 	targets []target
 	temp    string    // a folder of its own

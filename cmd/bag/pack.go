@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"listwatch/internal/lab"
 )
 
 // start is the first page of a bag.
@@ -52,12 +50,9 @@ func (m *maker) dist(ctx context.Context, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o644)
 }
 
-// pack writes the bag.
+// pack writes the bag, of which the sources are a part already.
 func (m *maker) pack(ctx context.Context, file string) error {
 	bag := filepath.Join(m.temp, "bag")
-	if err := lab.Copy(m.root, filepath.Join(bag, "listwatch")); err != nil {
-		return err
-	}
 	if err := m.modules(ctx, filepath.Join(bag, "modules")); err != nil {
 		return err
 	}
