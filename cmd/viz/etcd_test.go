@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"listwatch/internal/eventually"
 )
@@ -73,22 +78,45 @@ func TestAFullEtcdRefusesWritesUntilSomethingIsDeleted(t *testing.T) {
 	}
 }
 
+// asProgram in the environment makes this test binary the program.
+const asProgram = "VIZ_TEST_AS_PROGRAM"
+
+func init() {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+}
+
+// TestADataFolderThatIsGoneEndsTheProgramWithOneLine runs another process: what is left of a broken etcd cannot be ended.
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	p := start(t, "-flight=off", "-demo=false", "-controllers=false", "-data-dir", dir)
-	if err := os.RemoveAll(dir); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	flags := []string{"-listen", "127.0.0.1:0", "-flight=off", "-demo=false", "-controllers=false", "-data-dir", dir}
+	child := exec.CommandContext(ctx, os.Args[0], flags...)
+	child.Env = append(os.Environ(), asProgram+"=1")
+	var stderr strings.Builder
+	child.Stderr = &stderr
+	stdout, err := child.StdoutPipe()
+	if err := errors.Join(err, child.Start()); err != nil {
 		t.Fatal(err)
 	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	url, listens := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err := errors.Join(err, os.RemoveAll(dir)); err != nil || !listens {
+		t.Fatalf("the first line is %q, %v", line, err)
+	}
+	p := &program{url: url}
 	eventually.Holds(t, "the page says it", func() bool {
 		_, body := p.get(t, "/viz/snapshot")
 		return strings.Contains(body, "EtcdFailed")
 	})
 	http.DefaultClient.CloseIdleConnections()
-	if status := <-p.status; status != exitError {
-		t.Errorf("status: got %d, want 1", status)
-	}
-	if said := p.stderr.String(); !strings.Contains(said, dir) || !strings.Contains(said, "The folder is gone") || strings.Count(said, "\n") != 1 {
-		t.Errorf("stderr: %q", said)
+	_ = child.Wait() // says which status it was
+	said := stderr.String()
+	if child.ProcessState.ExitCode() != exitError || strings.Count(said, "\n") != 1 ||
+		!strings.Contains(said, dir) || !strings.Contains(said, "The folder is gone") {
+		t.Errorf("got %v and %q", child.ProcessState, said)
 	}
 }

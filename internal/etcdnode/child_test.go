@@ -18,11 +18,11 @@ import (
 )
 
 // childRole names the environment variable by which this test binary, run again, becomes another process: a role and its
-// argument. What a broken etcd leaves behind, and a lock that dies with its owner, need a process of their own.
+// argument. A lock that dies with its owner needs one.
 const childRole = "ETCDNODE_TEST_CHILD"
 
 // roles run in the child. Their error is what it prints; it ends with status 1.
-var roles = map[string]func(argument string) error{"hold": hold, "own": own, "lose": lose}
+var roles = map[string]func(argument string) error{"hold": hold, "own": own}
 
 func TestMain(m *testing.M) {
 	role, argument, ok := strings.Cut(os.Getenv(childRole), " ")
@@ -57,22 +57,6 @@ func own(parent string) error {
 	return hold(dir)
 }
 
-// lose runs a node whose folder is removed while it works.
-func lose(dir string) error {
-	node, err := Start(context.Background(), Options{Dir: dir})
-	if err != nil {
-		return err
-	}
-	if node.trouble.checkFolder(dir); node.Err() != nil {
-		return fmt.Errorf("while the folder is there: %w", node.Err())
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	<-node.Broken()
-	return errors.Join(node.Close(), node.Err())
-}
-
 func childOf(t *testing.T, role, argument string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -101,24 +85,6 @@ func started(t *testing.T, child *exec.Cmd) (dir string, stdin io.Closer) {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
 	return dir, stdin
-}
-
-// fails returns the one line that a child prints before it ends with status 1.
-func fails(t *testing.T, child *exec.Cmd) string {
-	t.Helper()
-	said, err := child.CombinedOutput()
-	if child.ProcessState.ExitCode() != 1 || strings.Count(string(said), "\n") != 1 {
-		t.Errorf("got %v and %q, want exit status 1 and one line", err, said)
-	}
-	return string(said)
-}
-
-func TestAFolderThatIsGoneIsSaid(t *testing.T) {
-	t.Parallel()
-	said := fails(t, childOf(t, "lose", filepath.Join(t.TempDir(), "data")))
-	if !strings.Contains(said, "The folder is gone") {
-		t.Errorf("got %q", said)
-	}
 }
 
 func TestFolderInUseByAnotherProcessIsRefused(t *testing.T) {

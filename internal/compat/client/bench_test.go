@@ -63,117 +63,85 @@ func anys(pods []*corev1.Pod) []any {
 	return objs
 }
 
+// benchQueue is a queue of either side. pop takes one object, popBatch what the queue gives at once; it returns how many
+// deltas that were.
+type benchQueue struct {
+	add      func(obj any) error
+	pop      func()
+	popBatch func() int
+}
+
+// none is a consumer's store that holds nothing.
+type none struct{}
+
+func (none) ListKeys() []string                 { return nil }
+func (none) GetByKey(string) (any, bool, error) { return nil, false, nil }
+
+func ourQueue(kind string) benchQueue {
+	popped := 0
+	process := func(deltas deltafifo.Deltas, _ bool) error { popped = len(deltas); return nil }
+	if kind == "DeltaFIFO" {
+		q := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KnownObjects: none{}, EmitDeltaTypeReplaced: true})
+		return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.Pop(process); return popped }}
+	}
+	q := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+		AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
+	})
+	batch := func(deltas []deltafifo.Delta, _ bool) error { popped = len(deltas); return nil }
+	return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.PopBatch(batch, process); return popped }}
+}
+
+func upstreamQueue(kind string) benchQueue {
+	popped := 0
+	process := func(deltas any, _ bool) error { popped = len(deltas.(cache.Deltas)); return nil }
+	if kind == "DeltaFIFO" {
+		q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: none{}, EmitDeltaTypeReplaced: true})
+		return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.Pop(process); return popped }}
+	}
+	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+		AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
+	})
+	batch := func(deltas []cache.Delta, _ bool) error { popped = len(deltas); return nil }
+	return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.PopBatch(batch, process); return popped }}
+}
+
+// bothQueues runs bench with each kind of queue of each side.
+func bothQueues(b *testing.B, bench func(b *testing.B, q benchQueue)) {
+	for _, kind := range []string{"RealFIFO", "DeltaFIFO"} {
+		b.Run(kind, func(b *testing.B) {
+			bothSides(b, func(b *testing.B) { bench(b, ourQueue(kind)) }, func(b *testing.B) { bench(b, upstreamQueue(kind)) })
+		})
+	}
+}
+
 // BenchmarkQueueAddPop is the steady state of a queue: one in, one out.
 func BenchmarkQueueAddPop(b *testing.B) {
 	pod := podAt("a", 1)
-	for _, v := range []variant{{name: "RealFIFO", atomic: true, unlocked: true, bookmarks: true}, {name: "DeltaFIFO", delta: true}} {
-		b.Run(v.name, func(b *testing.B) {
-			bothSides(b, func(b *testing.B) {
-				q := ourQueue(v)
-				process := func(deltafifo.Deltas, bool) error { return nil }
-				for b.Loop() {
-					q.Add(pod)
-					q.Pop(process)
-				}
-			}, func(b *testing.B) {
-				q := upstreamQueue(v)
-				process := func(any, bool) error { return nil }
-				for b.Loop() {
-					q.Add(pod)
-					q.Pop(process)
-				}
-			})
-		})
-	}
+	bothQueues(b, func(b *testing.B, q benchQueue) {
+		for b.Loop() {
+			q.add(pod)
+			q.pop()
+		}
+	})
 }
 
 // BenchmarkQueueBurst is a thousand objects in, and then out, in batches where there are batches.
 func BenchmarkQueueBurst(b *testing.B) {
 	pods := benchPods(1000, 1)
-	b.Run("RealFIFO", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			q := ourQueue(variant{atomic: true, unlocked: true, bookmarks: true}).(*deltafifo.RealFIFO)
-			popped := 0
-			process := func(deltas deltafifo.Deltas, _ bool) error { popped += len(deltas); return nil }
-			processBatch := func(deltas []deltafifo.Delta, _ bool) error { popped += len(deltas); return nil }
-			var in time.Duration
-			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
-			for b.Loop() {
-				began := time.Now()
-				for _, pod := range pods {
-					q.Add(pod)
-				}
-				in += time.Since(began)
-				for popped = 0; popped < len(pods); {
-					q.PopBatch(processBatch, process)
-				}
+	bothQueues(b, func(b *testing.B, q benchQueue) {
+		var in time.Duration
+		defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
+		for b.Loop() {
+			began := time.Now()
+			for _, pod := range pods {
+				q.add(pod)
 			}
-		}, func(b *testing.B) {
-			q := upstreamQueue(variant{atomic: true, unlocked: true, bookmarks: true}).(*cache.RealFIFO)
-			popped := 0
-			process := func(deltas any, _ bool) error { popped += len(deltas.(cache.Deltas)); return nil }
-			processBatch := func(deltas []cache.Delta, _ bool) error { popped += len(deltas); return nil }
-			var in time.Duration
-			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
-			for b.Loop() {
-				began := time.Now()
-				for _, pod := range pods {
-					q.Add(pod)
-				}
-				in += time.Since(began)
-				for popped = 0; popped < len(pods); {
-					q.PopBatch(processBatch, process)
-				}
+			in += time.Since(began)
+			for popped := 0; popped < len(pods); {
+				popped += q.popBatch()
 			}
-		})
+		}
 	})
-	b.Run("DeltaFIFO", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			q := ourQueue(variant{delta: true})
-			process := func(deltafifo.Deltas, bool) error { return nil }
-			var in time.Duration
-			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
-			for b.Loop() {
-				began := time.Now()
-				for _, pod := range pods {
-					q.Add(pod)
-				}
-				in += time.Since(began)
-				for range pods {
-					q.Pop(process)
-				}
-			}
-		}, func(b *testing.B) {
-			q := upstreamQueue(variant{delta: true})
-			process := func(any, bool) error { return nil }
-			var in time.Duration
-			defer func() { b.ReportMetric(float64(in)/float64(b.N*len(pods)), "in-ns") }()
-			for b.Loop() {
-				began := time.Now()
-				for _, pod := range pods {
-					q.Add(pod)
-				}
-				in += time.Since(began)
-				for range pods {
-					q.Pop(process)
-				}
-			}
-		})
-	})
-}
-
-func ourQueue(v variant) deltafifo.Queue {
-	if v.delta {
-		return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KnownObjects: known{}, EmitDeltaTypeReplaced: true})
-	}
-	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{AtomicEvents: v.atomic, UnlockWhileProcessing: v.unlocked, EmitDeltaTypeBookmark: v.bookmarks})
-}
-
-func upstreamQueue(v variant) cache.Queue {
-	if v.delta {
-		return cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known{}, EmitDeltaTypeReplaced: true})
-	}
-	return cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: v.atomic, UnlockWhileProcessing: v.unlocked, EmitDeltaTypeBookmark: v.bookmarks})
 }
 
 // feed is a ListerWatcher that costs nothing: it lists one list, and its only watch is a channel.

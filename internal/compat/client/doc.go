@@ -4,8 +4,7 @@
 //   - The differential tests let both follow the same server through the same story, and compare what they ask of the
 //     server, what they tell their handlers, what they store, and when they say that they have synced. What is meant to
 //     differ is written down where it is evened out, in normalize and in the doc of the test that needs it.
-//   - The queues are also compared call by call, over random sequences of calls.
 //   - The benchmarks measure both in the same run. When they are done a table of ratios is printed.
 //
-// Everything is in test files: nothing here is for anybody to import.
+// Everything is in test files: no package imports this one.
 package client
