@@ -91,10 +91,26 @@ func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
 	s.createStrategy.PrepareForCreate(obj)
 	problems := s.validateMetadata(accessor)
 	problems = append(problems, s.createStrategy.Validate(obj)...)
-	if len(problems) > 0 {
-		return apierrors.NewInvalid(s.resource.GroupVersionKind().GroupKind(), accessor.GetName(), problems)
+	return s.newInvalid(accessor.GetName(), problems)
+}
+
+// maxCauses is how many problems a refusal names. A body may have ten thousand, and each is some hundred bytes of text.
+const maxCauses = 100
+
+// newInvalid returns 422 with a cause for each of the first [maxCauses] problems, and with their number if there are more; nil
+// if there are none.
+//
+// Differs: upstream names all of them, in a message that takes quadratic time to put together.
+func (s *Store) newInvalid(name string, problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
 	}
-	return nil
+	named := problems[:min(len(problems), maxCauses)]
+	err := apierrors.NewInvalid(s.resource.GroupVersionKind().GroupKind(), name, named)
+	if len(named) < len(problems) {
+		err.ErrStatus.Message += fmt.Sprintf(" (the first %d of %d problems)", len(named), len(problems))
+	}
+	return err
 }
 
 // fillSystemFields sets the metadata that no client may choose.
@@ -125,10 +141,7 @@ func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
 	problems := s.validateMetadata(accessor)
 	problems = append(problems, validation.ValidateObjectMetaAccessorUpdate(accessor, oldAccessor, field.NewPath("metadata"))...)
 	problems = append(problems, s.updateStrategy.ValidateUpdate(obj, old)...)
-	if len(problems) > 0 {
-		return apierrors.NewInvalid(s.resource.GroupVersionKind().GroupKind(), accessor.GetName(), problems)
-	}
-	return nil
+	return s.newInvalid(accessor.GetName(), problems)
 }
 
 // keepSystemFields carries over the metadata that an update cannot change. A deletion timestamp is among them: once

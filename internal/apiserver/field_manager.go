@@ -10,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,13 +27,11 @@ import (
 // write is noted there. A client that applies sends only the fields it decides. Fields that it decided earlier and no longer
 // sends are removed; a field that another client has decided differently is a conflict; the others stay as they are.
 //
-// The rules are those of structured-merge-diff, a library; here is only what it has to be told, and which of its answers can
-// be used again.
-type fieldManager struct {
-	// Set by newFieldManager, never changed.
-	manager *managedfields.FieldManager
-	created *shapes
-}
+// The rules are those of structured-merge-diff, a library; here is only what it has to be told.
+//
+// Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
+// Differs: the time of an entry is the wall clock's, where all other times here are the world's: the library takes no clock.
+type fieldManager struct{ manager *managedfields.FieldManager }
 
 // newFieldManager returns the field manager of one path.
 //
@@ -47,7 +43,7 @@ func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: field manager of %s: %v", s.Resource.Name, err))
 	}
-	return &fieldManager{manager: manager, created: &shapes{notes: map[string]metav1.ManagedFieldsEntry{}}}
+	return &fieldManager{manager}
 }
 
 // resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to own
@@ -66,28 +62,8 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 }
 
 // Update notes in obj what it changes compared with live, under the name of the client.
-//
-// Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
 func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string) runtime.Object {
-	manager := managerName(option, userAgent)
-	shape := ""
-	if isNew(live) {
-		shape = shapeOf(obj, manager)
-	}
-	if shape != "" && f.created.note(obj, shape) {
-		return obj
-	}
-	obj = f.withoutKind(f.manager.UpdateNoErrors(live, obj, manager))
-	if shape != "" {
-		f.created.keep(obj, shape)
-	}
-	return obj
-}
-
-// isNew reports whether live is what a create starts from: an object that is nowhere yet.
-func isNew(live runtime.Object) bool {
-	accessor, err := meta.Accessor(live)
-	return err == nil && accessor.GetResourceVersion() == "" && accessor.GetUID() == ""
+	return f.withoutKind(f.manager.UpdateNoErrors(live, obj, managerName(option, userAgent)))
 }
 
 // apply returns live with the wishes of who put into it. Errors: 400 for wishes that make no sense, 409 with a cause

@@ -42,6 +42,9 @@ const (
 	maxPatchElements = 2000
 	// maxPatchedBytes is how large an object may become in between: what is stored, what the patch brings, and copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
+	// maxAppliedFields is how many fields and elements an apply may name: it takes quadratic time to note who owns them, and
+	// the note of more than a few ten thousand does not fit into etcd anyway.
+	maxAppliedFields = 10000
 	// patchSlice is how many operations of a JSON patch are applied before we look whether the request has ended.
 	patchSlice = 500
 )
@@ -176,6 +179,9 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	if wishes.Object == nil {
 		return nil, apierrors.NewBadRequest("error decoding patch: it is empty")
 	}
+	if n := fieldsOf(wishes.Object); n > maxAppliedFields {
+		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d", maxAppliedFields, n)
+	}
 	obj, err := p.scope.Managed.(*fieldManager).apply(old, wishes, managerName(p.option, p.userAgent), p.force)
 	if err != nil {
 		return nil, err
@@ -190,6 +196,26 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 		p.warnings = []error{err}
 	}
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
+}
+
+// fieldsOf returns how many keys and elements there are in a value, at all levels.
+func fieldsOf(value any) (n int) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, each := range value {
+			n += 1 + fieldsOf(each)
+		}
+	case []any:
+		for _, each := range value {
+			n += 1 + fieldsOf(each)
+		}
+	}
+	return n
+}
+
+// newTooLarge is 413.
+func newTooLarge(format string, args ...any) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }
 
 // apply applies the patch to an object's JSON.
@@ -220,10 +246,10 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 func (p *patcher) checkSize() error {
 	depth, elements := measure(p.patch)
 	if depth > maxPatchDepth {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum depth of a patch is %d", maxPatchDepth))
+		return newTooLarge("The allowed maximum depth of a patch is %d", maxPatchDepth)
 	}
 	if p.patchType == types.StrategicMergePatchType && elements > maxPatchElements {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum of elements in the lists of a strategic merge patch is %d, got %d", maxPatchElements, elements))
+		return newTooLarge("The allowed maximum of elements in the lists of a strategic merge patch is %d, got %d", maxPatchElements, elements)
 	}
 	return nil
 }
@@ -263,7 +289,7 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(operations) > maxJSONPatchOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, len(operations)))
+		return nil, newTooLarge("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, len(operations))
 	}
 	patched := original
 	for next := range slices.Chunk(operations, patchSlice) {
@@ -274,7 +300,7 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 			return nil, newInvalidPatch(p.patch, err)
 		}
 		if len(patched) > maxPatchedBytes {
-			return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(maxPatchedBytes)))
+			return nil, newTooLarge("limit is %d", int64(maxPatchedBytes))
 		}
 	}
 	return patched, nil

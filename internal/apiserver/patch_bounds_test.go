@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,5 +76,49 @@ func TestALongPatchEndsWithItsRequest(t *testing.T) {
 	cancel()
 	if _, err := p.UpdatedObject(ctx, old); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the end of the request", err)
+	}
+}
+
+// A refusal is read by a person. Its length must not grow with what was sent, nor the work of putting it together.
+func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
+	const n = 9900
+	operations := []string{`{"op":"add","path":"/metadata/finalizers","value":[]}`}
+	for i := range n {
+		operations = append(operations, fmt.Sprintf(`{"op":"add","path":"/metadata/finalizers/0","value":"not valid %d!"}`, i))
+	}
+	a := newAPI(t)
+	a.create(podA)
+	patch := "[" + strings.Join(operations, ",") + "]"
+	w := a.do("PATCH", podsPath+"/a", patch, "Content-Type", "application/json-patch+json")
+	length := w.Body.Len()
+	status := wantStatus(t, w, 422, metav1.StatusReasonInvalid)
+	if length > 200<<10 || len(status.Details.Causes) != 100 || !strings.Contains(status.Message, fmt.Sprint(n)) {
+		t.Errorf("got %d bytes with %d causes: %.100s … %s", length, len(status.Details.Causes), status.Message, status.Message[max(0, len(status.Message)-60):])
+	}
+}
+
+// What an apply says of each field is merged into managedFields, in quadratic time. The scope here has no field manager: an apply
+// that came so far would panic.
+func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
+	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
+	for i := range keys {
+		keys[i], finalizers[i] = fmt.Sprintf("k%d: v", i), fmt.Sprintf("example.com/f%d", i)
+	}
+	resource := registry.Pods()
+	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource, Kind: resource.GroupVersionKind()}
+	for name, patch := range map[string]string{
+		"keys":     "data: {" + strings.Join(keys, ", ") + "}",
+		"elements": "metadata: {finalizers: [" + strings.Join(finalizers, ", ") + "]}",
+	} {
+		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType, patch: []byte(patch)}
+		if _, err := p.UpdatedObject(t.Context(), &corev1.Pod{}); !apierrors.IsRequestEntityTooLargeError(err) {
+			t.Errorf("%s: got %v, want 413", name, err)
+		}
+	}
+	a := newAPI(t)
+	many := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{` + strings.ReplaceAll(strings.Join(keys[:1000], `","`), ": ", `":"`)
+	w := a.do("PATCH", strings.Replace(podsPath, "pods", "configmaps", 1)+"/c?fieldManager=x", strings.Replace(many, `{k0`, `{"k0`, 1)+`"}}`, "Content-Type", "application/apply-patch+yaml")
+	if w.Code != http.StatusCreated {
+		t.Errorf("a thousand keys: got %d %.200s", w.Code, w.Body)
 	}
 }
