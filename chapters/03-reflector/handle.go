@@ -118,7 +118,10 @@ func (h *watchHandler) handleEvents(ctx context.Context, errc <-chan error) erro
 	}
 }
 
-// handleEvent carries one event into the store. Only an ERROR event gives an error.
+// handleEvent carries one event into the store. The error is that of an ERROR event, or the store's own 410 Expired: an event
+// that does not follow on what it holds. A list heals both.
+//
+// Differs: upstream logs every error of the store, and goes on.
 func (h *watchHandler) handleEvent(event watch.Event) error {
 	h.r.received(event)
 	if event.Type == watch.Error {
@@ -132,6 +135,9 @@ func (h *watchHandler) handleEvent(event watch.Event) error {
 	err = h.apply(event, obj)
 	h.r.countEvent(err)
 	h.eventCount++
+	if isExpiredError(err) {
+		return err
+	}
 	if event.Type != watch.Added {
 		h.ordered = true
 	}

@@ -29,7 +29,9 @@ func (w *WatchCache) processEvent(typ watch.EventType, obj any) error {
 	if err != nil {
 		return fmt.Errorf("process %s: %w", typ, err)
 	}
-	w.apply(event, element) // takes and releases w.mu
+	if err := w.apply(event, element); err != nil { // takes and releases w.mu
+		return err
+	}
 
 	// Not under the lock: the handler blocks when the dispatcher is behind, and a holder of this lock would then
 	// stop every list and every new watch with it. The order is safe, because there is only one writer: the next event
@@ -69,10 +71,14 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 	return event, err
 }
 
-// apply makes the event visible, as one step for every goroutine that takes the lock.
-func (w *WatchCache) apply(event *Event, element *Element) {
+// apply makes the event visible, as one step for every goroutine that takes the lock. The error is 410
+// for an event that is older than the newest; then nothing has changed.
+func (w *WatchCache) apply(event *Event, element *Element) error {
 	w.lock()
 	defer w.mu.Unlock()
+	if err := w.history.checkLocked(event); err != nil {
+		return err
+	}
 	// A reader that has found the old version is already counted as asleep when it lets go of the lock: Cond.Wait puts
 	// it on the list of sleepers first. The version changes under the lock, so such a reader went to sleep before, and
 	// is woken here. Whether the lock is still held at this call makes no difference.
@@ -86,6 +92,7 @@ func (w *WatchCache) apply(event *Event, element *Element) {
 		w.snapshots.removeLessLocked(w.history.oldestLocked())
 	}
 	w.updateStoreLocked(event, element)
+	return nil
 }
 
 // lock takes w.mu for writing, and reports if it has to wait for the readers: a slow list would hold
@@ -99,7 +106,7 @@ func (w *WatchCache) lock() {
 	w.config.Probe.At(probe.CacheLockTaken, "", 0)
 }
 
-// updateStoreLocked expects w.mu held for writing.
+// updateStoreLocked changes the store and remembers the state. The caller holds w.mu for writing.
 func (w *WatchCache) updateStoreLocked(event *Event, element *Element) {
 	if event.Type == watch.Deleted {
 		w.store.deleteLocked(element.Key)

@@ -68,13 +68,11 @@ func (h *history) boundLocked(fixed int) {
 	}
 }
 
-// appendLocked puts event at the end, dropping the oldest if there is no room. event must not be older than the newest:
-// the search for a watch's starting point, and every replay, count on the order. (Changes of one etcd transaction share a
-// version.) It panics if it is older. The caller holds WatchCache.mu for writing.
+// appendLocked puts event at the end, dropping the oldest if there is no room. [history.checkLocked] has
+// looked at it. The caller holds WatchCache.mu for writing.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).updateCache
 func (h *history) appendLocked(event *Event) {
-	h.checkLocked(event)
 	h.resizeLocked(event.RecordTime)
 	if h.isFullLocked() {
 		h.startIndex++
@@ -85,18 +83,20 @@ func (h *history) appendLocked(event *Event) {
 	h.probe.Event(probe.RingAppend, string(event.Type), event.Key, event.ResourceVersion, h.startIndex, h.endIndex, len(h.cache), int(h.oldestLocked()))
 }
 
-// checkLocked panics if the ring is not what it should be, or would not be any more with event at its end.
-func (h *history) checkLocked(event *Event) {
-	n := h.endIndex - h.startIndex
-	if n < 0 || n > len(h.cache) {
-		panic(fmt.Sprintf("ring: [%d, %d) with a capacity of %d", h.startIndex, h.endIndex, len(h.cache)))
+// checkLocked returns 410 Expired for an event that is older than the newest one: the search for a watch's
+// starting point, and every replay, count on the order. (Changes of one etcd transaction share a version.)
+//
+// Differs: upstream appends any event. A storage that goes back in time makes our reflector list again.
+func (h *history) checkLocked(event *Event) error {
+	if h.startIndex == h.endIndex {
+		return nil
 	}
-	if n == 0 {
-		return
+	newest := h.cache[(h.endIndex-1)%len(h.cache)].ResourceVersion
+	if event.ResourceVersion >= newest {
+		return nil
 	}
-	if newest := h.cache[(h.endIndex-1)%len(h.cache)].ResourceVersion; event.ResourceVersion < newest {
-		panic(fmt.Sprintf("ring: %s of %s at %d after %d", event.Type, event.Key, event.ResourceVersion, newest))
-	}
+	return apierrors.NewResourceExpired(fmt.Sprintf("%s of %s at %d after %d: the history is broken",
+		event.Type, event.Key, event.ResourceVersion, newest))
 }
 
 func (h *history) isFullLocked() bool { return h.endIndex-h.startIndex == len(h.cache) }
