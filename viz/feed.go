@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
 
@@ -169,10 +168,7 @@ func (f *feed) advance(ctx context.Context) bool {
 func (f *feed) frame(records []probe.Record) error {
 	data := append(f.out[:0], '[')
 	for i := range records {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = fold.AppendRecord(data, &records[i])
+		data = appendNext(data, &records[i])
 	}
 	f.out = append(data, ']')
 	f.seq = records[len(records)-1].Seq

@@ -68,51 +68,28 @@ func (f *feed) flow(ctx context.Context) bool {
 }
 
 // kept returns as JSON what a page is told of the records in (from, to] although it is sent their sum: every anomaly, what
-// it follows, and the newest few.
+// it follows, and the newest few. What has left the log by now is left out: the page could not ask for it either.
 func (f *feed) kept(from, to uint64, flags []flag) []byte {
-	tail := max(from, to-min(to, flowTail))
+	tail := max(from, to-min(to, flowTail)) // after this record all are told
+	out := []byte{'['}
+	keep := func(from, to uint64) {
+		for r := range between(f.log, from, to) {
+			if r.Seq > tail || r.Anomaly() || f.follows.some() && f.follows.matches(r) {
+				out = appendNext(out, r)
+			}
+		}
+	}
 	at := tail
 	if f.follows.some() {
 		at = from
 	}
-	k := keeper{feed: f, tail: tail, out: []byte{'['}}
 	for _, each := range flags {
 		if each.Seq <= at {
-			k.keep(each.Seq-1, each.Seq)
+			keep(each.Seq-1, each.Seq)
 		}
 	}
-	k.keep(at, to)
-	return append(k.out, ']')
-}
-
-// keeper collects the records that come with a sum.
-type keeper struct {
-	feed *feed
-	tail uint64 // after this record all are kept
-	out  []byte
-}
-
-// keep collects those in (from, to].
-func (k *keeper) keep(from, to uint64) {
-	f := k.feed
-	for from < to {
-		records, ok := f.log.Since(f.batch[:0], from, int(min(feedBatch, to-from)))
-		f.batch = records
-		if !ok || len(records) == 0 {
-			return // it has left the log: the page can ask no better
-		}
-		for i := range records {
-			if k.matters(&records[i]) {
-				k.out = appendNext(k.out, &records[i])
-			}
-		}
-		from = records[len(records)-1].Seq
-	}
-}
-
-// matters reports whether a record is told by itself. What goes wrong and what is followed always is.
-func (k *keeper) matters(r *probe.Record) bool {
-	return r.Seq > k.tail || r.Anomaly() || k.feed.follows.some() && k.feed.follows.matches(r)
+	keep(at, to)
+	return append(out, ']')
 }
 
 // appendNext appends a record to a list as JSON.

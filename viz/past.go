@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"unicode"
 
-	"listwatch/internal/fold"
 	"listwatch/internal/probe"
 )
 
@@ -129,36 +129,63 @@ func readWanted(values url.Values) (wanted, error) {
 
 // recordsOf returns records as a JSON array, and the first sequence number that was not looked at.
 func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
-	body = []byte{'['}
-	next = q.from
-	var batch []probe.Record
-	for n := uint64(0); next < q.to; {
-		var ok bool
-		batch, ok = u.config.Log.Since(batch[:0], next-1, int(min(foldBatch, q.to-next)))
-		if !ok && next > u.config.Log.Last() {
-			break // from the future: there is nothing yet
+	log := u.config.Log
+	gone := func() error {
+		return refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, log.Oldest())
+	}
+	body, next = []byte{'['}, q.from
+	if _, ok := log.Since(nil, q.from-1, 0); !ok && q.from <= log.Last() {
+		return nil, 0, gone()
+	}
+	n := uint64(0)
+	for r := range between(log, q.from-1, q.to-1) {
+		if r.Seq != next {
+			return nil, 0, gone()
 		}
-		if !ok {
-			return nil, 0, refuse(http.StatusGone, "record %d has left the log: the oldest is %d", next, u.config.Log.Oldest())
-		}
-		if len(batch) == 0 {
+		if n == q.limit {
 			break
 		}
-		for i := range batch {
-			if n == q.limit {
-				return append(body, ']'), next, nil
-			}
-			next = batch[i].Seq + 1
-			if !q.want.matches(&batch[i]) {
-				continue
-			}
-			if n++; n > 1 {
-				body = append(body, ',')
-			}
-			body = fold.AppendRecord(body, &batch[i])
+		next++
+		if q.want.matches(r) {
+			n++
+			body = appendNext(body, r)
 		}
 	}
 	return append(body, ']'), next, nil
+}
+
+// between yields the records in (from, to] that the log still holds, oldest first. Each is valid until the next one is yielded.
+func between(log *probe.Log, from, to uint64) iter.Seq[*probe.Record] {
+	return func(yield func(*probe.Record) bool) {
+		var batch []probe.Record
+		for from < to {
+			var ok bool
+			batch, ok = log.Since(batch[:0], from, int(min(foldBatch, to-from)))
+			if !ok && from < log.Last() {
+				from = log.Oldest() - 1 // the log has overrun us
+				continue
+			}
+			if len(batch) == 0 {
+				return
+			}
+			for i := range batch {
+				if !yield(&batch[i]) {
+					return
+				}
+			}
+			from = batch[len(batch)-1].Seq
+		}
+	}
+}
+
+// recordsWanted returns what the log holds of an object, oldest first.
+func (u *UI) recordsWanted(want wanted) (records []probe.Record) {
+	for r := range between(u.config.Log, u.config.Log.Oldest()-1, u.config.Log.Last()) {
+		if want.matches(r) {
+			records = append(records, *r)
+		}
+	}
+	return records
 }
 
 // serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a line: for a

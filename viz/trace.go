@@ -30,29 +30,6 @@ func (u *UI) serveTrace(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, t)
 }
 
-// recordsWanted returns what the log holds of an object, oldest first.
-func (u *UI) recordsWanted(want wanted) (records []probe.Record) {
-	var batch []probe.Record
-	seq := u.config.Log.Oldest() - 1
-	for {
-		var ok bool
-		batch, ok = u.config.Log.Since(batch[:0], seq, foldBatch)
-		if !ok { // overrun while we looked: go on with what is left
-			seq = u.config.Log.Oldest() - 1
-			continue
-		}
-		if len(batch) == 0 {
-			return records
-		}
-		for i := range batch {
-			if want.matches(&batch[i]) {
-				records = append(records, batch[i])
-			}
-		}
-		seq = batch[len(batch)-1].Seq
-	}
-}
-
 // hop is one step of a revision: a record, and how long it took to get there from the step before.
 type hop struct {
 	probe.Record
