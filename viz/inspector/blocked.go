@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -37,20 +38,27 @@ type chain struct {
 }
 
 func (i *Inspector) partBlocked(_ context.Context, p *part) (templ.Component, error) {
-	var chains []chain
+	var full []fold.Link
 	for _, id := range slices.Sorted(maps.Keys(p.picture.Subjects)) {
 		if p.Subject != "" && id != p.Subject {
 			continue
 		}
 		for _, queue := range p.queues() {
-			if p.picture.Subjects[id].Queues[queue] != nil {
-				chains = append(chains, p.follow(queue, id))
+			if q := p.picture.Subjects[id].Queues[queue]; q != nil {
+				full = append(full, fold.Link{Queue: queue, Subject: id, Len: q.Len})
 			}
 		}
 	}
-	slices.SortStableFunc(chains, func(a, b chain) int { return int(b.Links[0].Len - a.Links[0].Len) })
+	slices.SortStableFunc(full, func(a, b fold.Link) int { return cmp.Compare(b.Len, a.Len) })
+	var chains []chain
+	for _, each := range full[:min(len(full), maxChains)] {
+		chains = append(chains, p.follow(each.Queue, each.Subject))
+	}
 	return partBlockedLeaf(p, chains), nil
 }
+
+// maxChains is how many queues the leaf follows, the longest first: each is looked for among all waits.
+const maxChains = 64
 
 // queues returns the names of the queues of the part.
 func (p *part) queues() []string {
@@ -122,7 +130,7 @@ func (p *part) linkOf(each fold.Link) link {
 		l.Name, l.Place, l.Station = "the stream to "+each.Subject, "", probe.Wire
 		l.Senders, l.Takers = []string{"handlers.WatchServer"}, []string{"StreamWatcher.receive"}
 	default:
-		l.Name = queueTexts[each.Queue].Title + " of " + each.Subject
+		l.Name = places().Queues[each.Queue].Title + " of " + each.Subject
 		l.Station, l.Senders, l.Takers = ends(each.Queue)
 	}
 	if each.Sender != nil {

@@ -128,7 +128,7 @@ func (p *part) matches(r *probe.Record) bool {
 func (p *part) title() string {
 	name := stage.Title(p.Station)
 	if p.Queue != "" {
-		name = queueTexts[p.Queue].Title
+		name = places().Queues[p.Queue].Title
 	}
 	switch {
 	case p.Subject == "" || p.Subject == name:
@@ -142,9 +142,9 @@ func (p *part) title() string {
 // text is what is told of the part.
 func (p *part) text() placeText {
 	if p.Queue != "" {
-		return queueTexts[p.Queue]
+		return places().Queues[p.Queue]
 	}
-	return stationTexts[p.Station]
+	return places().Stations[p.Station]
 }
 
 // lanes returns the goroutines that report here.

@@ -3,7 +3,6 @@ package inspector
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -30,11 +29,7 @@ type fieldGroup struct {
 }
 
 func (i *Inspector) partState(_ context.Context, p *part) (templ.Component, error) {
-	raw, err := json.MarshalIndent(p.raw(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("write the state of %s: %w", p.Station, err)
-	}
-	return partStateLeaf(p.fields(), string(raw)), nil
+	return partStateLeaf(p.fields()), nil
 }
 
 // fields returns what is known of the part.
@@ -93,7 +88,7 @@ func queueFields(id, name string, q *fold.Queue) fieldGroup {
 	for i, token := range q.Tokens {
 		fields = append(fields, field{fmt.Sprintf("[%d]", i), fmt.Sprintf("%s %s %d", token.Type, probe.ObjectKey(token.Key), token.RV)})
 	}
-	title := queueTexts[name].Title
+	title := places().Queues[name].Title
 	if id != "" {
 		title += " of " + id
 	}
@@ -147,28 +142,4 @@ func lastFields(count uint64, last fold.Moment) []field {
 	}
 	about := strings.Join(strings.Fields(fmt.Sprint(last.Subject, " ", last.Type, " ", probe.ObjectKey(last.Key))), " ")
 	return append(fields, field{"last", last.Point}, field{"last about", cmp.Or(about, "–")})
-}
-
-// raw returns the same as in the folded state.
-func (p *part) raw() map[string]any {
-	raw := map[string]any{}
-	if station := p.picture.Stations[string(p.Station)]; station != nil {
-		raw["station"] = station
-	}
-	if p.Station == probe.Ring {
-		raw["ring"] = p.picture.Ring
-	}
-	for name, shelf := range p.shelves() {
-		raw[name] = shelf
-	}
-	subjects := map[string]*fold.Subject{}
-	for _, each := range p.subjects() {
-		if p.Subject == "" || each.ID == p.Subject {
-			subjects[each.ID] = each.Subject
-		}
-	}
-	if len(subjects) > 0 {
-		raw["subjects"] = subjects
-	}
-	return raw
 }
