@@ -87,9 +87,11 @@ function newTransfers() {
     }
   }
 
-  // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything.
+  // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything: beyond 2^53 a counter
+  // that is increased by one stays as it is, so the loop does not count in it.
   function grown(queue, was, now, side, column) {
-    for (let k = now - Math.min(now - was, most) + 1; k <= now; k++) {
+    for (let left = Math.min(now - was, most); left > 0; left--) {
+      const k = now - left + 1;
       const pair = { ...ends.get(`${queue} ${k}`), [side]: column };
       ends.set(`${queue} ${k}`, pair);
       if (pair.sent && pair.taken && same(pair.sent.r, pair.taken.r)) list.push({ queue, ...pair });
