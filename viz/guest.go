@@ -24,38 +24,14 @@ type Guest interface {
 	Offered(ctx context.Context) ([]string, error)
 }
 
-// guest returns the guest; the error is 404 if there is none.
-func (u *UI) guest() (Guest, error) {
-	if u.config.Guest == nil {
-		return nil, refuse(http.StatusNotFound, "this server is our own")
-	}
-	return u.config.Guest, nil
-}
+func (u *UI) guestState(*http.Request) (any, error) { return u.config.Guest.State(), nil }
 
-func (u *UI) guestState(*http.Request) (any, error) {
-	guest, err := u.guest()
-	if err != nil {
-		return nil, err
-	}
-	return guest.State(), nil
-}
-
-func (u *UI) offered(r *http.Request) (any, error) {
-	guest, err := u.guest()
-	if err != nil {
-		return nil, err
-	}
-	return guest.Offered(r.Context())
-}
+func (u *UI) offered(r *http.Request) (any, error) { return u.config.Guest.Offered(r.Context()) }
 
 func (u *UI) choose(r *http.Request) (any, error) {
-	guest, err := u.guest()
-	if err != nil {
-		return nil, err
-	}
 	var choice Choice
 	if err := readJSON(r, &choice); err != nil {
 		return nil, err
 	}
-	return answered{http.StatusAccepted, choice}, guest.Choose(r.Context(), choice)
+	return answered{http.StatusAccepted, choice}, u.config.Guest.Choose(r.Context(), choice)
 }

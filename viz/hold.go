@@ -40,19 +40,11 @@ type stepped struct {
 
 // held says what is held.
 func (u *UI) held(*http.Request) (any, error) {
-	if u.config.Hold == nil {
-		return nil, errNoWorld
-	}
 	return u.config.Hold.Status(), nil
 }
 
-var errNoWorld = refuse(http.StatusConflict, "nothing runs here that could be held")
-
-// hold holds the world, or lets it go, and answers with what is held then. Without a world it is 409 Conflict.
+// hold holds the world, or lets it go, and answers with what is held then.
 func (u *UI) hold(r *http.Request) (any, error) {
-	if u.config.Hold == nil {
-		return nil, errNoWorld
-	}
 	var command holdCommand
 	if err := readJSON(r, &command); err != nil {
 		return nil, err
@@ -114,12 +106,8 @@ type clockCommand struct {
 	Advance string   `json:"advance"` // a duration, "1s", "250ms", or "next": to the next timer
 }
 
-// moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then. Without a clock it is
-// 409 Conflict.
+// moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then.
 func (u *UI) moveClock(r *http.Request) (any, error) {
-	if u.config.Hold == nil {
-		return nil, errNoWorld
-	}
 	var command clockCommand
 	if err := readJSON(r, &command); err != nil {
 		return nil, err

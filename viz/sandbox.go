@@ -27,30 +27,23 @@ type Sandbox interface {
 
 // routesOfSandbox are the commands below /viz/ that act on the pipeline.
 func (u *UI) routesOfSandbox(router chi.Router) {
-	router.Get("/viz/knobs", answering(u.knobs))
-	router.Post("/viz/knobs", answering(u.turnKnob))
-	router.Post("/viz/reset", answering(u.resetSandbox))
 	router.Get("/viz/watchers", answering(u.watchers))
-	router.Post("/viz/watchers", answering(u.addWatcher))
-	router.Delete("/viz/watchers/{id}", answering(u.removeWatcher))
 	router.Get("/viz/scenarios", answering(u.scenarios))
 	router.Get("/viz/scenario/{id}", answering(u.tellScenario))
-	router.Post("/viz/scenario/{id}", answering(u.playScenario))
+	const nothing = "nothing is running that could be acted on"
+	router.With(needs(u.config.Play != nil, http.StatusServiceUnavailable, nothing)).
+		Post("/viz/scenario/{id}", answering(u.playScenario))
+	acts := router.With(needs(u.config.Sandbox != nil, http.StatusServiceUnavailable, nothing))
+	acts.Get("/viz/knobs", answering(u.knobs))
+	acts.Post("/viz/knobs", answering(u.turnKnob))
+	acts.Post("/viz/reset", answering(u.resetSandbox))
+	acts.Post("/viz/watchers", answering(u.addWatcher))
+	acts.Delete("/viz/watchers/{id}", answering(u.removeWatcher))
 }
 
-var errNothingRuns = refuse(http.StatusServiceUnavailable, "nothing is running that could be acted on")
-
-func (u *UI) knobs(*http.Request) (any, error) {
-	if u.config.Sandbox == nil {
-		return nil, errNothingRuns
-	}
-	return u.config.Sandbox.Knobs(), nil
-}
+func (u *UI) knobs(*http.Request) (any, error) { return u.config.Sandbox.Knobs(), nil }
 
 func (u *UI) turnKnob(r *http.Request) (any, error) {
-	if u.config.Sandbox == nil {
-		return nil, errNothingRuns
-	}
 	var knob sandbox.Knob
 	if err := readJSON(r, &knob); err != nil {
 		return nil, err
@@ -60,9 +53,6 @@ func (u *UI) turnKnob(r *http.Request) (any, error) {
 }
 
 func (u *UI) resetSandbox(r *http.Request) (any, error) {
-	if u.config.Sandbox == nil {
-		return nil, errNothingRuns
-	}
 	receipt, err := u.config.Sandbox.Reset(r.Context())
 	return u.obeyed(receipt), err
 }
@@ -88,9 +78,6 @@ func (u *UI) watchers(*http.Request) (any, error) {
 
 // addWatcher opens a watcher. In a held world the answer is 202 with the id that the watcher has, or will have lost.
 func (u *UI) addWatcher(r *http.Request) (any, error) {
-	if u.config.Sandbox == nil {
-		return nil, errNothingRuns
-	}
 	options, err := readOptions(r)
 	if err != nil {
 		return nil, err
@@ -103,9 +90,6 @@ func (u *UI) addWatcher(r *http.Request) (any, error) {
 }
 
 func (u *UI) removeWatcher(r *http.Request) (any, error) {
-	if u.config.Sandbox == nil {
-		return nil, errNothingRuns
-	}
 	return answered{code: http.StatusNoContent}, u.config.Sandbox.RemoveWatcher(r.Context(), chi.URLParam(r, "id"))
 }
 
@@ -140,8 +124,5 @@ func (u *UI) tellScenario(r *http.Request) (any, error) {
 }
 
 func (u *UI) playScenario(r *http.Request) (any, error) {
-	if u.config.Play == nil {
-		return nil, errNothingRuns
-	}
 	return u.config.Play(r.Context(), chi.URLParam(r, "id"))
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/clock"
+
 	"listwatch/internal/probe"
 )
 
@@ -117,5 +119,19 @@ func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
 				t.Errorf("%s imports %s, which is not there", name, match[1])
 			}
 		}
+	}
+}
+
+// TestAPageIsBoundedHoweverManyWatchersThereAre: the script draws the lanes that have room, and counts the others.
+func TestAPageIsBoundedHoweverManyWatchersThereAre(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 1<<14)
+	ui := New(Config{Log: log})
+	few := ask(ui, "GET", "/", "").Body.Len()
+	for i := range 10_000 {
+		probe.New(log).Resource("pods").Subject(fmt.Sprint("w", i)).Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
+	}
+	page := ask(ui, "GET", "/", "").Body
+	if page.Len() > few+1<<20 || !strings.Contains(page.String(), ">10000<") {
+		t.Errorf("the page has %d bytes, and %d without watchers", page.Len(), few)
 	}
 }

@@ -138,17 +138,24 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/points", answering(points))
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
 	router.Get("/viz/notes", serveNotes)
-	router.Get("/viz/state", answering(u.state))
-	router.Get("/viz/rules", answering(u.rules))
-	router.Get("/viz/lab", answering(u.lab))
-	router.Get("/viz/wire", answering(u.wire))
-	router.Get("/viz/lens", answering(u.lens))
-	router.Get("/viz/guest", answering(u.guestState))
-	router.Post("/viz/guest", answering(u.choose))
-	router.Get("/viz/guest/resources", answering(u.offered))
-	router.Get("/viz/hold", answering(u.held))
-	router.Post("/viz/hold", answering(u.hold))
-	router.Post("/viz/clock", answering(u.moveClock))
+	c := &u.config
+	router.With(needs(c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only")).
+		Get("/viz/state", answering(u.state))
+	router.With(needs(c.Rules != nil, http.StatusNotFound, "this log is not checked")).Get("/viz/rules", answering(u.rules))
+	router.With(needs(c.LabState != nil, http.StatusNotFound, "this program runs in no lab's working copy")).
+		Get("/viz/lab", answering(u.lab))
+	router.With(needs(c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only")).
+		Get("/viz/wire", answering(u.wire))
+	router.With(needs(c.Lens != nil, http.StatusNotFound, "there is no lens: this server is our own")).
+		Get("/viz/lens", answering(u.lens))
+	guests := router.With(needs(c.Guest != nil, http.StatusNotFound, "this server is our own"))
+	guests.Get("/viz/guest", answering(u.guestState))
+	guests.Post("/viz/guest", answering(u.choose))
+	guests.Get("/viz/guest/resources", answering(u.offered))
+	world := router.With(needs(c.Hold != nil, http.StatusConflict, "nothing runs here that could be held"))
+	world.Get("/viz/hold", answering(u.held))
+	world.Post("/viz/hold", answering(u.hold))
+	world.Post("/viz/clock", answering(u.moveClock))
 	u.routesOfSandbox(router)
 	router.Get("/viz/assets/*", u.assets.serve)
 	router.Get("/viz/takes/{name}", serveTake)
@@ -159,6 +166,16 @@ func (u *UI) routes() http.Handler {
 	router.NotFound(u.serveElse)
 	router.MethodNotAllowed(serveMethodNotAllowed)
 	return router
+}
+
+// needs is in front of handlers that work on something: where it is not there, they refuse every request.
+func needs(there bool, code int, otherwise string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if there {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeStatus(w, code, otherwise) })
+	}
 }
 
 // serveElse leaves every other path to the API. What is below our own paths stays here also if the API is another program's.
@@ -184,26 +201,17 @@ func (u *UI) snapshot(r *http.Request) (any, error) {
 
 // state shows what the components say of themselves, pulled this moment.
 func (u *UI) state(*http.Request) (any, error) {
-	if u.config.Snapshot == nil {
-		return nil, refuse(http.StatusNotFound, "no component to ask: this page shows a log only")
-	}
 	return u.config.Snapshot(), nil
 }
 
 // rules says how the ten promises stand, and which records have broken one.
 func (u *UI) rules(r *http.Request) (any, error) {
-	if u.config.Rules == nil {
-		return nil, refuse(http.StatusNotFound, "this log is not checked")
-	}
 	u.config.Rules.Look(r.Context())
 	return u.config.Rules.Report(), nil
 }
 
 // lab says in a sentence how the lab stands in whose working copy the program runs, and whether it is still broken.
 func (u *UI) lab(*http.Request) (any, error) {
-	if u.config.LabState == nil {
-		return nil, refuse(http.StatusNotFound, "this program runs in no lab's working copy")
-	}
 	says, broken, err := u.config.LabState()
 	if err != nil {
 		return nil, refuse(http.StatusServiceUnavailable, "%v", err)
@@ -216,9 +224,6 @@ func (u *UI) lab(*http.Request) (any, error) {
 
 // lens says what was seen of the requests that are forwarded to a server that is not ours.
 func (u *UI) lens(*http.Request) (any, error) {
-	if u.config.Lens == nil {
-		return nil, refuse(http.StatusNotFound, "there is no lens: this server is our own")
-	}
 	return u.config.Lens(), nil
 }
 

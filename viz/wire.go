@@ -26,9 +26,6 @@ type WireStream struct {
 // request, header, and the newest chunks, each with its size line, data and line end. What other programs have opened
 // does not pass through our hands on their side, and is not among them.
 func (u *UI) wire(r *http.Request) (any, error) {
-	if u.config.Wire == nil {
-		return nil, refuse(http.StatusNotFound, "there is no wire: this page shows a log only")
-	}
 	resource, watcher := r.URL.Query().Get("resource"), r.URL.Query().Get("watcher")
 	streams := []inspector.Stream{}
 	open, err := u.streams(r.Context())

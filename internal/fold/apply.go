@@ -30,9 +30,9 @@ func ownersOf(all []probe.Point) map[string]string {
 	return owners
 }
 
-// Apply folds records, which must follow each other in the order of the log. Records up to Seq have been folded
-// already and are passed over, so batches may overlap. Records missing between Seq and the first one are counted as
-// lost, and what they could have said is forgotten.
+// Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which have been
+// folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and forgets what they may have
+// changed. It keeps no reference to the records.
 func (s *State) Apply(records []probe.Record) {
 	for i := range records {
 		s.apply(&records[i])
@@ -106,9 +106,9 @@ func (sub *Subject) move(info *probe.Info, r *probe.Record) {
 	}
 }
 
-// subjectOf returns the subject of the record, nil if it has none. (A queue always has one, if need be "".) A queue that belongs to a kind that opens and
-// closes is not moved for a subject that is not open: it was reported late. Only after a
-// gap, when the opening may be what was lost, a send makes its subject appear.
+// subjectOf returns the subject of the record, nil if it has none. A queue always has one, if need be "". A queue of a kind that
+// opens and closes is not moved for a subject that is not open: its record comes late. After a gap the opening may be what was
+// lost; then, and only then, a send makes its subject appear.
 func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil
@@ -128,8 +128,8 @@ func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Sub
 	return subject
 }
 
-// aboutOpened reports whether a point without a queue speaks for subjects that open and close: everything that
-// happens at a station where subjects open, on the server's side of the wire, and in a handler.
+// aboutOpened reports whether a point without a queue is about subjects that open and close: every point of a station where
+// subjects open, of the server's side of the wire, and of a handler.
 func aboutOpened(info *probe.Info) bool {
 	if info.Queue != "" {
 		return false
@@ -141,8 +141,8 @@ func aboutOpened(info *probe.Info) bool {
 	return info.Lane == "handlers.WatchServer"
 }
 
-// forget is what a gap does: nothing is known of the queues any more, and what opens and closes is kept, because
-// most of them will still be there.
+// forget applies a gap: the queues' contents are unknown from here on. Subjects that open and close are kept, because most of
+// them will still be there.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
 	for _, res := range s.Resources {
@@ -197,8 +197,8 @@ func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
 	ring.Cells = newest(ring.Cells, min(ring.End-ring.Start, maxCells))
 }
 
-// takeResult lets the cacher's own reflector be the receiver of resultChan, which reports nothing itself: the watch
-// it reads is the youngest one of the resource.
+// takeResult counts a receive from resultChan when the cacher's own reflector has received an event: the channel's receiver reports
+// nothing itself. The reflector reads the youngest watch of the resource.
 func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != "cacher" {
 		return
@@ -216,8 +216,8 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	q.transfer(false, Token{}, q.Cap)
 }
 
-// update puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it was
-// replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.
+// update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the store was
+// replaced, and the rows are unknown, or a bookmark has said how new the store is, and the rows stay.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
 	if r.Key == "" {
@@ -239,7 +239,7 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.Rows = newest(rows, MaxRows)
 }
 
-// hold puts an object on the shelf that has been there without a name: among the others by its version.
+// hold names an object that has been on the shelf without a name. Its place among the others follows from its version.
 func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.N = n
 	key := bound(r.Key)
@@ -282,7 +282,7 @@ func arg(info *probe.Info, r *probe.Record, name string) int64 {
 	return 0
 }
 
-// Bound returns a text as the picture keeps it.
+// Bound returns a text as the picture keeps it: valid UTF-8, and at most [probe.MaxText] runes.
 func Bound(text string) string { return bound(text) }
 
 // bound cuts a text that a client chose, and makes it valid UTF-8.

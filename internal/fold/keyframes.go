@@ -9,12 +9,11 @@ import (
 	"listwatch/internal/probe"
 )
 
-// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more than the usual number of
-// records comes within it: writing down a state costs as much as folding a thousand records, and with a thousand
-// watchers more.
+// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual come within it.
+// Writing a state costs as much as folding a thousand records, and with a thousand watchers more.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd is how many times the usual number of records may lie between two keyframes when they come too fast.
+// crowd times the usual number of records may lie between two keyframes when records come too fast.
 const crowd = 8
 
 // maxKeyframes bounds the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
@@ -35,11 +34,11 @@ type Keyframes struct {
 	last   int64      // T of the newest one
 }
 
-// NewKeyframes returns an empty list that will take a picture about every so many records; 0 is taken as 1.
+// NewKeyframes returns an empty list that keeps a picture about once in every records; 0 is taken as 1.
 func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
 
-// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the state
-// as it was before. After a gap everything kept is forgotten: no record leads from there to here.
+// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the state as it
+// was before the records. A gap in the records drops all older keyframes: no record leads from them to the picture after the gap.
 func (k *Keyframes) Fold(s *State, records []probe.Record) {
 	if len(k.frames) == 0 {
 		k.keep(s)
@@ -103,27 +102,18 @@ func (k *Keyframes) drop(from, to int) {
 
 func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
 
-// At returns the newest keyframe that is not after seq; ok is false if there is none.
+// At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller does not
+// write to it.
 func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
-	after, found := slices.BinarySearchFunc(k.frames, seq, func(f Keyframe, seq uint64) int {
-		switch {
-		case f.Seq < seq:
-			return -1
-		case f.Seq > seq:
-			return 1
+	for _, frame := range slices.Backward(k.frames) { // some thirty
+		if frame.Seq <= seq {
+			return frame, true
 		}
-		return 0
-	})
-	if found {
-		after++
 	}
-	if after == 0 {
-		return Keyframe{}, false
-	}
-	return k.frames[after-1], true
+	return Keyframe{}, false
 }
 
-// Oldest returns the sequence number from which on any picture can be had, 0 if everything can be.
+// Oldest returns the record from which on any picture can be had, 0 if all can be.
 func (k *Keyframes) Oldest() uint64 {
 	if len(k.frames) == 0 {
 		return 0

@@ -73,7 +73,7 @@ func (w *Wait) endedBy(r *probe.Record) bool {
 	return true
 }
 
-// endAllWaits is what the end of a subject does.
+// endAllWaits drops the waits of a subject that has closed.
 func (r *Resource) endAllWaits(subject string) {
 	for _, info := range waiting {
 		delete(r.Waits, waitKey(info, subject))

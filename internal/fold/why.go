@@ -33,9 +33,9 @@ func holdersOf(all []probe.Point) map[string][]*probe.Info {
 	return held
 }
 
-// Why follows the waiting from a queue to the end: the goroutine that takes from the queue waits at another one, whose receiver waits
-// at a third. The last link's receiver is the one that can end it all: it waits for something that is no queue (a
-// client, a handler, a lock), or for nothing.
+// Why follows the waiting from a queue of a subject to its cause. The goroutine that takes from the queue waits at another queue, whose
+// receiver waits at a third. The last link's receiver can end all of it: it waits for a client, a handler or a lock, or for nothing. The
+// chain has at least one link, and no queue twice. It costs time in proportion to all waits of the resource.
 func (r *Resource) Why(queue, subject string) []Link {
 	var chain []Link
 	for queue != "" && !slices.ContainsFunc(chain, func(l Link) bool { return l.Queue == queue && l.Subject == subject }) {
@@ -63,7 +63,7 @@ func (r *Resource) next(w *Wait) (queue, subject string) {
 	return w.On, w.Subject
 }
 
-// Causes returns the last links of all chains of waits, each once, the longest wait first.
+// Causes returns the last links of all chains of waits, each once, the oldest wait first.
 func (r *Resource) Causes() []Link {
 	var causes []Link
 	for _, w := range r.waitsAtQueues() {

@@ -224,7 +224,7 @@ func clientHalf(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, l := range v.lanes("listener") {
+		for _, l := range v.drawn("listener") {
 			templ_7745c5c3_Err = listenerLane(l).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -262,7 +262,7 @@ func clientHalf(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, l := range v.lanes("listener") {
+		for _, l := range v.drawn("listener") {
 			templ_7745c5c3_Err = handlerLane(l).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -340,7 +340,7 @@ func serverHalf(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, l := range v.lanes("watcher") {
+		for _, l := range v.drawn("watcher") {
 			templ_7745c5c3_Err = watcherLane(l).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
