@@ -74,4 +74,24 @@ var mutations = []mutation{
 		"internal/etcdnode", "checkNodes", "made == 0 && !lone", "true",
 		"TestAFolderOfAnotherNumberOfNodesIsRefused",
 	},
+	{"chapters/09-listwatch", "withRetry.before", "!throttled ||", "true ||", "TestClientLimitsItself"},
+	{
+		"chapters/10-deltafifo", "dedupDeltas",
+		"if _, unknown := deltas[n-2].Object.(DeletedFinalStateUnknown); unknown {", "if true {",
+		"TestWhatIsSeenOfWhatHappenedWhileBusy",
+	},
+	{
+		"chapters/10-deltafifo", "RealFIFO.deletionsLocked", " || last[key].Type == Deleted", "",
+		"TestWhatIsSeenOfWhatHappenedWhileBusy",
+	},
+	{"chapters/11-indexer", "index.remove", "len(keys) == 0", "false", "TestValuesOfDeletedObjectsVanish"},
+	{"chapters/11-indexer", "appendMatching", "accessor.GetNamespace() == namespace", "true", "TestLister"},
+	{
+		"chapters/12-processor", "SharedProcessor.handAround", "sync && !listener.syncing", "false",
+		"TestUpdatesThatChangeNothingAreForListenersThatAreSyncing",
+	},
+	{
+		"chapters/14-controllers", "DelayingQueue.insert", "entry.readyAt.Before(waiting.readyAt)", "true",
+		"TestTheEarlierOfTwoDelaysCountsAndFiresOnce",
+	},
 }
