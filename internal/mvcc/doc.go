@@ -9,6 +9,6 @@
 //
 // # Goroutines and locks
 //
-// A Store has none of its own. Each [Store.Watch] starts one, which ends with the watch's context or after the watch
+// A Store starts no goroutine. Each [Store.Watch] starts one, which ends with the watch's context or after the watch
 // was cancelled. Store.mu guards everything; a watch takes what is pending under it and sends without it.
 package mvcc

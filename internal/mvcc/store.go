@@ -167,7 +167,7 @@ func (s *Store) Until(rev int64) *Store {
 	return restored
 }
 
-// readableLocked returns the revision to read at, s.revision for 0. It expects s.mu.
+// readableLocked returns the revision to read at, s.revision for 0.
 func (s *Store) readableLocked(ctx context.Context, rev int64) (int64, error) {
 	err := s.expireLocked(ctx, clientv3.NoLease)
 	switch {
@@ -184,7 +184,7 @@ func (s *Store) readableLocked(ctx context.Context, rev int64) (int64, error) {
 	}
 }
 
-// currentLocked returns key at rev, nil if there is none. It expects s.mu.
+// currentLocked returns key at rev, nil if there is none.
 func (s *Store) currentLocked(key string, rev int64) *version {
 	h, ok := s.keys.Get(&history{key: key})
 	if !ok {
@@ -193,7 +193,7 @@ func (s *Store) currentLocked(key string, rev int64) *version {
 	return h.at(rev)
 }
 
-// compareLocked is the If of a transaction, and its Else. It expects s.mu.
+// compareLocked is the If of a transaction, and its Else.
 func (s *Store) compareLocked(ctx context.Context, key string, expected int64, getOnFailure bool) (*mvccpb.KeyValue, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -208,7 +208,7 @@ func (s *Store) compareLocked(ctx context.Context, key string, expected int64, g
 	return current.keyValue(), false, nil
 }
 
-// commitLocked makes the next revision and tells the watches. It expects s.mu.
+// commitLocked makes the next revision and tells the watches.
 func (s *Store) commitLocked(key string, value []byte, deleted bool) {
 	s.revision++
 	h, ok := s.keys.Get(&history{key: key})

@@ -26,7 +26,7 @@ type watcher struct {
 	stream    string // the watches of one stream are told of progress together
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
-	wake      chan struct{}               // sent by the goroutine that adds to pending, never closed; one is enough, run takes all
+	wake      chan struct{}               // sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
 	progress  bool
 	group     routine.Group
 
@@ -175,7 +175,7 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	return responses, w.done
 }
 
-// offerLocked expects store.mu.
+// offerLocked hands the watch a change, if it is about a key of the watch.
 func (w *watcher) offerLocked(c *change) {
 	if w.wants(c) {
 		w.pendLocked(clientv3.WatchResponse{Events: []*clientv3.Event{w.eventLocked(c)}})
@@ -197,12 +197,12 @@ func (w *watcher) wants(c *change) bool {
 	}
 }
 
-// eventLocked leaves out a previous state that is compacted, as etcd does. It expects store.mu.
+// eventLocked leaves out a previous state that is compacted, as etcd does.
 func (w *watcher) eventLocked(c *change) *clientv3.Event {
 	return c.event(w.prevKV && c.current.mod > w.store.compacted)
 }
 
-// pendLocked stamps the response with the newest revision and wakes run. It expects store.mu.
+// pendLocked stamps the response with the newest revision and wakes run.
 func (w *watcher) pendLocked(response clientv3.WatchResponse) {
 	if w.done {
 		return
@@ -215,7 +215,7 @@ func (w *watcher) pendLocked(response clientv3.WatchResponse) {
 	}
 }
 
-// cancelLocked makes response the last. It expects store.mu.
+// cancelLocked makes response the last.
 func (w *watcher) cancelLocked(response clientv3.WatchResponse) {
 	w.pendLocked(response)
 	w.done = true

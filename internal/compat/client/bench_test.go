@@ -334,24 +334,10 @@ func BenchmarkInitialSync(b *testing.B) {
 			sync := func(informerOf func(f *feed) subjectInformer) func(b *testing.B) {
 				return func(b *testing.B) {
 					f := newFeed(pods)
-					b.ResetTimer()
-					var peak, held float64
-					for range b.N {
-						b.StopTimer()
-						before := heap(true)
-						meter := startMeter()
-						b.StartTimer()
+					measureSync(b, func() (*counting, func()) {
 						handlers, stop := running(informerOf(f), 1, manyPods)
-						<-handlers[0].done
-						b.StopTimer()
-						peak += megabytes(meter.stop() - before)
-						held += megabytes(heap(true) - before)
-						stop()
-						runtime.KeepAlive(handlers)
-						b.StartTimer()
-					}
-					b.ReportMetric(peak/float64(b.N), "peak-MB")
-					b.ReportMetric(held/float64(b.N), "held-MB")
+						return handlers[0], stop
+					})
 				}
 			}
 			bothSides(b,
@@ -359,6 +345,28 @@ func BenchmarkInitialSync(b *testing.B) {
 				sync(func(f *feed) subjectInformer { return upstreamInformer(m, f) }))
 		})
 	}
+}
+
+// measureSync measures how long an informer takes to its first state, and how much memory. start starts one.
+func measureSync(b *testing.B, start func() (handler *counting, stop func())) {
+	b.ResetTimer()
+	var peak, held float64
+	for range b.N {
+		b.StopTimer()
+		before := heap(true)
+		meter := startMeter()
+		b.StartTimer()
+		handler, stop := start()
+		<-handler.done
+		b.StopTimer()
+		peak += megabytes(meter.stop() - before)
+		held += megabytes(heap(true) - before)
+		stop()
+		runtime.KeepAlive(handler)
+		b.StartTimer()
+	}
+	b.ReportMetric(peak/float64(b.N), "peak-MB")
+	b.ReportMetric(held/float64(b.N), "held-MB")
 }
 
 func heap(collect bool) int64 {
@@ -422,17 +430,6 @@ func BenchmarkStore(b *testing.B) {
 	ours, upstream := ourStore(), upstreamStore()
 	ours.Replace(objs, "1")
 	upstream.Replace(objs, "1")
-	b.Run("ByIndex", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			for b.Loop() {
-				ours.ByIndex("node", "node-7")
-			}
-		}, func(b *testing.B) {
-			for b.Loop() {
-				upstream.ByIndex("node", "node-7")
-			}
-		})
-	})
 	b.Run("ListNamespace", func(b *testing.B) {
 		resource := schema.GroupResource{Resource: "pods"}
 		ourLister, theirLister := indexer.NewLister[*corev1.Pod](ours, resource), listers.NewPodLister(upstream)
@@ -446,64 +443,36 @@ func BenchmarkStore(b *testing.B) {
 			}
 		})
 	})
-	b.Run("GetByKey", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			for b.Loop() {
-				ours.GetByKey("namespace-7/pod-004567")
+	type store interface {
+		ByIndex(name, value string) ([]any, error)
+		GetByKey(key string) (any, bool, error)
+		List() []any
+		Add(obj any) error
+		Update(obj any) error
+		Delete(obj any) error
+		Replace(objs []any, rv string) error
+	}
+	pod := podAt("new", 1)
+	for _, act := range []struct {
+		name string
+		do   func(s store, i int)
+	}{
+		{"ByIndex", func(s store, _ int) { s.ByIndex("node", "node-7") }},
+		{"GetByKey", func(s store, _ int) { s.GetByKey("namespace-7/pod-004567") }},
+		{"List", func(s store, _ int) { s.List() }},
+		{"Update", func(s store, i int) { s.Update(again[i%len(again)]) }},
+		{"AddDelete", func(s store, _ int) { s.Add(pod); s.Delete(pod) }},
+		{"Replace", func(s store, _ int) { s.Replace(objs, "1") }},
+	} {
+		of := func(s store) func(b *testing.B) {
+			return func(b *testing.B) {
+				for i := 0; b.Loop(); i++ {
+					act.do(s, i)
+				}
 			}
-		}, func(b *testing.B) {
-			for b.Loop() {
-				upstream.GetByKey("namespace-7/pod-004567")
-			}
-		})
-	})
-	b.Run("List", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			for b.Loop() {
-				ours.List()
-			}
-		}, func(b *testing.B) {
-			for b.Loop() {
-				upstream.List()
-			}
-		})
-	})
-	b.Run("Update", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				ours.Update(again[i%len(again)])
-			}
-		}, func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				upstream.Update(again[i%len(again)])
-			}
-		})
-	})
-	b.Run("AddDelete", func(b *testing.B) {
-		pod := podAt("new", 1)
-		bothSides(b, func(b *testing.B) {
-			for b.Loop() {
-				ours.Add(pod)
-				ours.Delete(pod)
-			}
-		}, func(b *testing.B) {
-			for b.Loop() {
-				upstream.Add(pod)
-				upstream.Delete(pod)
-			}
-		})
-	})
-	b.Run("Replace", func(b *testing.B) {
-		bothSides(b, func(b *testing.B) {
-			for b.Loop() {
-				ours.Replace(objs, "1")
-			}
-		}, func(b *testing.B) {
-			for b.Loop() {
-				upstream.Replace(objs, "1")
-			}
-		})
-	})
+		}
+		b.Run(act.name, func(b *testing.B) { bothSides(b, of(ours), of(upstream)) })
+	}
 }
 
 // BenchmarkWorkqueue is the way of a key through a workqueue: alone, and in a burst in which every key is wanted twice.

@@ -108,22 +108,7 @@ func BenchmarkInitialSyncOverHTTP(b *testing.B) {
 		b.Run(fmt.Sprintf("watch-list=%v", watchList), func(b *testing.B) {
 			sync := func(ours bool) func(b *testing.B) {
 				return func(b *testing.B) {
-					var peak, held float64
-					for range b.N {
-						b.StopTimer()
-						before := heap(true)
-						meter := startMeter()
-						b.StartTimer()
-						handler, stop := overHTTP(b, ours, watchList, front.URL, manyPods)
-						<-handler.done
-						b.StopTimer()
-						peak += megabytes(meter.stop() - before)
-						held += megabytes(heap(true) - before)
-						stop()
-						b.StartTimer()
-					}
-					b.ReportMetric(peak/float64(b.N), "peak-MB")
-					b.ReportMetric(held/float64(b.N), "held-MB")
+					measureSync(b, func() (*counting, func()) { return overHTTP(b, ours, watchList, front.URL, manyPods) })
 				}
 			}
 			bothSides(b, sync(true), sync(false))
