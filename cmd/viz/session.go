@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/lab"
 	"listwatch/internal/probe"
 	"listwatch/internal/recording"
 	"listwatch/internal/routine"
@@ -54,7 +55,10 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	if err != nil {
 		return nil, err
 	}
-	stories := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.world}
+	_, _, inLab := lab.In(".")
+	stories := &scenario.World{
+		Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.world, Lab: inLab,
+	}
 	promises := rules.NewMonitor(log)
 	ui := newUI(o, s.listener, viz.Config{
 		Log:       log,

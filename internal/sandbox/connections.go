@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -128,13 +128,6 @@ func (c *Connections) mend() {
 	}
 }
 
-// knows reports whether a client has sent a request, and was not forgotten.
-func (c *Connections) knows(userAgent string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lines[userAgent] != nil
-}
-
 // forget is called when a client sends no more requests.
 func (c *Connections) forget(userAgent string) {
 	c.mu.Lock()
@@ -150,38 +143,38 @@ type Connection struct {
 	Stalled   bool   `json:"stalled,omitempty"`
 }
 
-// of returns how the connection of a client is.
-func (c *Connections) of(userAgent string) Connection {
+// of returns the connection of a client; ok is false if the client has sent no request, or was forgotten.
+func (c *Connections) of(userAgent string) (connection Connection, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ofLocked(userAgent)
-}
-
-func (c *Connections) ofLocked(userAgent string) Connection {
-	connection := Connection{UserAgent: userAgent}
-	if l := c.lines[userAgent]; l != nil {
-		connection.Cut, connection.Stalled = l.cut, l.stalled
-		for s := range l.streams {
-			if s.under != nil {
-				connection.Streams++
-			}
+	l := c.lines[userAgent]
+	if l == nil {
+		return Connection{}, false
+	}
+	connection = Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stalled}
+	for s := range l.streams {
+		if s.under != nil {
+			connection.Streams++
 		}
 	}
-	return connection
+	return connection, true
 }
 
 // list returns the connections, sorted by their clients.
 func (c *Connections) list() []Connection {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	list := []Connection{}
-	for userAgent := range c.lines {
-		if each := c.ofLocked(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
+	for _, userAgent := range c.clients() {
+		if each, ok := c.of(userAgent); ok && (each.Streams > 0 || each.Cut || each.Stalled) {
 			list = append(list, each)
 		}
 	}
-	slices.SortFunc(list, func(a, b Connection) int { return strings.Compare(a.UserAgent, b.UserAgent) })
 	return list
+}
+
+func (c *Connections) clients() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.lines))
 }
 
 // admit notes that a client sends a request, and that s is being opened; nil: the request opens no stream. The error is

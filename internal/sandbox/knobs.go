@@ -47,7 +47,8 @@ func (k Knob) String() string {
 type row struct {
 	name, help string
 	kind       string                         // of commands, of which one runs at a time; "": any number
-	whyNot     func(s *Sandbox) string        // why it cannot be turned here; "": it can
+	can        func(c *Config) bool           // whether it can be turned here; nil: always
+	whyNot     string                         // otherwise: why
 	check      func(s *Sandbox, k Knob) error // refuses a target or a value
 	set        func(s *Sandbox, k Knob)       // turns a knob that takes no time
 	// turn turns a knob that takes time. It has the machine to itself until it calls begun, as in [command].
@@ -79,12 +80,12 @@ func init() {
 		name: "line.cut", help: `Value "true": the client Target cannot reach the server, until "false"`,
 		check: checkLine,
 		set:   func(s *Sandbox, k Knob) { s.connections.cut(k.Target, k.isTrue()) },
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.line(k).Cut) },
 	}, {
 		name: "line.stall", help: `Value "true": the client Target reads nothing that arrives, until "false"`,
 		check: checkLine,
 		set:   func(s *Sandbox, k Knob) { s.connections.stall(k.Target, k.isTrue()) },
-		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
+		undo:  func(s *Sandbox, k Knob) Knob { return k.at(s.line(k).Stalled) },
 	}, {
 		name:  "ring.capacity",
 		help:  `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
@@ -103,14 +104,21 @@ func init() {
 		name: "etcd.compact", help: "makes etcd forget all history up to now", kind: etcdKind, turn: compactEtcd,
 	}, {
 		name: "etcd.restart", help: "stops etcd and starts it again on its data", kind: etcdKind,
-		whyNot: whyNoRestart, turn: restartEtcd,
+		can:    func(c *Config) bool { return c.RestartEtcd != nil },
+		whyNot: "this etcd was not started by this program, which cannot restart it",
+		turn:   restartEtcd,
 	}, {
 		name: "etcd.node", help: `Value "false": the node Target of etcd dies, until "true"`, kind: etcdKind,
-		whyNot: whyNoNodes, check: checkNode, turn: runNode,
+		can:    func(c *Config) bool { return c.Cluster != nil },
+		whyNot: "this etcd has no nodes that could be stopped; -etcd-nodes 3 has",
+		check:  checkNode, turn: runNode,
 		undo: func(s *Sandbox, k Knob) Knob { return k.at(s.config.Cluster.Running(k.Target)) },
 	}, {
 		name: "switch", help: "restarts both halves, on the same etcd, with the flag Target at Value", kind: "switch",
-		whyNot: whyNoSwitch, check: checkMode, turn: switchMode,
+		can:    func(c *Config) bool { return c.Modes != nil },
+		whyNot: "nothing here can be switched",
+		check:  func(s *Sandbox, k Knob) error { _, err := s.config.Modes.Switch(k.Target, k.Value); return err },
+		turn:   switchMode,
 	}}
 }
 
@@ -169,8 +177,8 @@ func (s *Sandbox) check(k Knob) (*row, error) {
 		return nil, badRequest("a knob's name, target and value have at most %d bytes each", maxKnob)
 	case found == nil:
 		return nil, notFound("knobs", k.Name)
-	case found.whyNot != nil && found.whyNot(s) != "":
-		return nil, badRequest("%s", found.whyNot(s))
+	case found.can != nil && !found.can(&s.config):
+		return nil, badRequest("%s", found.whyNot)
 	case found.check != nil:
 		return found, found.check(s, k)
 	}
@@ -208,14 +216,20 @@ func checkLine(s *Sandbox, k Knob) error {
 	switch {
 	case k.Target == "":
 		return badRequest("target: want the name of a client, as it calls itself")
-	case !s.connections.knows(k.Target):
+	case s.line(k).UserAgent == "":
 		return notFound("clients", k.Target)
 	}
 	return k.checkBool()
 }
 
+// line returns the connection that a knob is about; without a name, there is none.
+func (s *Sandbox) line(k Knob) Connection {
+	line, _ := s.connections.of(k.Target)
+	return line
+}
+
 func checkStreams(s *Sandbox, k Knob) error {
-	if s.connections.of(k.Target).Streams == 0 {
+	if s.line(k).Streams == 0 {
 		return notFound("streams", k.Target)
 	}
 	return nil
@@ -263,23 +277,9 @@ func compactEtcd(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
 	return err
 }
 
-func whyNoRestart(s *Sandbox) string {
-	if s.config.RestartEtcd == nil {
-		return "this etcd was not started by this program, which cannot restart it"
-	}
-	return ""
-}
-
 func restartEtcd(ctx context.Context, s *Sandbox, _ Knob, begun func()) error {
 	begun()
 	return s.config.RestartEtcd(ctx)
-}
-
-func whyNoNodes(s *Sandbox) string {
-	if s.config.Cluster == nil {
-		return "this etcd has no nodes that could be stopped; -etcd-nodes 3 has"
-	}
-	return ""
 }
 
 func checkNode(s *Sandbox, k Knob) error {
@@ -292,18 +292,6 @@ func checkNode(s *Sandbox, k Knob) error {
 func runNode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
 	begun()
 	return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
-}
-
-func whyNoSwitch(s *Sandbox) string {
-	if s.config.Modes == nil {
-		return "nothing here can be switched"
-	}
-	return ""
-}
-
-func checkMode(s *Sandbox, k Knob) error {
-	_, err := s.config.Modes.Switch(k.Target, k.Value)
-	return err
 }
 
 // switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its undo:
@@ -398,8 +386,8 @@ func (s *Sandbox) Knobs() KnobState {
 	}
 	for _, each := range knobs {
 		state.Names[each.name] = each.help
-		if each.whyNot != nil && each.whyNot(s) != "" {
-			state.WhyNot[each.name] = each.whyNot(s)
+		if each.can != nil && !each.can(&s.config) {
+			state.WhyNot[each.name] = each.whyNot
 		}
 	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {

@@ -183,35 +183,24 @@ func (s *Sandbox) take(ctx context.Context, o *order) {
 	o.id = s.last
 	s.setAlone(o.kind, o)
 	s.running++
-	s.start(ctx, reporting{o, s.finished})
+	s.start(ctx, o, func(err error) {
+		o.err = err
+		s.finished <- o
+	})
 	close(o.taken)
 }
 
-// start starts a command on a goroutine of its own, and returns when others may begin. The channel then brings what the
-// command comes to, once.
-func (s *Sandbox) start(ctx context.Context, c command) <-chan error {
-	begun, over := make(chan struct{}), make(chan error, 1)
+// start starts a command on a goroutine of its own, and returns when others may begin. When the command is over, that
+// goroutine calls over with what has come of it.
+func (s *Sandbox) start(ctx context.Context, c command, over func(error)) {
+	begun := make(chan struct{}) // closed when others may begin; nothing is sent
 	begin := sync.OnceFunc(func() { close(begun) })
 	s.jobs.Go(ctx, "sandbox.command", func(ctx context.Context) {
-		over <- c.Do(ctx, begin)
+		err := c.Do(ctx, begin)
 		begin()
+		over(err)
 	})
 	<-begun
-	return over
-}
-
-// reporting is a command that says to the owner when it is over.
-type reporting struct {
-	*order
-	finished chan<- *order
-}
-
-// Do implements command.
-func (r reporting) Do(ctx context.Context, begun func()) error {
-	r.err = r.command.Do(ctx, begun)
-	begun() // the owner waits for this, and then receives
-	r.finished <- r.order
-	return r.err
 }
 
 // finish notes that a command is over, and only then says so: its request may ask for another of its kind. If no request

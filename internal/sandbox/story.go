@@ -110,7 +110,9 @@ func (t *Telling) putBack(ctx context.Context) {
 		if err != nil || found.undo != nil && found.undo(t.sandbox, knob) == knob {
 			continue // what it was turned on is gone, or it is as before
 		}
-		t.backs = append(t.backs, t.sandbox.start(ctx, turning{t.sandbox, knob, nil}))
+		back := make(chan error, 1) // sent once, when the knob is turned; room for it
+		t.sandbox.start(ctx, turning{t.sandbox, knob, nil}, func(err error) { back <- err })
+		t.backs = append(t.backs, back)
 	}
 }
 

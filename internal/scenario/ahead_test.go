@@ -33,7 +33,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		for range 20 {
-			if _, err := w.Play(t.Context(), staleWrite.ID); err != nil {
+			if _, err := w.Play(t.Context(), "stale-write"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,11 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 		{Seq: 3, Point: probe.WireOpened, Subject: "w8", Text: "story-selector /api/v1/pods"},
 		{Seq: 4, Point: probe.WireOpened, Subject: "w7", Text: "story-selector /api/v1/pods"},
 	}
-	if got := factsOf("selector", records).lanes; !slices.Equal(got, []string{"w7", "w8"}) {
+	f := newFacts("selector")
+	for i := range records {
+		f.add(&records[i])
+	}
+	if got := f.lanes; !slices.Equal(got, []string{"w7", "w8"}) {
 		t.Errorf("got %v, want the order of registration", got)
 	}
 }

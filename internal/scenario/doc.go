@@ -1,10 +1,15 @@
-// Package scenario plays stories on a running pipeline: the things people meet at work and ask about. Each [Story]
-// tells its symptom first, does a few things that any user could do, waits for what must follow, and says what was
-// seen, with the numbers of this very run. One whose signature does not appear in the log ends in an error.
+// Package scenario plays stories on a running pipeline: the things people meet at work and ask about. A [Story] is data: one
+// file in stories/, which tells its symptom first and then its beats. Beside the text of a [Beat] stand the steps that play
+// it (create, change, turn, watch, wait, …; see verbs.go) and the record at which it comes to rest.
 //
-// What a run has written is told afterwards, at the reader's pace, in [Beat]s: what is said, where to look, and where the beat
-// comes to rest. [Story.Locate] finds the rests in the records, so that the same beats fit a run of this minute and the
-// recording in internal/takes.
+//   - scenario.go: [Story], and [World.Play], which plays one.
+//   - load.go: the files.
+//   - beats.go: patterns of records, and [Story.Locate], which finds the rests in them.
+//   - stagehand.go: what steps work with: a client, the variables, the log since the story began.
+//   - verbs.go, machine.go: what a step can do.
+//
+// A beat is played to its end when its record is in the log. The same patterns find the beats of a run of this minute and
+// those of the recording in internal/takes. A story whose record does not come ends in a [Missing].
 //
 // A story writes only to pods of its own. It is a command of the [sandbox.Sandbox], which puts back what it has changed when
 // it is over, however it ends.
@@ -14,6 +19,6 @@
 //
 // # Concurrency
 //
-// The sandbox plays one story at a time, on a goroutine of its own, and may be asked from any. A story starts goroutines only
-// for its informers and reflectors, and is over when they have ended.
+// The sandbox plays one story at a time, on a goroutine of its own, and may be asked from any. A story starts goroutines
+// only for its informers and reflectors, and for requests that have to wait. It is over when they have ended.
 package scenario

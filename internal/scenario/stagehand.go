@@ -4,225 +4,186 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/sandbox"
 )
 
 const (
-	namespace = "default"
-	label     = sandbox.StoryLabel
-	nowhere   = "nowhere" // the node on which most of them stand: no scheduler and no kubelet cares
-	beat      = 5 * time.Millisecond
-	eye       = 300 * time.Millisecond // what an eye needs between two things
+	namespace     = "default"
+	nowhere       = "nowhere" // the node on which most pods stand: no scheduler and no kubelet cares
+	informerAgent = "listwatch-informer"
+	tick          = 5 * time.Millisecond // between two looks at the log
+	maxRead       = 1 << 18              // records that one story looks at
 )
 
-// stagehand is what a story works with: a client, the knobs, and the log since it began. What its methods cannot do ends the story,
-// by way of [must]; the story's own goroutine calls them.
+// stagehand is what the steps of a story work with. The story's own goroutine calls its methods.
 type stagehand struct {
+	// Set by newStagehand, never changed.
 	*World
 	*sandbox.Telling
-	ctx    context.Context // of this one story: it ends with it
-	id     string
+	story  *Story
 	client *listwatch.RESTClient
-	from   uint64
-	group  routine.Group
 
-	// Owned by the story's goroutine.
+	ctx   context.Context // of this one story: it ends with it
+	group routine.Group
+	ends  []func() // called when the story is over: what the sandbox does not undo
+
+	from   uint64 // the story's records are those after it
 	steps  []Step
-	key    uint64
-	undo   []func() // from the last to the first, when the story is over: what the sandbox does not undo
-	pods   map[string]bool
 	seen   []probe.Record // of the log since the story began, as far as it was read
 	readTo uint64
+	facts  *facts // of seen
+
+	vars    map[string]string       // what steps kept: "$last", "${list.turn}"
+	records map[string]probe.Record // what was waited for: "${gone.rv}"
+	changes map[string]int          // by pod: how often the story has changed it
+	wrote   []uint64                // the versions of all changes, oldest first
+	streams map[string]watch.Interface
+	queues  map[string]deltafifo.Queue
+	later   map[string]chan waiting // by name: requests that wait
 }
 
-func newStagehand(t *sandbox.Telling, w *World, id string) *stagehand {
+func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
 	last := w.Log.Last()
 	return &stagehand{
-		World: w, Telling: t, id: id, from: last, readTo: last, pods: map[string]bool{},
-		client: w.Pipeline.Client.NewClient("story-"+id, nil, nil),
+		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil, nil),
+		from: last, readTo: last, facts: newFacts(story.ID),
+		vars: map[string]string{}, records: map[string]probe.Record{}, changes: map[string]int{},
+		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{}, later: map[string]chan waiting{},
 	}
 }
 
-// failure is what ends a story before its time, wherever in it that is.
-type failure struct{ err error }
-
-// must ends the story with err, if that is not nil.
-func must(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-// ok returns value, or ends the story with err.
-func ok[T any](value T, err error) T {
-	must(err)
-	return value
-}
-
-// tried returns the failure with which act ended, nil if it came to its end.
-func tried(act func()) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case failure:
-			err = r.err
-		default:
-			panic(r)
+// doAll does one step after the other.
+func (s *stagehand) doAll(steps []step) error {
+	for i := range steps {
+		each := &steps[i]
+		words, err := s.expandAll(each.args)
+		if err == nil {
+			err = s.keep(each.name)(each.do(s, newArgs(each.name, words)))
 		}
-	}()
-	act()
+		if err != nil {
+			return fmt.Errorf("%s: %w", each.line, err)
+		}
+		s.steps = append(s.steps, Step{Text: each.line, Seq: s.Log.Last()})
+	}
 	return nil
 }
 
-// putBack puts back what only the story knows of.
-func (s *stagehand) putBack() {
-	for i := len(s.undo) - 1; i >= 0; i-- {
-		s.undo[i]()
+// answer is what comes of a step: a value, and what else is kept of it, by field.
+type answer struct {
+	value  string
+	fields map[string]string
+}
+
+// keep keeps an answer under a name.
+func (s *stagehand) keep(name string) func(answer, error) error {
+	return func(a answer, err error) error {
+		s.vars[name] = a.value
+		for field, value := range a.fields {
+			s.vars[name+"."+field] = value
+		}
+		return err
 	}
 }
 
-// step notes what was done.
-func (s *stagehand) step(format string, args ...any) {
-	s.steps = append(s.steps, Step{Text: fmt.Sprintf(format, args...), Seq: s.Log.Last()})
-}
-
-// curtain begins the story here: what was done until now is not told.
-func (s *stagehand) curtain() {
-	s.from = s.Log.Last()
-	s.readTo, s.seen, s.steps = s.from, nil, nil
-}
-
-// until waits for what no record says.
-func (s *stagehand) until(holds func() bool) {
-	for !holds() {
-		s.pause(eye)
+// expandAll replaces the variables in each word.
+func (s *stagehand) expandAll(words []string) ([]string, error) {
+	expanded := make([]string, len(words))
+	for i, word := range words {
+		var err error
+		if expanded[i], err = s.expand(word); err != nil {
+			return nil, err
+		}
 	}
+	return expanded, nil
 }
 
-// turn turns a knob. When the story is over it stands again as before.
-func (s *stagehand) turn(name, target, value string) {
-	must(s.Turn(sandbox.Knob{Name: name, Target: target, Value: value}))
+// expand replaces the variables in a text: those that steps kept; the fields of records that were waited for; and the time
+// between two of these, as ${committed..done}.
+func (s *stagehand) expand(text string) (expanded string, err error) {
+	expanded = os.Expand(text, func(name string) string {
+		if value, ok := s.vars[name]; ok {
+			return value
+		}
+		if from, to, ok := strings.Cut(name, ".."); ok {
+			return rounded(s.records[to].Time - s.records[from].Time)
+		}
+		record, field, _ := strings.Cut(name, ".")
+		if r, ok := s.records[record]; ok {
+			switch field {
+			case "rv":
+				return strconv.FormatUint(r.RV, 10)
+			case "seq":
+				return strconv.FormatUint(r.Seq, 10)
+			case "n":
+				return strconv.Itoa(r.Args[0])
+			case "type":
+				return r.Type
+			case "subject":
+				return r.Subject
+			case "text":
+				return fmt.Sprintf("%q", short(r.Text, 90))
+			}
+		}
+		err = fmt.Errorf("there is no variable %s", name)
+		return ""
+	})
+	return expanded, err
 }
 
-// pause lets people look.
-func (s *stagehand) pause(d time.Duration) { must(routine.Sleep(s.ctx, s.Clock, d)) }
-
-// ---- pods
-
-// name is that of the n-th pod of the story: "ring-wrap-a", "ring-wrap-b", …
-func (s *stagehand) name(n int) string { return s.id + "-" + string(rune('a'+n)) }
-
-// create makes a pod on a node, with labels besides the story's own, and returns its version.
-func (s *stagehand) create(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) uint64 {
-	s.pods[name] = true
-	_ = s.delete(name) // of a story that did not end well
-	return versionOf(ok(s.post(name, node, labels, edit...).Get()))
-}
-
-// post is create for a pod of which there may be one already.
-func (s *stagehand) post(name, node string, labels map[string]string, edit ...func(pod *corev1.Pod)) listwatch.Result {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{label: s.id}},
-		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
+// rounded returns a duration with as many digits as tell something.
+func rounded(d time.Duration) string {
+	if d > time.Second {
+		return d.Round(100 * time.Millisecond).String()
 	}
-	for key, value := range labels {
-		pod.Labels[key] = value
+	return d.Round(10 * time.Microsecond).String()
+}
+
+func short(text string, n int) string {
+	if len(text) > n {
+		return text[:n] + "…"
 	}
-	for _, change := range edit {
-		change(pod)
+	return text
+}
+
+// pod returns the name of the story's pod of a letter: "ring-wrap-a".
+func (s *stagehand) pod(letter string) string { return s.story.ID + "-" + letter }
+
+// await waits for a moment after a record.
+func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {
+	patience := patience
+	if s.Lab {
+		patience = labPatience
 	}
-	return s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing)
-}
-
-// relabel gives a pod another value of one label, and returns its version.
-func (s *stagehand) relabel(name, key, value string) uint64 {
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
-	return versionOf(ok(s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(name).Body(patch).Do(s.Writing).Get()))
-}
-
-// delete deletes a pod at once. A pod that is not there is no error.
-func (s *stagehand) delete(name string) error {
-	zero := int64(0)
-	err := s.client.Delete().Namespace(namespace).Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(s.Writing).Error()
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// churn changes a pod n times, and returns its last version. The pod is made if it is not there.
-func (s *stagehand) churn(name string, n int) (last uint64) {
-	if !s.pods[name] {
-		last = s.create(name, nowhere, nil)
-		n--
-	}
-	for i := range n {
-		last = s.relabel(name, "turn", strconv.Itoa(i))
-	}
-	s.inRing(last)
-	return last
-}
-
-// inRing waits for a version. A writer may have its answer before the cache has the event.
-func (s *stagehand) inRing(rv uint64) {
-	s.await("the event in the ring", func(r *probe.Record) bool { return r.Point == probe.RingAppend && r.RV == rv })
-}
-
-// list lists pods of the story with the given options.
-func (s *stagehand) list(options metav1.ListOptions) *corev1.PodList { return ok(s.tryList(options)) }
-
-func (s *stagehand) tryList(options metav1.ListOptions) (*corev1.PodList, error) {
-	options.LabelSelector = label + "=" + s.id
-	var list corev1.PodList
-	return &list, s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&options).Do(s.ctx).Into(&list)
-}
-
-func versionOf(obj runtime.Object) uint64 {
-	return ok(strconv.ParseUint(ok(meta.Accessor(obj)).GetResourceVersion(), 10, 64))
-}
-
-// ---- the log
-
-// await waits for a record since the story began, and returns it.
-func (s *stagehand) await(what string, match func(r *probe.Record) bool) probe.Record {
-	return s.awaitAfter(s.from, what, match)
-}
-
-// awaitAfter waits for a record after another.
-func (s *stagehand) awaitAfter(seq uint64, what string, match func(r *probe.Record) bool) probe.Record {
 	began := s.Clock.Now()
-	for {
-		must(s.read())
-		for i := range s.seen {
-			if r := &s.seen[i]; r.Seq > seq && match(r) {
-				return *r
+	for known := -1; ; {
+		if err := s.read(); err != nil {
+			return probe.Record{}, err
+		}
+		if len(s.seen) != known {
+			known = len(s.seen)
+			if r := m.in(s.facts, s.seen, after); r != nil {
+				return *r, nil
 			}
 		}
 		if s.Clock.Since(began) > patience {
-			must(fmt.Errorf("waited %v for %s, and it did not come", patience, what))
+			return probe.Record{}, &Missing{patience, m.String()}
 		}
-		if err := routine.Sleep(s.ctx, s.Clock, beat); err != nil {
-			must(fmt.Errorf("wait for %s: %w", what, err))
+		if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
+			return probe.Record{}, fmt.Errorf("wait for %s: %w", m, err)
 		}
 	}
 }
-
-// maxRead is how many records one story looks at.
-const maxRead = 1 << 18
 
 // read takes in what was written since.
 func (s *stagehand) read() error {
@@ -234,36 +195,11 @@ func (s *stagehand) read() error {
 	if len(s.seen) > maxRead {
 		return errors.New("too much has happened to see anything")
 	}
+	for i := range s.seen[n:] {
+		s.facts.add(&s.seen[n+i])
+	}
 	if len(s.seen) > n {
 		s.readTo = s.seen[len(s.seen)-1].Seq
 	}
 	return nil
-}
-
-// count returns how many records since the story began match.
-func (s *stagehand) count(match func(r *probe.Record) bool) (n int) {
-	for i := range s.seen {
-		if match(&s.seen[i]) {
-			n++
-		}
-	}
-	return n
-}
-
-func point(p probe.Point) func(*probe.Record) bool {
-	return func(r *probe.Record) bool { return r.Point == p }
-}
-
-func of(p probe.Point, subject string) func(*probe.Record) bool {
-	return func(r *probe.Record) bool { return r.Point == p && r.Subject == subject }
-}
-
-// about reports whether a record is about a pod of that name.
-func about(r *probe.Record, name string) bool { return strings.HasSuffix(r.Key, "/"+name) }
-
-// lane waits for the newest stream of a client after a record, and returns the id of the watcher that serves it.
-func (s *stagehand) lane(after uint64, userAgent string) string {
-	return s.awaitAfter(after, "a stream of "+userAgent, func(r *probe.Record) bool {
-		return r.Point == probe.WireOpened && strings.HasPrefix(r.Text, userAgent+" ")
-	}).Subject
 }

@@ -65,12 +65,12 @@ func TestEveryBeatStandsInItsTake(t *testing.T) {
 		if !ok {
 			continue
 		}
-		i := slices.IndexFunc(scenario.All, func(s scenario.Story) bool { return s.ID == id })
+		story := scenario.Find(id)
 		_, records, err := take.Load()
-		if i < 0 || err != nil {
-			t.Fatalf("%s: story %d: %v", id, i, err)
+		if story == nil || err != nil {
+			t.Fatalf("the story of the take %s: %v, %v", id, story, err)
 		}
-		if _, err := scenario.All[i].Locate(records); err != nil {
+		if _, err := story.Locate(records); err != nil {
 			t.Error(err)
 		}
 	}

@@ -19,8 +19,9 @@ export function newKnobs(stage) {
 
   async function turn(name, target = "", value = "") {
     try {
-      show(await ask("POST", "/viz/knobs", { name, target, value }), true);
-      stage.tell([name, target, value].filter(Boolean).join(" "));
+      const state = await ask("POST", "/viz/knobs", { name, target, value });
+      show(state, true);
+      stage.tell([name, target, value].filter(Boolean).join(" ") + standing(state));
     } catch (problem) {
       stage.banner.notice(problem.message);
     }
@@ -29,12 +30,16 @@ export function newKnobs(stage) {
   async function reset() {
     try {
       const began = performance.now();
-      show(await ask("POST", "/viz/reset"), true);
-      stage.tell(`reset: done after ${Math.round(performance.now() - began)} ms`);
+      const state = await ask("POST", "/viz/reset");
+      show(state, true);
+      stage.tell(`reset${standing(state) || `: done after ${Math.round(performance.now() - began)} ms`}`);
     } catch (problem) {
       stage.banner.notice(problem.message);
     }
   }
+
+  // standing says that a command waits with the held world: then the answer has its number, and a record will say how it ends.
+  const standing = ({ id }) => (id ? `: command ${id} waits with the held world` : "");
 
   function show(state, always = false) {
     const { traffic, rings, handlers, lines } = state;

@@ -22,6 +22,7 @@ export function newScenarios(stage) {
   let live = false; // it is to be played, or was
   let onTake = ""; // the recording that is on stage for a story
   let playing = null; // {abort, began} while the machine plays
+  let symptom = ""; // in a lab: the record for which the machine's run has waited in vain
   let remark = ""; // why it is not told from the machine's run: the rest of a sentence, or another one
   let resource = ""; // what was on stage before
   let seen = []; // by beat: the record at which it came to rest
@@ -38,6 +39,7 @@ export function newScenarios(stage) {
     if (teller) end();
     else resource = stage.resource;
     story = found;
+    symptom = "";
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
@@ -94,6 +96,7 @@ export function newScenarios(stage) {
     try {
       const answer = await shelf.run(story.id, playing.abort.signal);
       if (mine !== teller) return;
+      symptom = answer.symptom ?? "";
       run = { log: stage.shown.log, beats: answer.beats ?? [], saw: answer.saw, untold: answer.untold };
       const places = run.beats.filter((each) => each.to);
       if (places.length === 0) fall(answer.untold ?? "The machine's run shows no beat.");
@@ -221,6 +224,8 @@ export function newScenarios(stage) {
     if (!teller) return;
     const seconds = playing && Math.floor((performance.now() - playing.began) / 1000);
     const source = run && !onTake ? "from the machine's run, just now" : live && !run ? "the machine plays it when you press Play it" : "from a recording";
+    $("#story-lab").hidden = !symptom;
+    say($("#story-lab span"), symptom);
     say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark}`);
   }
 

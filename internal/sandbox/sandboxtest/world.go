@@ -42,6 +42,11 @@ type World struct {
 	stopServer func()
 	listener   atomic.Pointer[pipenet.Listener] // where connections lead: to the server that was started last
 	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this becomes true; otherwise nil
+
+	// Of the other server.
+	first     *pipenet.Listener // where connections lead again after FirstServer
+	otherHung *atomic.Bool
+	end       func()
 }
 
 // etcd is the small one, which can be slow, and be without a leader as one of three nodes is for a while when the node that leads dies.
@@ -231,32 +236,38 @@ func (w *World) start(p *probe.Probe) (*server, error) {
 	return s, nil
 }
 
-// OtherServer starts another server on the same etcd, of which nothing is recorded. What connects while move runs is connected to it.
-// From hang on nothing comes from it any more; end ends it as a crash does: its connections break.
-func (w *World) OtherServer(move func() error) (hang, end func(), err error) {
+// OtherServer starts another server on the same etcd, of which nothing is recorded, and waits until it is ready. What
+// connects from now on is connected to it.
+func (w *World) OtherServer(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	end = func() {
+	w.first = w.listener.Load()
+	w.end = sync.OnceFunc(func() {
 		_ = s.front.Close()
 		s.end()
+	})
+	if err := s.WaitReady(ctx); err != nil {
+		w.end()
+		return err
 	}
-	hung := new(atomic.Bool)
-	err = s.WaitReady(w.ctx)
-	if err == nil {
-		w.hung.Store(hung)
-		first := w.listener.Swap(s.listener)
-		err = move()
-		w.listener.Store(first)
-		w.hung.Store(nil)
-	}
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	return func() { hung.Store(true) }, end, nil
+	w.hung.Store(new(atomic.Bool))
+	w.listener.Store(s.listener)
+	return nil
 }
+
+// FirstServer lets what connects from now on be connected to the first server again.
+func (w *World) FirstServer() {
+	w.otherHung = w.hung.Swap(nil)
+	w.listener.Store(w.first)
+}
+
+// EndOther ends the other server as a crash does: its connections break. It may be called twice.
+func (w *World) EndOther() { w.end() }
+
+// HangOther lets nothing more come from the other server.
+func (w *World) HangOther() { w.otherHung.Store(true) }
 
 // SlowEtcd makes each list of etcd take so long.
 func (w *World) SlowEtcd(each time.Duration) { w.etcd.slow.Store(int64(each)) }
