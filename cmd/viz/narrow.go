@@ -9,12 +9,12 @@ import (
 	"listwatch/internal/sandbox"
 )
 
-// socketBuffer is how much the network itself keeps of what its client does not read, for the watchers that are opened to look. As it
-// comes, a socket keeps megabytes: a watcher that does not read would be noticed after thousands of events.
+// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's own are megabytes: the
+// server would notice a watcher that does not read only after thousands of events.
 const socketBuffer = 4 << 10
 
-// feedBuffer is what the network keeps for a page: what it holds is old when it is read. Left alone a socket grows to
-// megabytes, and a page that is slow would be known to be so only ten thousands of records later.
+// feedBuffer is the size of the socket buffer towards a page. What lies in it is old when the page reads it, and with the
+// kernel's own size the server would notice a slow page only tens of thousands of records later.
 const feedBuffer = 128 << 10
 
 // connKey is where a request's context holds its connection.
@@ -30,7 +30,7 @@ func connOf(r *http.Request) net.Conn {
 	return conn
 }
 
-// narrow lets the connections of pages, and of watchers that are opened to look, hold little.
+// narrow shrinks the send buffer of a connection to a page or to a watcher that a viewer added.
 func narrow(conn net.Conn, r *http.Request) {
 	tcp, ok := conn.(*net.TCPConn)
 	switch {
@@ -41,8 +41,8 @@ func narrow(conn net.Conn, r *http.Request) {
 	}
 }
 
-// dialNarrow is the other end, for those watchers alone. An informer behind so small a window would be sent one piece of a
-// large object every 200 ms, and be evicted for it.
+// dialNarrow shrinks the receive buffer of such a watcher's connection. Informers keep the kernel's: through so small a
+// window a large object would arrive in pieces, 200 ms apart, and the server would evict them.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
