@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -112,31 +111,6 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsNoneIsRefusedWithAStatusByOurCache(t *testing.T) {
-	p, _ := stagePair(t)
-	for _, key := range []string{"/registry/nodes", prefix + "/../nodes", prefix + "/./a", "/"} {
-		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore, p.theirStore}} {
-			q := query{path: key}
-			mine, real := listAll(t.Context(), sides[0], q), listAll(t.Context(), sides[1], q)
-			watchMine, watchReal := startStream(t.Context(), sides[0], q), startStream(t.Context(), sides[1], q)
-			want := "error without a status"
-			if name == "cache" {
-				want = "400 BadRequest"
-			}
-			for what, got := range map[string]string{"list": mine, "watch": strings.Join(watchMine.sofar(), "")} {
-				if !strings.Contains(got, want) {
-					t.Errorf("our %s of %q from the %s: %s, want %s", what, key, name, got, want)
-				}
-			}
-			for what, got := range map[string]string{"list": real, "watch": strings.Join(watchReal.sofar(), "")} {
-				if !strings.Contains(got, "error without a status") {
-					t.Errorf("their %s of %q from the %s: %s", what, key, name, got)
-				}
-			}
-		}
-	}
-}
-
 func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
 	supportProgress(t)
 	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
@@ -147,18 +121,6 @@ func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
 		a, b := startStream(t.Context(), mine, q), startStream(t.Context(), real, q)
 		same(t, "watch "+what, fmt.Sprint(a.sofar()), fmt.Sprint(b.sofar()), `429 TooManyRequests "storage is (re)initializing" retry after a moment`)
 	}
-}
-
-func TestAWatcherIsSentOneBookmarkBeforeItsDeadline(t *testing.T) {
-	p, v := stagePair(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-	defer cancel()
-	q := query{rv: v["now"], bookmarks: true, label: "app=nothing"}
-	a, b := startStream(ctx, p.ourCache, q), startStream(ctx, p.theirCache, q)
-	rv := p.writeAll("+default/new") // not for this watch: only a bookmark can tell it that there is something newer
-	<-a.done
-	<-b.done
-	same(t, "bookmarks", fmt.Sprint(a.sofar()), fmt.Sprint(b.sofar()), fmt.Sprintf("[BOOKMARK / rv=%s gen=0 node= labels=map[] closed]", rv))
 }
 
 func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {

@@ -84,14 +84,9 @@ type query struct {
 	token           string
 	initial         *bool
 	bookmarks       bool
-
-	path string // instead of namespace and name: a key as it is
 }
 
 func (q *query) key() string {
-	if q.path != "" {
-		return q.path
-	}
 	return strings.TrimSuffix(prefix+"/"+q.namespace+"/"+q.name, "/")
 }
 
