@@ -51,7 +51,6 @@ func inWorld(t *testing.T, change func(*ServerConfig, *ClientConfig), body func(
 		if err := w.WaitReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
 		synctest.Wait()
 		body(t, w)
 	})
