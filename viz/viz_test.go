@@ -182,6 +182,12 @@ func (w *fakeWorld) AddWatcher(_ context.Context, options sandbox.WatcherOptions
 	return "page-1", sandbox.Receipt{ID: 7, UnderWay: options.Tour}, nil
 }
 
+func (w *fakeWorld) Turn(_ context.Context, knob sandbox.Knob) (sandbox.Receipt, error) {
+	return sandbox.Receipt{ID: 7, UnderWay: knob.Name == "etcd.restart"}, nil
+}
+
+func (w *fakeWorld) Knobs() sandbox.KnobState { return sandbox.KnobState{} }
+
 func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 	if id != "page-1" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "watchers"}, id)
@@ -205,6 +211,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"empty", "POST", "/viz/watchers", "application/json; charset=utf-8", `{}`, 201},
 		{"without a type", "POST", "/viz/watchers", "", `{}`, 201},
 		{"held", "POST", "/viz/watchers", "", `{"tour":true}`, 202},
+		{"a knob", "POST", "/viz/knobs", "", `{"name":"line.drop","target":"x"}`, 200},
+		{"a knob that waits with the world", "POST", "/viz/knobs", "", `{"name":"etcd.restart"}`, 202},
 		{"no JSON", "POST", "/viz/watchers", "application/json", `{`, 400},
 		{"two values", "POST", "/viz/watchers", "application/json", `{}{}`, 400},
 		{"unknown field", "POST", "/viz/watchers", "application/json", `{"selector":"a"}`, 400},
@@ -235,6 +243,10 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true}
 	if len(world.added) != 4 || world.added[0] != want {
 		t.Errorf("added: got %+v, want %+v first of four", world.added, want)
+	}
+	held := ask(ui, "POST", "/viz/knobs", `{"name":"etcd.restart"}`, "Content-Type", "application/json").Body.String()
+	if !strings.Contains(held, `"id":7`) {
+		t.Errorf("a knob that waits with the world: got %s, want its id", held)
 	}
 	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got, `"userAgent":"listwatch-page-1"`) {
 		t.Errorf("watchers: got %s", got)

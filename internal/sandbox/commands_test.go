@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -262,71 +262,32 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	}
 }
 
-// fakes are what the small etcd has not: a restart, nodes and modes. Each takes time, gives up if its context ends, and says in
-// the log when it is half done.
+// fakes are what the small etcd has not: a restart and modes. Each takes time, gives up if its context ends, and says in the
+// log when it is half done.
 type fakes struct {
-	probe *probe.Probe
-
-	mu       sync.Mutex // guards the fields below; innermost
-	restarts int
-	switches int
-	down     bool
+	probe              *probe.Probe
+	restarts, switches atomic.Int32
 }
 
-func (f *fakes) halfDone(ctx context.Context, what string) error {
+func (f *fakes) halfDone(ctx context.Context, done *atomic.Int32) error {
 	for range 2 {
-		f.probe.Text(probe.KnobTurned, what, "", 0)
+		f.probe.Text(probe.KnobTurned, "half done", "", 0)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
 	}
+	done.Add(1)
 	return nil
 }
 
-func (f *fakes) set(change func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	change()
-}
-
-func (f *fakes) restart(ctx context.Context) error {
-	err := f.halfDone(ctx, "etcd is down")
-	if err == nil {
-		f.set(func() { f.restarts++ })
-	}
-	return err
-}
-
-var _ Cluster = (*fakes)(nil)
-
-func (f *fakes) Names() []string { return []string{"n1"} }
-
-func (f *fakes) Running(string) (up bool) {
-	f.set(func() { up = !f.down })
-	return up
-}
-
-func (f *fakes) Run(ctx context.Context, _ string, up bool) error {
-	if f.Running("n1") == up {
-		return nil
-	}
-	err := f.halfDone(ctx, "the node is between up and down")
-	if err == nil {
-		f.set(func() { f.down = !up })
-	}
-	return err
-}
+func (f *fakes) restart(ctx context.Context) error { return f.halfDone(ctx, &f.restarts) }
 
 var _ Modes = (*fakes)(nil)
 
 func (f *fakes) Switch(string, string) (again func() error, err error) {
-	return func() error {
-		err := f.halfDone(context.Background(), "between two modes")
-		f.set(func() { f.switches++ })
-		return err
-	}, nil
+	return func() error { return f.halfDone(context.Background(), &f.switches) }, nil
 }
 
 func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
@@ -383,10 +344,10 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 			done: func(_ context.Context, m machine) bool { return m.handlers.find("x").added != nil },
 		},
 		"etcd.restart": {
-			knob: Knob{Name: "etcd.restart"}, done: func(_ context.Context, m machine) bool { return m.restarts == 1 },
+			knob: Knob{Name: "etcd.restart"}, done: func(_ context.Context, m machine) bool { return m.restarts.Load() == 1 },
 		},
 		"switch": {
-			knob: Knob{"switch", "fifo", "delta"}, done: func(_ context.Context, m machine) bool { return m.switches == 1 },
+			knob: Knob{"switch", "fifo", "delta"}, done: func(_ context.Context, m machine) bool { return m.switches.Load() == 1 },
 		},
 	} {
 		if test.do == nil {
@@ -396,7 +357,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 			f := &fakes{}
 			change := func(s *Config, _ *pipeline.ClientConfig) {
 				f.probe = s.Probe
-				s.RestartEtcd, s.Cluster, s.Modes = f.restart, f, f
+				s.RestartEtcd, s.Modes = f.restart, f
 				s.Gate = nil // the request waits for the end, also in a held world
 			}
 			inWorld(t, change, func(t *testing.T, w *world) {

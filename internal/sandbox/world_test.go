@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -137,20 +136,6 @@ func (w *world) create(t *testing.T, pod *corev1.Pod) {
 	if err := w.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// get returns a pod, or nil if there is none.
-func (w *world) get(t *testing.T, name string) *corev1.Pod {
-	t.Helper()
-	pod := &corev1.Pod{}
-	err := w.client.Get().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Into(pod)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pod
 }
 
 func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {

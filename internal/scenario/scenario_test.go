@@ -3,6 +3,7 @@ package scenario
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,4 +170,32 @@ func TestEveryStoryIsTold(t *testing.T) {
 			t.Errorf("%s asks nothing", each.ID)
 		}
 	}
+}
+
+func TestAStoryThatBecamePartOfAnotherIsRefusedWithItsName(t *testing.T) {
+	for id, into := range merged {
+		if Find(id) != nil || Find(into) == nil || !strings.Contains(Gone(id), "open "+into) {
+			t.Errorf("%s is told by %s: %s", id, into, Gone(id))
+		}
+	}
+}
+
+// In a lab something is broken: here no handler returns. The story waits ten seconds, and keeps the beats that it has played.
+func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
+	inWorld(t, false, func(t *testing.T, w *World) {
+		w.Lab = true
+		gate := w.Log.Gate()
+		gate.Close(probe.Selector{Station: probe.Handler})
+		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
+		seen, err := w.Play(t.Context(), "slow-handler")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(seen.Symptom, "waited 10s") || !strings.Contains(seen.Symptom, "HandlerReturned") {
+			t.Errorf("the symptom: %q", seen.Symptom)
+		}
+		if seen.Beats[1].To == 0 || seen.Beats[3].To != 0 || seen.Untold == "" {
+			t.Errorf("got %+v, untold %q: want the beats up to the symptom", seen.Beats, seen.Untold)
+		}
+	})
 }
