@@ -26,6 +26,6 @@
 // # Goroutines and locks
 //
 // [UI.Run] is one goroutine that folds the log every 33 ms; each open feed is the goroutine of its request. Both wait
-// on a clock and on nothing else: no reader of the page can slow a station. folder.mu guards the state and is innermost
-// but for the log's own lock.
+// on a clock and on nothing else: no reader of the page can slow a station. folder.mu guards the state; inside it only the log's own
+// lock is taken. It is released after each batch of records, so that nothing waits for a long log to be folded.
 package viz

@@ -15,6 +15,7 @@
 //   - keyframes.go: pictures kept on the way, so that the past can be shown again.
 //   - hash.go: when two states are equal.
 //   - record.go: the JSON form of one record.
+//   - bounds.go: what a picture from a file may hold.
 //
 // There is no goroutine and no lock in this package: a State belongs to its caller.
 package fold

@@ -29,7 +29,7 @@ func (s *State) Canonical() []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// Hash returns a short text that is equal for equal states.
+// Hash returns eight hexadecimal digits, equal for equal states: the page's fold gives the same (hash in fold.js).
 func (s *State) Hash() string {
 	sum := fnv.New32a()
 	sum.Write(s.Canonical())

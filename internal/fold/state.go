@@ -17,8 +17,8 @@ const (
 type State struct {
 	Seq uint64 `json:"seq"`
 	T   int64  `json:"t"` // time of the record Seq: nanoseconds since the log was made
-	// Lost counts records that had left the log before they were folded. While it is not zero, queues and subjects
-	// are what could be told from the records after the last gap.
+	// Lost counts records that had left the log before they were folded. If it is not zero, queues and waits are known only from
+	// the records after the last gap.
 	Lost      uint64               `json:"lost"`
 	Resources map[string]*Resource `json:"resources"` // by name; "" for moments that concern none
 }
@@ -42,7 +42,7 @@ type Station struct {
 	Last  Moment           `json:"last"`      // the newest record
 }
 
-// Moment is what is kept of a record to be shown.
+// Moment is the part of a record that the picture keeps to show it.
 type Moment struct {
 	Seq     uint64 `json:"seq"`
 	T       int64  `json:"t"`
@@ -54,9 +54,9 @@ type Moment struct {
 	Text    string `json:"text"`
 }
 
-// Subject is one of several of a kind, such as watcher "w3", or someone who is simply there, such as "informer".
+// Subject is one of several of a kind that open and close, such as watcher "w3", or one that is always there, such as "informer".
 type Subject struct {
-	Kind   string            `json:"kind"`         // what the opening point says: "watcher"; "" if it never opens
+	Kind   string            `json:"kind"`         // [probe.Info.Opens] of the opening point: "watcher"; "" if it never opens
 	Opened uint64            `json:"opened"`       // seq of the opening, 0 if that was not seen
 	Began  uint64            `json:"began,string"` // RV of the opening: what a watcher was registered from
 	RV     uint64            `json:"rv,string"`
@@ -67,7 +67,7 @@ type Subject struct {
 	Last   Moment            `json:"last"`
 }
 
-// Queue is a channel, or a queue that a lock keeps.
+// Queue is a channel, or a queue under a lock.
 type Queue struct {
 	Len      int64   `json:"len"`
 	Cap      int64   `json:"cap"` // 0: unbuffered if a channel, unbounded otherwise
@@ -94,7 +94,7 @@ type Ring struct {
 	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), oldest first
 }
 
-// Wait says who waits, since when, and what for.
+// Wait is one goroutine's waiting: who waits, since when, and for what.
 type Wait struct {
 	Seq     uint64 `json:"seq"` // of the record with which it began
 	T       int64  `json:"t"`   // its time
@@ -131,7 +131,7 @@ type Row struct {
 	Seq  uint64 `json:"seq"`
 }
 
-// New returns the picture before the first record.
+// New returns an empty picture: the one before the first record.
 func New() *State { return &State{Resources: map[string]*Resource{}} }
 
 func (s *State) resource(name string) *Resource {
@@ -168,7 +168,7 @@ func (r *Resource) shelf(name string) *Shelf {
 	return sh
 }
 
-// ShelfName is how the store of a subject at a station is called: there may be several informers of one resource.
+// ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have several informers.
 func ShelfName(station probe.Station, subject string) string { return string(station) + "/" + subject }
 
 func newSubject(kind string, opened uint64) *Subject {

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	flightWindow = 30 * time.Second // how much of the past is saved
-	flightAfter  = 2 * time.Second  // how long what follows is waited for
-	flightRest   = 30 * time.Second // after one file before the next: one fault is one file, however often it shows
+	flightWindow = 30 * time.Second // of the past that a file holds
+	flightAfter  = 2 * time.Second  // of what follows the fault
+	flightRest   = 30 * time.Second // between two files: one fault is one file, however often it shows
 	maxFlights   = 20               // files of one process
 )
 
-// Flight is the flight recorder: it looks at the log all the time, and when something has gone wrong it saves the last half
-// minute to a file by itself. What is wrong is a watcher that was closed because it did not keep up, a client that was
-// told that its history is gone, or a promise that was broken.
+// Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a file. Three things
+// count as wrong: the server closes a watcher that does not keep up, a client is told that its history is gone (410), or one of the ten
+// promises is broken.
 type Flight struct {
 	// Set by its maker, never changed.
 	Log      *probe.Log
-	Clock    clock.WithTicker // that of the people, not of the pipeline
+	Clock    clock.WithTicker // wall time, not the pipeline's clock
 	Dir      string
 	Switches map[string]string
 	// Keyframe returns a picture at or before a record, from which the recording can begin, and the picture's record; or an error
@@ -40,7 +40,7 @@ type Flight struct {
 	Breaches func(seq uint64) []rules.Breach
 	// Budget bounds the files of every Flight of the process; nil: of this one.
 	Budget *Budget
-	// Say is told about every file, and about every one that could not be written, in one line.
+	// Say is called with one line about every file, also if it could not be written.
 	Say func(line string)
 
 	// Owned by Run.
@@ -49,14 +49,14 @@ type Flight struct {
 	records []probe.Record
 }
 
-// Budget is what the flight recorders of one process have saved. They run one after the other: it belongs to the one that
-// runs. The zero value is ready.
+// Budget counts the files that the flight recorders of one process have saved. They run one after the other, so it needs no lock. The
+// zero value is ready to use.
 type Budget struct {
 	files   int
 	resting time.Time // until then nothing is saved
 }
 
-// Run looks at the log until ctx is done. What goes wrong after that is the end of the program.
+// Run watches the log until ctx is done. It is called once.
 func (f *Flight) Run(ctx context.Context) {
 	f.seq = f.Log.Last()
 	if f.Budget == nil {
@@ -90,7 +90,7 @@ func (f *Flight) look(ctx context.Context) {
 	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", trigger.reason, flightWindow, name))
 }
 
-// due returns what is worth a file since the last look: a breach before anything else, for it should never happen.
+// due returns what is worth a file since the last look. A broken promise comes first: it should never happen.
 func (f *Flight) due() (trigger, bool) {
 	record, found := f.next()
 	if f.Breaches != nil {
@@ -127,7 +127,7 @@ func (f *Flight) next() (first probe.Record, found bool) {
 	}
 }
 
-// worthAFile reports whether a record is what people ask about afterwards.
+// worthAFile reports whether a record tells of a fault that people ask about afterwards.
 func worthAFile(r *probe.Record) bool {
 	switch r.Point {
 	case probe.WatcherForced, probe.WatchChanError:
@@ -146,7 +146,7 @@ func reason(r *probe.Record) string {
 	return r.Sentence()
 }
 
-// save writes the window before and what came after, and returns the name of the file. No file is left of one that fails.
+// save writes the window before the fault and what came after, and returns the file's name. If writing fails, it removes the file.
 func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	records := f.window(t.record.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
@@ -189,8 +189,8 @@ func (f *Flight) window(since time.Duration) (kept []probe.Record) {
 	}
 }
 
-// fromKeyframe makes the recording begin where a picture is known: at the keyframe before its first record, with the
-// records from there, or, where the log no longer leads from one, at the first one after it.
+// fromKeyframe makes the recording begin at a keyframe: at the last one before its first record, with the records from there. If the
+// log no longer holds those, the recording begins at the first keyframe within it.
 func (f *Flight) fromKeyframe(ctx context.Context, records []probe.Record) ([]probe.Record, json.RawMessage) {
 	first := records[0].Seq
 	if at, state, err := f.Keyframe(ctx, first-1); err == nil {

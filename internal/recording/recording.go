@@ -2,9 +2,9 @@
 // nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
 //
 // [Write] follows the log from its beginning, because the command line asked for it. A [Flight] watches the log and, when something
-// has gone wrong, writes by itself what led there.
+// goes wrong, writes what led there. [Read] reads such a file and bounds what it takes into memory.
 //
-// There is no lock in this package; a Flight belongs to the goroutine that runs it.
+// This package has no lock; a Flight belongs to the goroutine that runs it.
 package recording
 
 import (
@@ -26,7 +26,7 @@ import (
 	"listwatch/internal/redact"
 )
 
-// Version is that of the format. A recording of another version is shown if every line of it can be read.
+// Version is the version of the format. [Read] takes a recording of another version if it understands every line.
 const Version = 1
 
 const (
@@ -38,23 +38,23 @@ const (
 type Header struct {
 	Format   string            `json:"format"` // "listwatch recording"
 	Version  int               `json:"version"`
-	Started  time.Time         `json:"started"`            // when it was begun to be written
+	Started  time.Time         `json:"started"`            // when the file was begun, in UTC
 	Reason   string            `json:"reason,omitempty"`   // why, if the command line did not ask for it
 	Revision string            `json:"revision,omitempty"` // of the source, where the build knows it
 	Points   string            `json:"points,omitempty"`   // hash of the table of points: another one may mean other pictures
 	Switches map[string]string `json:"switches,omitempty"` // the command line's, for later readers
-	// Keyframe is the picture before the first record, as [fold.Read] reads it; none: nothing was there yet.
+	// Keyframe is the picture before the first record, as [fold.Read] reads it; nil: the recording begins with an empty picture.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }
 
-// NewHeader returns the header of a recording that begins now.
+// NewHeader returns the header of a recording that was begun at started, by this program with these switches. It takes switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
 	return Header{
 		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Points: PointsHash(), Switches: switches,
 	}
 }
 
-// PointsHash returns a short text that changes when the table of points does.
+// PointsHash returns a short text that changes when the table of points changes: then an older recording may be shown wrongly.
 func PointsHash() string {
 	sum := sha256.New()
 	for _, p := range probe.Points() {
@@ -89,9 +89,9 @@ const format = "listwatch recording"
 // ErrGap is returned by [Write] when the log dropped records before they were written.
 var ErrGap = errors.New("the log moved on faster than it could be written")
 
-// Write writes the log to out from its oldest record on, until ctx is done, and then what is left. It returns when
-// everything is written and flushed. out is not closed. After an error, too, what was written until then can be read, if out
-// still takes the end.
+// Write writes the log to out from its oldest record on until ctx is done, and then the rest. It returns when everything is written
+// and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader can still read what was written
+// before, provided that out takes the end of the file.
 func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
 	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
@@ -102,7 +102,7 @@ func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches m
 	return errors.Join(err, zipped.Close())
 }
 
-// appendLine appends a record as a line, with nothing in its text that opens doors.
+// appendLine appends a record as a line, with secrets in its text redacted.
 func appendLine(dst []byte, r *probe.Record) []byte {
 	masked := *r
 	masked.Text = redact.Text(r.Text)
@@ -123,7 +123,8 @@ func writeHeader(out io.Writer, header Header) error {
 	return nil
 }
 
-// WriteAll writes a whole recording of records that are at hand.
+// WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts and in the
+// keyframe, and does not close out.
 func WriteAll(out io.Writer, header Header, records []probe.Record) error {
 	zipped := gzip.NewWriter(out)
 	if err := writeHeader(zipped, header); err != nil {

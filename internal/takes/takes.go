@@ -1,8 +1,8 @@
-// Package takes holds short recordings of the whole pipeline: what the chapters show next to their text, and what
-// screenshots are made from. They were made by `make recordings`, which runs the pipeline in a bubble where time is a
-// fake and no socket is opened; which goroutine comes first is the only thing that differs from one making to the next.
+// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories are told from them, and
+// screenshots are taken of them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no socket. Two runs
+// differ only in which of two ready goroutines comes first.
 //
-// Everything here is immutable; there is no lock and no goroutine.
+// Everything here is immutable; this package has no lock and no goroutine.
 package takes
 
 import (
@@ -26,14 +26,14 @@ const StoryPrefix = "story-"
 // Suffix is that of a recording's file.
 const Suffix = ".lw.gz"
 
-// Take is one recording.
+// Take is one recording that the program brings along.
 type Take struct {
 	Name  string // of its file, without [Suffix]
 	Title string // what happens in it
 	Key   string // the object the story is about
 }
 
-// All are the takes there are.
+// All are the takes that are not of stories: chapters, the tour and screenshots show them.
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches", "default/a"},
 	{"life", "A pod is created, scheduled, run, changed and deleted", "default/a"},
@@ -76,7 +76,7 @@ func Find(name string) (take Take, ok bool) {
 	return Take{}, false
 }
 
-// File returns the recording as it is embedded.
+// File returns the recording's file. The caller owns it.
 func (t Take) File() []byte {
 	file, err := files.ReadFile(t.Name + Suffix)
 	if err != nil {
@@ -85,7 +85,8 @@ func (t Take) File() []byte {
 	return file
 }
 
-// Load returns the take's records, and the picture before the first of them.
+// Load reads the take and returns its records, and the picture before the first of them. Both are the caller's own. An error means
+// that the file is of another version of the program: a test finds that.
 func (t Take) Load() (*fold.State, []probe.Record, error) {
 	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
 	if err != nil {

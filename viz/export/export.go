@@ -39,8 +39,8 @@ type site struct {
 	alone   bool // the stage is the only page
 }
 
-// Write asks program, which answers as package viz does and runs nothing, for all that its pages link to, and writes it into dir. It returns how
-// many files and bytes that was.
+// Write writes everything that the pages of program link to into dir, which it makes if need be, and returns the number of files and of
+// their bytes. program answers as package viz does, and runs nothing. Files in dir of other names stay.
 func Write(dir string, program http.Handler) (files, size int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, 0, err // before all the work
@@ -67,14 +67,8 @@ func (s *site) gather() error {
 	for _, take := range slices.Concat(takes.All, takes.Stories) {
 		s.addPacked("takes/"+take.Name, take.File())
 	}
-	for _, gather := range []func() (name string, value any, err error){s.points, s.stories, s.leaves} {
-		name, value, err := gather()
-		if err == nil {
-			err = s.addData(name, value)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+	if err := s.addAll(s.points, s.stories, s.leaves); err != nil {
+		return err
 	}
 	for i := 0; i < len(s.ways); i++ { // it grows meanwhile
 		if err := s.addPage(s.ways[i]); err != nil {
@@ -98,6 +92,20 @@ func (s *site) search() error {
 	}
 	s.files[name] = []byte(s.complete(name, text))
 	return s.addData("data/search", s.index())
+}
+
+// addAll adds the values that the functions return, with their names.
+func (s *site) addAll(all ...func() (name string, value any, err error)) error {
+	for _, each := range all {
+		name, value, err := each()
+		if err == nil {
+			err = s.addData(name, value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // addData adds a value that pages load.

@@ -42,14 +42,8 @@ func (s *site) one(file []byte) ([]byte, error) {
 	if err := s.addPage("/"); err != nil {
 		return nil, err
 	}
-	for _, gather := range []func() (string, any, error){s.points, s.leaves} {
-		name, value, err := gather()
-		if err == nil {
-			err = s.addData(name, value)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := s.addAll(s.points, s.leaves); err != nil {
+		return nil, err
 	}
 	s.addPacked("takes/"+theRecording, file)
 	page := strings.Replace(string(s.files["index.html"]), `data-take="tour"`, `data-take="`+theRecording+`"`, 1)
