@@ -73,7 +73,7 @@ func (f *feed) kept(from, to uint64, flags []flag) []byte {
 	tail := max(from, to-min(to, flowTail)) // after this record all are told
 	out := []byte{'['}
 	keep := func(from, to uint64) {
-		for r := range between(f.log, from, to) {
+		for r := range f.log.Between(from, to) {
 			if r.Seq > tail || r.Anomaly() || f.follows.some() && f.follows.matches(r) {
 				out = appendNext(out, r)
 			}

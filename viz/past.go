@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -138,7 +137,7 @@ func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
 		return nil, 0, gone()
 	}
 	n := uint64(0)
-	for r := range between(log, q.from-1, q.to-1) {
+	for r := range log.Between(q.from-1, q.to-1) {
 		if r.Seq != next {
 			return nil, 0, gone()
 		}
@@ -154,33 +153,9 @@ func (u *UI) recordsOf(q recordsQuery) (body []byte, next uint64, err error) {
 	return append(body, ']'), next, nil
 }
 
-// between yields the records in (from, to] that the log still holds, oldest first. Each is valid until the next one is yielded.
-func between(log *probe.Log, from, to uint64) iter.Seq[*probe.Record] {
-	return func(yield func(*probe.Record) bool) {
-		var batch []probe.Record
-		for from < to {
-			var ok bool
-			batch, ok = log.Since(batch[:0], from, int(min(foldBatch, to-from)))
-			if !ok && from < log.Last() {
-				from = log.Oldest() - 1 // the log has overrun us
-				continue
-			}
-			if len(batch) == 0 {
-				return
-			}
-			for i := range batch {
-				if !yield(&batch[i]) {
-					return
-				}
-			}
-			from = batch[len(batch)-1].Seq
-		}
-	}
-}
-
 // recordsWanted returns what the log holds of an object, oldest first.
 func (u *UI) recordsWanted(want wanted) (records []probe.Record) {
-	for r := range between(u.config.Log, u.config.Log.Oldest()-1, u.config.Log.Last()) {
+	for r := range u.config.Log.Between(u.config.Log.Oldest()-1, u.config.Log.Last()) {
 		if want.matches(r) {
 			records = append(records, *r)
 		}

@@ -44,9 +44,8 @@ type Flight struct {
 	Say func(line string)
 
 	// Owned by Run.
-	seq     uint64 // looked at up to here
-	broken  uint64 // record of the newest breach that was looked at
-	records []probe.Record
+	seq    uint64 // looked at up to here
+	broken uint64 // record of the newest breach that was looked at
 }
 
 // Budget counts the files that the flight recorders of one process have saved. They run one after the other, so it needs no lock. The
@@ -106,25 +105,16 @@ func (f *Flight) due() (trigger, bool) {
 	return trigger{record, reason(&record)}, true
 }
 
-// next returns the first record since the last look that is worth a file.
+// next returns the first record since the last look that is worth a file. What the log has overrun is left out: what led there is gone,
+// too.
 func (f *Flight) next() (first probe.Record, found bool) {
-	for {
-		var ok bool
-		f.records, ok = f.Log.Since(f.records[:0], f.seq, batch)
-		if !ok {
-			f.seq = f.Log.Oldest() - 1 // overrun: what was there is gone, and so is what led there
-			continue
+	for r := range f.Log.Between(f.seq, f.Log.Last()) {
+		if !found && worthAFile(r) {
+			first, found = *r, true
 		}
-		if len(f.records) == 0 {
-			return first, found
-		}
-		for i := range f.records {
-			if !found && worthAFile(&f.records[i]) {
-				first, found = f.records[i], true
-			}
-		}
-		f.seq = f.records[len(f.records)-1].Seq
+		f.seq = r.Seq
 	}
+	return first, found
 }
 
 // worthAFile reports whether a record tells of a fault that people ask about afterwards.
@@ -166,27 +156,17 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns what the log holds since a time on its clock.
+// window returns what the log holds since a time on its clock, without a gap.
 func (f *Flight) window(since time.Duration) (kept []probe.Record) {
-	seq := f.Log.Oldest() - 1
-	var some []probe.Record
-	for {
-		var ok bool
-		some, ok = f.Log.Since(some[:0], seq, batch)
-		if !ok {
-			seq, kept = f.Log.Oldest()-1, kept[:0]
-			continue
+	for r := range f.Log.Between(f.Log.Oldest()-1, f.Log.Last()) {
+		if n := len(kept); n > 0 && r.Seq != kept[n-1].Seq+1 {
+			kept = kept[:0] // the log has overrun us
 		}
-		if len(some) == 0 {
-			return kept
+		if r.Time >= since {
+			kept = append(kept, *r)
 		}
-		for i := range some {
-			if some[i].Time >= since {
-				kept = append(kept, some[i])
-			}
-		}
-		seq = some[len(some)-1].Seq
 	}
+	return kept
 }
 
 // fromKeyframe makes the recording begin at a keyframe: at the last one before its first record, with the records from there. If the
