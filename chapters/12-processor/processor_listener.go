@@ -54,6 +54,8 @@ const slowHandler = 100 * time.Millisecond
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener
 // Differs: a panic of the handler ends the program. Upstream can be told to skip the notification and go on.
+// Differs: no call begins once the listener is removed. Upstream's pop may hand on what is in its hand, and more, because its
+// select chooses at random between run and the closed addCh.
 type processorListener struct {
 	// Set by newProcessorListener, never changed.
 	id                string
@@ -68,6 +70,8 @@ type processorListener struct {
 	done        chan struct{}      // closed by pop, for watchSynced; nothing is sent
 	runFinished chan struct{}      // closed by finish; nothing is sent
 	others      routine.Group      // pop and watchSynced
+
+	removed atomic.Bool // set by closeLocked before it closes addCh; run calls the handler no more
 
 	// Owned by pop.
 	pending pendingRing
@@ -185,11 +189,14 @@ func (l *processorListener) readPending() *notification {
 	return n
 }
 
-// run calls the handler until nextCh is closed. It is the last of the listener's goroutines to end.
+// run calls the handler until the listener is removed or nextCh is closed. It is the last of the listener's goroutines to end.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).run
 func (l *processorListener) run(context.Context) {
 	for n := range l.nextCh {
+		if l.removed.Load() {
+			break // pop ends by itself: it never waits for run alone
+		}
 		l.call(n)
 	}
 	l.others.Wait()

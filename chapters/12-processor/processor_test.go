@@ -381,6 +381,35 @@ func TestRemoveOfAForeignRegistrationIsAnError(t *testing.T) {
 	})
 }
 
+// pop may still have a notification in its hand, and run may be ready for it, when a listener is removed: the select of pop then
+// chooses at random between run and the end. The gate holds pop at that place.
+func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
+	for range 16 {
+		bubble.Test(t, func(t *testing.T) {
+			log := probe.NewLog(clock.RealClock{}, 0)
+			p := New(Config{Clock: clock.RealClock{}, Probe: probe.New(log)})
+			r := &recorder{block: make(chan struct{})}
+			registration := add(t, p, r, ListenerOptions{})
+			p.Start()
+			defer p.Stop()
+			for i := range 8 {
+				p.OnAdd(pod("a", i+1), false)
+			}
+			synctest.Wait() // the handler has the first, pop has the second in its hand
+			log.Gate().Close(probe.Selector{Station: probe.Listener})
+			close(r.block)
+			synctest.Wait() // run is ready for the third, and pop is held with it
+			want(t, r, "+a@1", "+a@2")
+			if err := p.RemoveListener(registration); err != nil {
+				t.Fatal(err)
+			}
+			log.Gate().Release()
+			synctest.Wait()
+			want(t, r, "+a@1", "+a@2")
+		})
+	}
+}
+
 func TestAHandlerMayRemoveItself(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *SharedProcessor) {
 		var registration Registration

@@ -84,8 +84,9 @@ func (p *SharedProcessor) closeAll() {
 	p.stopped = true
 }
 
-// closeLocked tells listener to end. It expects mu, for writing, so that no goroutine is sending to it.
+// closeLocked tells listener to end. mu is held for writing, so that no goroutine is sending to it.
 func (p *SharedProcessor) closeLocked(listener *processorListener) {
+	listener.removed.Store(true)
 	if p.started {
 		close(listener.addCh)
 	} else {
@@ -93,7 +94,6 @@ func (p *SharedProcessor) closeLocked(listener *processorListener) {
 	}
 }
 
-// setListenersLocked expects mu, for writing.
 func (p *SharedProcessor) setListenersLocked(listeners []*processorListener) {
 	p.listeners = listeners
 	p.shown.Store(&listeners)
@@ -147,8 +147,9 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	return listener, nil
 }
 
-// RemoveListener removes a listener. It does not wait: what run has already taken still reaches the handler. To remove
-// one twice, or one of another processor, does nothing.
+// RemoveListener removes a listener. It does not wait for a call of the handler that has begun, and run may be about to begin
+// one: when RemoveListener has returned, at most one more call begins. [Registration.ShutdownChan] says when none will. To
+// remove a listener twice, or one of another processor, does nothing; the error is for a registration of another kind.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).removeListener
 func (p *SharedProcessor) RemoveListener(registration Registration) error {

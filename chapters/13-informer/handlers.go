@@ -76,8 +76,8 @@ func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) ti
 	return period
 }
 
-// RemoveEventHandler removes a handler. It may be called from the handler itself, does not wait, and what the handler
-// is being told may still reach it. To remove one twice does nothing.
+// RemoveEventHandler removes a handler. It may be called from the handler itself and does not wait for a call: when it has
+// returned, at most one more call begins, see [processor.SharedProcessor.RemoveListener]. To remove a handler twice does nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RemoveEventHandler
 func (s *SharedIndexInformer) RemoveEventHandler(registration processor.Registration) error {
