@@ -31,7 +31,7 @@ func BenchmarkBurst(b *testing.B) {
 		b.Run(s.name, func(b *testing.B) {
 			q := s.make(newConsumer())
 			process := func(Deltas, bool) error { return nil }
-			processBatch := func([]Delta, bool) error { return nil }
+			processBatch := func(Deltas, bool) error { return nil }
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, obj := range objs {

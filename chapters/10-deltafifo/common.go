@@ -75,7 +75,7 @@ func (c *commonFIFO) lock() {
 	c.probe.At(probe.FIFOLockTaken, "", 0)
 }
 
-// waitForItemLocked lets the consumer sleep until something is queued or the queue is closed. It expects mu.
+// waitForItemLocked lets the consumer sleep until something is queued or the queue is closed.
 func (c *commonFIFO) waitForItemLocked() {
 	c.probe.At(probe.FIFOWaited, "", 0)
 	c.cond.Wait()
@@ -127,7 +127,7 @@ func (c *commonFIFO) prepareAll(deltaType DeltaType, list []any) ([]Delta, error
 	return deltas, nil
 }
 
-// populatedLocked notes that the queue has been written to, the first time with n items of a first list. It expects mu.
+// populatedLocked notes that the queue has been written to, the first time with n items of a first list.
 func (c *commonFIFO) populatedLocked(n int) {
 	if c.populated {
 		return
@@ -137,7 +137,7 @@ func (c *commonFIFO) populatedLocked(n int) {
 	c.checkSyncedLocked()
 }
 
-// processedLocked notes that n items have been processed. It expects mu.
+// processedLocked notes that n items have been processed.
 func (c *commonFIFO) processedLocked(n int) {
 	if c.initialPopulationCount == 0 {
 		return
@@ -146,14 +146,14 @@ func (c *commonFIFO) processedLocked(n int) {
 	c.checkSyncedLocked()
 }
 
-// checkSyncedLocked closes synced when nothing of the first list is left. It expects mu.
+// checkSyncedLocked closes synced when nothing of the first list is left.
 func (c *commonFIFO) checkSyncedLocked() {
 	if c.populated && c.initialPopulationCount == 0 && !c.HasSynced() {
 		close(c.synced)
 	}
 }
 
-// addedLocked wakes the consumer and reports that delta waits; queued deltas do now. It expects mu.
+// addedLocked wakes the consumer and reports that delta waits; queued deltas do now.
 func (c *commonFIFO) addedLocked(delta *Delta, queued int) {
 	c.queued.Store(int64(queued))
 	c.cond.Signal()     // one consumer: no need to wake more
@@ -162,7 +162,7 @@ func (c *commonFIFO) addedLocked(delta *Delta, queued int) {
 	}
 }
 
-// poppedLocked reports that taken have left, one by one; queued deltas still wait. It expects mu.
+// poppedLocked reports that taken have left, one by one; queued deltas still wait.
 func (c *commonFIFO) poppedLocked(taken []Delta, queued int) {
 	c.queued.Store(int64(queued))
 	if c.probe == nil {

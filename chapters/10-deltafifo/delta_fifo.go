@@ -106,7 +106,8 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	return nil
 }
 
-// knowsLocked expects mu. A store that cannot answer counts as one that knows the key: rather one deletion too many.
+// knowsLocked says whether key is queued or stored. A store that cannot answer counts as one that knows the key: one deletion
+// too many does no harm, one too few does.
 func (f *DeltaFIFO) knowsLocked(key string) bool {
 	if _, queued := f.items[key]; queued {
 		return true
@@ -118,7 +119,7 @@ func (f *DeltaFIFO) knowsLocked(key string) bool {
 	return err != nil || exists
 }
 
-// queueActionLocked appends delta to the list of its key and queues the key if it was not. It expects mu.
+// queueActionLocked appends delta to the list of its key and queues the key if it was not.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).queueActionInternalLocked
 func (f *DeltaFIFO) queueActionLocked(delta Delta) {
@@ -176,7 +177,7 @@ func (f *DeltaFIFO) Replace(list []any, _ string) error {
 }
 
 // deletionsLocked returns a tombstone for each key that is queued or known but not listed: the queued ones first, with
-// the newest object queued. It expects mu.
+// the newest object queued.
 func (f *DeltaFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalStateUnknown {
 	var deletions []DeletedFinalStateUnknown
 	queued := make(map[string]struct{}, len(f.queue))
@@ -210,7 +211,6 @@ func (f *DeltaFIFO) Resync() error {
 	return nil
 }
 
-// isQueuedLocked expects mu.
 func (f *DeltaFIFO) isQueuedLocked(key string) bool {
 	_, queued := f.items[key]
 	return queued

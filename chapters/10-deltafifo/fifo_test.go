@@ -423,7 +423,7 @@ func TestBatches(t *testing.T) {
 			q := newAtomic()
 			tc.script(q)
 			var got []int
-			note := func(deltas []Delta, _ bool) error { got = append(got, len(deltas)); return nil }
+			note := func(deltas Deltas, _ bool) error { got = append(got, len(deltas)); return nil }
 			for q.Snapshot().Len > 0 {
 				q.PopBatch(note, func(deltas Deltas, initial bool) error { return note(deltas, initial) })
 			}

@@ -46,7 +46,7 @@ func (c *consumer) process(deltas Deltas, isInInitialList bool) error {
 	return nil
 }
 
-func (c *consumer) processBatch(deltas []Delta, isInInitialList bool) error {
+func (c *consumer) processBatch(deltas Deltas, isInInitialList bool) error {
 	return c.process(deltas, isInInitialList)
 }
 

@@ -21,7 +21,8 @@ type PopProcessFunc func(deltas Deltas, isInInitialList bool) error
 // ProcessBatchFunc is given consecutive deltas of different keys.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
-type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
+// Differs: takes Deltas, as PopProcessFunc does; upstream takes a []Delta.
+type ProcessBatchFunc func(deltas Deltas, isInInitialList bool) error
 
 // Queue is a store to the reflector on one side and a queue to its consumer on the other.
 //

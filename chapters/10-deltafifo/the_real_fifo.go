@@ -1,6 +1,8 @@
 package deltafifo
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	reflector "listwatch/chapters/03-reflector"
@@ -120,8 +122,6 @@ func (f *RealFIFO) enqueue(deltaType DeltaType, obj any) error {
 	return nil
 }
 
-// addToItemsLocked expects mu.
-//
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).addToItems_locked
 func (f *RealFIFO) addToItemsLocked(delta Delta) {
 	f.items = append(f.items, delta)
@@ -186,7 +186,7 @@ func (f *RealFIFO) transformAll(list []any) ([]any, error) {
 }
 
 // deletionsLocked returns a tombstone for each key that is queued or known but not listed. A key whose last queued
-// delta is a deletion needs no second one. It expects mu.
+// delta is a deletion needs no second one.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: reconcileReplacement
 func (f *RealFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalStateUnknown {
@@ -277,9 +277,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	if n == 1 {
 		return f.takeLocked(1, processSingle)
 	}
-	return f.takeLocked(n, func(deltas Deltas, isInInitialList bool) error {
-		return processBatch(deltas, isInInitialList)
-	})
+	return f.takeLocked(n, PopProcessFunc(processBatch))
 }
 
 // batchLocked returns how many items the next batch has, at least 1. The batch ends
@@ -287,14 +285,12 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 //   - before the second delta of a key, so that each has one "before" and one "after" in the store,
 //   - before a delta that concerns more than one key (or none), unless it is the first, and then it is alone,
 //   - with the first list, so that isInInitialList is true for all of it or none.
-//
-// It expects mu.
 func (f *RealFIFO) batchLocked() int {
 	limit := min(len(f.items), defaultBatchSize)
 	if f.initialPopulationCount > 0 {
 		limit = min(limit, f.initialPopulationCount)
 	}
-	unique := make(sets.Set[string], limit)
+	unique := sets.Set[string]{}
 	for i, delta := range f.items[:limit] {
 		if !batchable(delta.Type) {
 			return max(i, 1)
@@ -320,25 +316,18 @@ func batchable(deltaType DeltaType) bool {
 }
 
 // takeLocked takes the first n items and processes them. The queue counts as synced after the last item of the first list
-// has been processed, not before: a caller of HasSynced must find that item in the store. It expects mu.
+// has been processed, not before: a caller of HasSynced must find that item in the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
 // Differs: what was taken before there was a first list is not counted as part of it; upstream subtracts it when it has
 // been processed, and a queue to which a Bookmark came first can be synced while the list still waits in it.
 func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
-	taken := make(Deltas, n)
-	copy(taken, f.items)
+	taken := Deltas(slices.Clone(f.items[:n]))
 	clear(f.items[:n]) // the array lives on: let go of the objects
-	if n < len(f.items) {
-		f.items = f.items[n:]
-	} else {
-		// All of it: begin again in the same array. An Add of a burst of 1000 costs 100 ns with this and 200 without.
-		f.items = f.items[:0]
-	}
+	f.items = f.items[n:]
 	f.poppedLocked(taken, len(f.items))
-	isInInitialList := !f.HasSynced()
 	populated := f.populated
-	err := f.whileProcessingLocked(func() error { return process(taken, isInInitialList) })
+	err := f.whileProcessingLocked(process, taken, !f.HasSynced())
 	if populated {
 		f.processedLocked(n)
 	}
@@ -346,13 +335,13 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 }
 
 // whileProcessingLocked calls process, without mu if the option allows it and fewer than two batches wait: the reflector
-// can queue meanwhile. It expects mu, and holds it again in the end, even if process panics.
+// can queue meanwhile. It holds mu again in the end, even if process panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
-func (f *RealFIFO) whileProcessingLocked(process func() error) error {
+func (f *RealFIFO) whileProcessingLocked(process PopProcessFunc, taken Deltas, isInInitialList bool) error {
 	if f.unlockWhileProcessing && len(f.items) < 2*defaultBatchSize {
 		f.mu.Unlock()
 		defer f.mu.Lock()
 	}
-	return process()
+	return process(taken, isInInitialList)
 }

@@ -65,7 +65,7 @@ func (c *ThreadSafeStore) ByIndex(name, value string) ([]any, error) {
 	return c.objectsLocked(keys), nil
 }
 
-// objectsLocked returns the objects under keys, in any order. It expects mu, for reading.
+// objectsLocked returns the objects under keys, in any order. mu is held for reading at least.
 func (c *ThreadSafeStore) objectsLocked(keys sets.Set[string]) []any {
 	list := make([]any, 0, len(keys))
 	for key := range keys {

@@ -64,7 +64,6 @@ func (c *ThreadSafeStore) Delete(key string, obj any) (old any, existed bool) {
 	return c.deleteLocked(key, obj)
 }
 
-// updateLocked expects mu.
 func (c *ThreadSafeStore) updateLocked(key string, obj any) (old any, existed bool) {
 	c.noteLocked(obj)
 	old, existed = c.items[key]
@@ -78,7 +77,6 @@ func (c *ThreadSafeStore) updateLocked(key string, obj any) (old any, existed bo
 	return old, existed
 }
 
-// deleteLocked expects mu.
 func (c *ThreadSafeStore) deleteLocked(key string, obj any) (old any, existed bool) {
 	c.noteLocked(obj)
 	old, existed = c.items[key]
@@ -90,8 +88,7 @@ func (c *ThreadSafeStore) deleteLocked(key string, obj any) (old any, existed bo
 	return old, existed
 }
 
-// noteLocked moves the store's resource version to that of obj. A tombstone has none, and leaves it where it is. It
-// expects mu.
+// noteLocked moves the store's resource version to that of obj. A tombstone has none, and leaves it where it is.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: rvFromObject
 func (c *ThreadSafeStore) noteLocked(obj any) {
@@ -100,7 +97,7 @@ func (c *ThreadSafeStore) noteLocked(obj any) {
 	}
 }
 
-// changedLocked reports a change of what is under key; obj says at which resource version. It expects mu.
+// changedLocked reports a change of what is under key; obj says at which resource version.
 func (c *ThreadSafeStore) changedLocked(typ, key string, obj any) {
 	if c.probe != nil { // a version is not read for free
 		c.probe.Event(probe.IndexerUpdated, typ, key, deltafifo.VersionOf(obj), len(c.items))

@@ -186,9 +186,7 @@ func (s *SharedIndexInformer) reflectorConfigLocked() reflector.Config {
 
 // watchSynced runs until the first list has been processed or ctx is done.
 func (s *SharedIndexInformer) watchSynced(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-s.controller.Load().HasSyncedChecker().Done():
+	if WaitFor(ctx, s.controller.Load().HasSyncedChecker()) {
 		close(s.synced)
 	}
 }
@@ -212,7 +210,7 @@ func (s *SharedIndexInformer) handleDeltas(deltas deltafifo.Deltas, isInInitialL
 // handleBatchDeltas is the controller's ProcessBatch.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).handleBatchDeltas
-func (s *SharedIndexInformer) handleBatchDeltas(deltas []deltafifo.Delta, isInInitialList bool) error {
+func (s *SharedIndexInformer) handleBatchDeltas(deltas deltafifo.Deltas, isInInitialList bool) error {
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.deltas.processDeltasInBatch(deltas, isInInitialList)

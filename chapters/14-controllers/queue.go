@@ -57,7 +57,7 @@ func (q *Queue) Add(key string) {
 	q.addLocked(key)
 }
 
-// addLocked expects q.mu. It is the whole of Add and the second half of Done.
+// addLocked is the whole of Add and the second half of Done.
 func (q *Queue) addLocked(key string) {
 	if !q.dirty.Has(key) {
 		q.dirty.Insert(key)
@@ -78,8 +78,8 @@ func (q *Queue) addLocked(key string) {
 func (q *Queue) Get() (key string, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.queue) == 0 && !q.shuttingDown {
-		q.waitForKeyLocked()
+	for len(q.queue) == 0 && !q.shuttingDown {
+		q.waitLocked()
 	}
 	if len(q.queue) == 0 {
 		return "", true
@@ -95,13 +95,10 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	return key, false
 }
 
-// waitForKeyLocked returns when there is a key or the queue is shut down. It expects q.mu, and releases it while it
-// waits.
-func (q *Queue) waitForKeyLocked() {
+// waitLocked waits until it is woken: there may be a key then, or another worker may have taken it. It releases q.mu meanwhile.
+func (q *Queue) waitLocked() {
 	q.probe.At(probe.WorkWaited, "", 0)
-	for len(q.queue) == 0 && !q.shuttingDown {
-		q.cond.Wait()
-	}
+	q.cond.Wait()
 	q.probe.At(probe.WorkWoken, "", 0)
 }
 

@@ -92,7 +92,6 @@ func (c *schedulerCache) assume(key string) (node string, err error) {
 	return node, nil
 }
 
-// chooseLocked expects c.mu.
 func (c *schedulerCache) chooseLocked() string {
 	if c.strategy == RoundRobin {
 		return c.nodes[c.nDecided%len(c.nodes)]

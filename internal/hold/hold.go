@@ -116,8 +116,8 @@ func (w *World) ReleaseAt(s probe.Selector) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked is to be called when the gate is open again: the clock last, so that the goroutines that were held have lost no time. It
-// expects mu.
+// runOnLocked lets the clock run again. It is called when the gate is open: had the clock run first, the goroutines that are
+// held would have lost time.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
 	w.setClockLocked()
@@ -172,7 +172,7 @@ func (w *World) AdvanceToNext() (next worldclock.Due, ok bool) {
 	return next, ok
 }
 
-// setClockLocked makes the clock stand or run as it should. It expects mu.
+// setClockLocked makes the clock stand or run as it should.
 func (w *World) setClockLocked() {
 	w.changes.Add(1)
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
@@ -200,7 +200,6 @@ func (w *World) Leave(unattended time.Duration) {
 	w.attendLocked(unattended)
 }
 
-// attendLocked expects mu.
 func (w *World) attendLocked(unattended time.Duration) {
 	w.seen, w.unattended = w.config.Wall.Now(), unattended
 	if unattended == 0 {

@@ -16,7 +16,6 @@ func (l *Log) Oldest() uint64 {
 	return l.oldestLocked()
 }
 
-// oldestLocked expects l.mu.
 func (l *Log) oldestLocked() uint64 {
 	if claimed := l.next.Load(); claimed >= l.size {
 		return max(l.first, claimed-l.size+1)
@@ -48,7 +47,7 @@ func (l *Log) Since(dst []Record, seq uint64, max int) (records []Record, ok boo
 }
 
 // sealLocked settles what has been published since the last time, up to the first record that is still being written:
-// its time becomes that of the record before it if it was earlier. It expects l.mu.
+// its time becomes that of the record before it if it was earlier.
 func (l *Log) sealLocked() {
 	if oldest := l.oldestLocked(); l.sealed+1 < oldest {
 		l.sealed = oldest - 1 // no reader has asked for a while

@@ -174,13 +174,13 @@ func (c *Clock) setBeating(beating bool) {
 	c.reframeLocked()
 }
 
-// reframeLocked makes the pace what it should be. It expects mu.
+// reframeLocked makes the pace what it should be.
 func (c *Clock) reframeLocked() {
 	c.beatLocked()
 	c.rouseLocked()
 }
 
-// beatLocked lets the clock run on from here. It expects mu.
+// beatLocked lets the clock run on from here.
 func (c *Clock) beatLocked() {
 	next := &frame{pace: c.speed}
 	if c.paused || c.moving {
@@ -198,7 +198,6 @@ func (c *Clock) beatLocked() {
 	}
 }
 
-// tellLocked expects mu.
 func (c *Clock) tellLocked(stopped time.Duration) {
 	select {
 	case c.stops <- stopped:
@@ -234,7 +233,7 @@ func (c *Clock) fire() (wait time.Duration, ok bool) {
 	return wait, true
 }
 
-// fireLocked fires what is due at now, in the order of its times. It expects mu.
+// fireLocked fires what is due at now, in the order of its times.
 func (c *Clock) fireLocked(now time.Time) {
 	for next := c.timers.next(); next != nil && !next.when.After(now); next = c.timers.next() {
 		next.fireLocked(now)

@@ -90,7 +90,6 @@ func (t *timer) Reset(d time.Duration) bool {
 	return pending
 }
 
-// stopLocked expects clock.mu.
 func (t *timer) stopLocked() (pending bool) {
 	if t.index != idle {
 		heap.Remove(&t.clock.timers, t.index)
@@ -131,7 +130,6 @@ func (t *timer) fireLocked(now time.Time) {
 	t.sendLocked(now)
 }
 
-// sendLocked expects clock.mu.
 func (t *timer) sendLocked(now time.Time) {
 	select {
 	case t.ch <- now:

@@ -87,8 +87,7 @@ func ourQueue(kind string) benchQueue {
 	q := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
 		AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
 	})
-	batch := func(deltas []deltafifo.Delta, _ bool) error { popped = len(deltas); return nil }
-	return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.PopBatch(batch, process); return popped }}
+	return benchQueue{q.Add, func() { q.Pop(process) }, func() int { q.PopBatch(process, process); return popped }}
 }
 
 func upstreamQueue(kind string) benchQueue {
