@@ -21,8 +21,6 @@ type Config struct {
 	KeyFunc func(obj runtime.Object) (string, error)
 	// GetAttrs returns what selectors may see of an object.
 	GetAttrs storage.AttrFunc
-	// Share puts parts of earlier objects in place of equal ones of obj, before any other goroutine knows it; nil: no sharing.
-	Share func(obj any)
 	// Indexers are the indices over the store, by name; names are those of [storage.FieldIndex].
 	Indexers map[string]IndexFunc
 
@@ -61,8 +59,7 @@ type Observer interface {
 // reads ([WatchCache.GetList], [WatchCache.Get]) and knows where a watch begins ([WatchCache.IntervalSinceLocked]).
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: watchCache
-// Differs: snapshots are always on: there is no consistency checker to turn them off. Objects may share equal parts
-// ([Config] Share); upstream shares only the text of managed fields, if it is built with the tag fieldsv1string.
+// Differs: snapshots are always on: there is no consistency checker to turn them off.
 type WatchCache struct {
 	// Set by New, never changed.
 	config    Config
@@ -228,9 +225,6 @@ func (w *WatchCache) newElement(obj runtime.Object) (*Element, error) {
 	key, err := w.config.KeyFunc(obj)
 	if err != nil {
 		return nil, fmt.Errorf("compute the key of %T: %w", obj, err)
-	}
-	if w.config.Share != nil {
-		w.config.Share(obj)
 	}
 	labels, fields, err := w.config.GetAttrs(obj)
 	if err != nil {

@@ -91,7 +91,6 @@ func New(config Config) (*Cacher, error) {
 	c.watchCache = watchcache.New(watchcache.Config{
 		KeyFunc:                   config.KeyFunc,
 		GetAttrs:                  config.GetAttrs,
-		Share:                     config.Share,
 		Indexers:                  c.trigger.listIndexers(),
 		EventHandler:              c.processEvent,
 		OnReplace:                 c.onReplaceLocked,

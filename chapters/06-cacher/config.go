@@ -47,7 +47,6 @@ type Config struct {
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
 	GetAttrs    storage.AttrFunc
-	Share       func(obj any) // as in [watchcache.Config]
 	// Indexers has at most one entry: a field, and how to read it. Watchers that pin the field are found by its value,
 	// and so are objects when a list pins it.
 	Indexers map[string]func(obj runtime.Object) string

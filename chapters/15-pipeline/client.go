@@ -13,7 +13,6 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
-	"listwatch/internal/parts"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 )
@@ -47,8 +46,6 @@ type Client struct {
 	scheduler  *controllers.Scheduler          // nil: no controllers
 	kubelets   []*controllers.Kubelet
 	namespaces *controllers.NamespaceController // nil: no controllers
-
-	parts parts.Kept // the pods of all informers
 }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
@@ -75,20 +72,10 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 	config.Probe = c.config.Probe.Subject(subject)
 	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
 	config.Clock = c.config.Clock
-	config.Transform = c.trim
+	config.Transform = controllers.StripManagedFields
 	config.FIFO = c.config.FIFO
 	config.UseWatchList = c.config.UseWatchList
 	return informer.NewSharedInformerFactory(config)
-}
-
-// trim is the transform function of every informer: it drops the managed fields of an object, and a pod that another informer holds
-// takes the place of an equal one. What comes out of a cache is never changed, so informers may have it in common.
-//
-// Differs: a true scheduler and true kubelets are programs of their own, and each holds its own copy of a pod. Here one process has them
-// all, so this saves memory in this program, not in Kubernetes.
-func (c *Client) trim(obj any) (any, error) {
-	obj, err := controllers.StripManagedFields(obj)
-	return c.parts.Whole(obj), err
 }
 
 // Pods returns the informer of all pods.
@@ -122,7 +109,7 @@ func (c *Client) addControllers() error {
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
 			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
-			Transform: c.trim,
+			Transform: controllers.StripManagedFields,
 		}))
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,7 +23,6 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	indexer "listwatch/chapters/11-indexer"
 	"listwatch/internal/bubble"
 	"listwatch/internal/fold"
 	"listwatch/internal/mvcc"
@@ -186,28 +184,6 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 		time.Sleep(time.Minute)
 		if pod := w.get(t, "a"); pod != nil {
 			t.Errorf("a minute after its deletion: got %+v", pod)
-		}
-	})
-}
-
-// The informer of all pods, the scheduler's and the kubelet's decode a pod each, and keep one.
-func TestTheInformersHoldOnePodTogether(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		w.create(t, podNamed("a", corev1.RestartPolicyAlways))
-		time.Sleep(time.Minute)
-		held, err := w.Client.Pods().Lister().Namespace("default").Get("a")
-		if err != nil || held.Status.Phase != corev1.PodRunning {
-			t.Fatalf("got %v, %v, want a pod that runs", held, err)
-		}
-		if pod, err := w.Client.unfinished.Pods().Lister().Namespace("default").Get("a"); pod != held {
-			t.Errorf("the scheduler holds %p, %v, want %p", pod, err, held)
-		}
-		for _, kubelet := range w.Client.kubelets {
-			store := reflect.ValueOf(kubelet).Elem().FieldByName("store").Elem().FieldByName("Cache")
-			pod, exists, err := (*indexer.Cache)(store.UnsafePointer()).GetByKey("default/a")
-			if err != nil || exists != (kubelet.Snapshot().Node == held.Spec.NodeName) || exists && pod != held {
-				t.Errorf("the kubelet of %s holds %p, %v, want %p on %s", kubelet.Snapshot().Node, pod, err, held, held.Spec.NodeName)
-			}
 		}
 	})
 }

@@ -17,7 +17,6 @@ import (
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/apiserver"
-	"listwatch/internal/parts"
 	"listwatch/internal/probe"
 	"listwatch/internal/routine"
 	"listwatch/internal/scheme"
@@ -131,7 +130,6 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
 	cacherConfig.Probe = config.Probe.Resource(resource.Name)
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
-	cacherConfig.Share = (&parts.Kept{}).Share
 	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
 	if err != nil {
