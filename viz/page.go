@@ -65,6 +65,7 @@ func (u *UI) servePart(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
+	u.config.Log.Look(query.Get("resource"), query.Get("subject"))
 	leaf, err := u.inspector.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 	if err != nil {
 		writeError(w, err)

@@ -48,8 +48,8 @@ func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 	lit := regexp.MustCompile(`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+">(\d+)</span>(.*?)</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
 	for _, point := range probe.Points() {
 		switch point {
-		case probe.KnobTurned, probe.CommandEnded, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped:
-			continue // the sandbox and the program report them, which are no chapters
+		case probe.KnobTurned, probe.CommandEnded, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped, probe.WatcherSummed:
+			continue // the sandbox, the program and probe report them, which are no chapters
 		}
 		info := point.Info()
 		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))

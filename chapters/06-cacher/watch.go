@@ -183,7 +183,7 @@ func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watc
 	c.watcherIdx++
 	id := "w" + strconv.Itoa(c.watcherIdx)
 	req.watcher.RegisterLocked(cachewatcher.Registration{
-		ID: id, Probe: c.config.Probe.Subject(id), Forgetter: req,
+		ID: id, Probe: c.config.Probe.Lane(id), Forgetter: req,
 		Interval: interval, ResourceVersion: req.requiredRV, BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
 	c.watchers.addLocked(req)

@@ -41,6 +41,7 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	clocks := startClocks()
 	defer clocks.stop()
 	log := probe.NewLog(clocks.world, o.logSize)
+	log.LimitLoud(probe.LoudLanes, sandbox.Followed)
 	held := newHold(clocks, log, s.stderr)
 	connections := sandbox.NewConnections(newHTTPClient(nil), newHTTPClient(dialNarrow))
 	p, err := newPipeline(o, s.etcd, clocks, probe.New(log), baseURL(o.listen, s.listener.Addr().(*net.TCPAddr)), connections.Client())
@@ -88,6 +89,9 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	group.Go(ctx, "viz.stops", func(ctx context.Context) { tellStops(ctx, clocks, probe.New(log)) })
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", func(ctx context.Context) { promises.Run(ctx, clock.RealClock{}) })
+	group.Go(ctx, "viz.lanes", func(ctx context.Context) {
+		routine.Every(ctx, clock.RealClock{}, time.Second, func(context.Context) { log.SumLanes() })
+	})
 	startFlight(ctx, &group, s, log, promises, ui)
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front.run, owner.Run) })
 

@@ -67,6 +67,9 @@ func (s *State) apply(r *probe.Record) {
 	if subject := s.subjectOf(res, info, r); subject != nil {
 		subject.note(moment, info, r)
 		subject.move(info, r)
+		if info.Op == probe.Sum {
+			res.sum(subject, info, r)
+		}
 	}
 	res.applySpecial(info, r)
 }
@@ -103,6 +106,28 @@ func (sub *Subject) move(info *probe.Info, r *probe.Record) {
 		sub.queue(info.Queue).transfer(info.Op == probe.Send, token, capacity)
 	case probe.Push, probe.Pop:
 		sub.queue(info.Queue).change(token, length, capacity)
+	}
+}
+
+// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not known
+// what stands in them. Sums commute with the records of the same queue, so it does not matter which is written first.
+func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
+	for i, name := range info.ArgNames() {
+		n, counted := int64(rec.Args[i]), pointsByName[name].Info()
+		if n <= 0 {
+			continue
+		}
+		r.Points[name] += uint64(n)
+		r.station(string(counted.Station)).Count += uint64(n)
+		subject.Counts[name] += uint64(n)
+		q := subject.queue(counted.Queue)
+		if q.Cap == 0 {
+			q.Cap = subject.Vars["capacity"]
+		}
+		q.count(counted.Op == probe.Send, n)
+	}
+	for _, q := range subject.Queues {
+		q.settle(q.between())
 	}
 }
 
@@ -262,9 +287,9 @@ func momentOf(r *probe.Record, info *probe.Info) Moment {
 	}
 }
 
-// keepArgs keeps the record's args by name. Those of queues are kept with the queue.
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add to.
 func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
-	if info.Queue != "" {
+	if info.Queue != "" || info.Op == probe.Sum {
 		return
 	}
 	for i, name := range info.ArgNames() {

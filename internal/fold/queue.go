@@ -11,11 +11,25 @@ func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	} else {
 		q.Received++
 	}
-	length := q.Sent - q.Received
-	if capacity > 0 {
-		length = min(length, capacity)
+	q.settle(q.between())
+}
+
+// between is how long a channel is by what was sent and received.
+func (q *Queue) between() int64 {
+	if q.Cap > 0 {
+		return min(q.Sent-q.Received, q.Cap)
 	}
-	q.settle(length)
+	return q.Sent - q.Received
+}
+
+// count counts n transfers of unknown tokens.
+func (q *Queue) count(send bool, n int64) {
+	if send {
+		q.Sent += n
+	} else {
+		q.Received += n
+	}
+	q.Tokens = q.Tokens[:0]
 }
 
 // change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth. A push that

@@ -39,6 +39,9 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 	}
 	routines := append(repo.Tree.Routines(), lanesWithoutRoutine...)
 	for name, info := range infos {
+		if info.Op == probe.Sum {
+			continue // reported by probe itself, of what no station reports
+		}
 		if n := len(places[name]); n == 0 {
 			faults = append(faults, fault("internal/probe/points.go", 0, "%s is reported nowhere", name))
 		} else if n > 1 {

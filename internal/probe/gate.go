@@ -169,7 +169,6 @@ func (g *Gate) enter(r Record) *waiter {
 	return w
 }
 
-// holdsLocked expects mu.
 func (g *Gate) holdsLocked(r *Record) bool {
 	selected := func(s Selector) bool { return s.matches(r) }
 	switch {
@@ -181,13 +180,12 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	return g.world && !slices.ContainsFunc(g.opened, selected)
 }
 
-// changedLocked releases the goroutines that the gate no longer holds. It expects mu.
+// changedLocked releases the goroutines that the gate no longer holds.
 func (g *Gate) changedLocked() {
 	g.closed.Store(!g.ended && (g.world || len(g.gates) > 0))
 	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
 }
 
-// letGoLocked expects mu.
 func (g *Gate) letGoLocked(wanted func(*Record) bool) {
 	g.changes.Add(1)
 	stay := g.waiting[:0]
@@ -208,6 +206,7 @@ func (g *Gate) Closed() bool { return g.closed.Load() }
 // Changes returns a number that is another one whenever [Gate.State] may be.
 func (g *Gate) Changes() uint64 { return g.changes.Load() }
 
-func without(list []Selector, s Selector) []Selector {
-	return slices.DeleteFunc(slices.Clone(list), func(each Selector) bool { return each == s })
+// without returns a copy of list that lacks one.
+func without[T comparable](list []T, one T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }

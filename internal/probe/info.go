@@ -46,6 +46,9 @@ const (
 	// Open makes the subject appear; Close makes it vanish with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
+	// Sum adds to what was reported of the subject what was not: its args are how often each of the points happened after which
+	// they are named.
+	Sum Op = "sum"
 	// Send and Recv move one token into and out of the queue of the subject. They are reported by the two sides of
 	// a channel without a common lock, so a Recv may come in the log before its Send: a channel holds
 	// max(0, sends-receives) tokens, and its k-th receive takes its k-th send. Their args are "len cap" as the
@@ -96,6 +99,7 @@ type Info struct {
 	Locked  bool   // reported under a lock: the world is never held here
 	Passes  string // why the world is never held here although no lock is in sight; "" if it can be
 	Anomaly bool   // always drawn singly, never merged
+	Routine string // happens to every event at every watcher: of a quiet lane it is left out and, if its own name is here, counted
 	Fact    string // what is true at this moment
 	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object} counts: 1 object, 2 objects
 }

@@ -50,7 +50,8 @@ type Log struct {
 	start time.Time
 	size  uint64 // how many records are kept
 
-	gate Gate // behind every record; open, unless the world is held
+	gate  Gate // behind every record; open, unless the world is held
+	lanes lanes
 
 	next    atomic.Uint64         // sequence number that was claimed last
 	current atomic.Pointer[block] // where the newest records go, most likely

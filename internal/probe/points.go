@@ -98,6 +98,9 @@ const (
 	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it closes
 	// the watcher.
 	WatcherForced
+	// WatcherSummed: the watcher is one of many, and quiet; so many routine moments were counted and not reported since
+	// its last sum. Args: InputSent, InputReceived, ResultSent, ResultReceived.
+	WatcherSummed
 	// WatcherRemoved: result is closed; the watcher sends nothing more.
 	WatcherRemoved
 	// InputBlocked: the input is full: the dispatcher waits for this watcher as long as the budget lasts.
@@ -186,7 +189,7 @@ const (
 	WorkAdded
 	// WorkWaited: the queue is empty: a worker sleeps.
 	WorkWaited
-	// WorkWoken: there is a key, or the queue is shut down.
+	// WorkWoken: the worker has been woken, and looks whether there is a key or the queue is shut down.
 	WorkWoken
 	// WorkGot: a worker holds the key; no other worker can get it. Args: len, cap.
 	WorkGot
@@ -429,6 +432,12 @@ var points = [...]Info{
 		Fact: "the watcher's input was still full when the dispatcher's time for slow watchers was over: it closes the watcher",
 		Says: "{subject} does not keep up and is closed; its client resumes from the last version it saw.",
 	},
+	WatcherSummed: {
+		Name: "WatcherSummed", Station: Watcher, Op: Sum, Args: "InputSent InputReceived ResultSent ResultReceived",
+		Passes: "nothing happens: it is reported about a watcher, under the lock of all lanes",
+		Fact:   "the watcher is one of many, and quiet; so many routine moments were counted and not reported since its last sum",
+		Says:   "{subject} is one of many: {InputSent event} went into its input and {ResultReceived} to its client without being reported.",
+	},
 	WatcherRemoved: {
 		Name: "WatcherRemoved", Station: Watcher, Op: Close, Lane: "cacheWatcher.processInterval",
 		Fact: "result is closed; the watcher sends nothing more",
@@ -440,17 +449,17 @@ var points = [...]Info{
 		Says: "The input of {subject} is full: the dispatcher waits with {type} {key} at {rv}.",
 	},
 	InputSent: {
-		Name: "InputSent", Station: Watcher, Op: Send, Queue: "input", Args: "len cap", Lane: "cacher.dispatchEvents",
+		Name: "InputSent", Station: Watcher, Op: Send, Routine: "InputSent", Queue: "input", Args: "len cap", Lane: "cacher.dispatchEvents",
 		Fact: "the event is in this watcher's input",
 		Says: "{type} {key} at {rv} enters the input of {subject}.",
 	},
 	InputReceived: {
-		Name: "InputReceived", Station: Watcher, Op: Recv, Queue: "input", Args: "len cap", Lane: "cacheWatcher.processInterval",
+		Name: "InputReceived", Station: Watcher, Op: Recv, Routine: "InputReceived", Queue: "input", Args: "len cap", Lane: "cacheWatcher.processInterval",
 		Fact: "the watcher's goroutine took the event and will filter it",
 		Says: "{subject} takes {type} {key} at {rv} from its input.",
 	},
 	WatcherFiltered: {
-		Name: "WatcherFiltered", Station: Watcher, Op: Mark, Lane: "cacheWatcher.processInterval",
+		Name: "WatcherFiltered", Station: Watcher, Op: Mark, Routine: "InputReceived", Lane: "cacheWatcher.processInterval",
 		Fact: "neither the old nor the new object matches: nothing is sent",
 		Says: "{subject} sends nothing for {key} at {rv}: its selector does not match.",
 	},
@@ -460,13 +469,13 @@ var points = [...]Info{
 		Says: "The result of {subject} is full: {type} {key} at {rv} waits.",
 	},
 	ResultSent: {
-		Name: "ResultSent", Station: Watcher, Op: Send, Queue: "result", Args: "len cap", Lane: "cacheWatcher.processInterval",
+		Name: "ResultSent", Station: Watcher, Op: Send, Routine: "ResultSent", Queue: "result", Args: "len cap", Lane: "cacheWatcher.processInterval",
 		Fact: "the converted event is in result, with the type and the object that the client will see",
 		Says: "{type} {key} at {rv} enters the result of {subject}.",
 	},
 	ResultReceived: {
-		Name: "ResultReceived", Station: Wire, Op: Recv, Queue: "result", Args: "len cap", Lane: "handlers.WatchServer",
-		Waits: ForClient, Holds: "result", Until: "ResultReceived WireFlushed WireClosed",
+		Name: "ResultReceived", Station: Wire, Op: Recv, Routine: "ResultReceived", Queue: "result", Args: "len cap", Lane: "handlers.WatchServer",
+		Waits: ForClient, Holds: "result", Until: "ResultReceived WireFlushed WireClosed WatcherSummed",
 		Fact: "the WatchServer took the event and is about to encode it",
 		Says: "The WatchServer takes {type} {key} at {rv} from {subject}.",
 	},
@@ -476,12 +485,12 @@ var points = [...]Info{
 		Says: "{subject} streams to {text}.",
 	},
 	FrameWritten: {
-		Name: "FrameWritten", Station: Wire, Op: Mark, Args: "bytes queued", Lane: "handlers.WatchServer",
+		Name: "FrameWritten", Station: Wire, Op: Mark, Routine: "ResultReceived", Args: "bytes queued", Lane: "handlers.WatchServer",
 		Fact: "one frame was written; it is flushed if nothing else is queued",
 		Says: "{type} {key} at {rv} is written as {bytes} bytes; result still holds {queued}.",
 	},
 	WireFlushed: {
-		Name: "WireFlushed", Station: Wire, Op: Mark, Lane: "handlers.WatchServer",
+		Name: "WireFlushed", Station: Wire, Op: Mark, Routine: "ResultReceived", Lane: "handlers.WatchServer",
 		Fact: "everything written so far is on its way to the client, and result is empty",
 		Says: "Everything for {subject} is on its way.",
 	},
@@ -644,7 +653,7 @@ var points = [...]Info{
 	},
 	WorkWoken: {
 		Name: "WorkWoken", Station: Workqueue, Op: Mark, Lane: "scheduler.worker kubelet.worker namespaces.worker", Locked: true,
-		Fact: "there is a key, or the queue is shut down",
+		Fact: "the worker has been woken, and looks whether there is a key or the queue is shut down",
 		Says: "A worker of {subject} wakes.",
 	},
 	WorkGot: {

@@ -25,6 +25,7 @@ type Probe struct {
 	log      *Log
 	resource string
 	subject  string
+	lane     *lane // of which the subject is one; nil: every moment is written
 }
 
 // New returns a probe that writes into log and speaks for no one in particular. A nil log gives a nil Probe: off.
@@ -117,6 +118,14 @@ func cutKey(key string) string {
 }
 
 func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int) {
+	if p.lane != nil {
+		if p.lane.keeps(point, typ) {
+			return
+		}
+		if routines[point].count == 0 {
+			p.lane.notes(point, text)
+		}
+	}
 	text, key = cutText(text), cutKey(key)
 	l := p.log
 	t := l.now() // before the claim: a goroutine that is interrupted between the two holds up no other
@@ -133,6 +142,9 @@ func (p *Probe) report(point Point, typ, text, key string, rv uint64, args []int
 		m := moment{probe: p, typ: typ, text: text, key: key, rv: rv, point: point}
 		copy(m.args[:], args)
 		l.gate.wait(m.record(seq, t))
+	}
+	if p.lane != nil && !p.lane.isLoud() && points[point].Op == Open {
+		p.lane.hush() // to say so
 	}
 }
 

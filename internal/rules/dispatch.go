@@ -81,7 +81,7 @@ func (n *noGap) check(r *probe.Record) string {
 			// A dispatch that is under way has picked its recipients: what it carries is in this watcher's interval.
 			n.watchers[r.Subject] = &recipient{key: r.Key, served: r.Seq}
 		}
-	case probe.WatcherRemoved:
+	case probe.WatcherRemoved, probe.WatcherSummed:
 		delete(n.watchers, r.Subject)
 	case probe.DispatchStarted:
 		copied := *r

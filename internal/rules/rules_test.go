@@ -225,6 +225,28 @@ func TestNobodyIsAccusedOfWhatWasNotSeen(t *testing.T) {
 	}
 }
 
+// Of a quiet watcher some moments are missing, and no gap in the log says so: only its sums do.
+func TestAQuietWatcherIsNotAccused(t *testing.T) {
+	whole := story()
+	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine != "" }
+	for quietFrom := 5; quietFrom < len(whole); quietFrom++ {
+		for loudFrom := quietFrom; loudFrom < len(whole); loudFrom += 5 {
+			var records []probe.Record
+			for i, r := range whole {
+				if i == quietFrom {
+					records = append(records, at(probe.WatcherSummed, "w1", "", "", 0))
+				}
+				if i < quietFrom || i >= loudFrom || !routine(r) {
+					records = append(records, r)
+				}
+			}
+			if got := broken(numbered(records, 1)); got != "[]" {
+				t.Errorf("quiet from %d to %d: broken: %s", quietFrom, loudFrom, got)
+			}
+		}
+	}
+}
+
 func TestBatchesMayOverlap(t *testing.T) {
 	whole := numbered(story(), 1)
 	checker := New()

@@ -60,7 +60,7 @@ func (e *eventTypes) check(r *probe.Record) string {
 			e.present = map[string]*presence{}
 		}
 		e.present[r.Subject] = &presence{present: map[string]bool{}}
-	case probe.WatcherRemoved:
+	case probe.WatcherRemoved, probe.WatcherSummed:
 		delete(e.present, r.Subject)
 	case probe.ResultSent:
 		return e.sent(r)
@@ -119,7 +119,7 @@ func (d *deletedVersions) check(r *probe.Record) string {
 			d.watchers = map[string]*wire{}
 		}
 		d.watchers[r.Subject] = &wire{}
-	case probe.WatcherRemoved:
+	case probe.WatcherRemoved, probe.WatcherSummed:
 		delete(d.watchers, r.Subject)
 	case probe.ResultSent:
 		if w != nil {

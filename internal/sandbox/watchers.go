@@ -31,6 +31,17 @@ const (
 	maxWatchers  = 256
 )
 
+// Followed reports whether the watches of a client are always in the log event by event ([probe.Log.LimitLoud]): those of
+// kubectl, of a story and of the program itself, but not the watchers that are opened from the page, which may be hundreds.
+func Followed(agent string) bool {
+	for _, known := range []string{"kubectl", "kubelet-", "story-", userAgent + "-"} {
+		if strings.HasPrefix(agent, known) {
+			return !strings.HasPrefix(agent, WatcherAgent)
+		}
+	}
+	return false
+}
+
 // WatcherOptions says what a watcher wants to see. Resource is required.
 type WatcherOptions struct {
 	Resource        string `json:"resource"`  // "pods"

@@ -193,6 +193,7 @@ func crowd(s *stagehand, a *args) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
+		s.streams[node(i)] = stream
 		s.ends = append(s.ends, stream.Stop)
 	}
 	for _, each := range s.Pipeline.Server.Cachers() {

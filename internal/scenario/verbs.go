@@ -195,7 +195,11 @@ func (s *stagehand) patch(letter, body string) (answer, error) {
 func move(s *stagehand, a *args) (answer, error) {
 	var moved corev1.Pod
 	update := func(current runtime.Object) (runtime.Object, error) {
-		current.(*corev1.Pod).Spec.NodeName = a.word(1)
+		pod := current.(*corev1.Pod)
+		for _, node := range []string{pod.Spec.NodeName, a.word(1)} { // of a crowd, these two watchers are told in full
+			s.Log.Look("pods", probe.Of(s.streams[node]).ID())
+		}
+		pod.Spec.NodeName = a.word(1)
 		return current, nil
 	}
 	key := "/registry/pods/" + namespace + "/" + s.pod(a.word(0))

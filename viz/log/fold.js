@@ -59,7 +59,7 @@ function resourceOf(state, name) {
 }
 
 function stationOf(res, name) {
-  return (res.stations[name] ??= { count: 0, rv: "0", vars: {}, last: null });
+  return (res.stations[name] ??= { count: 0, rv: "0", vars: {}, last: newMoment() });
 }
 
 function shelfOf(res, name) {
@@ -96,9 +96,10 @@ function transfer(q, send, token, capacity) {
   } else {
     q.received++;
   }
-  const length = q.sent - q.received;
-  settle(q, capacity > 0 ? Math.min(length, capacity) : length);
+  settle(q, between(q));
 }
+
+const between = (q) => (q.cap > 0 ? Math.min(q.sent - q.received, q.cap) : q.sent - q.received);
 
 // change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth.
 function change(q, token, length, capacity) {
@@ -230,6 +231,7 @@ function apply(infos, owners, ends, state, r) {
   if (subject) {
     noteSubject(subject, moment, info, r);
     move(subject, info, r);
+    if (info.op === "sum") sum(infos, res, subject, info, r);
   }
   applySpecial(res, info, r);
 }
@@ -263,6 +265,24 @@ function move(subject, info, r) {
     case "pop":
       change(queueOf(subject, info.queue), token, length, capacity);
   }
+}
+
+// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not known
+// what stands in them.
+function sum(infos, res, subject, info, r) {
+  info.args.forEach((name, i) => {
+    const n = r.args?.[i] ?? 0;
+    const counted = infos.get(name);
+    if (n <= 0) return;
+    res.points[name] = (res.points[name] ?? 0) + n;
+    stationOf(res, counted.station).count += n;
+    subject.counts[name] = (subject.counts[name] ?? 0) + n;
+    const q = queueOf(subject, counted.queue);
+    q.cap ||= subject.vars.capacity ?? 0;
+    q[counted.op === "send" ? "sent" : "received"] += n;
+    q.tokens = [];
+  });
+  for (const q of Object.values(subject.queues)) settle(q, between(q));
 }
 
 // subjectOf returns whom the record is about, null if there is none: a queue that belongs to a kind that opens and
@@ -398,9 +418,9 @@ function momentOf(r) {
   };
 }
 
-// keepArgs keeps the record's args by name. Those of queues are kept with the queue.
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add to.
 function keepArgs(vars, info, r) {
-  if (info.queue) return;
+  if (info.queue || info.op === "sum") return;
   info.args.forEach((name, i) => (vars[name] = r.args?.[i] ?? 0));
 }
 

@@ -110,7 +110,9 @@ func BenchmarkProbes(b *testing.B) {
 			if state == "off" {
 				return nil
 			}
-			return probe.New(probe.NewLog(clock.RealClock{}, 0)).Resource("pods")
+			log := probe.NewLog(clock.RealClock{}, 0)
+			log.LimitLoud(probe.LoudLanes, nil) // as in the program
+			return probe.New(log).Resource("pods")
 		}
 		for _, n := range []int{100, 1000} {
 			b.Run(fmt.Sprintf("fan-out-%d/%s", n, state), func(b *testing.B) {

@@ -125,6 +125,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64), new(atomic.Pointer[election])}}
+		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
 		if err := w.StartServer(); err != nil {
@@ -149,6 +150,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		var clients sync.WaitGroup
 		clients.Go(func() { w.Pipeline.Client.Run(ctx) })
 		clients.Go(func() { w.Sandbox.Run(ctx) })
+		clients.Go(func() { routine.Every(ctx, clk, time.Second, func(context.Context) { w.Log.SumLanes() }) })
 		defer func() {
 			cancel()
 			clients.Wait()
