@@ -74,13 +74,14 @@ func (a *answers) exceeded() error {
 	return errTooMany
 }
 
-// misread says that an answer is not what it should be, unless it is the connection that broke.
+// misread says that an answer is not what it should be, unless it is the connection that broke, and returns the error in short.
 func (a *answers) misread(err error) error {
 	if broken := net.Error(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	a.content.Store(fmt.Sprintf("the server's answer is not understood (%v): does -server name the address of an API server?", err))
-	return err
+	short := fmt.Errorf("%.200s", err.Error()) // it may quote all of the answer
+	a.content.Store(fmt.Sprintf("the server's answer is not understood (%v): does -server name the address of an API server?", short))
+	return short
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -109,7 +110,12 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		arriving := query.Has("sendInitialEvents")
 		response.Body = &watchBody{ReadCloser: body, answers: a, events: wiretap.NewEvents(""), arriving: arriving}
 	default:
-		response.Body = readCloser{newListBody(body, a), body}
+		list, err := a.list(body)
+		_ = body.Close()
+		if err != nil {
+			return nil, err
+		}
+		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(list)), int64(len(list))
 	}
 	return response, nil
 }
@@ -191,117 +197,71 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// listBody is the body of a list on its way to the informer, which needs all of it at once. It reads one object after
-// the other, leaves of each what a guest keeps, and counts them while they arrive.
-type listBody struct {
-	// Set by newListBody, never changed.
-	answers *answers
-	source  *io.LimitedReader // of the answer; its limit is that of the value that is read
-	decoder *json.Decoder     // of source
-
-	inItems bool
-	comma   bool // a value stands before the next one
-	objects int64
-	left    int          // bytes that are left of the objects so far
-	out     bytes.Buffer // not read yet
-	err     error        // after out
-}
-
-func newListBody(body io.Reader, a *answers) *listBody {
-	l := &listBody{answers: a, source: &io.LimitedReader{R: body, N: maxItem}}
-	l.decoder = json.NewDecoder(l.source)
-	if err := l.expect('{'); err != nil {
-		l.err = a.misread(err)
-	}
-	return l
-}
-
-// Read implements [io.Reader].
-func (l *listBody) Read(p []byte) (int, error) {
-	for l.out.Len() == 0 {
-		if l.err != nil {
-			return 0, l.err
+// list reads a list, one object after the other, and returns it with what a guest keeps of each. The informer needs all of a list at once;
+// this counts the objects while they arrive.
+func (a *answers) list(body io.Reader) ([]byte, error) {
+	source := &io.LimitedReader{R: body, N: maxItem}
+	decoder := json.NewDecoder(source)
+	fields := map[string]any{}
+	err := expect(decoder, '{')
+	for err == nil && decoder.More() {
+		source.N = maxItem
+		var name json.Token
+		if name, err = decoder.Token(); err != nil {
+			break
 		}
-		l.source.N = maxItem
-		if l.err = l.next(); l.err != nil && l.err != io.EOF && l.err != errTooMany {
-			l.err = l.answers.misread(fmt.Errorf("a list that breaks off after %d objects: %w", l.objects, l.err))
+		var value any = new(json.RawMessage)
+		if name == "items" {
+			value, err = a.items(decoder, source)
+		} else {
+			err = decoder.Decode(value)
 		}
+		fields[fmt.Sprint(name)] = value
 	}
-	return l.out.Read(p)
+	if err == nil {
+		err = expect(decoder, '}')
+	}
+	if err != nil && err != errTooMany {
+		return nil, a.misread(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
 }
 
-// expect reads a bracket, and writes it.
-func (l *listBody) expect(bracket json.Delim) error {
-	token, err := l.decoder.Token()
+// items reads the objects of a list.
+func (a *answers) items(decoder *json.Decoder, source *io.LimitedReader) (items []json.RawMessage, err error) {
+	if err := expect(decoder, '['); err != nil {
+		return nil, err
+	}
+	kept := 0 // bytes
+	for decoder.More() {
+		source.N = maxItem
+		var object metav1.PartialObjectMetadata
+		if err := decoder.Decode(&object); err != nil {
+			return nil, fmt.Errorf("object %d of a list: %w", len(items), err)
+		}
+		slim(&object)
+		item, err := json.Marshal(&object)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+		if kept += len(item); int64(len(items)) > a.maxObjects || kept > maxState {
+			return nil, a.exceeded()
+		}
+	}
+	return items, expect(decoder, ']')
+}
+
+// expect reads a bracket.
+func expect(decoder *json.Decoder, bracket json.Delim) error {
+	token, err := decoder.Token()
 	if err == nil && token != bracket {
 		err = fmt.Errorf("got %v, want %v", token, bracket)
 	}
-	l.out.WriteString(bracket.String())
-	l.comma = false
 	return err
-}
-
-// next reads the next value of the list: an object, or something that the list says of itself. io.EOF is its end.
-func (l *listBody) next() error {
-	switch more := l.decoder.More(); {
-	case more && l.inItems:
-		return l.object()
-	case more:
-		return l.field()
-	case l.inItems:
-		l.inItems = false
-		err := l.expect(']')
-		l.comma = true
-		return err
-	}
-	return cmp.Or(l.expect('}'), io.EOF)
-}
-
-func (l *listBody) object() error {
-	var object metav1.PartialObjectMetadata
-	if err := l.decoder.Decode(&object); err != nil {
-		return err
-	}
-	l.objects++
-	slim(&object)
-	before := l.out.Len()
-	if err := l.write(&object); err != nil {
-		return err
-	}
-	if l.left += l.out.Len() - before; l.objects > l.answers.maxObjects || l.left > maxState {
-		return l.answers.exceeded()
-	}
-	return nil
-}
-
-// field reads a name, and its value if that is not the objects.
-func (l *listBody) field() error {
-	name, err := l.decoder.Token()
-	if err != nil {
-		return err
-	}
-	if err := l.write(name); err != nil {
-		return err
-	}
-	l.out.WriteByte(':')
-	l.comma = false
-	if name == "items" {
-		l.inItems = true
-		return l.expect('[')
-	}
-	var value json.RawMessage
-	if err := l.decoder.Decode(&value); err != nil {
-		return err
-	}
-	return l.write(value)
-}
-
-func (l *listBody) write(value any) error {
-	if l.comma {
-		l.out.WriteByte(',')
-	}
-	l.comma = true
-	return json.NewEncoder(&l.out).Encode(value)
 }
 
 // slim leaves of an object what a guest keeps: its name, its version and the times of its life. A name or version

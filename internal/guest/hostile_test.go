@@ -191,6 +191,7 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 		"no list":           {"application/json", `[1]`, "", "not understood"},
 		"broken frame":      {"application/json", list, `{"type":"ADDED","object":{` + "\n", "not understood"},
 		"broken object":     {"application/json", list, `{"type":"ADDED","object":{"metadata":{}}}` + "\n", "not understood"},
+		"large object":      {"application/json", list, `{"type":"ADDED","object":{"a":"` + strings.Repeat("x", 250_000) + `"}}` + "\n", "not understood"},
 		"later":             {"", "", "", "wait 1000000000000000 seconds"},
 		"healthy":           {"application/json", list, `{"type":"MODIFIED","object":` + pod + "}\n", ""},
 	} {
@@ -211,6 +212,9 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 				<-r.Context().Done()
 			})
 			guest.until(t, func(s WatchedState) bool {
+				if len(s.Trouble) > 400 {
+					t.Fatalf("it is told in %d bytes", len(s.Trouble))
+				}
 				return c.want != "" && strings.Contains(s.Trouble, c.want) || c.want == "" && s.Trouble == "" && s.Synced && s.Objects == 1
 			})
 		})

@@ -21,8 +21,6 @@ const (
 	maxRows      = 200 // requests that are shown
 	maxFrames    = 8   // that are shown of a watch
 	maxGivens    = 64
-	maxSights    = 1024 // versions of one resource
-	maxResources = 64
 )
 
 // Row is a request as it is shown. The pages of one list are one row.
@@ -37,7 +35,6 @@ type Row struct {
 	Frames    int       `json:"frames"`
 	Bookmarks int       `json:"bookmarks"`
 	Newest    string    `json:"newest"` // the newest version that the client was given
-	MaxLag    int64     `json:"maxLag"` // milliseconds
 	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
 	End       string    `json:"end"`    // why it ended; "" if it has not
 	Next      int64     `json:"next"`   // milliseconds from its end to the next request of the same history; -1: there is none yet
@@ -53,7 +50,6 @@ type Frame struct {
 	Key  string `json:"key"`
 	RV   string `json:"rv"`
 	Size int    `json:"size"` // bytes
-	Lag  int64  `json:"lag"`  // milliseconds since the same version was first seen on any watch of the resource
 }
 
 // Finding is one habit of a client that does harm, in words.
@@ -69,20 +65,12 @@ type Finding struct {
 	Last     time.Time `json:"last"`
 }
 
-// Client is one client as it is shown.
-type Client struct {
-	Name      string `json:"name"`
-	Resources int    `json:"resources"` // histories
-	Watches   int    `json:"watches"`   // that are open
-	Findings  int    `json:"findings"`
-}
-
 // View is what is shown, the newest first.
 type View struct {
 	Requests int64     `json:"requests"`
 	Frames   int64     `json:"frames"`
 	Findings []Finding `json:"findings"`
-	Clients  []Client  `json:"clients"`
+	Clients  int       `json:"clients"`
 	Rows     []Row     `json:"rows"`
 }
 
@@ -93,13 +81,12 @@ type findings struct {
 	histories map[string]*history
 	rows      []*Row // oldest first
 	said      map[string]*Finding
-	sights    map[string]*sight // by resource
 	frames    int64
 	requests  int64
 }
 
 func newFindings() *findings {
-	return &findings{histories: map[string]*history{}, said: map[string]*Finding{}, sights: map[string]*sight{}}
+	return &findings{histories: map[string]*history{}, said: map[string]*Finding{}}
 }
 
 // history is what is remembered of the requests that belong together: those of one client for one resource with one selector. These are
@@ -274,15 +261,13 @@ func (r *request) frame(event wiretap.Event, now time.Time) {
 		return
 	}
 	r.lastFrame = now
-	lag := f.lagLocked(r.ask.Resource, event, now).Milliseconds()
 	r.row.Frames++
 	r.row.framed += int64(event.Size)
-	r.row.MaxLag = max(r.row.MaxLag, lag)
 	r.row.Newest = cmp.Or(event.RV, r.row.Newest)
 	if event.Type == "BOOKMARK" {
 		r.row.Bookmarks++
 	}
-	r.row.Last = appendLast(r.row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size, Lag: lag}, maxFrames)
+	r.row.Last = appendLast(r.row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size}, maxFrames)
 	switch {
 	case event.Type == "ERROR" && event.Code == http.StatusGone:
 		h.isGone(r.ask, now)
@@ -295,35 +280,6 @@ func (r *request) frame(event wiretap.Event, now time.Time) {
 	if event.Type != "ERROR" && (!r.ask.InitialEvents || r.initialEnd) {
 		h.givens = appendLast(h.givens, given{now, event.RV}, maxGivens)
 	}
-}
-
-// sight is when versions of one resource were first seen: from that the lens knows how far behind another watch is.
-type sight struct {
-	first map[string]time.Time
-	order []string
-}
-
-// lagLocked returns how long ago the version was first seen, and remembers it if it was not. The caller holds f.mu.
-func (f *findings) lagLocked(resource string, event wiretap.Event, now time.Time) time.Duration {
-	seen := f.sights[resource]
-	switch {
-	case event.Type != "MODIFIED" && event.Type != "DELETED":
-		return 0 // what is ADDED may be old, and only belong to the state that a watch begins with
-	case seen == nil && len(f.sights) == maxResources:
-		return 0
-	case seen == nil:
-		seen = &sight{first: map[string]time.Time{}}
-		f.sights[resource] = seen
-	}
-	if first, ok := seen.first[event.RV]; ok {
-		return now.Sub(first)
-	}
-	if len(seen.order) == maxSights {
-		delete(seen.first, seen.order[0])
-	}
-	seen.first[event.RV] = now
-	seen.order = appendLast(seen.order, event.RV, maxSights)
-	return 0
 }
 
 // stuck notes that the client has not read its watch for so long.
@@ -450,7 +406,12 @@ func (f *findings) sayLocked(c *judged, sentence string) {
 func (f *findings) view(now time.Time) View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	view := View{Requests: f.requests, Frames: f.frames, Findings: []Finding{}, Clients: f.clientsLocked(), Rows: []Row{}}
+	view := View{Requests: f.requests, Frames: f.frames, Findings: []Finding{}, Rows: []Row{}}
+	clients := map[string]bool{}
+	for _, h := range f.histories {
+		clients[h.client] = true
+	}
+	view.Clients = len(clients)
 	for _, finding := range f.said {
 		view.Findings = append(view.Findings, *finding)
 	}
@@ -466,28 +427,4 @@ func (f *findings) view(now time.Time) View {
 		view.Rows = append(view.Rows, shown)
 	}
 	return view
-}
-
-// clientsLocked returns the clients by name. The caller holds f.mu.
-func (f *findings) clientsLocked() []Client {
-	byName := map[string]*Client{}
-	for _, h := range f.histories {
-		client := byName[h.client]
-		if client == nil {
-			client = &Client{Name: h.client}
-			byName[h.client] = client
-		}
-		client.Resources++
-		client.Watches += len(h.watches)
-	}
-	for _, finding := range f.said {
-		if client := byName[finding.Client]; client != nil {
-			client.Findings++
-		}
-	}
-	clients := []Client{}
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		clients = append(clients, *byName[name])
-	}
-	return clients
 }

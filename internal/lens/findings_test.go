@@ -184,13 +184,6 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			t.Errorf("%d objects, %d watches are kept of %s", len(h.written), len(h.watches), h.client)
 		}
 	}
-	for i := range 2 * max(maxSights, maxResources) {
-		f.lagLocked("pods", wiretap.Event{Type: "MODIFIED", RV: fmt.Sprint(i)}, s.now)
-		f.lagLocked(fmt.Sprint(i), wiretap.Event{Type: "MODIFIED", RV: "1"}, s.now)
-	}
-	if pods := f.sights["pods"]; len(pods.first) != maxSights || len(pods.order) != maxSights || len(f.sights) != maxResources {
-		t.Errorf("%d and %d versions of %d resources are kept", len(pods.first), len(pods.order), len(f.sights))
-	}
 }
 
 func TestPagesOfAListAreOneRow(t *testing.T) {

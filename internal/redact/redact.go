@@ -23,7 +23,7 @@ var (
 	users   = regexp.MustCompile(`://[^\s"'/?@]+@`)
 	queries = regexp.MustCompile(`(/[^\s"'?]*\?)([^\s"']+)`)
 	secrets = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret(?:List)?\\*"|(?s:k8s\x00.{0,24}Secret)`)
-	fields  = regexp.MustCompile(`(\\*)"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
+	fields  = regexp.MustCompile(`\\*"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
 )
 
 // parameters are the API's own. Their values stay, for they say what was asked; none of them holds a credential. The
@@ -70,75 +70,16 @@ func Query(raw string) string {
 	return strings.Join(pairs, "&")
 }
 
-// Secret hides each value of data and stringData in the JSON of a Secret, of a list of them, or of a piece of one, and
-// the copy that kubectl apply keeps in an annotation. Protobuf is hidden whole.
+// Secret hides what is known to be a Secret, several, or a piece of one, from the first data on, and the copy that kubectl apply keeps in
+// an annotation. Protobuf is hidden whole: there no mark says where data begin.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
-		return Hidden // in protobuf, no mark says where data begin
+		return Hidden
 	}
-	var out strings.Builder
-	for {
-		at := fields.FindStringSubmatchIndex(text)
-		if at == nil {
-			out.WriteString(text)
-			return out.String()
-		}
-		quote := text[at[2]:at[3]] + `"`
-		out.WriteString(text[:at[1]])
-		out.WriteString(quote + Hidden + quote)
-		text = text[at[1]+valueEnd(text[at[1]:], quote):]
+	if at := fields.FindStringIndex(text); at != nil {
+		return text[:at[1]] + Hidden
 	}
-}
-
-// valueEnd returns the length of the JSON value at the beginning of a text: a string, or an object of strings. Of a
-// value that is cut off it is the length of the text.
-func valueEnd(text, quote string) int {
-	if strings.HasPrefix(text, "null") {
-		return len("null")
-	}
-	depth := 0
-	for i := 0; i < len(text); {
-		switch {
-		case strings.HasPrefix(text[i:], quote):
-			n := stringEnd(text[i+len(quote):], quote)
-			if n < 0 {
-				return len(text)
-			}
-			i += len(quote) + n
-			if depth == 0 {
-				return i
-			}
-			continue
-		case text[i] == '{':
-			depth++
-		case text[i] == '}':
-			if depth--; depth <= 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
-	return len(text)
-}
-
-// stringEnd returns the length of a string's rest up to and with its closing quote, or -1 if that is missing. A quote
-// within the string has more backslashes before it than the closing one.
-func stringEnd(text, quote string) int {
-	for i := 0; ; {
-		n := strings.Index(text[i:], `"`)
-		if n < 0 {
-			return -1
-		}
-		i += n
-		slashes := 0
-		for slashes < i && text[i-1-slashes] == '\\' {
-			slashes++
-		}
-		i++
-		if slashes == len(quote)-1 {
-			return i
-		}
-	}
+	return text
 }
 
 // JSON returns a JSON value with [Text] applied to each of its strings, and "" for what is not JSON.

@@ -70,9 +70,9 @@ export function newLens(stage) {
     const { findings, rows, clients } = report;
     const wrong = findings.length + (trouble ? 1 : 0);
     mark(button, "broken", wrong > 0);
-    say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients.length > 0 ? String(clients.length) : "");
+    say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients > 0 ? String(clients) : "");
     const writes = report.writes ? "Writes pass." : "Only reads pass.";
-    say($("#lens-seen"), `${count(clients.length, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
+    say($("#lens-seen"), `${count(clients, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
     $("#lens-none").hidden = findings.length > 0;
     $("#lens-findings").replaceChildren(...findings.map(item));
     $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));
@@ -137,7 +137,6 @@ function row(r) {
     [r.bytes > 0 ? `${r.firstByte} ms` : ""],
     [ask.watch ? `${r.frames}${r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : ""}` : r.pages > 1 ? `${r.pages} pages` : ""],
     [r.newest],
-    [r.maxLag > 0 ? `${r.maxLag} ms` : ""],
     [time(r.took)],
     [r.end || "open", r.end ? "" : "open"],
     [r.next >= 0 ? `after ${time(r.next)}` : ""],
