@@ -74,7 +74,8 @@ func (a *answers) exceeded() error {
 	return errTooMany
 }
 
-// misread says that an answer is not what it should be, unless it is the connection that broke, and returns the error in short.
+// misread says that an answer is not what it should be, unless it is the connection that broke, and returns the error
+// in short.
 func (a *answers) misread(err error) error {
 	if broken := net.Error(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err
@@ -197,8 +198,8 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// list reads a list, one object after the other, and returns it with what a guest keeps of each. The informer needs all of a list at once;
-// this counts the objects while they arrive.
+// list reads a list, one object after the other, and returns it with what a guest keeps of each. The informer needs
+// all of a list at once; this counts the objects while they arrive.
 func (a *answers) list(body io.Reader) ([]byte, error) {
 	source := &io.LimitedReader{R: body, N: maxItem}
 	decoder := json.NewDecoder(source)

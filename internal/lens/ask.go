@@ -11,8 +11,8 @@ import (
 	"listwatch/internal/redact"
 )
 
-// Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials in it. Its texts
-// have at most 200 bytes.
+// Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials
+// in it. Its texts have at most 200 bytes.
 type Ask struct {
 	Client        string `json:"client"` // the user agent
 	Method        string `json:"method"`

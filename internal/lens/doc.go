@@ -8,9 +8,9 @@
 //   - findings.go: what is remembered of clients.
 //   - rules.go: the habits that do harm, as a table.
 //
-// The goroutine of a request looks at a piece of a watch once that has been written to the client. Locks: exchange.mu, then names.mu;
-// findings.mu is never held together with another. Goroutines: [Lens.Run] looks at the clock; everything else runs in the goroutines of
-// requests.
+// The goroutine of a request looks at a piece of a watch once that has been written to the client. Locks: exchange.mu,
+// then names.mu; findings.mu is never held together with another. Goroutines: [Lens.Run] looks at the clock;
+// everything else runs in the goroutines of requests.
 //
 // Differs: upstream has nothing of the kind; people read kubectl -v=8 or run mitmproxy.
 package lens

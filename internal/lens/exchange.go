@@ -103,8 +103,8 @@ func (x *exchange) tick(now time.Time) {
 	}
 }
 
-// body is the body of an answer on its way to the client. Until the next Read, what it has returned is being written to the client. It
-// looks at a piece of a watch after that, so that no event comes later because of the lens.
+// body is the body of an answer on its way to the client. Until the next Read, what it has returned is being written
+// to the client. It looks at a piece of a watch after that, so that no event comes later because of the lens.
 type body struct {
 	io.ReadCloser
 	exchange *exchange

@@ -74,8 +74,8 @@ type View struct {
 	Rows     []Row     `json:"rows"`
 }
 
-// findings keeps what clients did, and judges it by [rules]. What it keeps is bounded in every respect. Its methods, and those of its
-// requests, may be called from any goroutine; times must not go back.
+// findings keeps what clients did, and judges it by [rules]. What it keeps is bounded in every respect. Its methods,
+// and those of its requests, may be called from any goroutine; times must not go back.
 type findings struct {
 	mu        sync.Mutex // guards all fields, and everything they lead to; innermost
 	histories map[string]*history
@@ -89,8 +89,8 @@ func newFindings() *findings {
 	return &findings{histories: map[string]*history{}, said: map[string]*Finding{}}
 }
 
-// history is what is remembered of the requests that belong together: those of one client for one resource with one selector. These are
-// the facts that [rules] judge.
+// history is what is remembered of the requests that belong together: those of one client for one resource with one
+// selector. These are the facts that [rules] judge.
 type history struct {
 	client string
 	last   time.Time // when the newest request came
@@ -170,7 +170,8 @@ func (f *findings) begin(id uint64, ask Ask, now time.Time) *request {
 	return r
 }
 
-// historyLocked finds a history, or makes room for it by forgetting the one that has been quiet longest. The caller holds f.mu.
+// historyLocked finds a history, or makes room for it by forgetting the one that has been quiet longest. The caller
+// holds f.mu.
 func (f *findings) historyLocked(ask *Ask, now time.Time) *history {
 	key := ask.history()
 	h := f.histories[key]
@@ -334,7 +335,8 @@ func (r *request) end(e end, now time.Time) {
 	}
 }
 
-// readTime is how long a client may take until what was sent to it has surely been read, if its connection is not stuck.
+// readTime is how long a client may take until what was sent to it has surely been read, if its connection is not
+// stuck.
 const readTime = time.Second
 
 // settle notes what the client has surely read when a watch ends.
@@ -347,7 +349,8 @@ func (h *history) settle(now time.Time) {
 	h.stuckFor = 0
 }
 
-// older reports whether version a is before b. Clients may compare versions of one resource since Kubernetes 1.35; "" is before any.
+// older reports whether version a is before b. Clients may compare versions of one resource since Kubernetes 1.35; ""
+// is before any.
 func older(a, b string) bool {
 	m, errA := strconv.ParseUint(a, 10, 64)
 	n, errB := strconv.ParseUint(b, 10, 64)

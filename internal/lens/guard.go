@@ -16,7 +16,8 @@ var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "p
 // collection is the path of a list or watch, with nothing escaped: the group and version, and the plural name.
 var collection = regexp.MustCompile(`^(/api/[a-z0-9]+|/apis/[a-z0-9.-]+/[a-z0-9]+)(?:/namespaces/[a-z0-9.-]+)?/([a-z0-9.-]+)$`)
 
-// refuse returns why a request may not pass: a status code and a sentence; 0 if it may. It may ask the server for a discovery.
+// refuse returns why a request may not pass: a status code and a sentence; 0 if it may. It may ask the server for a
+// discovery.
 func (l *Lens) refuse(r *http.Request) (code int, why string) {
 	const how = "; start viz with -server-writes to let such requests through"
 	switch r.Method {
@@ -36,8 +37,9 @@ func (l *Lens) refuse(r *http.Request) (code int, why string) {
 	return 0, ""
 }
 
-// refuseUpgrade returns why a request may not turn its connection into a stream in both directions; "" if it may. It may if it is known
-// for a watch: a server ignores parameters that it does not know, so that ?watch=true says nothing about a console.
+// refuseUpgrade returns why a request may not turn its connection into a stream in both directions; "" if it may. It
+// may if it is known for a watch: a server ignores parameters that it does not know, so that ?watch=true says nothing
+// about a console.
 func (l *Lens) refuseUpgrade(r *http.Request, ask *Ask) (why string) {
 	if protocol := r.Header["Upgrade"]; len(protocol) != 1 || !strings.EqualFold(protocol[0], "websocket") {
 		return "only a websocket passes"

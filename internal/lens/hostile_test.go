@@ -121,7 +121,8 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	}
 }
 
-// TestWhatTheLensKeepsIsShort has a server and a client that put as much as they can into everything that the lens keeps.
+// TestWhatTheLensKeepsIsShort has a server and a client that put as much as they can into everything that the lens
+// keeps.
 func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {

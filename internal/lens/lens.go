@@ -28,7 +28,8 @@ type Config struct {
 	Clock     clock.WithTicker
 }
 
-// Lens forwards requests to a server that is not ours, and looks at the lists and watches among them. It may be used from any goroutine.
+// Lens forwards requests to a server that is not ours, and looks at the lists and watches among them. It may be used
+// from any goroutine.
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
@@ -94,8 +95,8 @@ func (l *Lens) Run(ctx context.Context) {
 	}
 }
 
-// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches without compression, so
-// that the lens can read their frames.
+// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches
+// without compression, so that the lens can read their frames.
 func (l *Lens) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(l.config.Servers[0])
 	if exchangeOf(r.In).ask.Watch {
@@ -110,7 +111,8 @@ var forBrowsers = []string{
 	"Cross-Origin-Opener-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy", "Timing-Allow-Origin", "Speculation-Rules",
 }
 
-// guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what that allows.
+// guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what
+// that allows.
 func guardBrowsers(header http.Header) {
 	for _, name := range forBrowsers {
 		header.Del(name)
@@ -137,7 +139,8 @@ func (l *Lens) answered(response *http.Response) error {
 	return nil
 }
 
-// stayHere lets a redirect within the server lead through the lens again. Others pass as they are: the lens follows none.
+// stayHere lets a redirect within the server lead through the lens again. Others pass as they are: the lens follows
+// none.
 func (l *Lens) stayHere(response *http.Response) {
 	to, err := response.Location()
 	if err != nil || to.Host != response.Request.URL.Host {

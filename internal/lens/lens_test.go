@@ -286,7 +286,8 @@ func TestNoCredentialsAreKept(t *testing.T) {
 	}
 }
 
-// named starts servers that answer with their number, the body of the request, and whether they were called by their own name.
+// named starts servers that answer with their number, the body of the request, and whether they were called by their
+// own name.
 func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
 	t.Helper()
 	for i := range n {
@@ -365,9 +366,9 @@ func median[T cmp.Ordered](all []T) T {
 	return all[len(all)/2]
 }
 
-// BenchmarkList gets lists of 10,000 pods through the lens and through a bare ReverseProxy, by turns, and reports the median of the
-// ratios of such pairs: what else the machine does slows down both. Ten lists are one measurement: one alone takes as long as the
-// scheduler happens to let it wait.
+// BenchmarkList gets lists of 10,000 pods through the lens and through a bare ReverseProxy, by turns, and reports the
+// median of the ratios of such pairs: what else the machine does slows down both. Ten lists are one measurement: one
+// alone takes as long as the scheduler happens to let it wait.
 func BenchmarkList(b *testing.B) {
 	const lists = 10
 	list := []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[` + strings.Repeat(`{"x":"`+strings.Repeat("y", 1990)+`"},`, 10_000) + `{}]}`)
@@ -398,8 +399,8 @@ func BenchmarkList(b *testing.B) {
 	b.ReportMetric(median(ratios), "lens/plain")
 }
 
-// BenchmarkEvent sends frames of two kilobytes, one each five milliseconds, to a watch through the lens and to one through a bare
-// ReverseProxy, and compares how long the slowest in a hundred take.
+// BenchmarkEvent sends frames of two kilobytes, one each five milliseconds, to a watch through the lens and to one
+// through a bare ReverseProxy, and compares how long the slowest in a hundred take.
 func BenchmarkEvent(b *testing.B) {
 	padding := strings.Repeat("x", 2000)
 	bench := newBench(b, false, true, func(w http.ResponseWriter, r *http.Request) {

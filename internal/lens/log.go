@@ -12,8 +12,9 @@ import (
 	"listwatch/internal/wiretap"
 )
 
-// Show lets the lens tell in a log what it sees, as a server of ours would: requests, and each watch as a watcher with its wire. Watches
-// that are open appear there within a second. The lens passes the log's gate: what another program does cannot be held.
+// Show lets the lens tell in a log what it sees, as a server of ours would: requests, and each watch as a watcher with
+// its wire. Watches that are open appear there within a second. The lens passes the log's gate: what another program
+// does cannot be held.
 func (l *Lens) Show(log *probe.Log) { l.log.Store(log) }
 
 // requestLine is what is told of a request: method, path and query, without secrets, and at most 200 bytes.

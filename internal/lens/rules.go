@@ -49,15 +49,16 @@ const (
 	patienceLeeway = 100 * time.Millisecond
 )
 
-// rule is one habit that does harm. To add one, add a row to rules, a story to TestFindings, and a row to docs/BEYOND.md.
+// rule is one habit that does harm. To add one, add a row to rules, a story to TestFindings, and a row to
+// docs/BEYOND.md.
 type rule struct {
 	id       string
 	at       moment
 	chapter  string // folder of the chapter that explains it
 	incident string // where it happened to others; "" if it is everyday
 	advice   string
-	// find returns the rest of a sentence that begins with the client's name; "" if there is nothing to say. It changes nothing but its
-	// own count ([judged.again]).
+	// find returns the rest of a sentence that begins with the client's name; "" if there is nothing to say. It
+	// changes nothing but its own count ([judged.again]).
 	find func(c *judged) string
 }
 
@@ -186,7 +187,8 @@ func from(n, least int, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// noInitialEnd finds watch-lists that have ended without their bookmark, and those that have waited for it longer than can be.
+// noInitialEnd finds watch-lists that have ended without their bookmark, and those that have waited for it longer than
+// can be.
 func noInitialEnd(c *judged) string {
 	r := c.request
 	if !r.ask.InitialEvents || r.initialEnd || !r.answeredOK {

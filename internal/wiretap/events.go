@@ -26,7 +26,8 @@ const (
 	maxType, maxVersion, maxKey = 16, 64, 320
 )
 
-// Event is what one frame of a watch says, without its object. Its texts are short, however long they were in the frame.
+// Event is what one frame of a watch says, without its object. Its texts are short, however long they were in the
+// frame.
 type Event struct {
 	Type       string `json:"type"` // "ADDED", …; "" if the frame could not be read
 	Key        string `json:"key"`  // namespace/name
@@ -36,8 +37,8 @@ type Event struct {
 	Size       int    `json:"size"`                 // bytes of the frame
 }
 
-// Events reads the body of a watch's answer, in pieces of any size: lines of JSON, or protobuf with lengths before them. It keeps at
-// most MaxEvent bytes, and belongs to one goroutine.
+// Events reads the body of a watch's answer, in pieces of any size: lines of JSON, or protobuf with lengths before
+// them. It keeps at most MaxEvent bytes, and belongs to one goroutine.
 type Events struct {
 	protobuf bool // set by NewEvents, never changed
 
@@ -132,8 +133,8 @@ func (e *Event) readJSON(frame []byte) {
 	e.set(read.Type, meta.Namespace, meta.Name, meta.ResourceVersion, meta.Annotations)
 }
 
-// readProtobuf reads a WatchEvent. Its object is an Unknown within an envelope. The metadata of every object is its field 1, as that of
-// a PartialObjectMetadata.
+// readProtobuf reads a WatchEvent. Its object is an Unknown within an envelope. The metadata of every object is its
+// field 1, as that of a PartialObjectMetadata.
 func (e *Event) readProtobuf(frame []byte) {
 	var read metav1.WatchEvent
 	var object runtime.Unknown

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Frame is one frame of a websocket as it was on the wire. What a server sends is not masked:
+// Frame is one frame of a websocket as it was on the wire, with at most 1 KiB of its data. What a server sends is not
+// masked:
 //
 //	81 7e 01 a4                             final text frame; 7e: the next two bytes are the length
 //	{"type":"ADDED","object":{…}}\n         so many bytes
@@ -17,13 +18,14 @@ type Frame struct {
 	Size   int    `json:"size"`   // of all its data, in bytes
 }
 
-// What the low four bits of a frame's first byte mean, and how the low seven of the second are extended.
+// opcodes are the meanings of the low four bits of a frame's first byte.
 var opcodes = map[byte]string{0: "continuation", 1: "text", 2: "binary", 8: "close", 9: "ping", 10: "pong"}
 
+// The low seven bits of a frame's second byte are its length, or say where that is.
 const (
-	lengthBits = 0x7f // of the second byte of a head
-	lengthIn16 = 126  // two more bytes say the length
-	lengthIn64 = 127  // eight more bytes do
+	lengthBits = 0x7f
+	lengthIn16 = 126 // two more bytes say the length
+	lengthIn64 = 127 // eight more bytes do
 	maxSize    = 1 << 31
 )
 

@@ -1,9 +1,8 @@
-// Package wiretap looks at the watches of an HTTP client below net/http: as chunks or websocket frames, byte by byte.
+// Package wiretap reads the watches of an HTTP client: a [Tap] below net/http, as chunks or websocket frames, byte by
+// byte; [Events] above it, as events. Both are there to be shown: no other code depends on what they find.
 //
-// A [Tap] takes what is read from its connections apart and keeps the newest pieces of each open watch. It is there to be
-// shown; nothing depends on it.
-//
-// Locks: the one of a connection is taken before that of its [Tap], which is innermost. It starts no goroutine.
+// Locks: the lock of a connection is taken before that of its [Tap], which is innermost. The package starts no
+// goroutine.
 package wiretap
 
 import (
@@ -18,22 +17,22 @@ import (
 	"sync"
 )
 
-// How much of the wire is kept: enough to look at, whatever the streams do.
+// Bounds of what is kept of each stream.
 const (
-	maxChunks = 16       // of each stream, the newest
+	maxChunks = 16       // the newest chunks or frames
 	maxData   = 1 << 10  // bytes of each chunk, from its start
 	maxHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
 )
 
-// Tap looks at watches where net/http gives no access: between the HTTP client and the network. A reader
-// of a response sees a stream of bytes; on the wire it is cut into chunks, each with its size in front and a line end
-// behind:
+// Tap reads watches between the HTTP client and the network. A reader of a response sees a stream of bytes; on the
+// wire it is cut into chunks, each with its size before it and a line end behind it:
 //
 //	1a4\r\n                                 the size line, in hexadecimal
 //	{"type":"ADDED","object":{…}}\n         so many bytes
 //	\r\n
 //
-// A size of 0 is the end of the stream. A watch over a websocket comes in frames instead, see [Frame]. It is there to be shown; nothing depends on it. Safe for concurrent use.
+// A chunk of size 0 ends the stream. A watch over a websocket comes in frames instead, see [Frame]. A Tap keeps the
+// newest pieces of each open watch, and may be used from any goroutine.
 //
 // Differs: upstream has nothing of the kind; people use tcpdump.
 type Tap struct {
@@ -42,11 +41,11 @@ type Tap struct {
 	streams []*parser // that are open, oldest first
 }
 
-// New returns a tap that sees nothing until [Tap.Tap].
+// New returns a tap. It reads nothing until [Tap.Tap] is called.
 func New() *Tap { return &Tap{} }
 
-// Tap returns a client like the given one whose connections are looked at. A client with a transport of its own kind
-// is returned as it is, and nothing of it is seen.
+// Tap returns a copy of a client whose connections the tap reads. A client whose transport is no [http.Transport] is
+// returned as it is, and the tap reads nothing of it.
 func (t *Tap) Tap(client *http.Client) *http.Client {
 	transport, ok := client.Transport.(*http.Transport)
 	if client.Transport == nil {
@@ -72,7 +71,7 @@ func (t *Tap) Tap(client *http.Client) *http.Client {
 	return &tapped
 }
 
-// Chunk is one chunk as it was on the wire.
+// Chunk is one chunk as it was on the wire, with at most 1 KiB of its data.
 type Chunk struct {
 	SizeLine string `json:"sizeLine"` // with its line end
 	Data     string `json:"data"`     // its beginning, if it is long
@@ -91,7 +90,7 @@ type Stream struct {
 	Frames  []Frame `json:"frames"`  // the newest, if it is a websocket
 }
 
-// OpenedBy returns who asks, and for what: the user agent and the path with its query.
+// OpenedBy returns the user agent of the request and its path with the query, or "" if the request is not complete.
 func (s *Stream) OpenedBy() string {
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(s.Request)))
 	if err != nil {
@@ -100,7 +99,7 @@ func (s *Stream) OpenedBy() string {
 	return request.UserAgent() + " " + request.URL.RequestURI()
 }
 
-// Snapshot returns what is known of every open watch.
+// Snapshot returns the open watches, the oldest first. The caller owns it.
 func (t *Tap) Snapshot() []Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,8 +134,8 @@ func (t *Tap) read(stream *parser, p []byte) {
 	stream.read(p)
 }
 
-// tappedConn is a connection that shows what passes. On one connection of HTTP/1.1 one answer follows another, so what
-// is read belongs to the request that was written last.
+// tappedConn is a connection whose bytes the tap reads. On a connection of HTTP/1.1 one answer follows another, so
+// that what is read belongs to the request that was written last.
 type tappedConn struct {
 	net.Conn
 	tap *Tap
@@ -171,7 +170,7 @@ func (c *tappedConn) forgetLocked() {
 	}
 }
 
-// Read shows what was read.
+// Read implements [net.Conn].
 func (c *tappedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.mu.Lock()
@@ -182,7 +181,7 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close forgets the stream.
+// Close implements [net.Conn].
 func (c *tappedConn) Close() error {
 	c.mu.Lock()
 	c.forgetLocked()
@@ -200,10 +199,10 @@ const (
 	inEnd       // the line end behind the data
 	inFrameHead // of a websocket
 	inFrameData
-	done // no more chunks, or nothing we understand
+	done // the stream has ended, or is not understood
 )
 
-// parser takes the bytes of one answer apart, however they are cut. It is guarded by Tap.mu.
+// parser reads the bytes of one answer, in pieces of any size. Tap.mu guards it.
 type parser struct {
 	Stream
 	state state
@@ -275,8 +274,8 @@ func (s *parser) beginChunk(line string) {
 	}
 }
 
-// readData takes what is left of a chunk or a frame, keeps the beginning of it in data, and returns what comes after it.
-// When nothing is left, next comes next.
+// readData reads what is left of a chunk or a frame, keeps its beginning in data, and returns the bytes behind it. At
+// its end the parser enters the state next.
 func (s *parser) readData(p []byte, data *string, next state) []byte {
 	n := min(s.left, len(p))
 	if room := maxData - len(*data); room > 0 {
