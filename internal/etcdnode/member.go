@@ -93,7 +93,7 @@ type member struct {
 // sockets are what one of several members listens on. The member closes them.
 type sockets struct {
 	peers, clients net.Listener
-	tls            *tls.Config
+	tls            *tls.Config // of all members, only read
 }
 
 func listen(n *node, tls *tls.Config) (*sockets, error) {
@@ -148,10 +148,10 @@ func (m *member) serve(ctx context.Context) {
 		return
 	}
 	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
-	m.grpc = v3rpc.Server(m.server, m.sockets.tls, m.giveUp, pings)
+	m.grpc = v3rpc.Server(m.server, m.sockets.tls.Clone(), m.giveUp, pings)
 	m.peers = &http.Server{
 		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
-		TLSConfig: m.sockets.tls,
+		TLSConfig: m.sockets.tls.Clone(),       // a server of http writes to it
 		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
 	}
 	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
