@@ -49,8 +49,7 @@ func (w *world) podNames(t *testing.T) (names []string) {
 	return names
 }
 
-// In a held world a command is taken at once. Before it had an owner, it stood at the gate that it was sent to act on, and
-// acted when the world was released, long after its request had gone.
+// In a held world a command is taken at once. Its effects wait with the world.
 func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
 		s.RestartEtcd = func(context.Context) error { return nil }
@@ -311,9 +310,9 @@ type counting struct {
 
 func (c *counting) Do(context.Context, func()) error { c.n = c.running; return nil }
 
-// TestACommandWhoseRequestGoesIsDone lets the request of each command that takes time go at every record that is written
-// until the command has ended, in a world that runs and in one that is held and goes on hop by hop. Then the world runs,
-// and the machine is as it was asked to be.
+// TestACommandWhoseRequestGoesIsDone cancels the request of each command that takes time, at each record that is written
+// until the command ends. It does so in a running world and in a held one, which it single-steps. In the end the command
+// must have been done.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	type machine struct {
 		*world
@@ -405,7 +404,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	}
 }
 
-// goOnUntil lets a held world go on hop by hop, and time pass when nothing is left to go on, until the answer is there.
+// goOnUntil single-steps a held world until the answer arrives. When no goroutine is held, it lets time pass.
 func (w *world) goOnUntil(t *testing.T, answered <-chan error) error {
 	t.Helper()
 	for range 10_000 {

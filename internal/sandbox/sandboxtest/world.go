@@ -49,7 +49,7 @@ type World struct {
 	end       func()
 }
 
-// etcd is the small one, which can be slow, and be without a leader as one of three nodes is for a while when the node that leads dies.
+// etcd is the small one in memory. It can be slow, and it can lack a leader, as three nodes do for a while when theirs dies.
 type etcd struct {
 	*mvcc.Store
 	slow     *atomic.Int64
@@ -62,7 +62,7 @@ type election struct{ elected chan struct{} }
 // answerGrace is how long after an election the members of etcdnode wait before they answer that a write was lost.
 const answerGrace = 250 * time.Millisecond
 
-// awaitLeader returns whether it had to wait.
+// awaitLeader waits until there is a leader, and reports whether it had to.
 func (e etcd) awaitLeader(ctx context.Context) (waited bool, err error) {
 	now := e.election.Load()
 	if now == nil {
@@ -76,7 +76,7 @@ func (e etcd) awaitLeader(ctx context.Context) (waited bool, err error) {
 	}
 }
 
-// lose is what becomes of a write that is on its way to a leader that died; nil: there is a leader.
+// lose returns the error of a write that was sent to a leader that has died; nil if there is a leader.
 func (e etcd) lose(ctx context.Context) error {
 	waited, err := e.awaitLeader(ctx)
 	if !waited || err != nil {
@@ -133,7 +133,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		}
 		defer func() { w.stopServer() }()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
-		// A pipe that the server closes while the next request is written breaks in a way that no socket does: none is used twice.
+		// A pipe that the server closes during the next request breaks as no socket does. So no connection is used twice.
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
 		var err error
@@ -175,13 +175,13 @@ func (w *World) dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// hanging is a connection through which nothing comes any more as long as hung is true.
+// hanging is a connection that delivers nothing while hung is true.
 type hanging struct {
 	net.Conn
 	hung *atomic.Bool
 }
 
-// Read returns when something comes, or when the connection breaks. It drops what comes while the connection hangs.
+// Read returns data, or the error with which the connection breaks. While the connection hangs, it drops all data.
 func (c hanging) Read(p []byte) (n int, err error) {
 	for n, err = c.Conn.Read(p); err == nil && c.hung.Load(); {
 		n, err = c.Conn.Read(p)
@@ -202,7 +202,7 @@ func (w *World) StartServer() error {
 		return err
 	}
 	w.stopServer = func() {
-		// Closed first: all clients are refused, and each comes back after a wait of its own.
+		// Close the listener first, so that every client is refused and reconnects after its own backoff.
 		_ = s.listener.Close()
 		s.EndStreams()
 		_ = s.front.Shutdown(context.Background())
