@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,24 +43,21 @@ type traffic struct {
 	due     chan int      // number of a pod; sent by Run, received by the writers, never closed; room for what is due at once
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
 
+	writes *semaphore.Weighted // each write holds one of trafficWriters
+
 	next int // pod to change; owned by Run
 
 	mu      sync.Mutex // guards the fields below; innermost
-	cond    sync.Cond  // on mu: a write is over, or settle's context is done
 	rate    int
-	age     int         // how often the rate was set
-	writing map[int]int // how many writes are under way, by the age at which they began
 	written uint64
 	refused error // why the newest write that failed did
 }
 
 func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
-	t := &traffic{
+	return &traffic{
 		storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1),
-		writing: map[int]int{},
+		writes: semaphore.NewWeighted(trafficWriters),
 	}
-	t.cond.L = &t.mu
-	return t
 }
 
 // setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
@@ -67,7 +65,6 @@ func (t *traffic) setRate(rate int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rate = rate
-	t.age++
 	select {
 	case t.changed <- struct{}{}:
 	default: // Run has not looked since the last time
@@ -135,33 +132,26 @@ func (t *traffic) flow(ctx context.Context) {
 	}
 }
 
-// write changes one pod after the other until ctx is done.
+// write changes one pod after the other until ctx is done. What was due before the rate became 0 is not written.
 func (t *traffic) write(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case n := <-t.due:
-			if age, wanted := t.begin(); wanted {
-				t.wrote(ctx, age, t.change(ctx, n))
+			if t.writes.Acquire(ctx, 1) != nil {
+				return
 			}
+			if t.info().Rate > 0 {
+				t.wrote(ctx, t.change(ctx, n))
+			}
+			t.writes.Release(1)
 		}
 	}
 }
 
-// begin begins a write; wanted is false for what was due before the rate became 0.
-func (t *traffic) begin() (age int, wanted bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.rate == 0 {
-		return 0, false
-	}
-	t.writing[t.age]++
-	return t.age, true
-}
-
-// wrote ends a write.
-func (t *traffic) wrote(ctx context.Context, age int, err error) {
+// wrote counts a write.
+func (t *traffic) wrote(ctx context.Context, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
@@ -169,40 +159,16 @@ func (t *traffic) wrote(ctx context.Context, age int, err error) {
 	} else if ctx.Err() == nil {
 		t.refused = err
 	}
-	t.writing[age]--
-	if t.writing[age] == 0 {
-		delete(t.writing, age)
-	}
-	t.cond.Broadcast()
 }
 
-// settle returns when every write that began before the newest setRate is over: from then on, it writes no pod any more.
-// The error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
+// settle returns when every write that began before the newest setRate is over: with a rate of 0, none comes after that. The
+// error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
 func (t *traffic) settle(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, t.wake)
-	defer stop()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for now := t.age; t.olderLocked(now) && ctx.Err() == nil; {
-		t.cond.Wait()
+	if err := t.writes.Acquire(ctx, trafficWriters); err != nil {
+		return err
 	}
-	return ctx.Err()
-}
-
-func (t *traffic) wake() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cond.Broadcast()
-}
-
-// olderLocked reports whether a write is under way that began before the rate was set that often.
-func (t *traffic) olderLocked(age int) bool {
-	for began := range t.writing {
-		if began < age {
-			return true
-		}
-	}
-	return false
+	t.writes.Release(trafficWriters)
+	return nil
 }
 
 // change writes the pod with that number again, as if one of its annotations were touched.
