@@ -75,3 +75,24 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 	}
 	return prefix + cleaned[1:], c.ResourceVersion, nil
 }
+
+// PrepareContinueToken returns what goes into the metadata of a page: the token for the next one, which begins after
+// lastKey, and how many items are still to come. count is how many keys there were from the beginning of this page.
+// Both are empty without more, and the number is unknown with a selector: keys are counted, not matches.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/continue.go: PrepareContinueToken
+func PrepareContinueToken(lastKey, keyPrefix string, rv, count int64, more bool, opts ListOptions) (token string, remaining *int64, err error) {
+	if !more {
+		return "", nil, nil
+	}
+	// The smallest key after lastKey is lastKey with a zero byte behind it.
+	token, err = EncodeContinue(lastKey+"\x00", keyPrefix, rv)
+	if err != nil {
+		return "", nil, err
+	}
+	if opts.Predicate.Empty() {
+		n := count - opts.Predicate.Limit
+		remaining = &n
+	}
+	return token, remaining, nil
+}

@@ -97,7 +97,7 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 			watches: watches(played(time.Second)),
 			want:    "1s watch rv=5",
 		}, {
-			name:      "closed within a second without an event: wait, list",
+			name:      "very short watch, closed within a second without an event: wait, list",
 			watches:   watches(played(999 * time.Millisecond)),
 			want:      "1.799s list rv=5 limit=0\n1.799s watch rv=5",
 			wantWaits: 1,

@@ -85,7 +85,7 @@ func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) er
 		return nil // the watch goes on in other hands
 	}
 	h.w.Stop()
-	if err == nil && h.eventCount == 0 && h.r.config.Clock.Since(h.start) < veryShortWatch {
+	if err == nil && h.veryShort() > 0 {
 		err = &VeryShortWatchError{Name: h.r.config.Name}
 	}
 	text := "closed"
@@ -95,6 +95,15 @@ func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) er
 	h.r.noteEnd(text)
 	h.r.probe.Text(probe.ReflectorWatchEnded, text, "", storage.ProbeVersion(h.r.LastSyncResourceVersion()))
 	return err
+}
+
+// veryShort returns how long the watch has yet to last until it counts: 0 if it has brought an event, be it a bookmark, or is a
+// second old.
+func (h *watchHandler) veryShort() time.Duration {
+	if h.eventCount > 0 {
+		return 0
+	}
+	return max(0, veryShortWatch-h.r.config.Clock.Since(h.start))
 }
 
 func (h *watchHandler) handleEvents(ctx context.Context, errc <-chan error) error {

@@ -83,8 +83,8 @@ func (r *Reflector) watchAgain(ctx context.Context, h *watchHandler, err error, 
 // sitOut waits until the watch of h is no longer a very short one, if it has brought nothing. It returns false when ctx is
 // done.
 func (r *Reflector) sitOut(ctx context.Context, h *watchHandler, err error) bool {
-	rest := veryShortWatch - r.config.Clock.Since(h.start)
-	if h.eventCount > 0 || rest <= 0 {
+	rest := h.veryShort()
+	if rest == 0 {
 		return true
 	}
 	return r.pause(ctx, err.Error(), rest)

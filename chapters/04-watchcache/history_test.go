@@ -170,6 +170,23 @@ func TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh(t *testing.T) {
 	})
 }
 
+// It is the newest quarter that decides, and no smaller part: the ring is halved although its newest fifth is fresh.
+func TestTheRingIsHalvedWhenTheNewestQuarterReachesBackFarEnough(t *testing.T) {
+	for fresh, want := range map[uint64]string{90: "200", 101: "400"} {
+		bubble.Test(t, func(t *testing.T) {
+			f := newFixture(t, 0)
+			f.list(1)
+			f.fill(2, 402) // capacity 400, full
+			time.Sleep(EventFreshDuration + time.Second)
+			f.SetRingCapacity(400) // so that the old events are replaced one by one
+			f.fill(402, 402+fresh)
+			f.SetRingCapacity(0)
+			f.fill(402+fresh, 403+fresh)
+			f.is(fmt.Sprintf("%d of 400 events are fresh", fresh), f.Snapshot().Capacity, want)
+		})
+	}
+}
+
 func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0)

@@ -104,8 +104,9 @@ func (o *cachingObject) getEncoding(id runtime.Identifier) *encoding {
 func (o *cachingObject) GetObject() runtime.Object { return o.DeepCopyObject() }
 
 // ShareEncodings returns a copy of event in which the object that watchers will be sent is wrapped in a [cachingObject].
-// The event itself stays in the ring as it is. When an object merely stops matching, its watcher sends a
-// copy of the previous object that it has made for itself; that is rare, and not shared.
+// The event itself stays in the ring as it is. The previous object of a deletion carries the deletion's version already:
+// [watchcache.WatchCache] has stamped it. When an object merely stops matching, its watcher stamps a copy for itself; that is
+// rare, and not shared.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: setCachingObjects
 func ShareEncodings(event *watchcache.Event) *watchcache.Event {

@@ -57,6 +57,24 @@ func encodeAll(t *testing.T, e *encoder, watchers []watch.Interface) map[string]
 	return outcomes
 }
 
+// The wrapping copies nothing, so one watcher is no case of its own.
+func TestAnEventForOneWatcherKeepsItsEncodingsToo(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		w := f.watch("", everything("1"))
+		e := &encoder{id: "JSON"}
+		for _, write := range []func(){
+			func() { f.create("default/a", "app=1") }, func() { f.update("default/a", "app=2") }, func() { f.remove("default/a") },
+		} {
+			write()
+			synctest.Wait()
+			encodeAll(t, e, []watch.Interface{w}) // fails for an object that keeps no encodings
+		}
+		if got := e.n.Load(); got != 3 {
+			t.Errorf("encoded %d times, want 3", got)
+		}
+	})
+}
+
 func TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		const n = 20

@@ -23,6 +23,7 @@ func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 		return
 	}
 	if event.Type != watch.Bookmark {
+		// For one watcher, too: the wrapping copies nothing, so fewer watchers are not worth a case of their own.
 		event = cachewatcher.ShareEncodings(event)
 	}
 	switch {
