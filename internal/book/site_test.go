@@ -10,7 +10,7 @@ import (
 
 // ofTheProgram are the points that no chapter reports: they tell of the program around the machinery, and have no page.
 var ofTheProgram = map[probe.Point]bool{
-	probe.KnobTurned: true, probe.EtcdLookedAt: true, probe.EtcdFailed: true, probe.ProgramStopped: true,
+	probe.KnobTurned: true, probe.CommandEnded: true, probe.EtcdLookedAt: true, probe.EtcdFailed: true, probe.ProgramStopped: true,
 }
 
 func TestEveryPointIsALineOfADeclaration(t *testing.T) {
