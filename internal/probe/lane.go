@@ -151,11 +151,16 @@ func (ln *lane) notes(point Point, text string) {
 	}
 }
 
-// wake makes the lane loud, and reports what was counted since the last sum.
+// wake makes the lane loud, and reports what was counted since the last sum. A wait that has begun stays noted: the lane may be
+// quiet again when it ends.
 func (ln *lane) wake() {
 	var n [summed]int
 	for i := range ln.counts {
-		n[i] = int(ln.counts[i].Swap(laneLoud) & laneSum)
+		v := ln.counts[i].Load()
+		for !ln.counts[i].CompareAndSwap(v, v&laneOnce|laneLoud) {
+			v = ln.counts[i].Load()
+		}
+		n[i] = int(v & laneSum)
 	}
 	if n != nothing {
 		ln.tell(n)

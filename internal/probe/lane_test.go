@@ -62,6 +62,14 @@ func TestWhatAQuietLaneTells(t *testing.T) {
 			event(p)
 			event(p)
 		}, "w2 ResultBlocked, w2 ResultSent"},
+		{"the end of a wait during which it was loud", func(log *Log, p *Probe) {
+			p.Event(ResultBlocked, "ADDED", "default/a", 1)
+			log.Look("pods", "w2")
+			log.Look("pods", "w1")
+			log.SumLanes()
+			event(p)
+			event(p)
+		}, "w2 ResultBlocked, w2 WatcherSummed [0 0 0 0], w2 ResultSent"},
 		{"that the dispatcher waits for it, and all from there on", func(_ *Log, p *Probe) {
 			p.Event(InputSent, "ADDED", "default/a", 1, 10, 10)
 			p.Event(InputBlocked, "ADDED", "default/a", 2)
