@@ -10,7 +10,7 @@ const storage = "keys";
 // sections is the order in which the list shows them. What is bound and not named here comes last.
 const sections = [
   ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
-  ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "u", "z", "l", "/", "i", "e"]],
+  ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "z", "l", "/", "i", "e"]],
   ["Cluster", ["c", "m", "d", "w", "x", "y", "g", "r"]],
   ["Page", ["s", "a", "PageDown", "PageUp", "q", "t", "?"]],
 ];

@@ -1,21 +1,19 @@
-// The space-time view: the same records with a line for every goroutine, time from left to right, a column for each record, and
-// an arrow for whatever one of them handed to another. It is drawn from the picture before its first record, as everything
-// is; where the stage shows one moment, it shows the eighty that led there.
+// The space-time view: the same records with a line for every goroutine, time from left to right, a column for each record, and an
+// arrow for whatever one of them handed to another. It is drawn from the picture before its first record, as everything is; where the
+// stage shows one moment, it shows the eighty that led there.
 
 import { put, say } from "../lib/dom.js";
+import { levels } from "../stage/level.js";
 import { newDrawing, room } from "./drawing.js";
 import { newHandovers } from "./handovers.js";
-import { levels } from "../stage/level.js";
 
 const ahead = 20; // columns after the cursor, where time stands
 const edge = 6; // columns that the cursor keeps from the ends before the view moves on
 const looked = 4000; // records that are looked through for those of the resource
 const period = 300; // ms between two drawings while time runs
 
-const views = ["loop", "space-time", "tape"];
-
 export function newSpacetime(stage) {
-  const { player, fold, scene } = stage;
+  const { player, fold } = stage;
   const root = document.querySelector("#spacetime");
   const button = document.querySelector("#view");
   const drawing = newDrawing(stage);
@@ -26,47 +24,38 @@ export function newSpacetime(stage) {
   let drawnAt = 0;
   let drawn = null; // what trace returned
 
-  // ---- which of the views is shown
-
-  const current = () => (open ? 1 : scene.unrolled ? 2 : 0);
-
   function turn() {
-    const to = (current() + 1) % views.length;
-    open = views[to] === "space-time";
-    stage.history.unroll(views[to] === "tape");
+    open = !open;
     root.toggleAttribute("hidden", !open);
-    drawn = null;
-    stale = true;
+    again();
     showView();
     if (open) stage.zoom.go("");
   }
 
   function showView() {
-    const name = views[current()];
+    const name = open ? "space-time" : "loop";
     say(button, `View: ${name}`);
     put(document.body, "data-view", name);
   }
 
-  // ---- what is drawn
-
   // range returns the first and the last record to be drawn: so many of the resource on stage around the cursor, as far as no
   // record is missing.
   function range() {
+    const { tape, cursor, head, oldest } = player;
     const after = [];
-    const frozen = player.mode === "frozen";
-    for (let seq = player.cursor + 1; frozen && seq <= player.head && after.length < ahead && seq - player.cursor < looked; seq++) {
-      const r = player.tape.get(seq);
+    for (let seq = cursor + 1; player.mode === "frozen" && seq <= head && after.length < ahead && seq - cursor < looked; seq++) {
+      const r = tape.get(seq);
       if (!r) break;
       if (stage.here(r)) after.push(seq);
     }
-    let first = player.cursor + 1;
-    for (let seq = player.cursor, n = after.length; seq > player.oldest && n < room && player.cursor - seq < looked; seq--) {
-      const r = player.tape.get(seq);
+    let first = cursor + 1;
+    for (let seq = cursor, n = after.length; seq > oldest && n < room && cursor - seq < looked; seq--) {
+      const r = tape.get(seq);
       if (!r) break;
       first = seq;
       n += stage.here(r);
     }
-    return [first, after.at(-1) ?? player.cursor];
+    return [first, after.at(-1) ?? cursor];
   }
 
   async function build() {
@@ -77,7 +66,8 @@ export function newSpacetime(stage) {
     let records = [];
     try {
       // What has left the log is not to be had: then there is less to be drawn.
-      if (player.mode === "frozen") await tape.load(Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1).catch(() => {});
+      const [from, to] = [Math.max(oldest + 1, cursor - 10 * room), Math.min(head, cursor + 10 * ahead) + 1];
+      if (player.mode === "frozen") await tape.load(from, to).catch(() => {});
       const [first, last] = range();
       before = await tape.stateAt(Math.max(oldest, first - 1));
       records = tape.between(before.seq + 1, last + 1);
@@ -93,12 +83,11 @@ export function newSpacetime(stage) {
     else blank("no record of this resource is here");
   }
 
-  // tooMuch reports whether records come faster than they are sent one by one, and than anybody can read them.
-  const tooMuch = (now) => player.mode === "live" && stage.status.rates(now).events > levels[1].most;
-
   function draw(now) {
     if (!open || busy || now - drawnAt < (player.mode === "frozen" ? 0 : period)) return;
-    if (tooMuch(now)) return blank("too much happens to be read: freeze (Space)");
+    // Records come faster than they are sent one by one, and than anybody can read them.
+    const tooMuch = player.mode === "live" && stage.status.rates(now).events > levels[1].most;
+    if (tooMuch) return blank("too much happens to be read: freeze (Space)");
     if (!stale) return;
     drawnAt = now;
     build();
@@ -119,28 +108,20 @@ export function newSpacetime(stage) {
     else drawing.showCursor();
   }
 
-  const again = () => {
+  function again() {
     stale = true;
     drawn = null;
-  };
+  }
 
-  button.addEventListener("click", () => turn());
+  button.addEventListener("click", turn);
   root.addEventListener("click", (event) => {
     const seq = Number(event.target.closest("[data-seq]")?.dataset.seq);
     if (seq) player.seek(seq);
   });
   showView();
   return {
-    draw,
-    begin: again,
-    resource: again,
-    applied: moved,
-    summed: moved,
-    jumped: moved,
-    landed: moved,
-    shown: showView, // the tape is chosen elsewhere, too
-    switches: handovers.switches,
+    draw, begin: again, resource: again, applied: moved, jumped: moved, landed: moved, switches: handovers.switches,
     followed: () => (stale = true),
-    keys: [[["v"], "view: the loop, space-time, the loop with its ring as a tape", () => turn()]],
+    keys: [[["v"], "view: the loop, or space-time", turn]],
   };
 }

@@ -161,7 +161,7 @@ func View() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "></rect> <g class=\"names\"></g></g></svg> <button type=\"button\" id=\"view\" title=\"The loop, space-time, or the loop with its ring as a tape (V)\">View: loop</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "></rect> <g class=\"names\"></g></g></svg> <button type=\"button\" id=\"view\" title=\"The loop, or space-time (V)\">View: loop</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -21,7 +21,6 @@ export function newScene(geometry) {
     inTurn: false, // -dispatch=sequential: there are no passes
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     view: null, // what of the stage is seen; zoom.js
-    unrolled: localStorage.getItem("ring") === "tape",
     marked: "",
     serving: new Set(), // watchers whose client is the informer that is drawn
     front: [], // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it

@@ -1,29 +1,23 @@
-// The zoom: the whole path, one station, one cell of it. Coming closer, the station fills the stage, its neighbours are
-// what is left and right of it, and what was too small to be written is written. The glyphs are the same. A story frames the
-// stations that a beat is about: the others are dimmed, and the camera goes there.
+// The zoom: the whole path, or one station. Coming closer, the station fills the stage, its neighbours are what is left and right of it,
+// and what was too small to be written is written. The glyphs are the same. A story frames the stations that a beat is about: the
+// others are dimmed, and the camera goes there.
 
-import { cut, put, say, toMiddle } from "../lib/dom.js";
-import { objectKey } from "../log/fold.js";
-import { clockText, milliseconds } from "../lib/times.js";
+import { put, toMiddle } from "../lib/dom.js";
 
 const flight = 380; // ms from one view to another
 const margin = 34; // units around a station
 const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
 
 export function newZoom(stage) {
-  const { scene, follow, player } = stage;
+  const { scene } = stage;
   const frame = document.querySelector("#stage");
   const out = document.querySelector("#zoom-out");
-  const card = document.querySelector("#cell");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const all = () => ({ x: 0, y: 0, w: scene.width, h: scene.height });
   let whole = all();
-  let station = "";
-  let from = whole;
-  let to = whole;
+  let [from, to, base] = [whole, whole, whole]; // base is in sight when no station is zoomed to
   let began = 0;
-  let cell = null; // {token, where} that is looked at
-  let base = whole; // what is in sight when no station is zoomed to
+  let station = "";
   let framed = ""; // the stations of a story's beat
 
   // viewOf is a box with its surroundings, in the proportions of the stage.
@@ -35,17 +29,20 @@ export function newZoom(stage) {
     return { x, y, w, h };
   }
 
-  // boxAround is the smallest box that has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
+  // boxAround has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
   function boxAround(names) {
     const boxes = names.map(scene.boxOf);
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
-    if (long >= 0) boxes[long] = { ...boxes[long], Y: boxes[long ? 0 : 1].Y, H: boxes[long ? 0 : 1].H };
+    const { Y: top, H: high } = boxes[long ? 0 : 1] ?? {};
+    if (long >= 0) boxes[long] = { ...boxes[long], Y: top, H: high };
     const [X, Y] = [Math.min(...boxes.map((b) => b.X)), Math.min(...boxes.map((b) => b.Y))];
     return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
   }
 
-  // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place, it is the
-  // place that goes there.
+  const fly = (view) => ([from, to, began] = [{ ...scene.view }, view, performance.now()]);
+
+  // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place, its place
+  // scrolls.
   function frameOn(names) {
     if (names.join() === framed) return;
     framed = names.join();
@@ -53,24 +50,24 @@ export function newZoom(stage) {
     frame.classList.toggle("dimmed", names.length > 0);
     const ground = frame.parentElement;
     const scrolls = scene.tall || ground.scrollWidth > ground.clientWidth + 1;
-    if (scrolls && names.length > 0) requestAnimationFrame(() => toMiddle(ground, ...names.map((name) => scene.stations.get(name))));
+    const bright = names.map((name) => scene.stations.get(name));
+    if (scrolls && names.length > 0) requestAnimationFrame(() => toMiddle(ground, ...bright));
     const view = names.length > 0 && !scrolls ? viewOf(boxAround(names), nearest) : whole;
     const next = view.w < 0.95 * whole.w ? view : whole;
     if (base.x === next.x && base.y === next.y && base.w === next.w) return;
     base = next;
     if (station) go("");
-    else [from, to, began] = [{ ...scene.view }, base, performance.now()];
+    else fly(base);
   }
 
   function go(name) {
     if (name === station) return;
     station = name;
-    [from, to, began] = [{ ...scene.view }, name ? viewOf(scene.boxOf(name)) : base, performance.now()];
+    fly(name ? viewOf(scene.boxOf(name)) : base);
     put(frame, "data-zoom", name ? "station" : "overview");
     put(frame, "data-station-shown", name);
     for (const [other, el] of scene.stations) el.classList.toggle("shown", other === name);
     out.hidden = !name;
-    if (!name) lookAt(null);
     if (name) scene.stations.get(name)?.focus?.({ preventScroll: true });
   }
 
@@ -95,47 +92,11 @@ export function newZoom(stage) {
     return !within && name !== station && !framed.split(",").includes(name);
   }
 
-  // lookAt shows one cell: what stands in a slot of the ring, or of a queue.
-  function lookAt(found) {
-    cell = found;
-    card.hidden = !found;
-    if (station) put(frame, "data-zoom", found ? "cell" : "station");
-    if (found) fill();
-  }
-
-  function fill() {
-    const { token, where } = cell;
-    say(card.querySelector("h3"), `${cut(token.type || "event", 12)} ${cut(objectKey(token.key), 48)}`);
-    const rows = [["resource version", token.rv], ...where];
-    const list = card.querySelector("dl");
-    list.replaceChildren();
-    for (const [name, value] of rows) {
-      const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
-      dt.textContent = name;
-      dd.textContent = value;
-      list.append(dt, dd);
-    }
-  }
-
-  // cellOf finds what a person pointed at: a place in the ring, a token in a queue.
-  function cellOf(el) {
-    const res = stage.state.resources[stage.resource];
-    const pos = el.closest(".cell")?.dataset.pos;
-    if (pos) {
-      const token = res.ring.cells.find((each) => each.pos === Number(pos));
-      if (!token) return null;
-      const age = `${milliseconds(stage.state.t - token.t)}, since ${clockText(token.t, 1)}`;
-      return { token, where: [["position", pos], [`slot, % ${res.ring.capacity}`, String(token.pos % res.ring.capacity)], ["age", age]] };
-    }
-    const held = el.closest(".held use");
-    const pipe = el.closest("[data-queue]");
-    if (!held || !pipe) return null;
-    const index = [...held.parentNode.children].indexOf(held);
-    const lane = el.closest("[data-watcher], [data-listener], [data-workqueue]");
-    const id = lane?.dataset.watcher ?? lane?.dataset.listener ?? lane?.dataset.workqueue;
-    const queue = id ? res.subjects[id]?.queues[pipe.dataset.queue] : Object.values(res.subjects).map((s) => s.queues[pipe.dataset.queue]).find((q) => q?.tokens.length > index);
-    const token = queue?.tokens[index];
-    return token && { token, where: [["queue", `${pipe.dataset.queue}${id ? ` of ${id}` : ""}`], ["place from the exit", String(index)], ["filled", `${queue.len}${queue.cap ? ` of ${queue.cap}` : ""}`]] };
+  function turn() {
+    if (document.body.dataset.view === "space-time") return stage.tell("come closer on the stage: V changes the view");
+    const near = document.activeElement?.closest?.("[data-station]") ?? document.querySelector(".station.told");
+    if (!station && !near) return stage.tell("choose a station first: Tab walks through them");
+    go(station ? "" : near.dataset.station);
   }
 
   scene.relaid(() => {
@@ -143,39 +104,15 @@ export function newZoom(stage) {
     stage.motion.clear();
     scene.stale = true;
   });
-
-  const target = () => document.activeElement?.closest?.("[data-station]")?.dataset.station ?? document.querySelector(".station.told")?.dataset.station;
-
   scene.root.addEventListener("dblclick", (event) => {
-    const name = event.target.closest("[data-station]")?.dataset.station;
-    if (!name) return go("");
-    stage.inspector.close();
+    const name = event.target.closest("[data-station]")?.dataset.station ?? "";
+    if (name) stage.inspector.close();
     go(name === station ? "" : name);
   });
-  scene.root.addEventListener("click", (event) => {
-    if (!station) return;
-    const found = cellOf(event.target);
-    if (!found) return;
-    event.stopImmediatePropagation(); // it is looked at more closely, not into its station
-    lookAt(found);
-  }, true);
   out.addEventListener("click", () => go(""));
-  card.querySelector(".close").addEventListener("click", () => lookAt(null));
-  card.querySelector(".follow").addEventListener("click", () => cell && follow.set(objectKey(cell.token.key)));
-  card.querySelector(".since").addEventListener("click", async () => {
-    const rv = cell?.token.rv;
-    const seq = rv && (await player.tape.find(player.cursor, -1, player.oldest + 1, player.head, (r) => r.rv === rv && stage.here(r)).catch(() => 0));
-    return seq ? player.seek(seq) : stage.tell("its moment has left the log");
-  });
   return {
     frameOn, go, draw,
-    shown: () => cell && fill(),
-    resource: () => lookAt(null),
-    escape: () => (cell ? (lookAt(null), true) : station ? (go(""), true) : false),
-    keys: [[["z"], "come closer to the station that has the focus, or back", () => {
-      if (document.body.dataset.view === "space-time") return stage.tell("come closer on the stage: V changes the view");
-      const name = station ? "" : target();
-      return name === undefined ? stage.tell("choose a station first: Tab walks through them") : go(name);
-    }]],
+    escape: () => station !== "" && (go(""), true),
+    keys: [[["z"], "come closer to the station that has the focus, or back", turn]],
   };
 }

@@ -125,7 +125,6 @@ func (p *page) contrasts(t *testing.T) {
 		p.standsOut(t, "space-time in "+theme, "#spacetime text, #spacetime tspan, #view", 10)
 	})
 	p.strike(t, "v")
-	p.strike(t, "v")
 	p.until(t, `document.body.dataset.view === "loop"`)
 }
 
