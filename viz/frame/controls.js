@@ -1,7 +1,7 @@
 // Controls: what the page does to the cluster, it does as any client would, by requests to the Kubernetes API.
 
 import { ask, get } from "../lib/api.js";
-import { cut } from "../lib/dom.js";
+import { cut, make } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const pods = "/api/v1/namespaces/default/pods";
@@ -11,8 +11,9 @@ const apps = ["web", "db", "cache"];
 
 // newControls calls on.wrote(key) when an object has been written.
 export function newControls(scene, on) {
-  const notice = document.querySelector("#notice");
-  const dialog = document.querySelector("#watcher-dialog");
+  const $ = (selector) => document.querySelector(selector);
+  const notice = $("#notice");
+  const dialog = $("#watcher-dialog");
   let quiet = 0;
   let turn = 0;
 
@@ -39,19 +40,20 @@ export function newControls(scene, on) {
       const name = letters(turn++);
       if (scene.store.some((row) => objectKey(row.key) === `default/${name}`)) continue;
       const labels = { app: apps[turn % apps.length], colour: colours[0] };
-      const pod = {
-        apiVersion: "v1", kind: "Pod", metadata: { name, labels },
-        spec: { containers: [{ name: "main", image: "example.com/main:1" }] },
-      };
+      const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
       try {
-        await ask("POST", pods, pod);
+        await ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels }, spec });
         choose(`default/${name}`);
-        on.wrote(`default/${name}`);
-        return tell(`created ${name}`);
+        return wrote(name, `created ${name}`);
       } catch (problem) {
         if (problem.status !== 409) throw problem;
       }
     }
+  }
+
+  function wrote(name, words) {
+    on.wrote(`default/${name}`);
+    tell(words);
   }
 
   // target is the marked pod if it is still there, or else the one of the default namespace that changed last.
@@ -64,18 +66,17 @@ export function newControls(scene, on) {
 
   async function changePod() {
     const name = target();
-    const pod = await get(`${pods}/${encodeURIComponent(name)}`);
-    const next = colours[(colours.indexOf(pod.metadata.labels?.colour) + 1) % colours.length];
-    await ask("PATCH", `${pods}/${encodeURIComponent(name)}`, { metadata: { labels: { colour: next } } }, { type: mergePatch });
-    on.wrote(`default/${name}`);
-    tell(`${name}: colour=${next}`);
+    const url = `${pods}/${encodeURIComponent(name)}`;
+    const { labels } = (await get(url)).metadata;
+    const colour = colours[(colours.indexOf(labels?.colour) + 1) % colours.length];
+    await ask("PATCH", url, { metadata: { labels: { colour } } }, { type: mergePatch });
+    wrote(name, `${name}: colour=${colour}`);
   }
 
   async function deletePod() {
     const name = target();
     await ask("DELETE", `${pods}/${encodeURIComponent(name)}?gracePeriodSeconds=0`);
-    on.wrote(`default/${name}`);
-    tell(`deleted ${name}`);
+    wrote(name, `deleted ${name}`);
   }
 
   function choose(key) {
@@ -83,58 +84,38 @@ export function newControls(scene, on) {
     scene.stale = true;
   }
 
-  async function listWatchers() {
-    const list = document.querySelector("#watcher-list");
-    const watchers = await get("/viz/watchers");
-    list.replaceChildren(...watchers.map(watcherItem));
-  }
+  const listWatchers = async () => $("#watcher-list").replaceChildren(...(await get("/viz/watchers")).map(watcherItem));
 
-  function watcherItem(watcher) {
-    const item = document.createElement("li");
-    const words = document.createElement("span");
-    const o = watcher.options;
+  function watcherItem({ id, userAgent, error, options: o }) {
     const wants = [o.labelSelector, o.fieldSelector, o.resourceVersion && `from ${o.resourceVersion}`].filter(Boolean).join(", ");
-    words.textContent = cut(`${watcher.userAgent}: ${wants || "everything"}${watcher.error ? ` (${watcher.error})` : ""}`, 120);
-    const remove = document.createElement("button");
-    remove.type = "button";
-    remove.textContent = "Remove";
-    remove.addEventListener("click", () =>
-      attempt(remove, async () => {
-        await ask("DELETE", `/viz/watchers/${encodeURIComponent(watcher.id)}`);
-        await listWatchers();
-      }),
-    );
-    item.append(words, remove);
-    return item;
+    const words = cut(`${userAgent}: ${wants || "everything"}${error ? ` (${error})` : ""}`, 120);
+    const remove = make("button", { type: "button" }, "Remove");
+    const act = async () => {
+      await ask("DELETE", `/viz/watchers/${encodeURIComponent(id)}`);
+      await listWatchers();
+    };
+    remove.addEventListener("click", () => attempt(remove, act));
+    return make("li", {}, make("span", {}, words), remove);
   }
 
   async function submitWatcher(event) {
     event.preventDefault();
-    const form = event.target;
-    const refused = document.querySelector("#watcher-refused");
-    refused.textContent = "";
-    const value = (name) => form.elements[name].value.trim();
+    const options = { resource: document.body.dataset.resource };
+    for (const el of event.target.elements) if (el.name) options[el.name] = el.type === "checkbox" ? el.checked : el.value.trim();
+    $("#watcher-refused").textContent = "";
     try {
-      await ask("POST", "/viz/watchers", {
-        resource: document.body.dataset.resource,
-        labelSelector: value("labelSelector"),
-        fieldSelector: value("fieldSelector"),
-        resourceVersion: value("resourceVersion"),
-        bookmarks: form.elements.bookmarks.checked,
-        watchList: form.elements.watchList.checked,
-        webSocket: form.elements.webSocket.checked,
-      });
+      await ask("POST", "/viz/watchers", options);
       dialog.close();
       tell("added a watcher");
     } catch (problem) {
-      refused.textContent = cut(problem.message, 300);
+      $("#watcher-refused").textContent = cut(problem.message, 300);
     }
   }
 
-  const when = (selector, event, act) => document.querySelector(selector).addEventListener(event, act);
-  when("#create-pod", "click", (e) => attempt(e.currentTarget, createPod));
-  when("#change-pod", "click", (e) => attempt(e.currentTarget, changePod));
-  when("#delete-pod", "click", (e) => attempt(e.currentTarget, deletePod));
+  const when = (selector, event, act) => $(selector).addEventListener(event, act);
+  for (const [id, act] of [["create", createPod], ["change", changePod], ["delete", deletePod]]) {
+    when(`#${id}-pod`, "click", (event) => attempt(event.currentTarget, act));
+  }
   when("#add-watcher", "click", () => {
     dialog.showModal();
     listWatchers().catch((problem) => tell(problem.message, true));

@@ -3,30 +3,25 @@
 const kept = 600; // frames
 const late = 17; // ms from one frame to the next, and more: one was missed on a screen of sixty a second
 
-// newCost returns {note(gap, script), read()}: gap is the time since the frame before, script what was computed since, in ms.
+// newCost returns {note(gap, script), read()}: gap is the time since the frame before, script what was computed since, in ms. read tells
+// of the last frames the middle, the 95th percentile and the longest, and how many of all frames came late.
 export function newCost() {
-  const gaps = new Float32Array(kept);
-  const scripts = new Float32Array(kept);
-  let n = 0;
+  const [gaps, scripts] = [[], []];
+  let frames = 0;
   let lateOnes = 0;
 
   function note(gap, script) {
-    gaps[n % kept] = gap;
-    scripts[n % kept] = script;
-    n++;
+    gaps[frames % kept] = gap;
+    scripts[frames % kept] = script;
+    frames++;
     if (gap > late) lateOnes++;
   }
 
-  const at = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
-
-  // read tells of the last frames: the middle, the 95th percentile and the longest, and how many of all frames came late.
-  function read() {
-    const of = (all) => {
-      const sorted = [...all.subarray(0, Math.min(n, kept))].sort((a, b) => a - b);
-      return { p50: at(sorted, 0.5), p95: at(sorted, 0.95), max: sorted.at(-1) ?? 0 };
-    };
-    return { frames: n, late: lateOnes, gap: of(gaps), script: of(scripts) };
+  function of(all) {
+    const sorted = [...all].sort((a, b) => a - b);
+    const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+    return { p50: at(0.5), p95: at(0.95), max: at(1) };
   }
 
-  return { note, read };
+  return { note, read: () => ({ frames, late: lateOnes, gap: of(gaps), script: of(scripts) }) };
 }

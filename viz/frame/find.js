@@ -1,6 +1,6 @@
 // Find: from a few letters to an object, a revision, a goroutine or a station on the stage.
 
-import { cut } from "../lib/dom.js";
+import { cut, make } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const most = 8;
@@ -8,42 +8,32 @@ const most = 8;
 export function newFind(stage) {
   const dialog = document.querySelector("#find-dialog");
   const input = dialog.querySelector("input");
-  const list = dialog.querySelector("ul");
   let found = [];
 
   // things are what there is to be found now: [words, what it is, act].
   function things(text) {
-    const res = stage.state.resources[stage.resource];
-    const all = [];
-    if (/^[1-9]\d*$/.test(text)) all.push([text, "resource version", () => stage.follow.set("", text)]);
-    const keys = new Set(Object.values(res?.shelves ?? {}).flatMap((shelf) => (shelf.rows ?? []).map((row) => objectKey(row.key))));
-    for (const key of keys) all.push([key, "object", () => stage.follow.set(key)]);
-    for (const lanes of Object.values(stage.scene.lanes)) {
-      for (const [id, el] of lanes) all.push([id, el.closest(".station").getAttribute("aria-label"), () => focus(el)]);
-    }
-    for (const [name, el] of stage.scene.stations) all.push([name, el.getAttribute("aria-label"), () => focus(el)]);
-    return all;
-  }
-
-  function focus(el) {
-    (el.closest("[tabindex]") ?? el.closest(".station")).focus();
+    const { scene, follow } = stage;
+    const shelves = Object.values(stage.state.resources[stage.resource]?.shelves ?? {});
+    const keys = new Set(shelves.flatMap((shelf) => (shelf.rows ?? []).map((row) => objectKey(row.key))));
+    const focus = (el) => (el.closest("[tabindex]") ?? el.closest(".station")).focus();
+    const place = ([id, el]) => [id, el.closest(".station").getAttribute("aria-label"), () => focus(el)];
+    return [
+      ...(/^[1-9]\d*$/.test(text) ? [[text, "resource version", () => follow.set("", text)]] : []),
+      ...[...keys].map((key) => [key, "object", () => follow.set(key)]),
+      ...Object.values(scene.lanes).flatMap((lanes) => [...lanes].map(place)),
+      ...[...scene.stations].map(place),
+    ];
   }
 
   function search() {
     const text = input.value.trim().toLowerCase();
     const fits = ([words, what]) => words.toLowerCase().includes(text) || what.toLowerCase().includes(text);
     found = text ? things(text).filter(fits).slice(0, most) : [];
-    list.replaceChildren(...found.map(item));
-  }
-
-  function item(thing) {
-    const row = document.createElement("li");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = `${cut(thing[0], 60)} · ${cut(thing[1], 40)}`;
-    button.addEventListener("click", () => go(thing));
-    row.append(button);
-    return row;
+    dialog.querySelector("ul").replaceChildren(...found.map((thing) => {
+      const button = make("button", { type: "button" }, `${cut(thing[0], 60)} · ${cut(thing[1], 40)}`);
+      button.addEventListener("click", () => go(thing));
+      return make("li", {}, button);
+    }));
   }
 
   function go(thing) {

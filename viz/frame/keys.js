@@ -1,9 +1,11 @@
-// Keys: one letter does what a button does. They are off while a field has the focus or a dialog is open, and can be
-// switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
+// Keys: one letter does what a button does. They are off while a field has the focus or a dialog is open, and can be switched off
+// altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
 //
-// A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift
-// and Space; words say what act does. A module hands in rows when it joins the stage (page.js), or later by stage.keys.register. What
-// a guide takes for itself while it speaks is handed in as guided, [names, words], and only listed.
+// A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space;
+// words say what act does. Every part of the page hands in its rows. What a guide does with keys while it speaks is handed in as
+// guided, [names, words], and only listed.
+
+import { make } from "../lib/dom.js";
 
 const storage = "keys";
 
@@ -18,32 +20,17 @@ const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
 
 export function newKeys(rows, guided) {
   const dialog = document.querySelector("#keys-dialog");
-  const list = dialog.querySelector(".list");
   const enabled = dialog.querySelector("input");
   const bound = new Map(); // by key: its row
-  let listed = false;
-
+  for (const row of rows) {
+    for (const key of row[0]) {
+      if (bound.has(key)) console.error(`the key ${key} is bound twice: ${bound.get(key)[1]}; ${row[1]}`);
+      else bound.set(key, row);
+    }
+  }
   enabled.checked = localStorage.getItem(storage) !== "off";
   enabled.addEventListener("change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
   dialog.querySelector(".close").addEventListener("click", () => dialog.close());
-  register(rows);
-
-  // register binds rows. A key that is bound already stays with whom it belongs to.
-  function register(rows) {
-    for (const row of rows) {
-      for (const key of row[0]) {
-        if (bound.has(key)) console.error(`the key ${key} is bound twice: ${bound.get(key)[1]}; ${row[1]}`);
-        else bound.set(key, row);
-      }
-    }
-    listed = false;
-  }
-
-  function show() {
-    if (!listed) fill();
-    listed = true;
-    dialog.showModal();
-  }
 
   function fill() {
     const left = new Set(bound.values());
@@ -51,27 +38,17 @@ export function newKeys(rows, guided) {
       const mine = [...new Set(keys.map((key) => bound.get(key)))].filter((row) => left.delete(row));
       return mine.length > 0 ? part(title, mine) : "";
     });
-    list.replaceChildren(...parts, part("In a story, and in the tour", guided.map(([keys, words]) => [keys.split(" "), words])));
+    const told = guided.map(([keys, words]) => [keys.split(" "), words]);
+    dialog.querySelector(".list").replaceChildren(...parts, part("In a story, and in the tour", told));
   }
 
   function part(title, rows) {
-    const section = document.createElement("section");
-    const heading = document.createElement("h3");
-    heading.textContent = title;
-    const pairs = document.createElement("dl");
-    for (const [keys, words] of rows) {
-      const term = document.createElement("dt");
-      keys.slice(0, keys[0] === "1" ? 1 : 2).forEach((key) => {
-        const kbd = document.createElement("kbd");
-        kbd.textContent = names[key] ?? (key.length === 1 ? key.toUpperCase() : key);
-        term.append(kbd, " ");
-      });
-      const meaning = document.createElement("dd");
-      meaning.textContent = words;
-      pairs.append(term, meaning);
-    }
-    section.append(heading, pairs);
-    return section;
+    const nameOf = (key) => names[key] ?? (key.length === 1 ? key.toUpperCase() : key);
+    const pairs = rows.flatMap(([keys, words]) => {
+      const shown = keys.slice(0, keys[0] === "1" ? 1 : 2).flatMap((key) => [make("kbd", {}, nameOf(key)), " "]);
+      return [make("dt", {}, ...shown), make("dd", {}, words)];
+    });
+    return make("section", {}, make("h3", {}, title), make("dl", {}, ...pairs));
   }
 
   function busy(target, key) {
@@ -84,12 +61,12 @@ export function newKeys(rows, guided) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (busy(event.target, letter)) return;
-    if (!enabled.checked && letter !== "?") return;
+    if (busy(event.target, letter) || (!enabled.checked && letter !== "?")) return;
     const row = bound.get(letter === " " && event.shiftKey ? "Shift+ " : letter);
     if (!row) return;
     event.preventDefault();
     row[2](event);
   });
-  return { show, register };
+  fill();
+  return { show: () => dialog.showModal() };
 }

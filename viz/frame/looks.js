@@ -1,6 +1,6 @@
 // Looks: which resource is on stage, and in which colours.
 
-import { put } from "../lib/dom.js";
+import { options, put } from "../lib/dom.js";
 
 const themes = ["", "light", "dark", "contrast"];
 const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
@@ -8,12 +8,12 @@ const names = { "": "as the system", light: "light", dark: "dark", contrast: "hi
 export function newLooks(stage) {
   const select = document.querySelector("#resource");
   const button = document.querySelector("#theme");
+  const { dataset } = document.documentElement;
 
   function pickResources() {
     const known = Object.keys(stage.state.resources).filter((name) => name !== "").sort();
-    if (!known.includes(stage.resource)) known.unshift(stage.resource);
-    if ([...select.options].map((o) => o.value).join() === known.join()) return;
-    select.replaceChildren(...known.map((name) => new Option(name, name, name === stage.resource, name === stage.resource)));
+    options(select, known.includes(stage.resource) ? known : [stage.resource, ...known]);
+    select.value = stage.resource;
   }
 
   function name(theme) {
@@ -22,18 +22,18 @@ export function newLooks(stage) {
   }
 
   function turn() {
-    const root = document.documentElement;
-    const theme = themes[(themes.indexOf(root.dataset.theme ?? "") + 1) % themes.length];
-    if (theme) root.dataset.theme = theme;
-    else delete root.dataset.theme;
+    const theme = themes[(themes.indexOf(dataset.theme ?? "") + 1) % themes.length];
+    if (theme) dataset.theme = theme;
+    else delete dataset.theme;
     localStorage.setItem("theme", theme);
     name(theme);
     stage.restyle();
   }
 
-  name(document.documentElement.dataset.theme ?? "");
+  name(dataset.theme ?? "");
   select.addEventListener("change", () => stage.setResource(select.value));
   button.addEventListener("click", turn);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.restyle());
-  return { applied: pickResources, jumped: pickResources, resource: (name) => (select.value = name), keys: [[["t"], "theme", () => button.click()]] };
+  const resource = (name) => (select.value = name);
+  return { applied: pickResources, jumped: pickResources, resource, keys: [[["t"], "theme", turn]] };
 }

@@ -23,6 +23,23 @@ export function svg(name, attributes = {}) {
   return el;
 }
 
+// make returns a new element with properties, data-attributes (data), and texts or elements in it.
+export function make(name, { data, ...properties } = {}, ...content) {
+  const el = Object.assign(document.createElement(name), properties);
+  Object.assign(el.dataset, data);
+  el.append(...content);
+  return el;
+}
+
+// options makes a select offer exactly these: [value, words], or values. The one that is chosen stays, if it is offered.
+export function options(select, wanted) {
+  const rows = wanted.map((each) => [each].flat());
+  if ([...select.options].map((o) => o.value).join() === rows.map(([value]) => value).join()) return;
+  const chosen = select.value;
+  select.replaceChildren(...rows.map(([value, words = value]) => new Option(words, value)));
+  if (rows.some(([value]) => value === chosen)) select.value = chosen;
+}
+
 // cut shortens a text that a client chose to n characters.
 export function cut(text, n) {
   const all = Array.from(text ?? "");

@@ -3,7 +3,7 @@
 // leaves of the inspector.
 
 import { ask, get } from "../lib/api.js";
-import { below, put, say } from "../lib/dom.js";
+import { below, make, put, say } from "../lib/dom.js";
 
 const rates = [0, 1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
 const delays = [["0s", "at once"], ["100ms", "100 ms"], ["500ms", "500 ms"], ["2s", "2 s"], ["10s", "10 s"]];
@@ -61,20 +61,10 @@ export function newKnobs(stage) {
     $("#knob-nodes").replaceChildren(...nodes.map(nodeItem));
   }
 
-  function item(name, ...controls) {
-    const li = document.createElement("li");
-    const words = document.createElement("span");
-    words.className = "name";
-    words.textContent = words.title = name;
-    li.append(words, ...controls);
-    return li;
-  }
+  const item = (name, ...controls) => make("li", {}, make("span", { className: "name", title: name }, name), ...controls);
 
   function knob(words, label, name, target, value, pressed) {
-    const el = document.createElement("button");
-    el.type = "button";
-    el.textContent = words;
-    Object.assign(el.dataset, { knob: name, target, value });
+    const el = make("button", { type: "button", data: { knob: name, target, value } }, words);
     put(el, "aria-label", label);
     if (pressed !== undefined) put(el, "aria-pressed", String(pressed));
     return el;

@@ -2,7 +2,7 @@
 // goes to the record that broke a promise.
 
 import { get } from "../lib/api.js";
-import { below, mark, say } from "../lib/dom.js";
+import { below, make, mark, say } from "../lib/dom.js";
 
 const period = 2000; // ms between two questions
 
@@ -42,14 +42,8 @@ export function newPromises(stage) {
     broken = now;
   }
 
-  function breachButton(breach) {
-    const each = document.createElement("button");
-    each.type = "button";
-    each.dataset.seq = breach.seq;
-    each.title = `To record ${breach.seq}`;
-    each.textContent = `${breach.seq}: ${breach.text}`;
-    return each;
-  }
+  const breachButton = ({ seq, text }) =>
+    make("button", { type: "button", title: `To record ${seq}`, data: { seq } }, `${seq}: ${text}`);
 
   panel.addEventListener("click", (event) => {
     const seq = event.target.closest("[data-seq]")?.dataset.seq;

@@ -3,7 +3,7 @@
 // commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes on. What was not played, or did
 // not show a beat, is told from the recording that the program brings along, and the page says so.
 
-import { below, cut, mark, put, say } from "../lib/dom.js";
+import { below, cut, make, mark, put, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 import { shelf } from "../lib/api.js";
 import { newTeller } from "./teller.js";
@@ -126,7 +126,7 @@ export function newScenarios(stage) {
     say($("#story-title"), story.title);
     say($("#story-symptom"), story.symptom);
     put($("#story-chapter"), "href", shelf.page(`/book/${encodeURIComponent(story.chapter)}`));
-    $("#story-beats").replaceChildren(...story.beats.map(() => document.createElement("li")));
+    $("#story-beats").replaceChildren(...story.beats.map(() => make("li")));
     put(document.body, "data-story", story.id);
     put(document.body, "data-beats", story.beats.length);
   }
@@ -182,13 +182,7 @@ export function newScenarios(stage) {
     say($("#story-verdict span"), verdict ? question.why || saysOf(seen[teller.beat]) : "");
   }
 
-  function answerButton(text, i) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.dataset.answer = i;
-    button.textContent = `${i + 1}. ${text}`;
-    return button;
-  }
+  const answerButton = (text, i) => make("button", { type: "button", data: { answer: i } }, `${i + 1}. ${text}`);
 
   const saysOf = (r) => (r ? `${sentence(stage.infos.get(r.point), r)} (record ${r.seq})` : "");
 
@@ -203,12 +197,8 @@ export function newScenarios(stage) {
     if (all) say($("#story-run span"), run.saw);
   }
 
-  function momentItem(r, i) {
-    const item = document.createElement("li");
-    item.value = i + 1;
-    item.textContent = cut(sentence(stage.infos.get(r.point), r), 110); // an address may be long
-    return item;
-  }
+  // momentItem is cut: an address may be long.
+  const momentItem = (r, i) => make("li", { value: i + 1 }, cut(sentence(stage.infos.get(r.point), r), 110));
 
   function showButtons() {
     const { phase, auto, over, beat } = teller;

@@ -1,12 +1,14 @@
 // Following: one object, or one revision, is outlined wherever it is, and its biography tells how long each hop took.
 
-import { cut, mark, put, say } from "../lib/dom.js";
-import { objectKey } from "../log/fold.js";
+import { cut, make, mark, options, put, say, svg } from "../lib/dom.js";
 import { clockText, milliseconds } from "../lib/times.js";
+import { objectKey } from "../log/fold.js";
 import { waysOf } from "./ways.js";
 
 const most = 4000; // records of one object kept
 const redraw = 250; // ms
+const listed = 50; // of its revisions
+const hopsShown = 400;
 
 // newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query, match)
 // returns all there are.
@@ -14,15 +16,17 @@ export function newFollow(infos, on) {
   const panel = document.querySelector("#biography");
   const list = panel.querySelector("ol");
   const select = panel.querySelector("select");
-  const f = { key: "", rv: "", matches, token, by: "", about: "", has: () => f.key !== "" || f.rv !== "", set, wrote, way, open: () => show(true), clear, add, draw, query, get count() { return records.length; }, hops: () => ways.get(select.value) ?? [] };
   let records = [];
   let ways = new Map();
-  let stale = false;
-  let changed = false; // the ways, since the panel was drawn
+  let stale = false; // the ways, by the records
   let drawnAt = 0;
   let ticket = 0;
   let shown = "";
   let picked = false; // the viewer chose a revision
+  const f = {
+    key: "", rv: "", by: "", about: "", matches, token, set, wrote, way, clear, add, draw, query,
+    has: () => f.key !== "" || f.rv !== "", open: () => show(true), get count() { return records.length; },
+  };
 
   function matches(r) {
     return (f.key !== "" && r.key !== undefined && objectKey(r.key) === f.key) || (f.rv !== "" && r.rv === f.rv);
@@ -31,7 +35,9 @@ export function newFollow(infos, on) {
   // query is what is followed as the server is asked for it; "": nothing.
   function query() {
     if (!f.has()) return "";
-    return `&resource=${encodeURIComponent(document.body.dataset.resource)}${f.key ? `&key=${encodeURIComponent(f.key)}` : ""}${f.rv ? `&rv=${f.rv}` : ""}`;
+    const parts = { resource: document.body.dataset.resource, key: f.key, rv: f.rv };
+    const given = Object.entries(parts).filter(([, value]) => value);
+    return given.map(([name, value]) => `&${name}=${encodeURIComponent(value)}`).join("");
   }
 
   // token is matches for what stands in queues, shelves and the ring.
@@ -42,8 +48,7 @@ export function newFollow(infos, on) {
   // wrote follows what this page, or kubectl, has written, unless something is followed that was chosen. The panel stays
   // where it is.
   function wrote(key) {
-    if (f.by !== "" && f.by !== "write") return;
-    set(key, "", "write");
+    if (f.by === "" || f.by === "write") set(key, "", "write");
   }
 
   function show(open) {
@@ -63,18 +68,15 @@ export function newFollow(infos, on) {
     if (!stale) return;
     stale = false;
     ways = waysOf(records);
-    changed = true;
+    shown = "";
   }
 
   async function set(key, rv = "", by = "hand") {
     const mine = ++ticket;
-    f.by = by;
-    f.key = key;
-    f.rv = rv;
-    f.about = "";
+    Object.assign(f, { key, rv, by, about: "" });
     records = [];
-    ways = new Map();
     picked = false;
+    stale = true;
     select.replaceChildren();
     show(by === "hand" || !panel.hidden);
     say(panel.querySelector("h2"), cut(rv ? `revision ${rv}` : key, 60));
@@ -82,7 +84,6 @@ export function newFollow(infos, on) {
     const link = panel.querySelector("a");
     put(link, "href", `/viz/trace?${asked}`);
     link.hidden = Boolean(on.local());
-    stale = true;
     on.changed();
     try {
       const known = await on.records(asked, matches);
@@ -97,7 +98,7 @@ export function newFollow(infos, on) {
 
   function clear() {
     ticket++;
-    f.key = f.rv = f.by = f.about = "";
+    Object.assign(f, { key: "", rv: "", by: "", about: "" });
     records = [];
     panel.hidden = true;
     on.changed();
@@ -105,11 +106,9 @@ export function newFollow(infos, on) {
 
   function add(some) {
     if (!f.has()) return;
-    for (const r of some) {
-      if (!matches(r) || (r.resource ?? "") !== document.body.dataset.resource) continue;
-      records.push(r);
-      stale = true;
-    }
+    const mine = some.filter((r) => matches(r) && (r.resource ?? "") === document.body.dataset.resource);
+    records.push(...mine);
+    stale ||= mine.length > 0;
     if (records.length > most) records.splice(0, records.length - most);
   }
 
@@ -117,88 +116,53 @@ export function newFollow(infos, on) {
     if (panel.hidden || now - drawnAt < redraw) return;
     drawnAt = now;
     update();
-    if (changed) {
-      changed = false;
-      options();
-      shown = "";
-    }
-    if (!picked) choose(cursor);
-    const way = f.hops();
-    const name = `${select.value} ${way.length}`;
+    const typeOf = (steps) => cut(steps.find((h) => h.r.type)?.r.type ?? "", 12);
+    options(select, [...ways].slice(-listed).reverse().map(([rv, steps]) => [rv, `${typeOf(steps)} ${rv}`]));
+    // The revision that is under way at the cursor is shown as long as the viewer has picked none.
+    if (!picked) select.value = way(cursor).rv || ([...ways.keys()][0] ?? "");
+    const steps = ways.get(select.value) ?? [];
+    const name = `${select.value} ${steps.length}`;
     if (name !== shown) {
       shown = name;
-      list.replaceChildren(...hopRows(way));
-      say(panel.querySelector(".total"), total(way));
+      list.replaceChildren(...steps.slice(0, hopsShown).map((h) => hopRow(h, steps)));
+      say(panel.querySelector(".total"), total(steps));
     }
     for (const row of list.children) {
-      mark(row, "past", Number(row.dataset.seq) <= cursor);
-      mark(row, "here", Number(row.dataset.seq) === cursor);
-      put(row.firstElementChild, "aria-current", Number(row.dataset.seq) === cursor ? "step" : "false");
+      const seq = Number(row.dataset.seq);
+      mark(row, "past", seq <= cursor);
+      mark(row, "here", seq === cursor);
+      put(row.firstElementChild, "aria-current", seq === cursor ? "step" : "false");
     }
   }
 
-  function options() {
-    const before = select.value;
-    const newest = [...ways.keys()].slice(-50).reverse();
-    if ([...select.options].map((o) => o.value).join() === newest.join()) return;
-    select.replaceChildren(...newest.map((rv) => new Option(`${typeOf(ways.get(rv))} ${rv}`, rv)));
-    if (ways.has(before)) select.value = before;
+  // hopRow is a hop as a button, with a bar for when it was in the whole time.
+  function hopRow({ r, from }, steps) {
+    const begin = steps[0].r.t;
+    const along = (ns) => (ns / Math.max(1, steps.at(-1).r.t - begin)) * 99;
+    const { name, station } = infos.get(r.point);
+    const words = name + (r.subject ? ` ${cut(r.subject, 14)}` : "");
+    const took = r === steps[0].r ? clockText(begin, 3) : `+${milliseconds(r.t - from)}`;
+    const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
+    const width = Math.max(0.8, along(r.t - from)).toFixed(2);
+    bar.append(svg("rect", { x: along(from - begin).toFixed(2), width, height: 4 }));
+    const texts = [make("span", { className: "words" }, words), make("span", { className: "took" }, took)];
+    const button = make("button", { type: "button" }, ...texts, bar);
+    put(button, "aria-label", `${station}: ${words}, after ${milliseconds(r.t - from)}. Go there.`);
+    button.addEventListener("click", () => on.seek(r.seq));
+    return make("li", { data: { seq: r.seq } }, button);
   }
 
-  // choose shows the revision that is under way at the cursor, as long as the viewer has picked none.
-  function choose(cursor) {
-    const begun = [...ways].filter(([, way]) => way[0].r.seq <= cursor).at(-1);
-    const rv = begun?.[0] ?? [...ways.keys()][0] ?? "";
-    if (select.value !== rv) select.value = rv;
-  }
-
-  const typeOf = (way) => cut(way.find((h) => h.r.type)?.r.type ?? "", 12);
-
-  function hopRows(way) {
-    if (way.length === 0) return [];
-    const begin = way[0].r.t;
-    const span = Math.max(1, way.at(-1).r.t - begin);
-    return way.slice(0, 400).map((h) => {
-      const item = document.createElement("li");
-      item.dataset.seq = h.r.seq;
-      const info = infos.get(h.r.point);
-      const button = document.createElement("button");
-      button.type = "button";
-      const words = document.createElement("span");
-      words.className = "words";
-      words.textContent = info.name + (h.r.subject ? ` ${cut(h.r.subject, 14)}` : "");
-      const took = document.createElement("span");
-      took.className = "took";
-      took.textContent = h === way[0] ? clockText(begin, 3) : `+${milliseconds(h.r.t - h.from)}`;
-      const bar = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-      bar.setAttribute("viewBox", "0 0 100 4");
-      bar.setAttribute("preserveAspectRatio", "none");
-      bar.setAttribute("aria-hidden", "true");
-      const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      rect.setAttribute("x", (((h.from - begin) / span) * 99).toFixed(2));
-      rect.setAttribute("width", Math.max(0.8, ((h.r.t - h.from) / span) * 99).toFixed(2));
-      rect.setAttribute("height", "4");
-      bar.append(rect);
-      button.append(words, took, bar);
-      button.setAttribute("aria-label", `${info.station}: ${words.textContent}, after ${milliseconds(h.r.t - h.from)}. Go there.`);
-      button.addEventListener("click", () => on.seek(h.r.seq));
-      item.append(button);
-      return item;
-    });
-  }
-
-  function total(way) {
-    if (way.length === 0) return "The log has no record of it yet.";
-    const commit = way.find((h) => h.r.point === "TxnCommitted");
-    const calls = way.filter((h) => h.r.point === "HandlerCalled");
+  function total(steps) {
+    if (steps.length === 0) return "The log has no record of it yet.";
+    const commit = steps.find((h) => h.r.point === "TxnCommitted");
+    const calls = steps.filter((h) => h.r.point === "HandlerCalled");
     if (!commit) return "Its commit has left the log.";
     // The writer tells of its commit when etcd has answered it; etcd's watch may have been faster.
-    const begin = Math.min(commit.r.t, way[0].r.t);
-    if (calls.length === 0) return `${milliseconds(way.at(-1).r.t - begin)} since the commit; no handler yet`;
-    const first = milliseconds(calls[0].r.t - begin);
-    return calls.length === 1
-      ? `${first} from commit to handler`
-      : `${first} from commit to the first of ${calls.length} handlers, ${milliseconds(calls.at(-1).r.t - begin)} to the last`;
+    const begin = Math.min(commit.r.t, steps[0].r.t);
+    if (calls.length === 0) return `${milliseconds(steps.at(-1).r.t - begin)} since the commit; no handler yet`;
+    const [first, last] = [calls[0], calls.at(-1)].map((h) => milliseconds(h.r.t - begin));
+    if (calls.length === 1) return `${first} from commit to handler`;
+    return `${first} from commit to the first of ${calls.length} handlers, ${last} to the last`;
   }
 
   select.addEventListener("change", () => {

@@ -2,7 +2,7 @@
 // is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never what was asked for.
 
 import { ask, get, leave as lastWord } from "../lib/api.js";
-import { cut, mark, pool, put, say, squeeze } from "../lib/dom.js";
+import { cut, make, mark, options, pool, put, say, squeeze } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/pipe.js";
 import { targetOf } from "../stage/targets.js";
@@ -11,6 +11,7 @@ const unattended = "15s"; // how long the world stays held when this page is gon
 const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // shown of those who are held
 const settle = 80; // ms between two settings of the speed
+const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock.";
 
 export function newHold(stage) {
   const { player, follow } = stage;
@@ -47,15 +48,19 @@ export function newHold(stage) {
 
   const toggle = () => (closed() ? gate({ do: "release" }) : close());
 
-  async function hop(where = {}) {
+  // hop lets goroutines pass one point: those that are meant, or all.
+  async function hop(where) {
     if (!closed()) return stage.tell("nothing is held: hold the world first");
-    const answer = await gate({ do: "step", ...where });
-    if (!answer) return;
-    if (answer.passed > 0) return stage.tell(`${answer.passed} ${answer.passed === 1 ? "goroutine" : "goroutines"} advanced one step`);
-    stage.tell(Object.keys(where).length > 0 ? "no held goroutine has it: it waits in a queue" : "no goroutine is held: each waits for another one, or for the clock");
+    const n = (await gate({ do: "step", ...where }))?.passed;
+    if (n === undefined) return;
+    const none = where ? "no held goroutine has it: it waits in a queue" : nothingAtAGate;
+    stage.tell(n > 0 ? `${n} ${n === 1 ? "goroutine" : "goroutines"} advanced one step` : none);
   }
 
-  const hopFollowed = () => (follow.has() ? hop({ key: follow.key ?? "", rv: Number(follow.rv) || 0 }) : stage.tell("follow an object first: click it, or press F"));
+  function hopFollowed() {
+    if (follow.has()) hop({ key: follow.key ?? "", rv: Number(follow.rv) || 0 });
+    else stage.tell("follow an object first: click it, or press F");
+  }
 
   // ---- what the program says
 
@@ -91,8 +96,8 @@ export function newHold(stage) {
 
   function showClock() {
     const { paused, speed } = status.clock;
-    const words = status.held ? "held" : status.gates.length > 0 ? "gates closed" : paused ? "clock stopped" : "running";
-    say($("#world-state"), words);
+    const words = paused ? "clock stopped" : "running";
+    say($("#world-state"), status.held ? "held" : status.gates.length > 0 ? "gates closed" : words);
     put($("#clock-run"), "aria-pressed", String(!paused));
     say($("#clock-run"), paused ? "Run clock" : "Stop clock");
     if (document.activeElement !== $("#clock-speed")) $("#clock-speed").value = Math.log10(speed);
@@ -100,19 +105,15 @@ export function newHold(stage) {
   }
 
   function showGates() {
-    const opened = (station) => status.opened.some((g) => g.station === station && !g.subject && !g.resource);
-    const shut = (station) => status.gates.some((g) => g.station === station && !g.subject && !g.resource);
-    const partly = (station) => status.gates.some((g) => g.station === station);
-    const standing = (station) => status.waiting.filter((w) => w.station === station).length;
+    const whole = (gates, station) => gates.some((g) => g.station === station && !g.subject && !g.resource);
+    const held = (station) => status.held && !whole(status.opened, station);
     for (const button of panel.querySelectorAll("[data-gate]")) {
       const station = button.dataset.gate;
-      put(button, "aria-pressed", String(shut(station) || (status.held && !opened(station))));
+      put(button, "aria-pressed", String(whole(status.gates, station) || held(station)));
     }
     for (const glyph of document.querySelectorAll("[data-gate-at]")) {
       const station = glyph.dataset.gateAt;
-      put(glyph, "data-closed", String(partly(station) || (status.held && !opened(station))));
-      put(glyph.querySelector(".count"), "visibility", standing(station) > 0 ? "visible" : "hidden");
-      say(glyph.querySelector("text"), `${standing(station)}`);
+      put(glyph, "data-closed", String(status.gates.some((g) => g.station === station) || held(station)));
       showAtGate(glyph, status.waiting.filter((w) => w.station === station));
     }
     for (const lane of document.querySelectorAll("[data-watcher]")) {
@@ -124,6 +125,8 @@ export function newHold(stage) {
   // showAtGate writes what the goroutines at a gate hold: the name of the first object, and that there are more.
   function showAtGate(glyph, waiting) {
     const keys = [...new Set(waiting.map((w) => w.key).filter(Boolean))];
+    put(glyph.querySelector(".count"), "visibility", waiting.length > 0 ? "visible" : "hidden");
+    say(glyph.querySelector("text"), `${waiting.length}`);
     const name = keys[0] ? squeeze(shortKey(keys[0]), keys.length > 1 ? 4 : 6) : "";
     say(glyph.querySelector(".who"), keys.length > 1 ? `${name} +${keys.length - 1}` : name);
     put(glyph, "aria-label", `${glyph.dataset.gateAt}: ${keys.join(", ")}`);
@@ -147,10 +150,7 @@ export function newHold(stage) {
     const select = $("#slow");
     const ids = [...document.querySelectorAll("#watchers > [data-watcher]")].map((lane) => lane.dataset.watcher);
     const now = slow()[0]?.subject ?? "";
-    const wanted = ["", ...new Set(now ? [...ids, now] : ids)];
-    if ([...select.options].map((o) => o.value).join() !== wanted.join()) {
-      select.replaceChildren(...wanted.map((id) => new Option(id || "none", id)));
-    }
+    options(select, [["", "none"], ...new Set(now ? [...ids, now] : ids)]);
     if (document.activeElement !== select) select.value = now;
   }
 
@@ -170,19 +170,13 @@ export function newHold(stage) {
     });
     const more = status.waiting.length - shown.length;
     $("#held-none").hidden = shown.length > 0 && more === 0;
-    say($("#held-none"), more > 0 ? `and ${more} more` : status.held ? "No goroutine is paused at a gate: each waits for another one, or for the clock." : "No goroutine is held.");
+    say($("#held-none"), more > 0 ? `and ${more} more` : status.held ? nothingAtAGate : "No goroutine is held.");
   }
 
   function row() {
-    const tr = document.createElement("tr");
-    for (let i = 0; i < 5; i++) tr.append(document.createElement("td"));
-    tr.cells[3].className = "n";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Hop";
-    button.title = "Let it pass one point";
-    tr.cells[4].append(button);
-    return tr;
+    const button = make("button", { type: "button", title: "Let it pass one point" }, "Hop");
+    const cells = ["", "", "", "n", ""].map((className, i) => make("td", { className }, i === 4 ? button : ""));
+    return make("tr", {}, ...cells);
   }
 
   // begin asks once: the feed says nothing of a world that is as usual. What has been heard meanwhile is newer.
@@ -205,7 +199,8 @@ export function newHold(stage) {
 
   // ---- hands
 
-  const click = (selector, act) => $(selector).addEventListener("click", act);
+  const on = (el, type, act) => el.addEventListener(type, act);
+  const click = (selector, act) => on($(selector), "click", act);
   click("#hold", toggle);
   click("#let-go", () => gate({ do: "release" }));
   click("#hop", () => hop());
@@ -234,14 +229,12 @@ export function newHold(stage) {
     for (const g of slow()) await gate({ do: "release", ...g });
     if (subject) close({ station: "wire", resource: stage.resource, subject });
   });
-  list.addEventListener("pointerover", (event) => point(event.target.closest("tr")));
-  list.addEventListener("focusin", (event) => point(event.target.closest("tr")));
-  list.addEventListener("pointerleave", () => point(null));
-  list.addEventListener("focusout", () => point(null));
+  for (const type of ["pointerover", "focusin"]) on(list, type, (event) => point(event.target.closest("tr")));
+  for (const type of ["pointerleave", "focusout"]) on(list, type, () => point(null));
   const gates = $("#gate-glyphs");
-  gates.addEventListener("pointerover", (event) => point(null, event.target.closest("[data-gate-at]")?.dataset.gateAt));
-  gates.addEventListener("pointerout", () => point(null));
-  gates.addEventListener("click", (event) => {
+  on(gates, "pointerover", (event) => point(null, event.target.closest("[data-gate-at]")?.dataset.gateAt));
+  on(gates, "pointerout", () => point(null));
+  on(gates, "click", (event) => {
     const station = event.target.closest("[data-gate-at]")?.dataset.gateAt;
     const there = [...list.rows].filter((tr) => tr.held?.station === station);
     const row = there[(there.indexOf(document.activeElement.closest?.("tr")) + 1) % there.length]; // once more: the next one there
@@ -252,8 +245,9 @@ export function newHold(stage) {
   list.addEventListener("click", (event) => {
     const w = event.target.closest("tr")?.held;
     if (!w) return;
-    if (event.target.closest("button")) hop({ station: w.station, resource: w.resource ?? "", subject: w.subject ?? "", key: w.key ?? "", rv: w.rv ?? 0 });
-    else if (w.key) follow.set(w.key);
+    const { station, resource = "", subject = "", key = "", rv = 0 } = w;
+    if (event.target.closest("button")) hop({ station, resource, subject, key, rv });
+    else if (key) follow.set(key);
   });
   $("#clock-speed").addEventListener("input", (event) => {
     clearTimeout(turned);

@@ -1,35 +1,31 @@
-// The journey: a strip below the stage, one place for each station of the loop. It fills as the cursor comes to where what is
-// followed has been: the station, the time since the commit, and whose hands it was in. What this page or kubectl writes is
-// followed by itself, unless the viewer follows something already.
+// The journey: a strip below the stage, one place for each station of the loop. It fills as the cursor comes to where what is followed
+// has been: the station, the time since the commit, and whose hands it was in. What this page or kubectl writes is followed by itself,
+// unless the viewer follows something already.
 
-import { cut, mark, put, say } from "../lib/dom.js";
+import { cut, make, mark, put, say } from "../lib/dom.js";
+import { milliseconds } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 import { hangsOn } from "../stage/lanes.js";
-import { milliseconds } from "../lib/times.js";
 
-const stations = ["etcd", "etcd3", "ring", "store", "incoming", "dispatch", "watcher", "wire", "reflector", "fifo", "indexer", "processor", "listener", "handler"];
 const ofInformer = new Set(["wire", "reflector", "fifo", "indexer", "processor"]); // there may be several; one is drawn
+const aside = new Set(["http", "workqueue"]); // stations at which a change has not come to be, or is no more
 const kubectl = /^(POST|PUT|PATCH|DELETE) .* by kubectl$/;
 
 export function newJourney(stage) {
   const { player, follow, infos, scene } = stage;
   const strip = document.querySelector("#journey");
-  const places = stations.map(place);
+  const stationOf = (r) => infos.get(r.point).station;
+  // The table of points is in path order.
+  const stations = [...new Set([...infos.values()].map((info) => info.station))].filter((name) => scene.stations.has(name) && !aside.has(name));
+  const places = stations.map((station) => {
+    const button = make("button", { type: "button" }, make("b", {}, station), make("span"), make("span"));
+    const item = make("li", {}, button);
+    button.addEventListener("click", () => item.seq && player.seek(item.seq));
+    return item;
+  });
   strip.querySelector("ol").replaceChildren(...places);
   let drawn = ""; // what it was filled from
   let asked = false; // kubectl has asked for a write that is not committed yet
-
-  function place(station) {
-    const item = document.createElement("li");
-    const button = document.createElement("button");
-    button.type = "button";
-    const [name, after, who] = ["b", "span", "span"].map((tag) => document.createElement(tag));
-    name.textContent = station;
-    button.append(name, after, who);
-    button.addEventListener("click", () => item.seq && player.seek(item.seq));
-    item.append(button);
-    return item;
-  }
 
   // arrived finds kubectl's writes: a request is received with the name of its client.
   function arrived(list) {
@@ -43,10 +39,12 @@ export function newJourney(stage) {
 
   // firstAt returns the step with which the revision came to a station, of the informer that is drawn if there are several.
   function firstAt(steps, station) {
-    const there = steps.filter((h) => infos.get(h.r.point).station === station);
-    if (ofInformer.has(station)) return there.find((h) => h.r.subject === scene.informer);
-    if (station === "listener" || station === "handler") return there.find((h) => hangsOn(scene, scene.lanes.listeners.get(h.r.subject)?.lane?.subject));
-    return there[0];
+    return steps.find(({ r }) => {
+      if (stationOf(r) !== station) return false;
+      if (ofInformer.has(station)) return r.subject === scene.informer;
+      if (station !== "listener" && station !== "handler") return true;
+      return hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject);
+    });
   }
 
   const who = (r) => (infos.get(r.point).lane ?? "").split(" ")[0].split(".").at(-1) || r.subject || "";
@@ -62,20 +60,22 @@ export function newJourney(stage) {
     say(strip.querySelector("h2"), open ? `${cut(follow.key || "revision", 40)} ${rv}` : "");
     const commit = steps.find((h) => h.r.point === "TxnCommitted")?.r.t ?? Infinity;
     const began = Math.min(commit, steps[0]?.r.t ?? 0);
-    const last = steps.at(-1);
-    stations.forEach((station, i) => {
-      const step = firstAt(steps, station);
-      const [item, [name, after, whose]] = [places[i], places[i].firstElementChild.children];
-      item.seq = step?.r.seq ?? 0;
-      mark(item, "past", Boolean(step));
-      mark(item, "here", Boolean(last) && infos.get(last.r.point).station === station);
-      const took = step ? step.r.t - began : 0; // none where a recording's clock stands
-      say(after, step && station === "etcd" ? "committed" : took > 0 ? `+${milliseconds(took)}` : "");
-      say(whose, step ? who(step.r) : "");
-      put(item.firstElementChild, "title", whose.textContent);
-      put(item.firstElementChild, "aria-label", step ? `${name.textContent}: ${after.textContent}, ${whose.textContent}. Go there.` : `${station}: not yet`);
-      mark(scene.stations.get(station), "on-way", Boolean(step));
-    });
+    const here = steps.length > 0 ? stationOf(steps.at(-1).r) : "";
+    stations.forEach((station, i) => fill(places[i], station, firstAt(steps, station)?.r, began, here));
+  }
+
+  function fill(item, station, r, began, here) {
+    const [, after, whose] = item.firstElementChild.children;
+    item.seq = r?.seq ?? 0;
+    mark(item, "past", Boolean(r));
+    mark(item, "here", station === here);
+    const took = r ? r.t - began : 0; // none where a recording's clock stands
+    say(after, r && station === "etcd" ? "committed" : took > 0 ? `+${milliseconds(took)}` : "");
+    say(whose, r ? who(r) : "");
+    const words = r ? `${station}: ${after.textContent}, ${whose.textContent}. Go there.` : `${station}: not yet`;
+    put(item.firstElementChild, "title", whose.textContent);
+    put(item.firstElementChild, "aria-label", words);
+    mark(scene.stations.get(station), "on-way", Boolean(r));
   }
 
   strip.querySelector("#journey-more").addEventListener("click", () => follow.open());

@@ -2,7 +2,7 @@
 // written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when there is time for
 // it. While the pointer or the keyboard is on it, it holds still.
 
-import { cut, mark, say } from "../lib/dom.js";
+import { cut, make, mark, say } from "../lib/dom.js";
 import { isAnomaly, objectKey, sentence } from "../log/fold.js";
 
 const rows = 40;
@@ -60,30 +60,17 @@ export function newTable(infos, follow) {
 
   function fill(tr, r) {
     const info = infos.get(r.point);
-    const cells = tr.children;
-    say(cells[0], String(r.seq));
-    say(cells[1], (r.t / 1e6).toFixed(1));
-    say(cells[2], info.station);
-    say(cells[3], cut(r.subject ?? "", 24));
-    say(cells[4], cut(r.type ?? "", 12));
-    say(cells[5], cut(objectKey(r.key ?? ""), 40));
-    say(cells[6], r.rv ?? "");
-    say(cells[7], cut(sentence(info, r), 240));
+    const key = objectKey(r.key ?? "");
+    const who = [info.station, cut(r.subject ?? "", 24), cut(r.type ?? "", 12), cut(key, 40), r.rv ?? ""];
+    const texts = [String(r.seq), (r.t / 1e6).toFixed(1), ...who, cut(sentence(info, r), 240)];
+    texts.forEach((text, i) => say(tr.children[i], text));
     mark(tr, "anomaly", isAnomaly(info, r));
     mark(tr, "followed", follow.matches(r));
     tr.dataset.seq = r.seq;
-    tr.dataset.key = objectKey(r.key ?? "");
+    tr.dataset.key = key;
   }
 
   return { add, show, draw, touch: () => (dirty = forced = true) };
 }
 
-function row() {
-  const tr = document.createElement("tr");
-  for (let i = 0; i < 8; i++) {
-    const td = document.createElement("td");
-    if (i === 0 || i === 1 || i === 6) td.className = "n";
-    tr.append(td);
-  }
-  return tr;
-}
+const row = () => make("tr", {}, ...["n", "n", "", "", "", "", "n", ""].map((className) => make("td", { className })));
