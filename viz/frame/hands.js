@@ -20,7 +20,7 @@ export function newHands(stage) {
   const toHop = async (direction) => (await player.stepTo(direction, hop)) || stage.tell("no other hop in the log");
 
   async function toStation(direction) {
-    const station = document.activeElement?.closest?.("[data-station]")?.dataset.station ?? $(".station.told")?.dataset.station;
+    const station = (document.activeElement?.closest?.("[data-station]") ?? $(".station.told"))?.dataset.station;
     if (!station) return stage.tell("choose a station first: Tab walks through them");
     const match = (r) => infos.get(r.point).station === station && stage.here(r);
     return (await player.stepTo(direction, match)) || stage.tell(`nothing else at ${station} in the log`);
@@ -31,15 +31,24 @@ export function newHands(stage) {
     else follow.set(key);
   }
 
+  function toNth(event) {
+    scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus();
+  }
+
   const marked = () => scene.marked || objectKey(scene.store.at(-1)?.key ?? "");
 
-  click("#freeze", () => player.toggle());
-  click("#step-on", () => player.step(1));
-  click("#step-back", () => player.step(-1));
-  click("#to-start", () => player.seek(player.oldest));
-  click("#live", () => player.live());
-  click("#next-anomaly", () => toAnomaly(1));
-  click("#prev-anomaly", () => toAnomaly(-1));
+  // by has what several ways lead to: a button, a key, or both.
+  const by = {
+    freeze: () => player.toggle(), on: () => player.step(1), back: () => player.step(-1),
+    start: () => player.seek(player.oldest), live: () => player.live(), next: () => toAnomaly(1), before: () => toAnomaly(-1),
+  };
+  click("#freeze", by.freeze);
+  click("#step-on", by.on);
+  click("#step-back", by.back);
+  click("#to-start", by.start);
+  click("#live", by.live);
+  click("#next-anomaly", by.next);
+  click("#prev-anomaly", by.before);
   scene.root.addEventListener("click", (event) => {
     const key = event.target.closest("[data-key]")?.dataset.key;
     if (key) toggleFollow(key);
@@ -62,19 +71,19 @@ export function newHands(stage) {
 
   return {
     keys: [
-      [[" "], "freeze the picture, resume; play from here", () => player.toggle()],
-      [["."], "next record", () => player.step(1)],
-      [[","], "previous record", () => player.step(-1)],
+      [[" "], "freeze the picture, resume; play from here", by.freeze],
+      [["."], "next record", by.on],
+      [[","], "previous record", by.back],
       [[">"], "next hop of what is followed", () => toHop(1)],
       [["<"], "previous hop", () => toHop(-1)],
       [["]"], "next record at the station that has the focus", () => toStation(1)],
       [["["], "previous record there", () => toStation(-1)],
-      [["n"], "next anomaly", () => toAnomaly(1)],
-      [["p"], "previous anomaly", () => toAnomaly(-1)],
-      [["Home"], "to the start", () => player.seek(player.oldest)],
-      [["End"], "to the end, live", () => player.live()],
+      [["n"], "next anomaly", by.next],
+      [["p"], "previous anomaly", by.before],
+      [["Home"], "to the start", by.start],
+      [["End"], "to the end, live", by.live],
       [["f"], "follow the marked object, or stop following it", () => toggleFollow(follow.has() ? "" : marked())],
-      [["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"], "to 0: the first ten stations", (event) => scene.root.querySelectorAll(".station")[(Number(event.key) + 9) % 10]?.focus()],
+      [[..."1234567890"], "to 0: the first ten stations", toNth],
       [["c"], "create a pod", press("#create-pod")],
       [["m"], "modify the marked pod", press("#change-pod")],
       [["d"], "delete it", press("#delete-pod")],

@@ -7,9 +7,11 @@ const period = 250; // ms between two readings of the rate; of sums, each is rea
 
 // meanings explain the modes that stop something.
 const meanings = {
-  frozen: "The picture is frozen at the cursor; the program runs on", held: "The program is held: every goroutine stops at its next point",
+  frozen: "The picture is frozen at the cursor; the program runs on",
+  held: "The program is held: every goroutine stops at its next point",
   replay: "The page shows records of the past", live: "",
 };
+const words = { connecting: "connecting", reconnecting: "reconnecting", silent: "process stopped" };
 
 export function newStatus(stage) {
   const { player, motion } = stage;
@@ -21,8 +23,7 @@ export function newStatus(stage) {
   // count reads the fold's own counters, so that what was passed over on the way to the page is counted, too.
   function count(now) {
     const state = player.state;
-    let events = 0;
-    for (const res of Object.values(state.resources)) events += res.points.RingAppend ?? 0;
+    const events = Object.values(state.resources).reduce((n, res) => n + (res.points.RingAppend ?? 0), 0);
     if (history.length > 0 && state.seq < history.at(-1)[2]) history = [];
     history.push([now, events, state.seq]);
     counted = true;
@@ -46,10 +47,10 @@ export function newStatus(stage) {
     say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
     put($("#rate"), "title", `${records} records/s`);
     const { level, every, forced } = motion.detail.at(events, now);
-    const words = level === 2 ? `${levels[level].name} ● = ${every}` : `${levels[level].name} ${levels[level].words}`;
-    say($("#level"), forced === null ? words : `${words}, fixed`);
+    const drawn = `${levels[level].name} ${level === 2 ? `● = ${every}` : levels[level].words}`;
+    say($("#level"), forced === null ? drawn : `${drawn}, fixed`);
     put($("#level"), "data-level", level);
-    const late = player.mode === "live" ? player.lag() / 1000 : 0;
+    const late = lateness();
     const how = player.sweeping ? ", summed up" : player.pace >= 2 ? ` at ${Math.round(player.pace)}× reading pace` : "";
     stage.scene.text("behind", late >= 0.2 ? `${late.toFixed(1)} s behind${how}` : "");
   }
@@ -76,11 +77,19 @@ export function newStatus(stage) {
     }
     put($("#live"), "data-live", String(player.mode === "live"));
     say($("#live"), player.recording ? "End" : "Live");
-    const behind = player.behind();
-    const late = player.mode === "live" ? player.lag() / 1000 : 0;
     say($("#cursor"), `${player.target()}`);
-    say($("#behind"), player.recording ? ` of ${player.head}` : late >= 0.1 ? ` · ${late.toFixed(1)} s behind` : behind > 0 && player.mode !== "live" ? ` · ${behind} behind` : player.mode === "live" ? " · newest" : " · the end");
+    say($("#behind"), player.recording ? ` of ${player.head}` : ` · ${whereText()}`);
     showMode(mode, frozen);
+  }
+
+  // lateness is for how many seconds the newest record has been waiting, live.
+  const lateness = () => (player.mode === "live" ? player.lag() / 1000 : 0);
+
+  function whereText() {
+    const late = lateness();
+    if (late >= 0.1) return `${late.toFixed(1)} s behind`;
+    if (player.mode === "live") return "newest";
+    return player.behind() > 0 ? `${player.behind()} behind` : "the end";
   }
 
   function showMode(mode, frozen) {
@@ -88,7 +97,6 @@ export function newStatus(stage) {
     const broken = state !== "live" && !(player.recording && !stage.source);
     put($("#mode"), "data-state", broken ? state : mode);
     put($("#mode"), "title", broken ? title : meanings[mode]);
-    const words = { connecting: "connecting", reconnecting: "reconnecting", silent: "process stopped" };
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
     const calm = mode === "replay" && frozen ? "paused" : mode;
     say($("#mode-text"), broken ? words[state] : calm + lost);

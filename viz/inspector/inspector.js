@@ -4,7 +4,7 @@
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
 
-import { mark, put, say } from "../lib/dom.js";
+import { make, mark, put, say } from "../lib/dom.js";
 import { leaf as leafOf, shelf } from "../lib/api.js";
 
 const reload = 700; // ms between two fetches of the same leaf while records come
@@ -76,21 +76,19 @@ export function newInspector(stage) {
   }
 
   // query says what leaf of the place is wanted.
-  function query(extra = {}) {
-    const wanted = new URLSearchParams({ resource: stage.resource });
-    if (place.queue) wanted.set("queue", place.queue);
-    if (place.subject) wanted.set("subject", place.subject);
-    if (!present()) wanted.set("at", String(player.target()));
-    if (stage.shown.log) wanted.set("log", stage.shown.log);
-    for (const [key, value] of Object.entries(extra)) if (value) wanted.set(key, value);
-    return wanted;
+  function query(extra) {
+    const at = present() ? "" : player.target();
+    const wanted = { resource: stage.resource, queue: place.queue, subject: place.subject, at, log: stage.shown.log, ...extra };
+    return new URLSearchParams(Object.entries(wanted).filter(([, value]) => value || value === 0));
   }
 
   async function load(extra = {}) {
     const mine = (awaited = ++ticket);
     shownAt = performance.now();
     shownSeq = player.target();
-    if (!stage.source && shelf.program && living.has(tab)) return refuse("This recording lives in this page only: the program that serves the page does not know it.");
+    if (!stage.source && shelf.program && living.has(tab)) {
+      return refuse("This recording lives in this page only: the program that serves the page does not know it.");
+    }
     const search = leaf.querySelector("input[type=search]")?.value;
     try {
       const article = await leafOf(place.station, tab, query({ q: tab === "history" ? search : "", ...extra }));
@@ -103,9 +101,7 @@ export function newInspector(stage) {
   }
 
   function refuse(words) {
-    const p = document.createElement("p");
-    p.textContent = words;
-    leaf.replaceChildren(p);
+    leaf.replaceChildren(make("p", {}, words));
     say(title, place.subject || place.queue || place.station);
   }
 
@@ -228,7 +224,8 @@ export function newInspector(stage) {
   scene.root.addEventListener("dblclick", () => clearTimeout(soon), true);
 
   function enter(leafName = tab) {
-    const el = document.activeElement?.closest?.("[data-station], [data-queue]") ?? document.querySelector(".station.told");
+    const focused = document.activeElement?.closest?.("[data-station], [data-queue]");
+    const el = focused ?? document.querySelector(".station.told");
     const wanted = el && placeOf(el);
     if (!wanted) return stage.tell("choose a station first: Tab walks through them");
     open(wanted, leafName, el);

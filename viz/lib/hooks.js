@@ -1,6 +1,7 @@
 // @ts-check
-// A part of the page is what one of the functions newHold, newZoom, … returns. page.js makes all parts, gives each the stage, and calls
-// the hooks below on all of them. A part defines the hooks that it needs; here are their meanings, and the defaults, which do nothing.
+// A part of the page is what one of the functions newHold, newZoom, … returns. page.js makes all parts, gives each the
+// stage, and calls the hooks below on all of them. A part defines the hooks that it needs; here are their meanings, and
+// the defaults, which do nothing. Times called now are in ms, as requestAnimationFrame has them.
 
 /**
  * A Row of the list of keys: KeyboardEvent.key values (keys.js), what they do in words, and the function that does it.
@@ -10,22 +11,22 @@
 const nothing = {
   /** The page has taken its list: the state and the name of its log. @param {{state: object, log: string}} answer */
   begin(answer) {},
-  /** What is on stage was made with these switches. @param {Record<string, string>} [now] for example { fifo: "real" } */
+  /** What is on stage was made with these switches, as { fifo: "real" }. @param {Record<string, string>} [now] */
   switches(now) {},
   /** Records came from the feed, whatever moment is on stage. @param {object[]} list */
   arrived(list) {},
   /** Records were folded one after the other; draw them as they move. @param {object[]} list @param {number} now */
   applied(list, now) {},
-  /** A newer state came instead of too many records; the list has those that matter. @param {object[]} list @param {number} now */
+  /** A newer state came instead of too many records; list has those that matter. @param {object[]} list @param {number} now */
   summed(list, now) { this.applied(list, now); },
   /** Another moment is on stage. @param {number} now */
   jumped(now) {},
-  /** The record r is at the cursor: the viewer froze the stage, stepped, or scrubbed. @param {object} r @param {number} now */
+  /** The viewer froze the stage, stepped, or scrubbed: r is at the cursor. @param {object} r @param {number} now */
   landed(r, now) {},
   /** A replay left out a time without records. @param {number} ns */
   skipped(ns) {},
-  /** The scene was drawn; res is undefined if nothing is known of the resource. @param {object} [res] @param {object} [state] */
-  shown(res, state) {},
+  /** The scene was drawn; res is undefined if nothing is known of the resource. @param {object} [res] @param {object} [s] */
+  shown(res, s) {},
   /** Once a frame. @param {number} now */
   draw(now) {},
   /** Another resource is on stage. @param {string} name */
@@ -42,7 +43,7 @@ const nothing = {
   escape() { return false; },
   /** @type {Row[]} */
   keys: [],
-  /** What a guide does with keys while it speaks; these rows are only listed. @type {[keys: string, words: string][]} */
+  /** What a guide does with keys while it speaks; only listed. @type {[keys: string, words: string][]} */
   guided: [],
 };
 

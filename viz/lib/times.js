@@ -11,7 +11,9 @@ export function clockText(ns, decimals = 0) {
 // milliseconds writes a duration as people say it.
 export function milliseconds(ns) {
   const ms = ns / 1e6;
-  return ms < 1 ? `${(ms * 1000).toFixed(0)} µs` : ms < 100 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`;
+  if (ms >= 10000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${ms.toFixed(ms < 100 ? 2 : 0)} ms`;
 }
 
 // marks returns the round times from one time to another, a few for as long as people look at: never more than 200, whatever times a

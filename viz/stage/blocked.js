@@ -86,7 +86,8 @@ export function newBlocked(stage) {
     const whole = view.w === scene.width;
     badge.style.fontSize = whole ? `${Math.max(11, 14 * scale).toFixed(1)}px` : ""; // as large as what is written on the stage
     badge.style.maxWidth = `${Math.round((whole ? place.w : 0.8 * view.w) * scale)}px`;
-    badge.style.left = `${Math.round(whole ? place.right * scale - badge.offsetWidth : (width - badge.offsetWidth) / 2)}px`;
+    const left = whole ? place.right * scale - badge.offsetWidth : (width - badge.offsetWidth) / 2;
+    badge.style.left = `${Math.round(left)}px`;
     badge.style.top = `${Math.round((whole ? place.bottom * scale : height - 4) - badge.offsetHeight)}px`;
   }
 

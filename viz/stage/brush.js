@@ -1,16 +1,23 @@
 // The brush: tokens as images, drawn once for a theme and a size, and stamped where they are.
 
 import { newLetters } from "../lib/letters.js";
-import { outline, sign } from "./tokens.js";
+import { pathOf, signOf } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line
+const names = {
+  moving: "--moving", delivered: "--delivered", anomaly: "--anomaly", stored: "--stored", paper: "--on-token", ink: "--ink",
+  halo: "--panel", followed: "--followed",
+};
 
 export function newBrush(canvas, ctx, scene) {
   const sprites = new Map();
   const written = []; // where names stand in this frame: none is written over another
   const fine = () => Math.max(1, canvas.width / scene.width) * 2;
-  const letters = newLetters(() => ({ font: "600 14px system-ui, sans-serif", height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() }));
-  const brush = { colours: {}, letters, restyle, stamp, forget, clean: () => (written.length = 0), get labels() { return written; } };
+  const font = "600 14px system-ui, sans-serif";
+  const letters = newLetters(() => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() }));
+  const brush = {
+    colours: {}, letters, restyle, stamp, forget, clean: () => (written.length = 0), get labels() { return written; },
+  };
 
   function forget() {
     sprites.clear();
@@ -20,24 +27,18 @@ export function newBrush(canvas, ctx, scene) {
   function restyle() {
     forget();
     const style = getComputedStyle(document.documentElement);
-    const of = (name) => style.getPropertyValue(name).trim();
-    brush.colours = {
-      moving: of("--moving"), delivered: of("--delivered"), anomaly: of("--anomaly"), stored: of("--stored"),
-      paper: of("--on-token"), ink: of("--ink"), halo: of("--panel"), followed: of("--followed"),
-    };
+    for (const [name, variable] of Object.entries(names)) brush.colours[name] = style.getPropertyValue(variable).trim();
   }
 
   function stamp(h, [x, y]) {
     const half = 11;
     ctx.drawImage(spriteOf(h.shape, h.colour), x - half, y - half, 2 * half, 2 * half);
-    if (h.followed) {
-      ctx.strokeStyle = brush.colours.followed;
-      ctx.lineWidth = 2;
-      for (const r of [12, 16]) {
-        ctx.beginPath();
-        ctx.arc(x, y, r, 0, 2 * Math.PI);
-        ctx.stroke();
-      }
+    ctx.strokeStyle = brush.colours.followed;
+    ctx.lineWidth = 2;
+    for (const r of h.followed ? [12, 16] : []) {
+      ctx.beginPath();
+      ctx.arc(x, y, r, 0, 2 * Math.PI);
+      ctx.stroke();
     }
     if (!h.label) return;
     const base = h.below ? y + 25 : y - 14; // where nothing is written on the stage
@@ -51,31 +52,26 @@ export function newBrush(canvas, ctx, scene) {
   // spriteOf returns a token as an image, drawn once for a theme and a size.
   function spriteOf(shape, colour) {
     const name = `${shape} ${colour}`;
-    const known = sprites.get(name);
-    if (known) return known;
+    if (sprites.has(name)) return sprites.get(name);
+    const { colours } = brush;
     const scale = fine();
     const sprite = document.createElement("canvas");
     sprite.width = sprite.height = Math.ceil(22 * scale);
     const c = sprite.getContext("2d");
+    const stroke = (path, width, style) => {
+      [c.lineWidth, c.strokeStyle] = [width, style];
+      c.stroke(path);
+    };
     c.setTransform(scale, 0, 0, scale, sprite.width / 2, sprite.height / 2);
-    outline(c, shape);
-    c.lineWidth = 2.5;
-    c.strokeStyle = brush.colours.halo;
-    c.stroke();
-    c.fillStyle = shape === "synthetic" ? brush.colours.halo : brush.colours[colour];
-    c.fill();
-    if (shape === "synthetic") {
-      c.setLineDash([3.2, 2.6]);
-      c.lineWidth = 2.4;
-      c.strokeStyle = brush.colours[colour];
-      c.stroke();
-    } else {
-      sign(c, shape);
-      c.lineWidth = 2.2;
-      c.lineCap = "round";
-      c.strokeStyle = brush.colours.paper;
-      c.stroke();
-    }
+    const path = new Path2D(pathOf(shape));
+    const hollow = shape === "synthetic";
+    stroke(path, 2.5, colours.halo);
+    c.fillStyle = hollow ? colours.halo : colours[colour];
+    c.fill(path);
+    if (hollow) c.setLineDash([3.2, 2.6]);
+    else c.lineCap = "round";
+    if (hollow) stroke(path, 2.4, colours[colour]);
+    else stroke(new Path2D(signOf(shape)), 2.2, colours.paper);
     sprites.set(name, sprite);
     return sprite;
   }

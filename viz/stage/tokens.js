@@ -1,75 +1,23 @@
-// Tokens: what an event looks like. The shape is its type, the colour is what becomes of it.
+// Tokens: what an event looks like. The shape is its type, the colour is what becomes of it. Each shape has a sign inside, so that no
+// viewer has to tell them apart by colour.
 
-// shapeOf names the shape for an event's type, in either half's words.
-export function shapeOf(type) {
-  switch ((type ?? "").toUpperCase()) {
-    case "ADDED":
-      return "added";
-    case "MODIFIED":
-    case "UPDATED":
-      return "modified";
-    case "DELETED":
-      return "deleted";
-    case "BOOKMARK":
-      return "bookmark";
-    case "ERROR":
-      return "error";
-    default:
-      return "synthetic"; // Sync, Replaced, and moments that say nothing of a type
-  }
-}
+const shapes = {
+  ADDED: "added", MODIFIED: "modified", UPDATED: "modified", DELETED: "deleted", BOOKMARK: "bookmark", ERROR: "error",
+};
+const disc = "M8 0A8 8 0 1 1 -8 0A8 8 0 1 1 8 0Z";
+const square = "M-4.5 -7.5H4.5Q7.5 -7.5 7.5 -4.5V4.5Q7.5 7.5 4.5 7.5H-4.5Q-7.5 7.5 -7.5 4.5V-4.5Q-7.5 -7.5 -4.5 -7.5Z";
+const paths = {
+  modified: square, bookmark: "M0 -9L8 0L0 9L-8 0Z", error: "M0 -9L9 8H-9Z",
+  deleted: "M-3.5 -8H3.5L8 -3.5V3.5L3.5 8H-3.5L-8 3.5V-3.5Z",
+};
+const signs = {
+  added: "M-4 0H4M0 -4V4", modified: "M-4 1.5C-2 -3 0 -2 0 0C0 2 2 3 4 -1.5", deleted: "M-4 0H4", error: "M0 -3.5V3M0 5V6",
+};
 
-// outline traces a shape of about 16 units around the origin.
-export function outline(ctx, shape) {
-  ctx.beginPath();
-  switch (shape) {
-    case "modified":
-      ctx.roundRect(-7.5, -7.5, 15, 15, 3);
-      break;
-    case "deleted":
-      ctx.moveTo(-3.5, -8);
-      for (const [x, y] of [[3.5, -8], [8, -3.5], [8, 3.5], [3.5, 8], [-3.5, 8], [-8, 3.5], [-8, -3.5]]) ctx.lineTo(x, y);
-      ctx.closePath();
-      break;
-    case "bookmark":
-      ctx.moveTo(0, -9);
-      for (const [x, y] of [[8, 0], [0, 9], [-8, 0]]) ctx.lineTo(x, y);
-      ctx.closePath();
-      break;
-    case "error":
-      ctx.moveTo(0, -9);
-      for (const [x, y] of [[9, 8], [-9, 8]]) ctx.lineTo(x, y);
-      ctx.closePath();
-      break;
-    default:
-      ctx.arc(0, 0, 8, 0, 2 * Math.PI);
-  }
-}
+// shapeOf names the shape for an event's type, in either half's words. Sync, Replaced, and moments that say nothing of a type are
+// synthetic.
+export const shapeOf = (type) => shapes[(type ?? "").toUpperCase()] ?? "synthetic";
 
-// sign traces what stands inside a shape, so that no viewer has to tell them apart by colour.
-export function sign(ctx, shape) {
-  ctx.beginPath();
-  switch (shape) {
-    case "added":
-      ctx.moveTo(-4, 0);
-      ctx.lineTo(4, 0);
-      ctx.moveTo(0, -4);
-      ctx.lineTo(0, 4);
-      break;
-    case "modified":
-      ctx.moveTo(-4, 1.5);
-      ctx.bezierCurveTo(-2, -3, 0, -2, 0, 0);
-      ctx.bezierCurveTo(0, 2, 2, 3, 4, -1.5);
-      break;
-    case "deleted":
-      ctx.moveTo(-4, 0);
-      ctx.lineTo(4, 0);
-      break;
-    case "error":
-      ctx.moveTo(0, -3.5);
-      ctx.lineTo(0, 3);
-      ctx.moveTo(0, 5);
-      ctx.lineTo(0, 6);
-      break;
-  }
-}
+// pathOf is the outline of a shape, about 16 units around the origin, and signOf the sign in it.
+export const pathOf = (shape) => paths[shape] ?? disc;
+export const signOf = (shape) => signs[shape] ?? "";
