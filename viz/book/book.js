@@ -1,14 +1,17 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
-// mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a part of the stage
-// light it. Where it is narrow, the mini-stage is above the text: there it opens with the first button, and from then on the buttons
-// choose.
+// mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a
+// part of the stage light it. Where it is narrow, the mini-stage is above the text: there it opens with the first
+// button, and from then on the buttons choose.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);
 
 function stageBeside(mini) {
   const steps = [...mini.querySelectorAll(".steps li")];
-  const lines = new Map([...document.querySelectorAll("article .l[data-point]")].map((line) => [line, steps.findIndex((li) => li.dataset.point === line.dataset.point)]));
+  const lines = new Map(
+    [...document.querySelectorAll("article .l[data-point]")]
+      .map((line) => [line, steps.findIndex((li) => li.dataset.point === line.dataset.point)])
+  );
   const reading = [...lines].filter(([, step]) => step >= 0);
   const text = document.querySelector("article");
   const place = mini.querySelector(".frame");
@@ -34,7 +37,11 @@ function stageBeside(mini) {
   // tell gives the frame the step, as soon as it can hear.
   function tell() {
     const li = steps[step];
-    if (ready && !live.checked && li) frame.contentWindow.postMessage({ seq: Number(li.dataset.seq), station: li.querySelector(".station").textContent }, "*");
+    if (ready && !live.checked && li) {
+      frame.contentWindow.postMessage(
+        { seq: Number(li.dataset.seq), station: li.querySelector(".station").textContent }, "*"
+      );
+    }
   }
 
   addEventListener("message", ({ source, data }) => {
@@ -46,18 +53,22 @@ function stageBeside(mini) {
     tellPart();
   });
 
-  // point lights the part of the stage that is meant by the words under the pointer, or else by those that have the focus.
+  // point lights the part of the stage that is meant by the words under the pointer, or else by those that have the
+  // focus.
   function point({ type, target }) {
     const under = type === "pointerover" ? target.closest("article [data-part]") : null;
     const words = under ?? document.activeElement.closest("article [data-part]");
     if (words === named) return;
     named = words;
-    mini.querySelectorAll(".moment [data-part]").forEach((part) => part.classList.toggle("named", part.dataset.part === words?.dataset.part));
+    mini.querySelectorAll(".moment [data-part]")
+      .forEach((part) => part.classList.toggle("named", part.dataset.part === words?.dataset.part));
     tellPart();
   }
 
   function tellPart() {
-    if (ready) frame.contentWindow.postMessage({ part: named?.dataset.part ?? "", kind: named?.dataset.kind ?? "" }, "*");
+    if (ready) {
+      frame.contentWindow.postMessage({ part: named?.dataset.part ?? "", kind: named?.dataset.kind ?? "" }, "*");
+    }
   }
 
   function choose(n, from = null) {
@@ -80,8 +91,8 @@ function stageBeside(mini) {
     line?.classList.add("lit");
   }
 
-  // scrolled chooses the last reported line above the middle of the window; where the text shows hardly any, as much of the
-  // steps as has been read of the text.
+  // scrolled chooses the last reported line above the middle of the window; where the text shows hardly any, as much of
+  // the steps as has been read of the text.
   function scrolled() {
     if (performance.now() < held || (frame && !wide.matches)) return;
     const middle = innerHeight * 0.55;
@@ -97,8 +108,11 @@ function stageBeside(mini) {
   function turn(by) {
     held = performance.now() + 900;
     choose(step + by);
-    if (!wide.matches) return frame ?? open(mini.dataset.frame); // it is above the text: the text would take it out of sight
-    lineOf(step)?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+    // it is above the text: the text would take it out of sight
+    if (!wide.matches) return frame ?? open(mini.dataset.frame);
+    lineOf(step)?.scrollIntoView({
+      block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
+    });
   }
 
   let asked = false;

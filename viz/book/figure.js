@@ -24,17 +24,22 @@ export function newFigure(stage) {
     parent.postMessage({ figure: "shows", seq: data.seq }, "*");
   });
 
-  // name lights the part that the chapter's reader points at, or none. One that is out of sight is brought to the middle.
+  // name lights the part that the chapter's reader points at, or none. One that is out of sight is brought to the
+  // middle.
   function name(part, kind) {
     stage.scene.root.querySelectorAll(".named").forEach((other) => other.classList.remove("named"));
-    const found = [...stage.scene.root.querySelectorAll(kind === "queue" ? "[data-queue]" : "[data-station]")].filter((el) => (el.dataset.queue ?? el.dataset.station) === part);
+    const found = [
+      ...stage.scene.root.querySelectorAll(kind === "queue" ? "[data-queue]" : "[data-station]")
+    ].filter((el) => (el.dataset.queue ?? el.dataset.station) === part);
     for (const el of found) {
       el.classList.add("named");
       el.dataset.kind = kind;
     }
     if (found.length === 0) return look();
     const [spot, place] = [found[0].getBoundingClientRect(), ground.getBoundingClientRect()];
-    if (spot.left < place.left || spot.right > place.right || spot.top < place.top || spot.bottom > place.bottom) toMiddle(ground, found[0]);
+    if (spot.left < place.left || spot.right > place.right || spot.top < place.top || spot.bottom > place.bottom) {
+      toMiddle(ground, found[0]);
+    }
   }
 
   function look() {

@@ -18,7 +18,8 @@ async function read() {
 function score([, page, heading, , all], word) {
   if (!all.includes(word)) return 0;
   const begins = new RegExp(`(?:^|[^a-z0-9])${word.replace(/[^a-z0-9]/g, "\\$&")}`, "i");
-  return 1 + (begins.test(heading) ? 8 : heading.toLowerCase().includes(word) ? 4 : 0) + (begins.test(page) ? 4 : 0) + (begins.test(all) ? 1 : 0);
+  return 1 + (begins.test(heading) ? 8 : heading.toLowerCase().includes(word) ? 4 : 0) + (begins.test(page) ? 4 : 0)
+    + (begins.test(all) ? 1 : 0);
 }
 
 function show() {
@@ -36,7 +37,8 @@ function show() {
     hits.push([row[3] ? sum : sum / 4, row]); // a declaration comes after what tells of it
   }
   hits.sort((a, b) => b[0] - a[0]);
-  found.textContent = hits.length === 0 ? "Nothing has every one of these words." : `${hits.length} ${hits.length === 1 ? "place" : "places"}${hits.length > most ? `, the first ${most}` : ""}`;
+  found.textContent = hits.length === 0 ? "Nothing has every one of these words."
+    : `${hits.length} ${hits.length === 1 ? "place" : "places"}${hits.length > most ? `, the first ${most}` : ""}`;
   list.replaceChildren(...hits.slice(0, most).map(([, row]) => item(row, words)));
 }
 
@@ -61,7 +63,8 @@ function marked(text, words) {
   const nodes = [];
   const low = text.toLowerCase();
   for (let i = 0; i < text.length; ) {
-    const next = words.map((word) => [low.indexOf(word, i), word]).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0] || b[1].length - a[1].length)[0];
+    const next = words.map((word) => [low.indexOf(word, i), word]).filter(([at]) => at >= 0)
+      .sort((a, b) => a[0] - b[0] || b[1].length - a[1].length)[0];
     if (!next) {
       nodes.push(text.slice(i));
       break;

@@ -1,6 +1,6 @@
-// The shelf of pages without a program. It runs before every other deferred script of a page. What the program would be asked for lies
-// in files beside the page, as scripts: a page that was opened from a folder may load those and nothing else. Each calls
-// listwatchFile(name, gzip as base64).
+// The shelf of pages without a program. It runs before every other deferred script of a page. What the program would be
+// asked for lies in files beside the page, as scripts: a page that was opened from a folder may load those and nothing
+// else. Each calls listwatchFile(name, gzip as base64).
 
 (() => {
   const root = document.currentScript?.src ? new URL(".", document.currentScript.src).href : "";
@@ -42,7 +42,11 @@
   async function take(name) {
     if (/^[\w-]+$/.test(name)) return new File([await bytes(`takes/${name}`)], name);
     const address = new URL(name, location.href);
-    if (!/^https?:$/.test(address.protocol)) throw new Error("A recording can be named by its address on a web server only. Drop its file onto the page instead.");
+    if (!/^https?:$/.test(address.protocol)) {
+      throw new Error(
+        "A recording can be named by its address on a web server only. Drop its file onto the page instead."
+      );
+    }
     const response = await fetch(address);
     if (!response.ok) throw new Error(`${address.host} answers ${response.status}.`);
     return new File([await response.arrayBuffer()], name);
@@ -52,7 +56,12 @@
     const leaves = await data("data/leaves");
     const part = [station, query.get("queue") ?? "", tab];
     const html = leaves[[...part, query.get("point") ?? ""].join("/")] ?? leaves[[...part, ""].join("/")];
-    if (!html) throw new Error("This leaf needs the program, which these pages are without. In a checkout, go run ./cmd/viz -replay FILE shows a recording with all leaves.");
+    if (!html) {
+      throw new Error(
+        "This leaf needs the program, which these pages are without. In a checkout, go run ./cmd/viz -replay FILE " +
+          "shows a recording with all leaves."
+      );
+    }
     return html;
   }
 

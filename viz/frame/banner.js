@@ -4,8 +4,10 @@ import { mark, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 
 const connections = {
-  silent: "The process is stopped, perhaps by a debugger at a breakpoint. The stage shows the moment before. It continues by itself, without a gap.",
-  reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived. It continues when the program answers again.",
+  silent: "The process is stopped, perhaps by a debugger at a breakpoint. The stage shows the moment before. It " +
+    "continues by itself, without a gap.",
+  reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived. It continues " +
+    "when the program answers again.",
 };
 const patience = 1500; // ms: a connection that comes back at once is not worth a word
 

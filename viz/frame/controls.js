@@ -87,7 +87,9 @@ export function newControls(scene, on) {
   const listWatchers = async () => $("#watcher-list").replaceChildren(...(await get("/viz/watchers")).map(watcherItem));
 
   function watcherItem({ id, userAgent, error, options: o }) {
-    const wants = [o.labelSelector, o.fieldSelector, o.resourceVersion && `from ${o.resourceVersion}`].filter(Boolean).join(", ");
+    const wants = [
+      o.labelSelector, o.fieldSelector, o.resourceVersion && `from ${o.resourceVersion}`,
+    ].filter(Boolean).join(", ");
     const words = cut(`${userAgent}: ${wants || "everything"}${error ? ` (${error})` : ""}`, 120);
     const remove = make("button", { type: "button" }, "Remove");
     const act = async () => {
@@ -101,7 +103,9 @@ export function newControls(scene, on) {
   async function submitWatcher(event) {
     event.preventDefault();
     const options = { resource: document.body.dataset.resource };
-    for (const el of event.target.elements) if (el.name) options[el.name] = el.type === "checkbox" ? el.checked : el.value.trim();
+    for (const el of event.target.elements) {
+      if (el.name) options[el.name] = el.type === "checkbox" ? el.checked : el.value.trim();
+    }
     $("#watcher-refused").textContent = "";
     try {
       await ask("POST", "/viz/watchers", options);

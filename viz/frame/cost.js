@@ -3,8 +3,9 @@
 const kept = 600; // frames
 const late = 17; // ms from one frame to the next, and more: one was missed on a screen of sixty a second
 
-// newCost returns {note(gap, script), read()}: gap is the time since the frame before, script what was computed since, in ms. read tells
-// of the last frames the middle, the 95th percentile and the longest, and how many of all frames came late.
+// newCost returns {note(gap, script), read()}: gap is the time since the frame before, script what was computed since,
+// in ms. read tells of the last frames the middle, the 95th percentile and the longest, and how many of all frames came
+// late.
 export function newCost() {
   const [gaps, scripts] = [[], []];
   let frames = 0;

@@ -40,7 +40,8 @@ export function newHands(stage) {
   // by has what several ways lead to: a button, a key, or both.
   const by = {
     freeze: () => player.toggle(), on: () => player.step(1), back: () => player.step(-1),
-    start: () => player.seek(player.oldest), live: () => player.live(), next: () => toAnomaly(1), before: () => toAnomaly(-1),
+    start: () => player.seek(player.oldest), live: () => player.live(), next: () => toAnomaly(1),
+    before: () => toAnomaly(-1),
   };
   click("#freeze", by.freeze);
   click("#step-on", by.on);

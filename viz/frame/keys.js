@@ -1,9 +1,9 @@
-// Keys: one letter does what a button does. They are off while a field has the focus or a dialog is open, and can be switched off
-// altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
+// Keys: one letter does what a button does. They are off while a field has the focus or a dialog is open, and can be
+// switched off altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
 //
-// A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space;
-// words say what act does. Every part of the page hands in its rows. What a guide does with keys while it speaks is handed in as
-// guided, [names, words], and only listed.
+// A row is [keys, words, act]: keys is a list of KeyboardEvent.key values, letters in lower case, with "Shift+ " for
+// Shift and Space; words say what act does. Every part of the page hands in its rows. What a guide does with keys while
+// it speaks is handed in as guided, [names, words], and only listed.
 
 import { make } from "../lib/dom.js";
 
@@ -53,9 +53,12 @@ export function newKeys(rows, guided) {
 
   function busy(target, key) {
     if (document.querySelector("dialog[open]")) return true;
-    if (target.isContentEditable || target.closest("input, select, textarea")) return !target.matches("input[type=range]");
+    if (target.isContentEditable || target.closest("input, select, textarea")) {
+      return !target.matches("input[type=range]");
+    }
     // A button is pressed by Space and Enter, whatever else they mean.
-    return (key === " " || key === "Enter") && target.closest("button, a[href], summary, [role=tab], [role=button]") !== null;
+    return (key === " " || key === "Enter")
+      && target.closest("button, a[href], summary, [role=tab], [role=button]") !== null;
   }
 
   document.addEventListener("keydown", (event) => {

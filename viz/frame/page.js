@@ -1,8 +1,9 @@
-// The live stage. One log, many views: the feed brings records, the player says which moment is on stage, the fold makes
-// its picture, the scene draws that, motion draws the records that led there, the table and the sentence say them. One
-// clock, requestAnimationFrame, moves all.
+// The live stage. One log, many views: the feed brings records, the player says which moment is on stage, the fold
+// makes its picture, the scene draws that, motion draws the records that led there, the table and the sentence say
+// them. One clock, requestAnimationFrame, moves all.
 //
-// This module makes every part of the page and calls their hooks (../lib/hooks.js). A part finds its own elements in the page.
+// This module makes every part of the page and calls their hooks (../lib/hooks.js). A part finds its own elements in
+// the page.
 
 import { newFigure } from "../book/figure.js";
 import { newInspector } from "../inspector/inspector.js";
@@ -205,7 +206,8 @@ async function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     source = serverSource(answer.log);
-    const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null; // before the list had come
+    // before the list had come
+    const early = logShown.log === "" && follow.has() ? [follow.key, follow.rv, follow.by] : null;
     logShown = { log: answer.log, recording: answer.recording ?? "" };
     follow.clear();
     stage.reset(newTape(fold, source), answer.state, recorded);
@@ -250,7 +252,8 @@ function frame(now) {
   const began = performance.now();
   const ms = Math.min(100, now - frameAt);
   const passed = ms + postponed;
-  // To read a sum and to draw it is too much for one frame. So this one does nothing: what is on screen is whole, and of one cursor.
+  // To read a sum and to draw it is too much for one frame. So this one does nothing: what is on screen is whole, and
+  // of one cursor.
   postponed = summing && postponed === 0 && ms < sweep && shownAt <= frameAt ? ms : 0;
   frameAt = now;
   summing = false;
@@ -285,7 +288,8 @@ function applied(list) {
   const now = performance.now();
   dirty = true;
   stage.status.count(now);
-  if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now); // lanes first: tokens travel to where they are
+  // lanes first: tokens travel to where they are
+  if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
   const { events } = stage.status.rates(now);
   motion[player.sweeping ? "records" : "counts"](list, resource, player.clock, events);
   table.add(list);

@@ -1,6 +1,6 @@
 // Spoken: the sentence below the stage for those who listen instead of look. A live region that changed with every
-// sentence would never stop talking: it changes every two seconds at most, and an anomaly interrupts. While a story is told, the
-// story speaks.
+// sentence would never stop talking: it changes every two seconds at most, and an anomaly interrupts. While a story is
+// told, the story speaks.
 
 import { say } from "../lib/dom.js";
 

@@ -51,7 +51,8 @@ export function newStatus(stage) {
     say($("#level"), forced === null ? drawn : `${drawn}, fixed`);
     put($("#level"), "data-level", level);
     const late = lateness();
-    const how = player.sweeping ? ", summed up" : player.pace >= 2 ? ` at ${Math.round(player.pace)}× reading pace` : "";
+    const how = player.sweeping ? ", summed up" : player.pace >= 2 ? ` at ${Math.round(player.pace)}× reading pace`
+      : "";
     stage.scene.text("behind", late >= 0.2 ? `${late.toFixed(1)} s behind${how}` : "");
   }
 
@@ -63,7 +64,8 @@ export function newStatus(stage) {
   }
 
   function showTime() {
-    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.hold.held ? "held" : player.mode;
+    const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && stage.hold.held
+      ? "held" : player.mode;
     put(document.body, "data-mode", mode);
     put(document.body, "data-head", player.head);
     const frozen = player.mode === "frozen";

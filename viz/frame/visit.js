@@ -28,7 +28,11 @@ export function newVisit(stage) {
 
   async function copyLink() {
     const href = linkTo({ ...stage.shown, cursor: player.cursor, follow });
-    if (!stage.source && !stage.shown.recording) return stage.banner.notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
+    if (!stage.source && !stage.shown.recording) {
+      return stage.banner.notice(
+        "The browser cannot make a link to this recording: the page is neither local nor encrypted."
+      );
+    }
     window.history.replaceState(null, "", href);
     try {
       await navigator.clipboard.writeText(location.href);
@@ -53,8 +57,8 @@ export function newVisit(stage) {
     }
   }
 
-  // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and returns
-  // whether it was. It stands still.
+  // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and
+  // returns whether it was. It stands still.
   async function layTake(name, wanted = () => true) {
     const recording = await read(await shelf.take(name));
     if (!wanted()) return false;
@@ -63,7 +67,8 @@ export function newVisit(stage) {
     return true;
   }
 
-  // home puts back on the stage what was there before layTake: the running program, or the recording that the page is about.
+  // home puts back on the stage what was there before layTake: the running program, or the recording that the page is
+  // about.
   async function home() {
     if (document.body.dataset.take) return openTake(document.body.dataset.take);
     putAway.forEach((group) => (group.hidden = false));
@@ -110,9 +115,15 @@ export function newVisit(stage) {
 
   function explain(header) {
     const old = header.points && header.points !== document.body.dataset.points;
-    if (old) return stage.banner.notice("Another version of the program wrote this recording. Parts that have changed since may be shown wrongly.");
+    if (old) {
+      return stage.banner.notice(
+        "Another version of the program wrote this recording. Parts that have changed since may be shown wrongly."
+      );
+    }
     const why = header.reason ? `Why: ${header.reason} ` : "";
-    stage.banner.notice(`A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true);
+    stage.banner.notice(
+      `A recording of ${new Date(header.started).toLocaleString()}. ${why}Reload the page to leave it.`, true
+    );
   }
 
   let over = 0;
@@ -134,5 +145,8 @@ export function newVisit(stage) {
     if (link) visit(link);
   });
   $("#link").addEventListener("click", copyLink);
-  return { arrive, home, layTake, openRecording, openTake, begin: () => returned?.(), keys: [[["s"], "copy a link to this moment", copyLink]] };
+  return {
+    arrive, home, layTake, openRecording, openTake, begin: () => returned?.(),
+    keys: [[["s"], "copy a link to this moment", copyLink]],
+  };
 }

@@ -1,5 +1,5 @@
-// The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf is
-// a piece of HTML with an address of its own (/viz/part/…), made by the program for the record at the cursor.
+// The inspector: what a station, a queue or one watcher is, how it stands, and the lines of code behind it. Each leaf
+// is a piece of HTML with an address of its own (/viz/part/…), made by the program for the record at the cursor.
 //
 // The code leaf goes with the records: stepping lights the line that reported the record, whatever file it is in; live,
 // it walks with what is followed, or shows what was reported here last.
@@ -78,7 +78,9 @@ export function newInspector(stage) {
   // query says what leaf of the place is wanted.
   function query(extra) {
     const at = present() ? "" : player.target();
-    const wanted = { resource: stage.resource, queue: place.queue, subject: place.subject, at, log: stage.shown.log, ...extra };
+    const wanted = {
+      resource: stage.resource, queue: place.queue, subject: place.subject, at, log: stage.shown.log, ...extra
+    };
     return new URLSearchParams(Object.entries(wanted).filter(([, value]) => value || value === 0));
   }
 
@@ -94,7 +96,9 @@ export function newInspector(stage) {
       const article = await leafOf(place.station, tab, query({ q: tab === "history" ? search : "", ...extra }));
       if (mine === ticket && place) swap(article);
     } catch (problem) {
-      if (mine === ticket && place) refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
+      if (mine === ticket && place) {
+        refuse(problem instanceof TypeError ? "The program does not answer." : problem.message);
+      }
     } finally {
       if (mine === awaited) awaited = 0;
     }
@@ -105,8 +109,8 @@ export function newInspector(stage) {
     say(title, place.subject || place.queue || place.station);
   }
 
-  // swap puts a leaf in the place of the one before. If that was the same leaf, what a person did to it stays: scrolling,
-  // the field that is written in, what was unfolded; and the values that changed are marked.
+  // swap puts a leaf in the place of the one before. If that was the same leaf, what a person did to it stays:
+  // scrolling, the field that is written in, what was unfolded; and the values that changed are marked.
   function swap(article) {
     const before = leaf.firstElementChild;
     const same = before?.className === article.className && before?.dataset.title === article.dataset.title;
@@ -121,7 +125,9 @@ export function newInspector(stage) {
     leaf.replaceChildren(article);
     leaf.scrollTop = top;
     if (focused?.name) focused.focus();
-    else if (focused?.dataset?.point) leaf.querySelector(`button[data-point="${CSS.escape(focused.dataset.point)}"]`)?.focus();
+    else if (focused?.dataset?.point) leaf.querySelector(
+      `button[data-point="${CSS.escape(focused.dataset.point)}"]`
+    )?.focus();
     say(title, article.dataset.title);
     countHits(true);
     const lit = leaf.querySelector(".l.lit");
@@ -170,7 +176,9 @@ export function newInspector(stage) {
   function reveal(line) {
     const box = line.closest("pre");
     const from = line.offsetTop; // the box is what it is placed in
-    if (from < box.scrollTop + 20 || from > box.scrollTop + box.clientHeight - 50) box.scrollTop = from - box.clientHeight * 0.4;
+    if (from < box.scrollTop + 20 || from > box.scrollTop + box.clientHeight - 50) {
+      box.scrollTop = from - box.clientHeight * 0.4;
+    }
   }
 
   // moveTo lets the whole inspector go to where a record was reported.
@@ -208,7 +216,10 @@ export function newInspector(stage) {
     if (!station) return null;
     const lane = el.closest("[data-watcher], [data-listener], [data-handler-of], [data-workqueue]");
     const { watcher, listener, handlerOf, workqueue } = lane?.dataset ?? {};
-    return { station, queue: el.closest("[data-queue]")?.dataset.queue ?? "", subject: watcher ?? listener ?? handlerOf ?? workqueue ?? "" };
+    return {
+      station, queue: el.closest("[data-queue]")?.dataset.queue ?? "",
+      subject: watcher ?? listener ?? handlerOf ?? workqueue ?? "",
+    };
   }
 
   scene.root.addEventListener("click", (event) => {

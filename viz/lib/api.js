@@ -1,7 +1,9 @@
-// The page's only way to the program: every request and every stream begins here. A page without a program (viz/export) brings its
-// own answers in window.listwatchShelf, which it sets before page.js runs; such a page asks for nothing else.
+// The page's only way to the program: every request and every stream begins here. A page without a program (viz/export)
+// brings its own answers in window.listwatchShelf, which it sets before page.js runs; such a page asks for nothing
+// else.
 
-// send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and gone for 410.
+// send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and
+// gone for 410.
 async function send(method, url, body, { type = "application/json", cache = "no-store", signal } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
   const response = await fetch(url, { method, cache, signal, ...content });
@@ -49,8 +51,9 @@ const server = {
   // points returns the table of points: no record can be read without it.
   points: () => get("/viz/points", { cache: "default" }),
 
-  // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its beats stand in
-  // the recording called take; runs, whether there is a machine to play it; alone, why that one is not played on it.
+  // story returns a story as the page tells it: {id, title, …, beats, take, recorded, runs}. recorded says where its
+  // beats stand in the recording called take; runs, whether there is a machine to play it; alone, why that one is not
+  // played on it.
   story: (id) => get(scenario(id)),
 
   // take returns a recording that the program brings along, as a File.

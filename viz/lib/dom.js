@@ -31,7 +31,8 @@ export function make(name, { data, ...properties } = {}, ...content) {
   return el;
 }
 
-// options makes a select offer exactly these: [value, words], or values. The one that is chosen stays, if it is offered.
+// options makes a select offer exactly these: [value, words], or values. The one that is chosen stays, if it is
+// offered.
 export function options(select, wanted) {
   const rows = wanted.map((each) => [each].flat());
   if ([...select.options].map((o) => o.value).join() === rows.map(([value]) => value).join()) return;
@@ -70,8 +71,8 @@ export function below(wanted) {
   }
 }
 
-// toMiddle scrolls ground until els are in its middle, as far as that is possible. Where ground is as high as the drawing it scrolls
-// the page, and keeps els above what lies on its lower edge.
+// toMiddle scrolls ground until els are in its middle, as far as that is possible. Where ground is as high as the
+// drawing it scrolls the page, and keeps els above what lies on its lower edge.
 export function toMiddle(ground, ...els) {
   const spots = els.map((el) => el.getBoundingClientRect());
   const [left, top] = ["left", "top"].map((side) => Math.min(...spots.map((spot) => spot[side])));

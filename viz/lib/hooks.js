@@ -17,7 +17,7 @@ const nothing = {
   arrived(list) {},
   /** Records were folded one after the other; draw them as they move. @param {object[]} list @param {number} now */
   applied(list, now) {},
-  /** A newer state came instead of too many records; list has those that matter. @param {object[]} list @param {number} now */
+  /** A newer state came instead of many records, of which list matter. @param {object[]} list @param {number} now */
   summed(list, now) { this.applied(list, now); },
   /** Another moment is on stage. @param {number} now */
   jumped(now) {},
@@ -25,7 +25,7 @@ const nothing = {
   landed(r, now) {},
   /** A replay left out a time without records. @param {number} ns */
   skipped(ns) {},
-  /** The scene was drawn; res is undefined if nothing is known of the resource. @param {object} [res] @param {object} [s] */
+  /** The scene was drawn; without res nothing is known of the resource. @param {object} [res] @param {object} [s] */
   shown(res, s) {},
   /** Once a frame. @param {number} now */
   draw(now) {},

@@ -1,10 +1,10 @@
-// Letters: short texts for canvases, each drawn once and stamped from then on. A canvas of the document that writes or measures a
-// text has the browser style and lay out the whole page before it does; a canvas outside of it has not.
+// Letters: short texts for canvases, each drawn once and stamped from then on. A canvas of the document that writes or
+// measures a text has the browser style and lay out the whole page before it does; a canvas outside of it has not.
 
 const most = 300; // texts kept
 
-// newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget(). Without a
-// halo there is no outline.
+// newLetters returns a kind of lettering: look() says its {font, height, ink, halo, scale}, asked again after forget().
+// Without a halo there is no outline.
 export function newLetters(look) {
   const images = new Map(); // by text: {canvas, w, h}
   let made = null; // the look
@@ -31,7 +31,10 @@ export function newLetters(look) {
     }
     ctx.fillStyle = made.ink;
     ctx.fillText(text, 0, h / 2);
-    const image = { canvas, w, draw: (on, left, middle) => on.drawImage(canvas, left - margin, middle - h / 2, canvas.width / made.scale, h) };
+    const image = {
+      canvas, w,
+      draw: (on, left, middle) => on.drawImage(canvas, left - margin, middle - h / 2, canvas.width / made.scale, h),
+    };
     images.set(text, image);
     return image;
   }

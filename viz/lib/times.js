@@ -16,8 +16,8 @@ export function milliseconds(ns) {
   return `${ms.toFixed(ms < 100 ? 2 : 0)} ms`;
 }
 
-// marks returns the round times from one time to another, a few for as long as people look at: never more than 200, whatever times a
-// record claims.
+// marks returns the round times from one time to another, a few for as long as people look at: never more than 200,
+// whatever times a record claims.
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];
   const step = (steps.find((s) => (to - from) / 1e9 / s <= 8) ?? 3600) * 1e9;

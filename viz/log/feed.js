@@ -7,10 +7,10 @@ import { get, watch as stream } from "../lib/api.js";
 
 const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
 
-// newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that the
-// page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its clock moved,
-// and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up, and whether the page gives its tour;
-// rejoin watches on with what it says now.
+// newFeed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that
+// the page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its
+// clock moved, and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up, and
+// whether the page gives its tour; rejoin watches on with what it says now.
 export function newFeed(on) {
   let source = null;
   let heard = 0;

@@ -1,8 +1,8 @@
 // The fold: what the page shows is one function of what stands in the log.
 //
-// This is internal/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are driven
-// by the table of points, which the page gets from /viz/points; the same records must give the same hash. Nothing
-// here knows the document.
+// This is internal/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are
+// driven by the table of points, which the page gets from /viz/points; the same records must give the same hash.
+// Nothing here knows the document.
 
 const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot
 const maxCells = 128; // of the ring: as many as are drawn one by one
@@ -30,18 +30,23 @@ function adopt(state) {
   }
 }
 
-// complete gives a picture that an earlier version of the program wrote down what it did not know of: zero, as Go has it.
+// complete gives a picture that an earlier version of the program wrote down what it did not know of: zero, as Go has
+// it.
 export function complete(written) {
   const state = Object.assign(newState(), written);
   for (const [name, written] of Object.entries(state.resources)) {
     const res = Object.assign(resourceOf(newState(), name), written);
     res.ring = Object.assign(resourceOf(newState(), name).ring, written.ring);
     state.resources[name] = res;
-    for (const [id, st] of Object.entries(res.stations)) res.stations[id] = Object.assign(stationOf(resourceOf(newState(), name), id), { last: newMoment() }, st);
+    for (const [id, st] of Object.entries(res.stations)) {
+      res.stations[id] = Object.assign(stationOf(resourceOf(newState(), name), id), { last: newMoment() }, st);
+    }
     for (const [id, shelf] of Object.entries(res.shelves)) res.shelves[id] = Object.assign({ n: 0, rows: [] }, shelf);
     for (const [id, subject] of Object.entries(res.subjects)) {
       res.subjects[id] = Object.assign(newSubject("", 0), subject);
-      for (const [queue, q] of Object.entries(subject.queues ?? {})) res.subjects[id].queues[queue] = Object.assign(queueOf({ queues: {} }, queue), q);
+      for (const [queue, q] of Object.entries(subject.queues ?? {})) {
+        res.subjects[id].queues[queue] = Object.assign(queueOf({ queues: {} }, queue), q);
+      }
     }
   }
   return state;
@@ -85,8 +90,8 @@ function queueOf(subject, name) {
 
 // ---- queue.go
 
-// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
-// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
+// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive may be
+// folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
 // capacity proves that the receiver has taken one, although the record of it is yet to come.
 function transfer(q, send, token, capacity) {
   q.cap = capacity;
@@ -159,7 +164,8 @@ function endWait(res, begun, r) {
   if (waits.length === 0) delete res.waits[key];
 }
 
-// endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version or do some work.
+// endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version or do some
+// work.
 function endedBy(w, r) {
   switch (w.kind) {
     case "version":

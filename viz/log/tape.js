@@ -1,8 +1,8 @@
 // The tape: records and pictures that the page has at hand, and where to get those it has not.
 //
 // The picture at a cursor is always the same thing: the newest picture kept at or before it, and the records from there
-// on, folded. What has left the page's memory is asked of the server by range; a recording that was dropped onto the page
-// is all here.
+// on, folded. What has left the page's memory is asked of the server by range; a recording that was dropped onto the
+// page is all here.
 
 import { get } from "../lib/api.js";
 import { partsOf } from "./recording.js";
@@ -40,12 +40,16 @@ export function newTape(fold, source) {
     while (i > 0 && frames[i - 1].seq > state.seq) i--;
     const before = frames[i - 1];
     if (before?.seq === state.seq) return;
-    const near = before && (state.seq - before.seq < Math.max(frameEvery, before.parts) || (state.t - before.t < frameSpacing && state.seq - before.seq < 16 * frameEvery));
+    const passed = before && state.seq - before.seq;
+    const soon = before && state.t - before.t < frameSpacing && passed < 16 * frameEvery;
+    const near = before && (passed < Math.max(frameEvery, before.parts) || soon);
     if (near && !always) return;
-    frames.splice(i, 0, { seq: state.seq, t: state.t, parts: partsOf(state), state: given ? state : structuredClone(state) });
+    const { seq, t } = state;
+    frames.splice(i, 0, { seq, t, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (source && frames.length > frameRoom) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
-    if (parts > partsRoom) frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1); // the older, the wider apart
+    // The older they are, the wider apart.
+    if (parts > partsRoom) frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1);
   }
 
   function holds(from, to) {
@@ -94,7 +98,10 @@ export function newTape(fold, source) {
   // find returns the number of the first record from `from` on, forwards or backwards, that match accepts; 0: none.
   async function find(from, direction, oldest, last, match) {
     for (let seq = from; seq >= Math.max(1, oldest) && seq <= last; seq += direction) {
-      if (!get(seq)) await (direction > 0 ? load(seq, Math.min(last + 1, seq + size)) : load(Math.max(oldest, seq - size + 1), seq + 1));
+      if (!get(seq)) {
+        await (direction > 0 ? load(seq, Math.min(last + 1, seq + size))
+          : load(Math.max(oldest, seq - size + 1), seq + 1));
+      }
       const r = get(seq);
       if (r && match(r)) return seq;
     }

@@ -1,5 +1,5 @@
-// Why is this blocked? From any queue the chain of waiting to the one that can end it: internal/fold/why.go a second time,
-// function by function, for the picture at the cursor.
+// Why is this blocked? From any queue the chain of waiting to the one that can end it: internal/fold/why.go a second
+// time, function by function, for the picture at the cursor.
 
 // newWhy returns {why(res, queue, subject), causes(res)} for the infos of a fold.
 export function newWhy(infos) {

@@ -1,5 +1,5 @@
-// The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. Nothing here
-// knows how that came about.
+// The drawing of the space-time view: lines, marks, arrows and spans as SVG, from what handovers.js has traced. Nothing
+// here knows how that came about.
 
 import { cut, mark, pool, put, say, svg, toMiddle } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
@@ -17,13 +17,16 @@ const deeds = {
   room: "waits for room", taker: "waits for a receiver", lock: "waits for a lock", version: "waits for a version",
   client: "writes to its client", return: "runs what it calls",
 };
-const throughs = { etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between", add: "by hand, through addCh", next: "by hand, through nextCh" };
+const throughs = {
+  etcd: "by etcd's watch", wire: "over the wire", stream: "by hand: nothing lies between",
+  add: "by hand, through addCh", next: "by hand, through nextCh",
+};
 
 const columnX = (index) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
 const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
-// newDrawing returns {paint(traced), showCursor(), blank(why)}: paint draws what was traced, which has a column at least,
-// showCursor moves the cursor in it, and blank says why there is nothing to be drawn.
+// newDrawing returns {paint(traced), showCursor(), blank(why)}: paint draws what was traced, which has a column at
+// least, showCursor moves the cursor in it, and blank says why there is nothing to be drawn.
 export function newDrawing(stage) {
   const { player, infos, scene, follow } = stage;
   const root = document.querySelector("#spacetime");

@@ -1,12 +1,13 @@
 // Handovers: which line handed what to which, as a run of records tells it. Nothing here knows the document.
 //
-// A transfer is counted, not guessed: the fold numbers what goes into a queue and what comes out of it, and the k-th that came out is
-// the k-th that went in. A queue of deltas need not keep that order (a DeltaFIFO gives by object): there the oldest equal one is taken.
-// What went in before the run, or comes out after it, is no transfer of the run, and neither is what still comes out of a queue whose
-// subject is gone.
+// A transfer is counted, not guessed: the fold numbers what goes into a queue and what comes out of it, and the k-th
+// that came out is the k-th that went in. A queue of deltas need not keep that order (a DeltaFIFO gives by object):
+// there the oldest equal one is taken. What went in before the run, or comes out after it, is no transfer of the run,
+// and neither is what still comes out of a queue whose subject is gone.
 //
-// Where no queue of ours is between two lines, the same change is seen again at the other end: etcd's watch reports what was committed,
-// the client what was written to the wire, its reflector what it decoded, its listeners what the informer stored. That is a passage.
+// Where no queue of ours is between two lines, the same change is seen again at the other end: etcd's watch reports
+// what was committed, the client what was written to the wire, its reflector what it decoded, its listeners what the
+// informer stored. That is a passage.
 
 import { objectKey } from "../log/fold.js";
 import { clientNames } from "../log/why.js";
@@ -14,9 +15,9 @@ import { compareLines, newLines } from "./lines.js";
 
 const most = 1024; // objects that one record can bring into a queue, or take out of it
 
-// newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns what happened
-// between those that here accepts: columns in the order of the log, lines from top to bottom; transfers, passages and spans between
-// columns. None of the records may be missing: no count goes across a gap.
+// newHandovers returns {trace, switches}. trace folds records onto the picture before them, which it takes, and returns
+// what happened between those that here accepts: columns in the order of the log, lines from top to bottom; transfers,
+// passages and spans between columns. None of the records may be missing: no count goes across a gap.
 export function newHandovers(fold) {
   const who = newLines(fold.infos);
 
@@ -59,8 +60,8 @@ export function newHandovers(fold) {
 const idOf = (r) => `${r.type ?? ""} ${r.key ?? ""} ${r.rv ?? "0"}`;
 const same = (a, b) => idOf(a) === idOf(b);
 
-// queuesOf returns the queues that a record may have to do with, as they are now: how much has gone in and come out, and what stands in
-// them. A reflector is the receiver of resultChan, too, and reports nothing else of it.
+// queuesOf returns the queues that a record may have to do with, as they are now: how much has gone in and come out,
+// and what stands in them. A reflector is the receiver of resultChan, too, and reports nothing else of it.
 function queuesOf(res, r) {
   const all = new Map();
   for (const [id, subject] of Object.entries(res?.subjects ?? {})) {
@@ -110,8 +111,8 @@ function newTransfers() {
   return { list, see };
 }
 
-// newPassages joins what was given at one end to what was seen at the other. A revision is committed once, and its writer may be told
-// after its watchers. A stream keeps its order, and loses what is on its way when it ends.
+// newPassages joins what was given at one end to what was seen at the other. A revision is committed once, and its
+// writer may be told after its watchers. A stream keeps its order, and loses what is on its way when it ends.
 function newPassages() {
   const list = [];
   const commits = new Map(); // by key and revision
@@ -135,7 +136,9 @@ function newPassages() {
     switch (r.point) {
       case "TxnCommitted":
         commits.set(revision(r), column);
-        for (const taken of early) if (revision(taken.r) === revision(r)) list.push({ through: "etcd", sent: column, taken });
+        for (const taken of early) {
+          if (revision(taken.r) === revision(r)) list.push({ through: "etcd", sent: column, taken });
+        }
         break;
       case "Etcd3IncomingSent":
         if (commits.has(revision(r))) list.push({ through: "etcd", sent: commits.get(revision(r)), taken: column });
@@ -185,8 +188,8 @@ function newPassages() {
   return { list, see };
 }
 
-// newSpans says which line waited for how long: {kind, line, since, from, to}, from and to being columns, null where the wait reaches
-// beyond the run. To have nothing to do is no wait.
+// newSpans says which line waited for how long: {kind, line, since, from, to}, from and to being columns, null where
+// the wait reaches beyond the run. To have nothing to do is no wait.
 function newSpans(infos) {
   const ended = [];
   const open = new Map(); // by resource and the record that began it

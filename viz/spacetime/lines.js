@@ -1,5 +1,5 @@
-// Lines: which goroutine reports what. Every record stands on the line of the goroutine that reported it; where that may be any of
-// several, it stands on a line that is a place.
+// Lines: which goroutine reports what. Every record stands on the line of the goroutine that reported it; where that
+// may be any of several, it stands on a line that is a place.
 
 import { squeeze } from "../lib/dom.js";
 
@@ -16,7 +16,8 @@ const places = new Set(["callers", "watchChan", "etcdWatcher", "reflector", "que
 
 // byLane has the group of each goroutine whose name says it all.
 const byLane = {
-  startCaching: "cacher", dispatchEvents: "cacher", processInterval: "watcher", WatchServer: "watcher", receive: "client",
+  startCaching: "cacher", dispatchEvents: "cacher", processInterval: "watcher", WatchServer: "watcher",
+  receive: "client",
   pop: "listener", run: "listener", worker: "controller",
 };
 
@@ -40,7 +41,9 @@ export function newLines(infos) {
     if (anybody.has(point)) return others;
     if (called.has(point)) return line("etcd", "", "callers");
     if (byLane[lane]) return line(byLane[lane], byLane[lane] === "cacher" ? "" : subject, lane);
-    if (lane === "informer") return info.station === "listener" ? distributor(subject, res, type) : informer(subject, res);
+    if (lane === "informer") {
+      return info.station === "listener" ? distributor(subject, res, type) : informer(subject, res);
+    }
     switch (info.station) {
       case "http":
       case "etcd":
@@ -69,8 +72,8 @@ export function newLines(infos) {
   // informer is the line of the goroutine that empties a queue. That of a queue without a reflector may be any.
   const informer = (subject, res) => (watches(res?.subjects[subject]) ? line("client", subject, "informer") : others);
 
-  // distributor is the line of the goroutine that hands something to a listener: its informer, unless the informer has nothing to
-  // do, or cannot have come so far since the listener was added.
+  // distributor is the line of the goroutine that hands something to a listener: its informer, unless the informer has
+  // nothing to do, or cannot have come so far since the listener was added.
   function distributor(listener, res, type) {
     const name = res?.subjects[listener]?.texts.ListenerAdded;
     const early = adding.has(listener) && type === "ADDED";
@@ -116,8 +119,8 @@ function titleOf(owner, role) {
 const watches = (subject) =>
   ["ReflectorWatching", "ReflectorListed", "ReflectorReceived"].some((point) => subject?.counts[point]);
 
-// doersOf says of each point which goroutine reports it, "" if the table does not tell. A goroutine that had to wait for room reports
-// itself how that ended.
+// doersOf says of each point which goroutine reports it, "" if the table does not tell. A goroutine that had to wait
+// for room reports itself how that ended.
 function doersOf(infos) {
   const doers = new Map([...infos.values()].map((info) => [info.name, info.lane ?? ""]));
   for (const { lane, on, waits, until } of infos.values()) {

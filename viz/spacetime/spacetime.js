@@ -1,6 +1,6 @@
-// The space-time view: the same records with a line for every goroutine, time from left to right, a column for each record, and an
-// arrow for whatever one of them handed to another. It is drawn from the picture before its first record, as everything is; where the
-// stage shows one moment, it shows the eighty that led there.
+// The space-time view: the same records with a line for every goroutine, time from left to right, a column for each
+// record, and an arrow for whatever one of them handed to another. It is drawn from the picture before its first
+// record, as everything is; where the stage shows one moment, it shows the eighty that led there.
 
 import { put, say } from "../lib/dom.js";
 import { levels } from "../stage/level.js";
@@ -38,12 +38,13 @@ export function newSpacetime(stage) {
     put(document.body, "data-view", name);
   }
 
-  // range returns the first and the last record to be drawn: so many of the resource on stage around the cursor, as far as no
-  // record is missing.
+  // range returns the first and the last record to be drawn: so many of the resource on stage around the cursor, as far
+  // as no record is missing.
   function range() {
     const { tape, cursor, head, oldest } = player;
     const after = [];
-    for (let seq = cursor + 1; player.mode === "frozen" && seq <= head && after.length < ahead && seq - cursor < looked; seq++) {
+    for (let seq = cursor + 1; player.mode === "frozen" && seq <= head && after.length < ahead
+      && seq - cursor < looked; seq++) {
       const r = tape.get(seq);
       if (!r) break;
       if (stage.here(r)) after.push(seq);

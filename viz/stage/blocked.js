@@ -1,5 +1,5 @@
-// What is blocked: the queues that a goroutine waits at are marked, and a badge names the one that all of them wait for.
-// It leads to the chain, in the inspector.
+// What is blocked: the queues that a goroutine waits at are marked, and a badge names the one that all of them wait
+// for. It leads to the chain, in the inspector.
 
 import { mark, put, say } from "../lib/dom.js";
 import { waitsAtQueues, newWhy } from "../log/why.js";
@@ -55,7 +55,8 @@ export function newBlocked(stage) {
     put(document.body, "data-blocked", waits.length);
     cause = waits.length > 0 ? why(res, waits[0].on, waits[0].subject).at(-1) : null;
     const pipe = cause && (pipeOf(cause) ?? scene.stations.get(stationOf(cause)));
-    badge.hidden = !cause || Boolean(pipe?.closest(".dimmed") && !pipe.closest(".bright")); // a story is about something else
+    // a story is about something else
+    badge.hidden = !cause || Boolean(pipe?.closest(".dimmed") && !pipe.closest(".bright"));
     if (!cause) return;
     const others = causes(res).length - 1;
     say(badge.querySelector("span"), tell(cause, waits.length, others));
@@ -84,7 +85,8 @@ export function newBlocked(stage) {
     const place = scene.tall ? between : above;
     const scale = width / view.w;
     const whole = view.w === scene.width;
-    badge.style.fontSize = whole ? `${Math.max(11, 14 * scale).toFixed(1)}px` : ""; // as large as what is written on the stage
+    // as large as what is written on the stage
+    badge.style.fontSize = whole ? `${Math.max(11, 14 * scale).toFixed(1)}px` : "";
     badge.style.maxWidth = `${Math.round((whole ? place.w : 0.8 * view.w) * scale)}px`;
     const left = whole ? place.right * scale - badge.offsetWidth : (width - badge.offsetWidth) / 2;
     badge.style.left = `${Math.round(left)}px`;

@@ -5,7 +5,8 @@ import { pathOf, signOf } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line
 const names = {
-  moving: "--moving", delivered: "--delivered", anomaly: "--anomaly", stored: "--stored", paper: "--on-token", ink: "--ink",
+  moving: "--moving", delivered: "--delivered", anomaly: "--anomaly", stored: "--stored", paper: "--on-token",
+  ink: "--ink",
   halo: "--panel", followed: "--followed",
 };
 
@@ -14,7 +15,9 @@ export function newBrush(canvas, ctx, scene) {
   const written = []; // where names stand in this frame: none is written over another
   const fine = () => Math.max(1, canvas.width / scene.width) * 2;
   const font = "600 14px system-ui, sans-serif";
-  const letters = newLetters(() => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() }));
+  const letters = newLetters(
+    () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() })
+  );
   const brush = {
     colours: {}, letters, restyle, stamp, forget, clean: () => (written.length = 0), get labels() { return written; },
   };

@@ -1,5 +1,6 @@
-// The detail: the path (stations, queues, objects), or the machinery, too: locks, the budget, goroutines, gates, the ring's
-// hands, versions in brackets. What an attribute says it says in either. And the ring is quiet unless something happens in it.
+// The detail: the path (stations, queues, objects), or the machinery, too: locks, the budget, goroutines, gates, the
+// ring's hands, versions in brackets. What an attribute says it says in either. And the ring is quiet unless something
+// happens in it.
 
 import { mark, put } from "../lib/dom.js";
 

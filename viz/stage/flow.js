@@ -1,5 +1,5 @@
-// The flow: what is drawn of a stream that is too fast for tokens. Each way has stripes, the wider the more passes (by the
-// logarithm), the faster the more passes; the number beside it is what was counted in the last second, exactly.
+// The flow: what is drawn of a stream that is too fast for tokens. Each way has stripes, the wider the more passes (by
+// the logarithm), the faster the more passes; the number beside it is what was counted in the last second, exactly.
 
 // Stripes are not looked at one by one, and where there are few cores they are the pipeline's before they are ours.
 export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms between two drawings
@@ -18,7 +18,8 @@ export function newFlow(scene) {
 
   const roomOf = { watchers: [g.lane, "watcher"], listeners: [g.listen, "listener"] };
   // row is where a lane is drawn: those without a place of their own share the last.
-  const row = (kind, subject) => Math.min(scene.lanes[kind].get(subject)?.lane?.index ?? Infinity, roomOf[kind][0].room - 1);
+  const row = (kind, subject) =>
+    Math.min(scene.lanes[kind].get(subject)?.lane?.index ?? Infinity, roomOf[kind][0].room - 1);
   const lane = (kind, subject, x) => {
     const [size, box] = roomOf[kind];
     return [g.boxes[box].X + x, g.boxes[box].Y + row(kind, subject) * size.height + 26];
@@ -32,19 +33,38 @@ export function newFlow(scene) {
     StoreUpdate: () => ["store", [[g.ring.x + g.ring.out, g.ring.y], [g.boxes.store.X, g.ring.y]]],
     IncomingSent: () => ["incoming", [[766, g.serverAxis], [858, g.serverAxis]]],
     IncomingReceived: () => ["taken", [[858, g.serverAxis], [888, g.serverAxis]]],
-    InputSent: (r) => [`input ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 0), lane("watchers", r.subject, 104)]],
-    ResultSent: (r) => [`result ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 114), lane("watchers", r.subject, 218)]],
-    FrameWritten: (r) => [`out ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 218), [ours(r) ? scene.edges.wireX : scene.edges.right, lane("watchers", r.subject, 0)[1]]]],
+    InputSent: (r) => [
+      `input ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 0), lane("watchers", r.subject, 104)],
+    ],
+    ResultSent: (r) => [
+      `result ${row("watchers", r.subject)}`, [lane("watchers", r.subject, 114), lane("watchers", r.subject, 218)],
+    ],
+    FrameWritten: (r) => [
+      `out ${row("watchers", r.subject)}`,
+      [
+        lane("watchers", r.subject, 218),
+        [ours(r) ? scene.edges.wireX : scene.edges.right, lane("watchers", r.subject, 0)[1]],
+      ],
+    ],
     FrameDecoded: (r) => r.subject === scene.informer && ["wire", [[g.wireX, 120], [g.wireX, g.clientAxis - 10]]],
-    ReflectorReceived: (r) => r.subject === scene.informer && ["reflector", [[1224, g.clientAxis], [1050, g.clientAxis]]],
+    ReflectorReceived: (r) => r.subject === scene.informer && [
+      "reflector", [[1224, g.clientAxis], [1050, g.clientAxis]],
+    ],
     FIFOAdded: (r) => r.subject === scene.informer && ["fifo", [[1050, g.clientAxis], [906, g.clientAxis]]],
     IndexerUpdated: () => ["indexer", [[906, g.clientAxis], [882, g.clientAxis]]],
     Distributed: () => ["processor", [[758, g.clientAxis], [742, g.clientAxis]]],
-    AddReceived: (r) => [`add ${row("listeners", r.subject)}`, [lane("listeners", r.subject, 300), lane("listeners", r.subject, 268)]],
-    HandlerCalled: (r) => [`call ${row("listeners", r.subject)}`, [lane("listeners", r.subject, 32), lane("listeners", r.subject, -16)]],
+    AddReceived: (r) => [
+      `add ${row("listeners", r.subject)}`, [lane("listeners", r.subject, 300), lane("listeners", r.subject, 268)],
+    ],
+    HandlerCalled: (r) => [
+      `call ${row("listeners", r.subject)}`, [lane("listeners", r.subject, 32), lane("listeners", r.subject, -16)],
+    ],
   };
   // owned are the points whose way is that of their subject.
-  const owned = new Set(["InputSent", "ResultSent", "FrameWritten", "FrameDecoded", "ReflectorReceived", "FIFOAdded", "AddReceived", "HandlerCalled"]);
+  const owned = new Set([
+    "InputSent", "ResultSent", "FrameWritten", "FrameDecoded", "ReflectorReceived", "FIFOAdded", "AddReceived",
+    "HandlerCalled",
+  ]);
   const ours = (r) => scene.serving.has(r.subject);
 
   function count(list, now) {
@@ -75,7 +95,9 @@ export function newFlow(scene) {
       }
       for (const [subject, { counts, opened }] of Object.entries(after.subjects)) {
         const known = before?.subjects[subject];
-        pass(last, { point, subject }, (counts[point] ?? 0) - (known?.opened === opened ? (known.counts[point] ?? 0) : 0));
+        pass(
+          last, { point, subject }, (counts[point] ?? 0) - (known?.opened === opened ? (known.counts[point] ?? 0) : 0)
+        );
       }
     }
   }

@@ -1,6 +1,7 @@
-// Goroutines, drawn where they stand: the four that every event has to pass by name (roles), those of each lane between the channels
-// they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector (posts). A sign says what each does
-// at the cursor. Bars say how it spent the last second of the log: at work, held up by another one, or with nothing to do.
+// Goroutines, drawn where they stand: the four that every event has to pass by name (roles), those of each lane between
+// the channels they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector
+// (posts). A sign says what each does at the cursor. Bars say how it spent the last second of the log: at work, held up
+// by another one, or with nothing to do.
 
 import { cut, mark, put, say } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
@@ -11,8 +12,8 @@ const buckets = period / width;
 const looked = 3000; // records that are looked through when another moment is on stage
 const grace = 250e6; // ns of the log that a wait lasts before it is shown, while time runs
 
-// newShare returns {begin(t), end(t), stop(t), go(t), of(now)}: the work begins and ends, and within it another goroutine stops this
-// one and lets it go on. of returns {busy, held}, each between 0 and 1.
+// newShare returns {begin(t), end(t), stop(t), go(t), of(now)}: the work begins and ends, and within it another
+// goroutine stops this one and lets it go on. of returns {busy, held}, each between 0 and 1.
 export function newShare() {
   const [busy, held] = [new Float64Array(buckets), new Float64Array(buckets)];
   let newest = 0; // the bucket that time has reached, counted from the beginning
@@ -52,8 +53,8 @@ export function newShare() {
   };
 }
 
-// roles by the name of the glyph: the goroutine, where its work begins and ends, and of which subject. What it waits for is in the waits
-// of the picture, by the points that stand under its name in the table.
+// roles by the name of the glyph: the goroutine, where its work begins and ends, and of which subject. What it waits
+// for is in the waits of the picture, by the points that stand under its name in the table.
 const roles = {
   caching: {
     lane: "cacher.startCaching", begin: ["ReflectorReceived"], end: ["IncomingSent", "RVAdvanced"],
@@ -96,7 +97,8 @@ export function newGoroutines(stage) {
   const chips = new Map([...scene.root.querySelectorAll("[data-post]")].map((el) => [el.dataset.post, el]));
   const cast = Object.entries(roles).map(([name, role]) => ({
     ...role, el: document.querySelector(`[data-role="${name}"]`), share: newShare(), held: new Set(),
-    waits: [...infos.values()].filter(({ waits, lane = "" }) => waits && waits !== "work" && lane.split(" ").includes(role.lane)),
+    waits: [...infos.values()]
+      .filter(({ waits, lane = "" }) => waits && waits !== "work" && lane.split(" ").includes(role.lane)),
   }));
   let whole = 0; // since when, in the log, every record is known; 0: always
 
@@ -147,7 +149,8 @@ export function newGoroutines(stage) {
     say(el.querySelector("title"), text);
   }
 
-  // showShare draws a share into three bars: the whole, what is work, what is held up. Of what was summed up the log does not tell it.
+  // showShare draws a share into three bars: the whole, what is work, what is held up. Of what was summed up the log
+  // does not tell it.
   function showShare(el, bars, share, now) {
     const [track, work, stop] = bars;
     const full = Number(track.getAttribute("width"));

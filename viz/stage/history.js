@@ -1,5 +1,5 @@
-// The history: what happens to the ring that its picture alone does not say: why it was given another size, which client was told 410,
-// and whose watch was closed because its client did not keep up.
+// The history: what happens to the ring that its picture alone does not say: why it was given another size, which
+// client was told 410, and whose watch was closed because its client did not keep up.
 
 import { put, svg } from "../lib/dom.js";
 
@@ -16,7 +16,8 @@ export function newHistory(stage) {
   function look(list) {
     for (const r of list) {
       if (!stage.here(r)) continue;
-      const refused = (r.point === "RequestAnswered" && r.args?.[0] === 410) || (r.point === "FrameWritten" && r.type === "ERROR");
+      const refused = (r.point === "RequestAnswered" && r.args?.[0] === 410)
+        || (r.point === "FrameWritten" && r.type === "ERROR");
       if (r.point === "RingResize") notes.size = { t: r.t, words: `now ${r.args?.[2]} places: ${r.text ?? ""}` };
       // What the server writes into its own log.
       const forced = `Forcing ${stage.resource} watcher close due to unresponsiveness: ${r.subject}`;

@@ -43,7 +43,9 @@ function wayIn(el, kind, i, size, scene) {
   const [from, to] = kind === "watchers" ? [929 - box.X, 0] : [g.boxes.processor.X - box.X, 302];
   const y = (kind === "watchers" ? g.serverAxis : g.clientAxis) - box.Y - i * size.height;
   const [above, turn] = [-42 - i * size.height, 316];
-  if (scene.tall && kind === "listeners") return put(path, "d", `M255 ${above}C255 ${above + 24} ${turn} -4 ${turn} 10Q${turn} 26 302 26`);
+  if (scene.tall && kind === "listeners") {
+    return put(path, "d", `M255 ${above}C255 ${above + 24} ${turn} -4 ${turn} 10Q${turn} 26 302 26`);
+  }
   const middle = (from + to) / 2;
   put(path, "d", `M${from} ${y}C${middle} ${y} ${middle} 26 ${to} 26`);
 }
@@ -115,9 +117,14 @@ export function showListeners(scene, res) {
     put(el, "aria-label", words);
     say(el.querySelector("title"), words);
     mark(el, "elsewhere", !hangsOn(scene, subject));
-    for (const name of ["add", "pending", "next"]) showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
+    for (const name of ["add", "pending", "next"]) {
+      showPipe(scene, el.querySelector(`[data-queue="${name}"]`), subject.queues[name], 0, el.lane.shown);
+    }
     const pending = subject.queues.pending;
-    say(el.querySelector('[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0");
+    say(
+      el.querySelector('[data-queue="pending"] .num'),
+      pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0"
+    );
     const handler = scene.lanes.handlers.get(id);
     const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
     mark(handler, "running", running);
@@ -149,7 +156,8 @@ function beside(queues, handlers, room) {
 }
 
 export function showWorkqueues(scene, res) {
-  const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue).sort(([a], [b]) => (a < b ? -1 : 1));
+  const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   const handlers = opened(res, "listener").map(([id]) => feeds(id));
   const list = beside(queues, handlers, scene.geometry.listen.room);
   for (const [id, el] of scene.lanes.handlers) mark(el, "ends", !res.subjects[feeds(id)]?.queues.workqueue);

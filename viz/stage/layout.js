@@ -1,12 +1,13 @@
-// The layout of the stage: wide, or tall where the window is narrow. Go lays out both (layout.go, tall.go), and a style sheet moves the
-// stations. What is drawn by scripts has its coordinates on the wide stage; place says where a point is on the one that is shown.
+// The layout of the stage: wide, or tall where the window is narrow. Go lays out both (layout.go, tall.go), and a style
+// sheet moves the stations. What is drawn by scripts has its coordinates on the wide stage; place says where a point is
+// on the one that is shown.
 
 import { put } from "../lib/dom.js";
 
 const narrow = "(max-width: 700px)";
 
-// newLayout gives the scene tall, width, height, view, edges, place and boxOf, and keeps them up to date. It returns a function that
-// takes what is to be called when the layout has changed.
+// newLayout gives the scene tall, width, height, view, edges, place and boxOf, and keeps them up to date. It returns a
+// function that takes what is to be called when the layout has changed.
 export function newLayout(scene) {
   const g = scene.geometry;
   const t = g.tall;

@@ -4,8 +4,12 @@ import { put, say } from "../lib/dom.js";
 
 const words = {
   "etcd-watcher": {
-    etcd3: { watcher: "watchChan", incoming: "incomingEventChan", decode: "decode", workers: "×10", result: "resultChan" },
-    etcd2: { watcher: "etcdWatcher", incoming: "etcdIncoming", decode: "translate", workers: "one by one", result: "outgoing" },
+    etcd3: {
+      watcher: "watchChan", incoming: "incomingEventChan", decode: "decode", workers: "×10", result: "resultChan",
+    },
+    etcd2: {
+      watcher: "etcdWatcher", incoming: "etcdIncoming", decode: "translate", workers: "one by one", result: "outgoing",
+    },
   },
   fifo: { real: { fifo: "deltas, in order" }, delta: { fifo: "deltas, by object" } },
 };

@@ -1,11 +1,11 @@
-// Motion: records as tokens that travel. Every hop is there because a record says so, and the player (timeline/player.js) says
-// when: a token is on its way before its record is folded, and where it goes when it is. So a chip on its way to a shelf is not
-// on the shelf yet. Not to scale.
+// Motion: records as tokens that travel. Every hop is there because a record says so, and the player
+// (timeline/player.js) says when: a token is on its way before its record is folded, and where it goes when it is. So a
+// chip on its way to a shelf is not on the shelf yet. Not to scale.
 //
-// All tokens are on one canvas over the scenery, drawn from one clock. Above twenty events a second the labels go, above
-// two hundred only one event in k is drawn, above two thousand the ways have stripes instead (level.js, flow.js). Where the
-// cursor moves faster than a token can, what is left is a trail: the way that it went, fading. The counters are the fold's
-// and exact whatever is drawn here.
+// All tokens are on one canvas over the scenery, drawn from one clock. Above twenty events a second the labels go,
+// above two hundred only one event in k is drawn, above two thousand the ways have stripes instead (level.js, flow.js).
+// Where the cursor moves faster than a token can, what is left is a trail: the way that it went, fading. The counters
+// are the fold's and exact whatever is drawn here.
 
 import { newBrush } from "./brush.js";
 import { cut } from "../lib/dom.js";
@@ -38,7 +38,8 @@ export function newMotion(canvas, scene, infos, follow) {
   const orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
   const chains = new Map(); // where an event was seen last, and until when it is on its way there
   let hops = []; // tokens on their way, and trails of those that are not
-  const trails = new Map(); // by where it leads and how it looks: the newest trail there; the next one of its kind makes it last longer
+  // by where it leads and how it looks: the newest trail there; the next one of its kind makes it last longer
+  const trails = new Map();
   let flashes = [];
   let launched = []; // jobs that can be taken back
   let job = null; // that is being prepared
@@ -59,9 +60,9 @@ export function newMotion(canvas, scene, infos, follow) {
     brush.forget();
   }
 
-  // hop adds a leg to the job at hand: from where the token's chain (or its parent's) was left to `to`. The two sides of a
-  // channel write down their moments in either order; on the path there is only one, so a hop to before where the event is
-  // adds none.
+  // hop adds a leg to the job at hand: from where the token's chain (or its parent's) was left to `to`. The two sides
+  // of a channel write down their moments in either order; on the path there is only one, so a hop to before where the
+  // event is adds none.
   function hop(now, chainId, parents, start, end, r, look = {}) {
     const [from, to] = [start, end].map(scene.place);
     let chain = look.fresh ? undefined : chains.get(chainId);
@@ -78,9 +79,12 @@ export function newMotion(canvas, scene, infos, follow) {
     chains.set(chainId, next);
     job.ends.push(next);
     job.legs.push({
-      a: begin, b: to, bend: look.bend ?? "across", shape: shapeOf(r.type), colour: look.colour ?? "moving", label: look.label ?? "",
-      below: look.below, fades: look.fades ?? false, followed: following, always: look.always, slow: look.slow, distance,
-      key: r.key ?? "", rv: r.rv ?? "", owner: job.r.subject ?? "", point: job.r.point, seq: job.r.seq, departs: departs(infos.get(job.r.point), job.r),
+      a: begin, b: to, bend: look.bend ?? "across", shape: shapeOf(r.type), colour: look.colour ?? "moving",
+      label: look.label ?? "",
+      below: look.below, fades: look.fades ?? false, followed: following, always: look.always, slow: look.slow,
+      distance,
+      key: r.key ?? "", rv: r.rv ?? "", owner: job.r.subject ?? "", point: job.r.point, seq: job.r.seq,
+      departs: departs(infos.get(job.r.point), job.r),
     });
   }
 
@@ -100,7 +104,8 @@ export function newMotion(canvas, scene, infos, follow) {
   }
 
   // travels reports whether a record of the resource may have a way on this stage.
-  const travels = (r, resource) => Boolean(steps[r.point]) && ((r.resource ?? "") === resource || (r.resource ?? "") === "");
+  const travels = (r, resource) => Boolean(steps[r.point])
+    && ((r.resource ?? "") === resource || (r.resource ?? "") === "");
 
   // prepare returns the way of a record as a job for launch, null if it does not travel, or is not drawn.
   function prepare(r, resource, now) {
@@ -113,12 +118,13 @@ export function newMotion(canvas, scene, infos, follow) {
     steps[r.point](r, now);
     const rows = job.legs.filter((leg) => !leg.slow); // one after the other; what is slow is all at once
     job.distance = rows.reduce((sum, leg) => sum + leg.distance, 0);
-    job.ms = job.legs.some((leg) => leg.slow) ? slowest : rows.length > 0 ? Math.min(longest * rows.length, Math.max(shortest, job.distance / pace)) : 0;
+    job.ms = job.legs.some((leg) => leg.slow) ? slowest : rows.length > 0
+      ? Math.min(longest * rows.length, Math.max(shortest, job.distance / pace)) : 0;
     return job.legs.length + job.flashes.length > 0 ? job : null;
   }
 
-  // launch lets a job run from start to end: at its end, and not before, its token is where its record says. What is too
-  // short to be seen, or over already, is a trail.
+  // launch lets a job run from start to end: at its end, and not before, its token is where its record says. What is
+  // too short to be seen, or over already, is a trail.
   function launch(job, start, end, now = start) {
     const from = Math.max(start, job.after);
     for (const chain of job.ends) chain.free = end;
@@ -144,7 +150,8 @@ export function newMotion(canvas, scene, infos, follow) {
     launched.push([job, end]);
   }
 
-  // leave leaves a trail. Where so many pass that they have no names, one that goes the same way makes the last one last longer.
+  // leave leaves a trail. Where so many pass that they have no names, one that goes the same way makes the last one
+  // last longer.
   function leave(leg, t0, plain) {
     const way = plain && level > 0 ? `${leg.a} ${leg.b} ${leg.shape}` : "";
     const known = trails.get(way);
@@ -179,7 +186,8 @@ export function newMotion(canvas, scene, infos, follow) {
     return one?.legs ?? [];
   }
 
-  // landed forgets how to take back what has arrived: with the record at the cursor everything has that is told to arrive with it.
+  // landed forgets how to take back what has arrived: with the record at the cursor everything has that is told to
+  // arrive with it.
   function landed(now, cursor = 0) {
     launched = launched.filter(([, end]) => end > now);
     for (const h of hops) if (!h.trail && !h.departs && h.seq <= cursor) h.t1 = h.landed = Math.min(h.landed, now);
@@ -187,7 +195,13 @@ export function newMotion(canvas, scene, infos, follow) {
 
   // travelling is what is on its way at a moment: what is going to leave is not.
   function travelling(now, cursor = Infinity) {
-    return hops.filter((h) => !h.trail && now < h.landed && (!h.departs || h.seq <= cursor)).map((h) => ({ key: h.key, rv: h.rv, owner: h.owner, from: h.a.map(Math.round), to: h.b.map(Math.round), station: infos.get(h.point)?.station ?? "", point: h.point, seq: h.seq, departs: h.departs }));
+    return hops.filter((h) => !h.trail && now < h.landed && (!h.departs || h.seq <= cursor))
+      .map(
+        (h) => ({
+          key: h.key, rv: h.rv, owner: h.owner, from: h.a.map(Math.round), to: h.b.map(Math.round),
+          station: infos.get(h.point)?.station ?? "", point: h.point, seq: h.seq, departs: h.departs,
+        })
+      );
   }
 
   // sums counts what passed each way between two pictures of the log.
@@ -199,18 +213,21 @@ export function newMotion(canvas, scene, infos, follow) {
   function counts(list, resource, now, rate, counted = false) {
     detail.at(rate, now);
     level = detail.level;
-    if (level === 3 && !counted) flow.count(list.filter((r) => (r.resource ?? "") === resource || (r.resource ?? "") === ""), now);
+    if (level === 3 && !counted) {
+      flow.count(list.filter((r) => (r.resource ?? "") === resource || (r.resource ?? "") === ""), now);
+    }
   }
 
-  // records draws the ways of records that are folded already: as trails. They are counted by what passes, unless sums has
-  // done so.
+  // records draws the ways of records that are folded already: as trails. They are counted by what passes, unless sums
+  // has done so.
   function records(list, resource, now, rate, counted = false) {
     counts(list, resource, now, rate, counted);
     const first = list.length - glanced;
     for (const [i, r] of list.entries()) {
       if (i < first && !follow.matches(r) && !isAnomaly(infos.get(r.point), r)) continue;
       const one = prepare(r, resource, now);
-      if (one && list.length > 8) for (const leg of one.legs) if (leg.colour !== "anomaly") leg.label = ""; // a viewer does not read so many names
+      // a viewer does not read so many names
+      if (one && list.length > 8) for (const leg of one.legs) if (leg.colour !== "anomaly") leg.label = "";
       if (one) launch(one, now, now);
     }
     landed(now);
@@ -238,7 +255,8 @@ export function newMotion(canvas, scene, infos, follow) {
     if (now - swept > 2000) sweep(now);
     const busy = hops.length + flashes.length > 0 || level === 3;
     if (!busy && !painted) return;
-    if (painted && now - drawn < (level === 3 ? flowPeriod : level === 2 ? trailPeriod : 0) && hops.every((h) => h.trail)) return;
+    if (painted && now - drawn < (level === 3 ? flowPeriod : level === 2 ? trailPeriod : 0)
+      && hops.every((h) => h.trail)) return;
     drawn = now;
     painted = busy;
     const view = scene.view;
@@ -316,5 +334,10 @@ export function newMotion(canvas, scene, infos, follow) {
   new ResizeObserver(resize).observe(canvas);
   resize();
   brush.restyle();
-  return { travels, aim, prepare, launch, landed, abort, travelling, counts, records, sums, draw, clear, restyle: brush.restyle, touch: () => (painted = true), labels: () => brush.labels, get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; }, get level() { return level; }, get every() { return detail.every; }, detail, flow };
+  return {
+    travels, aim, prepare, launch, landed, abort, travelling, counts, records, sums, draw, clear,
+    restyle: brush.restyle, touch: () => (painted = true), labels: () => brush.labels,
+    get alive() { return hops.length; }, get anomalies() { return hops.filter((h) => h.colour === "anomaly").length; },
+    get level() { return level; }, get every() { return detail.every; }, detail, flow,
+  };
 }

@@ -15,7 +15,8 @@ export function newPicture(stage) {
       const lane = el.closest("[data-watcher], [data-listener], [data-workqueue]")?.dataset ?? {};
       const slots = el.querySelector(".slots")?.childElementCount ?? 0;
       return {
-        name: el.dataset.queue, owner: lane.watcher ?? lane.listener ?? lane.workqueue ?? "", len: number(el, "data-len"), cap: number(el, "data-cap"),
+        name: el.dataset.queue, owner: lane.watcher ?? lane.listener ?? lane.workqueue ?? "",
+        len: number(el, "data-len"), cap: number(el, "data-cap"),
         slotted: slots > 0, tokens: (el.tokens ?? []).map(token),
       };
     });
@@ -26,7 +27,10 @@ export function newPicture(stage) {
       const el = scene.stations.get(station);
       const rows = [...el.querySelectorAll(".row")].filter((row) => row.object).map((row) => token(row.object));
       const n = Number(scene.texts.get(`${station}.n`)?.textContent ?? 0);
-      return { station, owner: station === "store" ? "cacher" : (scene.informer ?? ""), n, rows, more: Math.max(0, n - rows.length) };
+      return {
+        station, owner: station === "store" ? "cacher" : (scene.informer ?? ""), n, rows,
+        more: Math.max(0, n - rows.length),
+      };
     });
   }
 
@@ -49,7 +53,10 @@ export function newPicture(stage) {
     }
     const scale = ground.width / scene.view.w;
     for (const [, y, text, left, w] of motion.labels()) {
-      found.push({ text, x: ground.x + (left - scene.view.x) * scale, y: ground.y + (y - 12 - scene.view.y) * scale, w: w * scale, h: 15 * scale, moves: true });
+      found.push({
+        text, x: ground.x + (left - scene.view.x) * scale, y: ground.y + (y - 12 - scene.view.y) * scale, w: w * scale,
+        h: 15 * scale, moves: true,
+      });
     }
     return found;
   }
@@ -61,12 +68,20 @@ export function newPicture(stage) {
     const top = document.querySelector("#records tr");
     return {
       cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
-      banner: { seq: number(document.querySelector("#sentence"), "data-seq"), told: number(document.querySelector("#sentence"), "data-told") },
+      banner: {
+        seq: number(document.querySelector("#sentence"), "data-seq"),
+        told: number(document.querySelector("#sentence"), "data-told"),
+      },
       said: said(),
-      table: { seq: top ? number(top, "data-seq") : cursor }, // an empty table, at the beginning of a recording, says nothing else
+      // an empty table, at the beginning of a recording, says nothing else
+      table: { seq: top ? number(top, "data-seq") : cursor },
       queues: queues(), shelves: shelves(), moving: motion.travelling(player.clock, player.cursor),
-      held: stage.hold.waiting.map((w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })),
-      ring: { start: number(ring, "data-start"), end: number(ring, "data-end"), capacity: number(ring, "data-capacity") },
+      held: stage.hold.waiting.map(
+        (w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })
+      ),
+      ring: {
+        start: number(ring, "data-start"), end: number(ring, "data-end"), capacity: number(ring, "data-capacity"),
+      },
       texts: wanted ? texts() : [],
     };
   }

@@ -45,7 +45,8 @@ export function showShelf(scene, name, shelf) {
     mark(row, "followed", Boolean(object) && scene.followed(object));
     put(row, "data-key", object ? objectKey(object.key) : "");
     row.object = object ?? null;
-    const room = Math.max(2, Math.floor((width - 28 - 9 * (object?.rv.length ?? 0)) / 9.6)); // the widest letters fit, too: the version never covers the name
+    // the widest letters fit, too: the version never covers the name
+    const room = Math.max(2, Math.floor((width - 28 - 9 * (object?.rv.length ?? 0)) / 9.6));
     say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : stands ? `+${rest} more` : "");
     say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
   });
@@ -61,8 +62,8 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit. Of one in a lane that
-// there is no room for nothing is drawn, and its attributes say how it is.
+// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit. Of one
+// in a lane that there is no room for nothing is drawn, and its attributes say how it is.
 export function showPipe(scene, el, queue, expected, drawn = true) {
   if (!el) return;
   const name = el.dataset.queue;
@@ -91,7 +92,8 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   const fit = slotted ? cap : Math.floor(g.W / 15);
   const step = slotted ? g.W / cap : 15;
   const known = queue?.tokens ?? [];
-  const tokens = len <= fit ? [...new Array(Math.max(0, len - known.length)).fill(unknown), ...known] : []; // after a gap only their number is known
+  // after a gap only their number is known
+  const tokens = len <= fit ? [...new Array(Math.max(0, len - known.length)).fill(unknown), ...known] : [];
   el.tokens = tokens;
   showHeld(scene, el, g, tokens, step, leftward.has(name));
   showMost(scene, el, g, queue, cap, leftward.has(name));
@@ -113,7 +115,8 @@ function showMost(scene, el, g, queue, cap, left) {
   samples = samples.filter(([t]) => t > scene.now - remembered);
   past.set(el, samples);
   const highest = Math.max(...samples.map(([, n]) => n));
-  const spot = ([t, n]) => `${(g.X + g.W * (1 - (scene.now - t) / remembered)).toFixed(1)} ${(g.Y + g.H - 2 - ((g.H - 4) * n) / highest).toFixed(1)}`;
+  const spot = ([t, n]) => `${(g.X + g.W * (1 - (scene.now - t) / remembered)).toFixed(1)} ` +
+    `${(g.Y + g.H - 2 - ((g.H - 4) * n) / highest).toFixed(1)}`;
   put(el.querySelector(".spark"), "d", highest > 0 ? `M${samples.map(spot).join("L")}` : "");
 }
 
@@ -123,7 +126,9 @@ function showSlots(el, g, n) {
   slots.replaceChildren();
   const width = g.W / n;
   for (let i = 0; i < n; i++) {
-    slots.append(svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H }));
+    slots.append(
+      svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H })
+    );
   }
 }
 

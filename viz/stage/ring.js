@@ -88,7 +88,9 @@ function showHands(scene, ring) {
   for (const id of ["start", "end"]) {
     const turn = turnOf(ring, ring[id]);
     const [x, y] = seat(scene, turn, 1.03).map((v) => v.toFixed(1));
-    put(scene.root.querySelector(`#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`);
+    put(
+      scene.root.querySelector(`#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`
+    );
     scene.text(`ring.${id}`, `${id} ${words(ring[id])}`);
   }
   scene.text("ring.serves", `serves a watch from ${ring.oldest} on`);
@@ -120,8 +122,8 @@ function showStarts(scene, res) {
   });
 }
 
-// startOf returns the position at which a watcher began, null if the ring does not tell: what is not drawn cell by cell, and
-// what has left it.
+// startOf returns the position at which a watcher began, null if the ring does not tell: what is not drawn cell by
+// cell, and what has left it.
 function startOf(ring, subject) {
   const rv = subject.began ?? "";
   if (!rv || rv === "0" || ring.cells.length === 0) return null;

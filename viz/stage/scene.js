@@ -23,7 +23,8 @@ export function newScene(geometry) {
     view: null, // what of the stage is seen; zoom.js
     marked: "",
     serving: new Set(), // watchers whose client is the informer that is drawn
-    front: [], // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
+    // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
+    front: [],
     followed: () => false, // of a token, a row, a cell: is it what is followed?
     slotSpot: (pos, ring = scene.ring) => ringSpot(scene, ring, pos),
     ring: { capacity: 0 },
@@ -66,7 +67,9 @@ function showServer(scene, res, general) {
   scene.text("etcd.rev", revisionOf(res));
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
-  scene.text("etcd.full", refuses ? "no writes" : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`);
+  scene.text(
+    "etcd.full", refuses ? "no writes" : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`
+  );
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
@@ -106,7 +109,8 @@ function youngest(res, kind) {
 
 // ---- client half
 
-// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has to be seen.
+// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has
+// to be seen.
 function informerOf(scene, res) {
   const [first] = scene.front;
   const front = res.subjects[first]?.queues.fifo ? first : res.subjects[first]?.texts.ListenerAdded;
@@ -142,8 +146,8 @@ function stateOf(subject) {
   }
 }
 
-// revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has the
-// answer and reports it: what arrived at the watch is in etcd.
+// revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has
+// the answer and reports it: what arrived at the watch is in etcd.
 function revisionOf(res) {
   const known = [res.stations.etcd, res.stations.etcd3].map((station) => BigInt(station?.rv ?? 0));
   const newest = known[0] > known[1] ? known[0] : known[1];

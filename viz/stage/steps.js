@@ -6,8 +6,8 @@ import { hangsOn } from "./lanes.js";
 
 const boxOf = { watchers: "watcher", listeners: "listener", handlers: "handler", workqueues: "workqueue" };
 
-// newSteps returns, by point, what moves for a record of it: step(r, now). m has hop, flash, label, chains, keep and forget
-// of motion.js.
+// newSteps returns, by point, what moves for a record of it: step(r, now). m has hop, flash, label, chains, keep and
+// forget of motion.js.
 export function newSteps(m) {
   const { scene, hop, flash, chains, forget, keep, label } = m;
   const g = scene.geometry;
@@ -32,7 +32,10 @@ export function newSteps(m) {
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
   function slideOff(r, now) {
     const from = scene.slotSpot(scene.ring.start);
-    hop(now, `gone|${r.seq}`, [], from, [g.boxes.ring.X + 21, 236], { type: "ERROR" }, { colour: "anomaly", always: true, label: "410", slow: true, bend: "straight" });
+    hop(
+      now, `gone|${r.seq}`, [], from, [g.boxes.ring.X + 21, 236], { type: "ERROR" },
+      { colour: "anomaly", always: true, label: "410", slow: true, bend: "straight" }
+    );
   }
 
   return {
@@ -46,9 +49,13 @@ export function newSteps(m) {
       hop(now, id(r), [], a.http, a.etcd, r, { label: label(r) });
       flash(now, id(r), a.etcd, "stored");
     },
-    Etcd3IncomingSent: (r, now) => hop(now, id(r), [], a.etcd, a["etcd3-incoming"], r, { label: label(r), below: true }),
+    Etcd3IncomingSent: (r, now) =>
+      hop(now, id(r), [], a.etcd, a["etcd3-incoming"], r, { label: label(r), below: true }),
     Etcd3IncomingReceived(r, now) {
-      hop(now, id(r), [], a["etcd3-incoming"], [pipe("etcd3-incoming").X + pipe("etcd3-incoming").W, a["etcd3-incoming"][1]], r, { bend: "straight" });
+      hop(
+        now, id(r), [], a["etcd3-incoming"],
+        [pipe("etcd3-incoming").X + pipe("etcd3-incoming").W, a["etcd3-incoming"][1]], r, { bend: "straight" }
+      );
       hop(now, id(r), [], a["etcd3-incoming"], a.decode, r);
     },
     Etcd3ResultSent: (r, now) => hop(now, id(r), [], a.decode, a["etcd3-result"], r),
@@ -73,16 +80,25 @@ export function newSteps(m) {
       hop(now, id(r), [], a.incoming, a["incoming-out"], r, { bend: "straight" });
       hop(now, id(r), [], a["incoming-out"], a.dispatch, r, { bend: "straight", label: label(r) });
     },
-    InputSent: (r, now) => hop(now, id(r, r.subject), [id(r)], a.dispatch, spotOf("watchers", r.subject, "input", 0), r),
-    InputReceived: (r, now) => hop(now, id(r, r.subject), [id(r)], a.dispatch, spotOf("watchers", r.subject, "input", 1), r, { bend: "straight" }),
+    InputSent: (r, now) =>
+      hop(now, id(r, r.subject), [id(r)], a.dispatch, spotOf("watchers", r.subject, "input", 0), r),
+    InputReceived: (r, now) => hop(
+      now, id(r, r.subject), [id(r)], a.dispatch, spotOf("watchers", r.subject, "input", 1), r, { bend: "straight" }
+    ),
     WatcherFiltered(r, now) {
       const [x, y] = spotOf("watchers", r.subject, "input", 1);
       hop(now, id(r, r.subject), [], [x, y], [x + 4, y + 22], r, { bend: "straight", fades: true });
     },
     ResultSent: (r, now) =>
-      hop(now, id(r, r.subject), [id(r)], spotOf("watchers", r.subject, "input", 1), spotOf("watchers", r.subject, "result", 0), r, { bend: "straight" }),
+      hop(
+        now, id(r, r.subject), [id(r)], spotOf("watchers", r.subject, "input", 1),
+        spotOf("watchers", r.subject, "result", 0), r, { bend: "straight" }
+      ),
     ResultReceived: (r, now) =>
-      hop(now, id(r, r.subject), [], spotOf("watchers", r.subject, "result", 0), spotOf("watchers", r.subject, "result", 1), r, { bend: "straight" }),
+      hop(
+        now, id(r, r.subject), [], spotOf("watchers", r.subject, "result", 0),
+        spotOf("watchers", r.subject, "result", 1), r, { bend: "straight" }
+      ),
     FrameWritten(r, now) {
       if (r.type === "ERROR") slideOff(r, now);
       if (ours(r)) return; // drawn when the client has it: one token, one crossing
@@ -102,7 +118,9 @@ export function newSteps(m) {
       if (r.subject === scene.informer) hop(now, id(r, "informer"), [], a.reflector, a.fifo, r, { bend: "straight" });
     },
     FIFOPopped(r, now) {
-      if (r.subject === scene.informer) hop(now, id(r, "informer"), [], a.fifo, a["fifo-out"], r, { bend: "straight", label: label(r) });
+      if (r.subject === scene.informer) {
+        hop(now, id(r, "informer"), [], a.fifo, a["fifo-out"], r, { bend: "straight", label: label(r) });
+      }
     },
     IndexerUpdated(r, now) {
       if (r.subject !== scene.informer) return;
@@ -111,7 +129,10 @@ export function newSteps(m) {
     },
     AddReceived(r, now) {
       if (!hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject)) {
-        hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "add", 0), spotOf("listeners", r.subject, "add", 0.5), r, { bend: "straight" });
+        hop(
+          now, id(r, r.subject), [], spotOf("listeners", r.subject, "add", 0),
+          spotOf("listeners", r.subject, "add", 0.5), r, { bend: "straight" }
+        );
         return;
       }
       // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
@@ -119,14 +140,26 @@ export function newSteps(m) {
       hop(now, id(r, r.subject), [id(r, "informer")], a.processor, spotOf("listeners", r.subject, "add", 0.5), r);
     },
     PendingPushed: (r, now) =>
-      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), spotOf("listeners", r.subject, "pending", 0.2), r, { bend: "straight" }),
+      hop(
+        now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1),
+        spotOf("listeners", r.subject, "pending", 0.2), r, { bend: "straight" }
+      ),
     PendingPopped: (r, now) =>
-      hop(now, id(r, r.subject), [], spotOf("listeners", r.subject, "pending", 0.5), spotOf("listeners", r.subject, "pending", 1), r, { bend: "straight" }),
+      hop(
+        now, id(r, r.subject), [], spotOf("listeners", r.subject, "pending", 0.5),
+        spotOf("listeners", r.subject, "pending", 1), r, { bend: "straight" }
+      ),
     HandlerCalled(r, now) {
       const next = spotOf("listeners", r.subject, "next", 0.5);
       const spot = [g.boxes.handler.X + g.boxes.handler.W / 2, next[1]];
-      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), next, r, { bend: "straight" });
-      hop(now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "next", 1), spot, r, { bend: "straight", colour: "delivered", label: label(r) });
+      hop(
+        now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "add", 1), next, r,
+        { bend: "straight" }
+      );
+      hop(
+        now, id(r, r.subject), [id(r, "informer")], spotOf("listeners", r.subject, "next", 1), spot, r,
+        { bend: "straight", colour: "delivered", label: label(r) }
+      );
       flash(now, id(r, r.subject), spot, "delivered", 20);
       const called = `called|${objectKey(r.key ?? "")}`;
       keep(called);
@@ -140,22 +173,35 @@ export function newSteps(m) {
         flash(now, "", to, "moving", 12); // its owner watches by itself: the key did not come through these handlers
         return;
       }
-      hop(now, `work|${key}|${r.subject}`, [`called|${key}`], [g.boxes.handler.X, to[1]], to, { ...r, type: "Sync" }, { fresh: true });
+      hop(
+        now, `work|${key}|${r.subject}`, [`called|${key}`], [g.boxes.handler.X, to[1]], to, { ...r, type: "Sync" },
+        { fresh: true }
+      );
     },
     WorkGot: (r, now) => {
       const key = objectKey(r.key ?? "");
-      hop(now, `work|${key}|${r.subject}`, [], spotOf("workqueues", r.subject, "workqueue", 0), spotOf("workqueues", r.subject, "workqueue", 1), { ...r, type: "Sync" }, { bend: "straight" });
+      hop(
+        now, `work|${key}|${r.subject}`, [], spotOf("workqueues", r.subject, "workqueue", 0),
+        spotOf("workqueues", r.subject, "workqueue", 1), { ...r, type: "Sync" }, { bend: "straight" }
+      );
     },
     Reconciled(r, now) {
       if (!r.args?.[0]) return; // nothing was written: nothing goes up the loop
       const chain = `work|${objectKey(r.key ?? "")}|${r.subject}`;
-      hop(now, chain, [], [g.boxes.workqueue.X, g.clientAxis], [g.loopX, g.clientAxis - 14], { ...r, type: "Sync" }, { bend: "straight" });
+      hop(
+        now, chain, [], [g.boxes.workqueue.X, g.clientAxis], [g.loopX, g.clientAxis - 14], { ...r, type: "Sync" },
+        { bend: "straight" }
+      );
       hop(now, chain, [], a.loop, [g.loopX, g.serverAxis + 10], { ...r, type: "Sync" }, { bend: "straight" });
       hop(now, chain, [], a.loop, a.http, { ...r, type: "Sync" }, { bend: "straight" });
       forget(chain);
     },
     WatcherForced(r, now) {
-      hop(now, `forced|${r.seq}`, [], spotOf("watchers", r.subject, "input", 0), [scene.edges.right, spotOf("watchers", r.subject, "input", 0)[1]], { type: "ERROR" }, { colour: "anomaly", always: true, label: "closed", fades: true });
+      hop(
+        now, `forced|${r.seq}`, [], spotOf("watchers", r.subject, "input", 0),
+        [scene.edges.right, spotOf("watchers", r.subject, "input", 0)[1]], { type: "ERROR" },
+        { colour: "anomaly", always: true, label: "closed", fades: true }
+      );
     },
     ReflectorBackoff: (r, now) => flash(now, "", r.subject === "cacher" ? a["etcd3-out"] : a.reflector, "anomaly", 40),
     RingResize(r, now) {
@@ -164,7 +210,10 @@ export function newSteps(m) {
       if (!before.capacity || before.capacity === r.args?.[2]) return;
       const after = { ...before, capacity: r.args[2] };
       for (const cell of before.cells) {
-        hop(now, `seat|${cell.pos}`, [], scene.slotSpot(cell.pos, before), scene.slotSpot(cell.pos, after), cell, { bend: "straight", fresh: true, slow: true, always: true });
+        hop(
+          now, `seat|${cell.pos}`, [], scene.slotSpot(cell.pos, before), scene.slotSpot(cell.pos, after), cell,
+          { bend: "straight", fresh: true, slow: true, always: true }
+        );
       }
     },
     RequestAnswered: (r, now) => r.args?.[0] === 410 && slideOff(r, now),

@@ -2,10 +2,11 @@
 
 import { svg } from "../lib/dom.js";
 
-// after says what the goroutine that has reported a point does next with the object it holds. Where that depends on what
-// comes next, or is another goroutine's, there is no row.
+// after says what the goroutine that has reported a point does next with the object it holds. Where that depends on
+// what comes next, or is another goroutine's, there is no row.
 export const after = {
-  RequestReceived: "TxnCommitted", Etcd3IncomingReceived: "Etcd3ResultSent", RingAppend: "StoreUpdate", StoreUpdate: "IncomingSent",
+  RequestReceived: "TxnCommitted", Etcd3IncomingReceived: "Etcd3ResultSent", RingAppend: "StoreUpdate",
+  StoreUpdate: "IncomingSent",
   InputReceived: "ResultSent", ResultReceived: "FrameWritten", FIFOPopped: "IndexerUpdated",
   WorkGot: "Reconciled",
 };
@@ -29,7 +30,8 @@ export function newTargets(stage) {
     const point = nextOf(held);
     const r = { ...held, point, rv: held.rv ? String(held.rv) : undefined, args: point === "Reconciled" ? [1] : [] };
     if (point === "RingAppend") r.args = [0, (stage.scene.ring.end ?? 0) + 1];
-    const end = point && (held.key || point === "TxnCommitted") ? stage.motion.aim(r, stage.resource, stage.player.clock).at(-1)?.b : null;
+    const end = point && (held.key || point === "TxnCommitted")
+      ? stage.motion.aim(r, stage.resource, stage.player.clock).at(-1)?.b : null;
     if (!end) return null;
     const mark = svg("circle", { class: "target", cx: end[0].toFixed(1), cy: end[1].toFixed(1), r: 12 });
     mark.dataset.of = targetOf(held);

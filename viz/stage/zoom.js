@@ -1,6 +1,6 @@
-// The zoom: the whole path, or one station. Coming closer, the station fills the stage, its neighbours are what is left and right of it,
-// and what was too small to be written is written. The glyphs are the same. A story frames the stations that a beat is about: the
-// others are dimmed, and the camera goes there.
+// The zoom: the whole path, or one station. Coming closer, the station fills the stage, its neighbours are what is left
+// and right of it, and what was too small to be written is written. The glyphs are the same. A story frames the
+// stations that a beat is about: the others are dimmed, and the camera goes there.
 
 import { put, toMiddle } from "../lib/dom.js";
 
@@ -41,8 +41,8 @@ export function newZoom(stage) {
 
   const fly = (view) => ([from, to, began] = [{ ...scene.view }, view, performance.now()]);
 
-  // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place, its place
-  // scrolls.
+  // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place,
+  // its place scrolls.
   function frameOn(names) {
     if (names.join() === framed) return;
     framed = names.join();
@@ -73,9 +73,12 @@ export function newZoom(stage) {
 
   function draw(now) {
     if (scene.view.x === to.x && scene.view.w === to.w && scene.view.y === to.y) return;
-    const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / flight)); // a frame may be older than what it draws
+    // a frame may be older than what it draws
+    const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / flight));
     const e = 1 - (1 - t) ** 3;
-    for (const side of ["x", "y", "w", "h"]) scene.view[side] = t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e;
+    for (const side of ["x", "y", "w", "h"]) {
+      scene.view[side] = t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e;
+    }
     const { x, y, w, h } = scene.view;
     put(scene.root, "viewBox", [x, y, w, h].map((v) => v.toFixed(2)).join(" "));
     stage.motion.touch();

@@ -1,5 +1,5 @@
-// The speaker's notes. They are told by the stage that presents, in another window of this browser (presenter.js), and ask the
-// server only for what is to be said of a station: the inspector's first leaf.
+// The speaker's notes. They are told by the stage that presents, in another window of this browser (presenter.js), and
+// ask the server only for what is to be said of a station: the inspector's first leaf.
 
 import { html } from "../lib/api.js";
 import { say } from "../lib/dom.js";
@@ -40,7 +40,8 @@ async function showStation({ station, title, resource }) {
   try {
     const leaf = await html(wanted);
     if (shown !== wanted) return;
-    for (const button of leaf.querySelectorAll("button")) button.replaceWith(button.textContent); // here they would lead nowhere
+    // here they would lead nowhere
+    for (const button of leaf.querySelectorAll("button")) button.replaceWith(button.textContent);
     for (const link of leaf.querySelectorAll("a")) link.target = "_blank"; // the notes stay
     $("#leaf").replaceChildren(leaf);
   } catch (problem) {

@@ -1,6 +1,6 @@
-// Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at a
-// time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations. What the speaker
-// wants to know of it is told to another window of this browser: notes.js.
+// Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at
+// a time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations. What the
+// speaker wants to know of it is told to another window of this browser: notes.js.
 
 import { mark, put, toMiddle } from "../lib/dom.js";
 import { shelf } from "../lib/api.js";
@@ -67,10 +67,12 @@ export function newPresenter(stage) {
     if (!on()) return;
     const all = stations();
     const message = {
-      presents: true, resource: stage.resource, station: lit?.dataset.station ?? "", title: titleOf(lit), next: titleOf(all[(all.indexOf(lit) + 1) % all.length]),
+      presents: true, resource: stage.resource, station: lit?.dataset.station ?? "", title: titleOf(lit),
+      next: titleOf(all[(all.indexOf(lit) + 1) % all.length]),
       sentence: text("#sentence .words"), cursor: stage.player.cursor, mode: document.body.dataset.mode, story: story(),
     };
-    const key = JSON.stringify({ ...message, cursor: stage.player.mode === "frozen" ? message.cursor : 0 }); // live it is another one in every frame
+    // live it is another one in every frame
+    const key = JSON.stringify({ ...message, cursor: stage.player.mode === "frozen" ? message.cursor : 0 });
     if (key === told && now - toldAt < word) return;
     [told, toldAt] = [key, now];
     channel.postMessage(message);
@@ -80,7 +82,10 @@ export function newPresenter(stage) {
   function story() {
     if (document.querySelector("#story").hidden) return null;
     const asked = document.querySelector("#story-question").hidden ? "" : text("#story-ask");
-    return { title: `${text("#story-title")}, beat ${text("#story-count")}`, symptom: text("#story-symptom"), said: text("#story-say"), asked };
+    return {
+      title: `${text("#story-title")}, beat ${text("#story-count")}`, symptom: text("#story-symptom"),
+      said: text("#story-say"), asked,
+    };
   }
 
   button.addEventListener("click", toggle);

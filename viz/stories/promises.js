@@ -1,5 +1,5 @@
-// Promises: how the ten of them stand. The server checks every record; the page asks how it went, and a click on a breach
-// goes to the record that broke a promise.
+// Promises: how the ten of them stand. The server checks every record; the page asks how it went, and a click on a
+// breach goes to the record that broke a promise.
 
 import { get } from "../lib/api.js";
 import { below, make, mark, say } from "../lib/dom.js";

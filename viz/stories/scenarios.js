@@ -1,7 +1,8 @@
-// Stories: a gallery by symptom. A story is played on the running pipeline at the machine's own speed, and told at the viewer's,
-// beat by beat (teller.js): with a light on the stations it is about, a guess before what decides, and rest at its end. A link
-// commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes on. What was not played, or did
-// not show a beat, is told from the recording that the program brings along, and the page says so.
+// Stories: a gallery by symptom. A story is played on the running pipeline at the machine's own speed, and told at the
+// viewer's, beat by beat (teller.js): with a light on the stations it is about, a guess before what decides, and rest
+// at its end. A link commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer goes
+// on. What was not played, or did not show a beat, is told from the recording that the program brings along, and the
+// page says so.
 
 import { below, cut, make, mark, put, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
@@ -43,7 +44,9 @@ export function newScenarios(stage) {
     [run, remark, seen, playing] = [null, found.alone ? `, because ${found.alone}` : "", [], null];
     beat = Math.min(Math.max(0, beat), story.beats.length - 1);
     live = story.runs && !story.alone && beat === 0;
-    teller = newTeller(story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.banner.notice(problem.message) });
+    teller = newTeller(
+      story.beats, { range, play, seek, changed: show, trouble: (problem) => stage.banner.notice(problem.message) }
+    );
     teller.time(story.recorded.map((each) => each.to - each.from));
     teller.still = calm.matches;
     if (live) await toProgram();
@@ -77,8 +80,8 @@ export function newScenarios(stage) {
     return place;
   }
 
-  // attend has the watchers of a beat drawn, where there is no room for all: the one whose moment it rests on, and those that are
-  // sent something.
+  // attend has the watchers of a beat drawn, where there is no room for all: the one whose moment it rests on, and
+  // those that are sent something.
   function attend(subjects) {
     stage.scene.front = [...new Set(subjects)];
     stage.touch();
@@ -204,7 +207,11 @@ export function newScenarios(stage) {
     const { phase, auto, over, beat } = teller;
     $("#story-next").disabled = phase === "busy" || over;
     $("#story-back").disabled = phase === "busy" || (beat === 0 && phase === "ready");
-    say($("#story-next"), phase === "plays" ? "To its end" : phase === "ready" && beat === 0 && live && !run ? "Play it" : phase === "away" ? "This beat again" : "Next");
+    say(
+      $("#story-next"),
+      phase === "plays" ? "To its end" : phase === "ready" && beat === 0 && live && !run ? "Play it" : phase === "away"
+        ? "This beat again" : "Next"
+    );
     put($("#story-auto"), "aria-pressed", String(auto));
     say($("#story-auto"), auto ? "Pause" : over ? "Tell it again" : "Auto-play");
     showState();
@@ -213,7 +220,8 @@ export function newScenarios(stage) {
   function showState() {
     if (!teller) return;
     const seconds = playing && Math.floor((performance.now() - playing.began) / 1000);
-    const source = run && !onTake ? "from the machine's run, just now" : live && !run ? "the machine plays it when you press Play it" : "from a recording";
+    const told = live && !run ? "the machine plays it when you press Play it" : "from a recording";
+    const source = run && !onTake ? "from the machine's run, just now" : told;
     $("#story-lab").hidden = !symptom;
     say($("#story-lab span"), symptom);
     say($("#story-state"), playing ? `the machine plays it, ${seconds} s` : `${source}${remark}`);
@@ -251,10 +259,13 @@ export function newScenarios(stage) {
 
   const steps = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "toggle" };
 
-  // While a story is told, the arrows, a clicker and Space are the story's, wherever the focus is that does not need them itself.
+  // While a story is told, the arrows, a clicker and Space are the story's, wherever the focus is that does not need
+  // them itself.
   function press(event) {
-    if (!teller || document.body.dataset.tour || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || document.querySelector("dialog[open]")) return;
-    const needs = event.target.closest?.("input, select, textarea, #timeline, [role=tab]") || (event.key === " " && event.target.closest?.("button, a[href], summary"));
+    if (!teller || document.body.dataset.tour || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey
+      || document.querySelector("dialog[open]")) return;
+    const needs = event.target.closest?.("input, select, textarea, #timeline, [role=tab]")
+      || (event.key === " " && event.target.closest?.("button, a[href], summary"));
     if (needs) return;
     const answer = /^[1-4]$/.test(event.key) && story.beats[teller.beat].question && teller.phase === "ready";
     if (!answer && !steps[event.key]) return;
@@ -293,7 +304,8 @@ export function newScenarios(stage) {
       const ms = Math.min(100, now - ticked);
       ticked = now;
       if (!teller) return;
-      if (document.body.dataset.tour && document.body.dataset.tour !== "end") return void leave(); // one guide at a time
+      // one guide at a time
+      if (document.body.dataset.tour && document.body.dataset.tour !== "end") return void leave();
       teller.at(player.cursor);
       teller.tick(ms);
       if (playing) showState();

@@ -1,5 +1,5 @@
-// The teller: at which beat of a story the viewer is, and what comes next. It knows no document, no clock and no program: what
-// it needs done it asks of `on`, and time comes by tick. So it can be tested without a browser.
+// The teller: at which beat of a story the viewer is, and what comes next. It knows no document, no clock and no
+// program: what it needs done it asks of `on`, and time comes by tick. So it can be tested without a browser.
 //
 // A beat goes through these phases:
 //
@@ -10,8 +10,8 @@
 //	rests   the cursor is there
 //	away    the viewer has moved the cursor elsewhere, or the records could not be had
 //
-// Next goes on: it begins, hurries, or turns to the beat that follows. Back turns to where the beat before rests. Auto-play
-// presses Next in time.
+// Next goes on: it begins, hurries, or turns to the beat that follows. Back turns to where the beat before rests.
+// Auto-play presses Next in time.
 
 const perWord = 210; // ms that a reader needs
 const atLeast = 900; // ms between words and picture
@@ -24,8 +24,8 @@ const whole = [21_000, 84_000]; // ms that auto-play takes for a story
 
 const words = (text) => (text ?? "").split(/\s+/).filter(Boolean).length;
 
-// plan returns for each beat how long auto-play reads it, plays it and rests at its end: {lead, play, rest} in ms. counts are the
-// numbers of their records.
+// plan returns for each beat how long auto-play reads it, plays it and rests at its end: {lead, play, rest} in ms.
+// counts are the numbers of their records.
 export function plan(beats, counts) {
   const steps = beats.map(({ say, question }, i) => {
     const asked = question ? thinking + perWord * words([question.ask, ...question.answers].join(" ")) : 0;
@@ -41,8 +41,9 @@ export function plan(beats, counts) {
   return steps.map((step) => ({ lead: step.lead * scale, play: step.play * scale, rest: step.rest * scale }));
 }
 
-// newTeller tells beats. on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms) moves the
-// cursor there within ms and returns whether it came there; on.seek(seq) moves it at once; on.changed() is told of every change.
+// newTeller tells beats. on.range(i) returns, perhaps later, where the i-th beat stands, {from, to}; on.play(range, ms)
+// moves the cursor there within ms and returns whether it came there; on.seek(seq) moves it at once; on.changed() is
+// told of every change.
 export function newTeller(beats, on) {
   let range = null; // of the beat
   let left = Infinity; // ms until auto-play, or a lead, goes on
@@ -88,7 +89,8 @@ export function newTeller(beats, on) {
 
   const asks = (i) => Boolean(beats[i].question) && t.guesses[i] === undefined;
 
-  // open turns to a beat and waits there for the viewer. The first one of a story that is to be played has no records yet.
+  // open turns to a beat and waits there for the viewer. The first one of a story that is to be played has no records
+  // yet.
   t.open = (i, played = true) =>
     doing(async (current) => {
       t.beat = i;

@@ -10,8 +10,8 @@ const redraw = 250; // ms
 const listed = 50; // of its revisions
 const hopsShown = 400;
 
-// newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query, match)
-// returns all there are.
+// newFollow calls on.changed() when another thing is followed, on.seek(seq) when a hop is clicked. records(query,
+// match) returns all there are.
 export function newFollow(infos, on) {
   const panel = document.querySelector("#biography");
   const list = panel.querySelector("ol");
@@ -45,8 +45,8 @@ export function newFollow(infos, on) {
     return (f.key !== "" && objectKey(t.key ?? "") === f.key) || (f.rv !== "" && t.rv === f.rv);
   }
 
-  // wrote follows what this page, or kubectl, has written, unless something is followed that was chosen. The panel stays
-  // where it is.
+  // wrote follows what this page, or kubectl, has written, unless something is followed that was chosen. The panel
+  // stays where it is.
   function wrote(key) {
     if (f.by === "" || f.by === "write") set(key, "", "write");
   }

@@ -1,5 +1,6 @@
-// Holding the world: not the view of it but the program itself. The gate is closed and the world's clock is stopped; from here it
-// is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never what was asked for.
+// Holding the world: not the view of it but the program itself. The gate is closed and the world's clock is stopped;
+// from here it is resumed hop by hop, station by station, or altogether. What is shown is what the program says, never
+// what was asked for.
 
 import { ask, get, leave as lastWord } from "../lib/api.js";
 import { cut, make, mark, options, pool, put, say, squeeze } from "../lib/dom.js";
@@ -69,7 +70,10 @@ export function newHold(stage) {
     heard = performance.now();
     player.worldPace = status.clock.paused ? 0 : status.clock.speed;
     if (status.letGo && !closed()) stage.banner.notice(`Watchdog: ${status.letGo}.`);
-    put(document.body, "data-gates", status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":")).join(" "));
+    put(
+      document.body, "data-gates",
+      status.gates.map((g) => [g.station, g.resource, g.subject].filter(Boolean).join(":")).join(" ")
+    );
     put(document.body, "data-clock", status.clock.paused ? "paused" : String(status.clock.speed));
     if (!closed()) folded = false;
     showPanel();
@@ -91,7 +95,10 @@ export function newHold(stage) {
     put($("#hold"), "aria-pressed", String(closed()));
     const { paused, speed } = status.clock;
     say($("#world-clock"), paused ? "❄ 0×" : times(speed));
-    put($("#world-clock"), "aria-label", paused ? "The world's clock is stopped" : `The world's clock runs at ${times(speed)}`);
+    put(
+      $("#world-clock"), "aria-label",
+      paused ? "The world's clock is stopped" : `The world's clock runs at ${times(speed)}`
+    );
   }
 
   function showClock() {
@@ -134,16 +141,20 @@ export function newHold(stage) {
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
   }
 
-  // point marks the gate and the target of one goroutine while the pointer or the focus is on its row, and the rows of a gate while
-  // the pointer is there.
+  // point marks the gate and the target of one goroutine while the pointer or the focus is on its row, and the rows of
+  // a gate while the pointer is there.
   function point(row, station = row?.held?.station) {
     const of = row?.held && targetOf(row.held);
-    for (const glyph of document.querySelectorAll("[data-gate-at]")) mark(glyph, "pointed", glyph.dataset.gateAt === station);
+    for (const glyph of document.querySelectorAll("[data-gate-at]")) {
+      mark(glyph, "pointed", glyph.dataset.gateAt === station);
+    }
     for (const el of document.querySelectorAll("#targets .target")) mark(el, "pointed", el.dataset.of === of);
     for (const tr of list.rows) mark(tr, "pointed", !row && tr.held?.station === station);
   }
 
-  const slow = () => status?.gates.filter((g) => g.station === "wire" && g.subject && g.resource === stage.resource) ?? [];
+  const slow = () => status?.gates.filter(
+    (g) => g.station === "wire" && g.subject && g.resource === stage.resource
+  ) ?? [];
 
   // showSlow offers the watchers there are.
   function showSlow() {
@@ -192,7 +203,9 @@ export function newHold(stage) {
     const passed = (now - heard) / 1000;
     const next = status.clock.next[0];
     const left = next && Math.max(0, next.in - passed * (status.clock.paused ? 0 : status.clock.speed));
-    say($("#world-next"), next ? `next timer: ${next.who}, in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set");
+    say(
+      $("#world-next"), next ? `next timer: ${next.who}, in ${left.toFixed(left < 10 ? 2 : 0)} s` : "no timer is set"
+    );
     showSlow();
     say($("#world-since"), status.held ? `for ${((Date.now() - Date.parse(status.since)) / 1000).toFixed(0)} s` : "");
   }
@@ -237,7 +250,8 @@ export function newHold(stage) {
   on(gates, "click", (event) => {
     const station = event.target.closest("[data-gate-at]")?.dataset.gateAt;
     const there = [...list.rows].filter((tr) => tr.held?.station === station);
-    const row = there[(there.indexOf(document.activeElement.closest?.("tr")) + 1) % there.length]; // once more: the next one there
+    // once more: the next one there
+    const row = there[(there.indexOf(document.activeElement.closest?.("tr")) + 1) % there.length];
     if (!row) return;
     row.scrollIntoView({ block: "nearest" });
     row.querySelector("button").focus();
@@ -252,10 +266,15 @@ export function newHold(stage) {
   $("#clock-speed").addEventListener("input", (event) => {
     clearTimeout(turned);
     say($("#clock-speed-text"), times(10 ** Number(event.target.value)));
-    turned = setTimeout(() => clock({ speed: Math.min(10, Math.max(0.001, 10 ** Number(event.target.value))) }), settle);
+    turned = setTimeout(
+      () => clock({ speed: Math.min(10, Math.max(0.001, 10 ** Number(event.target.value))) }), settle
+    );
   });
   for (const id of ["create-pod", "change-pod", "delete-pod"]) {
-    click(`#${id}`, () => status?.held && stage.tell("the world is held: the request is paused at its first point until you resume"));
+    click(
+      `#${id}`,
+      () => status?.held && stage.tell("the world is held: the request is paused at its first point until you resume")
+    );
   }
 
   // A page that goes says how long to wait for another one to come.
@@ -280,7 +299,10 @@ export function newHold(stage) {
     escape: () => !panel.hidden && ((open = false), (folded = true), showPanel(), true),
     keys: [
       [["Shift+ "], "hold the world, resume it", toggle],
-      [["h"], "held: one hop; only of what is followed, if you follow something", () => (follow.has() ? hopFollowed() : hop())],
+      [
+        ["h"], "held: one hop; only of what is followed, if you follow something",
+        () => (follow.has() ? hopFollowed() : hop()),
+      ],
     ],
   };
 }

@@ -1,6 +1,6 @@
-// The journey: a strip below the stage, one place for each station of the loop. It fills as the cursor comes to where what is followed
-// has been: the station, the time since the commit, and whose hands it was in. What this page or kubectl writes is followed by itself,
-// unless the viewer follows something already.
+// The journey: a strip below the stage, one place for each station of the loop. It fills as the cursor comes to where
+// what is followed has been: the station, the time since the commit, and whose hands it was in. What this page or
+// kubectl writes is followed by itself, unless the viewer follows something already.
 
 import { cut, make, mark, put, say } from "../lib/dom.js";
 import { milliseconds } from "../lib/times.js";
@@ -16,7 +16,9 @@ export function newJourney(stage) {
   const strip = document.querySelector("#journey");
   const stationOf = (r) => infos.get(r.point).station;
   // The table of points is in path order.
-  const stations = [...new Set([...infos.values()].map((info) => info.station))].filter((name) => scene.stations.has(name) && !aside.has(name));
+  const stations = [
+    ...new Set([...infos.values()].map((info) => info.station))
+  ].filter((name) => scene.stations.has(name) && !aside.has(name));
   const places = stations.map((station) => {
     const button = make("button", { type: "button" }, make("b", {}, station), make("span"), make("span"));
     const item = make("li", {}, button);
@@ -37,7 +39,8 @@ export function newJourney(stage) {
     }
   }
 
-  // firstAt returns the step with which the revision came to a station, of the informer that is drawn if there are several.
+  // firstAt returns the step with which the revision came to a station, of the informer that is drawn if there are
+  // several.
   function firstAt(steps, station) {
     return steps.find(({ r }) => {
       if (stationOf(r) !== station) return false;

@@ -28,8 +28,8 @@ export function newPace(stage) {
     setLoop(range.to > range.from ? range : null);
   }
 
-  // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it becomes
-  // a replay that begins here.
+  // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
+  // becomes a replay that begins here.
   function setSpeed(exponent) {
     const bounded = Math.min(1, Math.max(-3, Math.round(exponent * 10) / 10));
     player.speed = 10 ** bounded;

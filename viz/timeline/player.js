@@ -1,11 +1,12 @@
-// The player: it moves the cursor, and the cursor is the only clock. In every mode the picture is the fold of the records up
-// to the cursor, and, for those that come next, tokens on their way.
+// The player: it moves the cursor, and the cursor is the only clock. In every mode the picture is the fold of the
+// records up to the cursor, and, for those that come next, tokens on their way.
 //
-// What arrives goes onto the tape. Live, and when a story plays to a record, a reader could not follow the program: the player
-// takes the records at reading pace, in groups of those that can be looked at together. An arrival (something is sent, appended,
-// stored) travels first, and is folded when it lands. A departure (something is received, popped) is folded first, and travels
-// then. With more on the tape than there is time for, the hops get shorter; with much more, the cursor sweeps over the records,
-// and the stage shows it ten times a second. So it is never much longer than a reader's patience behind the newest record.
+// What arrives goes onto the tape. Live, and when a story plays to a record, a reader could not follow the program: the
+// player takes the records at reading pace, in groups of those that can be looked at together. An arrival (something is
+// sent, appended, stored) travels first, and is folded when it lands. A departure (something is received, popped) is
+// folded first, and travels then. With more on the tape than there is time for, the hops get shorter; with much more,
+// the cursor sweeps over the records, and the stage shows it ten times a second. So it is never much longer than a
+// reader's patience behind the newest record.
 //
 // A replay has the log's own clock: a record is folded when its time has come, and its token sets out a moment before.
 
@@ -30,10 +31,10 @@ const average = 3000; // ms over which the rate of what arrives is taken
 // still is what a player does that no stage draws for.
 const still = { prepare: () => null, launch() {}, landed() {}, abort() {} };
 
-// newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the newest
-// picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is another one,
-// on.froze() when what moved stands, on.skipped(ns) when silence was cut short, and on.trouble(error). on.motion prepares and
-// launches the tokens (stage/motion.js).
+// newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the
+// newest picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is
+// another one, on.froze() when what moved stands, on.skipped(ns) when silence was cut short, and on.trouble(error).
+// on.motion prepares and launches the tokens (stage/motion.js).
 export function newPlayer(fold, on) {
   const p = {
     mode: "live", // live, frozen, playing
@@ -96,8 +97,8 @@ export function newPlayer(fold, on) {
     rate = rate * Math.exp(-ms / average) + n / average;
   }
 
-  // replaced takes a newer picture from the feed, and of the records between those that matter one by one; null: it is not
-  // known what was between.
+  // replaced takes a newer picture from the feed, and of the records between those that matter one by one; null: it is
+  // not known what was between.
   p.replaced = (state, kept) => {
     p.tape.put(kept ?? []);
     p.tape.keep(state, true, true);
@@ -151,7 +152,8 @@ export function newPlayer(fold, on) {
     on.froze();
   };
 
-  // seek shows the picture at a cursor, and stays there. It returns whether the cursor was not sent elsewhere meanwhile.
+  // seek shows the picture at a cursor, and stays there. It returns whether the cursor was not sent elsewhere
+  // meanwhile.
   p.seek = async (seq, mode = "frozen") => {
     const mine = ++ticket;
     ground();
@@ -190,8 +192,9 @@ export function newPlayer(fold, on) {
     return new Promise((done) => take([next], 1, { step: true, done }));
   };
 
-  // playTo plays on to a record at so many times the reading pace, faster if it would not be there within so many ms, and rests
-  // there. It returns whether it came there: the viewer may go elsewhere meanwhile. What lies behind the cursor is sought.
+  // playTo plays on to a record at so many times the reading pace, faster if it would not be there within so many ms,
+  // and rests there. It returns whether it came there: the viewer may go elsewhere meanwhile. What lies behind the
+  // cursor is sought.
   p.playTo = async (seq, { pace = 1, within = Infinity } = {}) => {
     const to = Math.min(p.head, Math.round(seq));
     if (to <= p.cursor) return p.seek(to);
@@ -353,7 +356,8 @@ export function newPlayer(fold, on) {
         const [object, owner] = [r.rv || r.key || "", r.subject ?? ""];
         const [point, owners] = ways.get(object) ?? [r.point, new Set()];
         const taken = [...ways.values()].some(([other, theirs]) => other === r.point && theirs.has(owner));
-        if (leaves !== null && (leaving !== leaves || point !== r.point || taken || (!r.rv && keys.has(objectKey(r.key ?? ""))))) break;
+        const again = !r.rv && keys.has(objectKey(r.key ?? ""));
+        if (leaves !== null && (leaving !== leaves || point !== r.point || taken || again)) break;
         leaves = leaving;
         ways.set(object, [point, owners.add(owner)]);
         keys.add(objectKey(r.key ?? ""));
@@ -399,7 +403,12 @@ export function newPlayer(fold, on) {
       return apply(p.tape.between(p.cursor + 1, p.cursor + 1 + Math.ceil((backlog * passed) / Math.max(passed, left))));
     }
     const all = p.lag() > patience || passed >= sweepWithin;
-    apply(p.tape.between(p.cursor + 1, p.cursor + 1 + (all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin))))));
+    apply(
+      p.tape.between(
+        p.cursor + 1,
+        p.cursor + 1 + (all ? backlog : Math.min(backlog, Math.max(20, Math.ceil((backlog * passed) / sweepWithin))))
+      )
+    );
   }
 
   // catchUp folds what is at hand before a record.
@@ -416,7 +425,8 @@ export function newPlayer(fold, on) {
 
   function replay(ms) {
     if (p.loop && p.cursor >= p.loop.to) return p.seek(p.loop.from, "playing");
-    if (p.cursor >= p.head) return p.recording ? p.freeze() : p.speed < 1 || p.live(); // in slow motion there will be more
+    // in slow motion there will be more
+    if (p.cursor >= p.head) return p.recording ? p.freeze() : p.speed < 1 || p.live();
     time += ms * 1e6 * p.speed;
     const list = [];
     const last = Math.min(p.head, p.loop?.to ?? p.head);

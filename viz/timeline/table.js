@@ -1,6 +1,6 @@
-// The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest row is
-// written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when there is time for
-// it. While the pointer or the keyboard is on it, it holds still.
+// The table: everything that was reported up to the cursor, in words, newest first. Its rows are made once; the oldest
+// row is written again for the newest record. Of more than can be read a frame writes the newest few, and the rest when
+// there is time for it. While the pointer or the keyboard is on it, it holds still.
 
 import { cut, make, mark, say } from "../lib/dom.js";
 import { isAnomaly, objectKey, sentence } from "../log/fold.js";
@@ -8,7 +8,8 @@ import { isAnomaly, objectKey, sentence } from "../log/fold.js";
 const rows = 40;
 const many = 24; // records in a frame that are more than can be read: of those it writes the newest
 const newestFew = 8;
-const rest = 700; // ms without a record, more than between two sums, after which those are written that were passed over
+// ms without a record, more than between two sums, after which those are written that were passed over
+const rest = 700;
 
 export function newTable(infos, follow) {
   const body = document.querySelector("#records");

@@ -1,5 +1,5 @@
-// The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move it
-// by keys; with Shift a drag chooses a range to be looped.
+// The timeline: when how much happened, what must not be overlooked, and where we are. It is a slider: drag it, or move
+// it by keys; with Shift a drag chooses a range to be looped.
 
 import { put } from "../lib/dom.js";
 import { newLetters } from "../lib/letters.js";
@@ -9,7 +9,8 @@ import { clockText, marks } from "../lib/times.js";
 const width = limits.bucketWidth; // ns
 const period = 40; // ms between two drawings, while the viewer moves through the log
 const livePeriod = 125; // ms between two drawings of what goes on by itself
-const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ is an anomaly. Click or drag to go there.`;
+const legend = `Records in each ${width / 1e9} s, and above them, darker, the changes; heights by the logarithm. ▲ ` +
+  "is an anomaly. Click or drag to go there.";
 const spans = { 30: 30e9, 120: 120e9, 600: 600e9, all: Infinity };
 
 // newTimeline calls on.seek(seq) while the viewer drags, on.loop(range) when a range was chosen, on.live() at the end.
@@ -31,7 +32,9 @@ export function newTimeline(player, on) {
   let colours = {};
   let chosen = null; // range being chosen, in ns
   let drawnAt = 0;
-  const letters = newLetters(() => ({ font: "12px system-ui, sans-serif", height: 14, ink: colours.soft, scale: window.devicePixelRatio || 1 }));
+  const letters = newLetters(
+    () => ({ font: "12px system-ui, sans-serif", height: 14, ink: colours.soft, scale: window.devicePixelRatio || 1 })
+  );
 
   function clear() {
     buckets = [];
@@ -110,7 +113,8 @@ export function newTimeline(player, on) {
 
   // edges returns the time at the left and the right edge.
   function edges(now) {
-    const newest = player.recording ? headT : headT + Math.min(2000, Math.max(0, now - headAt)) * 1e6 * (player.worldPace ?? 1);
+    const newest = player.recording ? headT : headT
+      + Math.min(2000, Math.max(0, now - headAt)) * 1e6 * (player.worldPace ?? 1);
     const first = Math.max(0, (buckets[0]?.[0] ?? 0) * width);
     const whole = Math.max(1e9, newest - first);
     const shown = Math.min(span, whole);
@@ -148,7 +152,9 @@ export function newTimeline(player, on) {
 
   function restyle() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["moving", "stored", "stored-soft", "anomaly", "ink", "soft", "line", "well", "waiting", "panel", "followed"]) {
+    for (const name of [
+      "moving", "stored", "stored-soft", "anomaly", "ink", "soft", "line", "well", "waiting", "panel", "followed",
+    ]) {
       colours[name] = style.getPropertyValue(`--${name}`).trim();
     }
     letters.forget();
@@ -176,7 +182,13 @@ export function newTimeline(player, on) {
     drawBars(x, w, h, from, to);
     drawTicks(x, h, from, to);
     for (const f of flags) if (f.t >= from && f.t <= to) drawFlag(x(f.t));
-    drawCursor(Math.min(w - 1.5, Math.max(1.5, x(player.mode === "live" && player.behind() === 0 ? to : (player.state?.t ?? 0)))), h, w);
+    drawCursor(
+      Math.min(
+        w - 1.5, Math.max(1.5, x(player.mode === "live" && player.behind() === 0 ? to : (player.state?.t ?? 0)))
+      ),
+      h,
+      w
+    );
     tell();
   }
 
@@ -245,7 +257,8 @@ export function newTimeline(player, on) {
     put(slider, "aria-valuemin", player.oldest);
     put(slider, "aria-valuemax", player.head);
     put(slider, "aria-valuenow", player.cursor);
-    const where = player.mode === "live" ? "live" : `${clockText(player.state?.t ?? 0, 3)}, ${player.behind()} records behind`;
+    const where = player.mode === "live" ? "live"
+      : `${clockText(player.state?.t ?? 0, 3)}, ${player.behind()} records behind`;
     put(slider, "aria-valuetext", `record ${player.cursor}, ${where}`);
   }
 
@@ -300,7 +313,9 @@ export function newTimeline(player, on) {
   }, { passive: false });
   slider.addEventListener("keydown", (event) => {
     const [from, to] = edges(performance.now());
-    const part = { ArrowLeft: -0.005, ArrowDown: -0.005, ArrowRight: 0.005, ArrowUp: 0.005, PageDown: -0.1, PageUp: 0.1 }[event.key];
+    const part = {
+      ArrowLeft: -0.005, ArrowDown: -0.005, ArrowRight: 0.005, ArrowUp: 0.005, PageDown: -0.1, PageUp: 0.1,
+    }[event.key];
     if (!part || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const t = (player.state?.t ?? to) + part * (to - from);
@@ -312,5 +327,8 @@ export function newTimeline(player, on) {
   new ResizeObserver(resize).observe(slider);
   resize();
   restyle();
-  return { clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; }, get buckets() { return buckets; } };
+  return {
+    clear, expect, index, add, skip, draw, restyle, timeOf, get flags() { return flags; },
+    get buckets() { return buckets; },
+  };
 }

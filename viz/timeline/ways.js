@@ -1,8 +1,8 @@
 // The ways of revisions, as viz/trace.go finds them (waysOf); a test holds the two against each other.
 
-// waysOf groups records, oldest first, by resource version, and finds for each the step before it: what the same subject last did
-// with the revision, or else what was last done with it at all. It returns a Map by version of lists of {r, from}, where from
-// is the time of the step before. Records without a version are left out.
+// waysOf groups records, oldest first, by resource version, and finds for each the step before it: what the same
+// subject last did with the revision, or else what was last done with it at all. It returns a Map by version of lists
+// of {r, from}, where from is the time of the step before. Records without a version are left out.
 export function waysOf(records) {
   const ways = new Map();
   for (const r of records) {

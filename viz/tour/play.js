@@ -38,8 +38,8 @@ async function createPod(taken) {
   }
 }
 
-// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what arrived; taken(key) says
-// whether there is such a pod.
+// running acts on the running program. seen(fact) waits until fact(records since the tour began) is true of what
+// arrived; taken(key) says whether there is such a pod.
 export const running = {
   async begin(seen, taken) {
     const { id, agent } = await openClient();
@@ -57,7 +57,9 @@ export const running = {
     let last = "";
     const change = async (n) => {
       const patch = { metadata: { annotations: { tour: `${n} ${"·".repeat(2000)}` } } };
-      last = (await ask("PATCH", `/api/v1/namespaces/${key.replace("/", "/pods/")}`, patch, { type: "application/merge-patch+json" })).metadata.resourceVersion;
+      last = (await ask(
+        "PATCH", `/api/v1/namespaces/${key.replace("/", "/pods/")}`, patch, { type: "application/merge-patch+json" }
+      )).metadata.resourceVersion;
       await seen((list) => list.some((r) => r.rv === last && r.point === "HandlerCalled"));
     };
     for (let n = 1, left = Infinity; n <= most && left > 0; n++) {

@@ -1,8 +1,9 @@
-// The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed and has no name.
-// The tour moves this page's cursor and no other page's; the program is told that it is open, and lets the demo's traffic rest.
+// The tour: one change is followed from kubectl to a controller, one station a step. What is not reached yet is dimmed
+// and has no name. The tour moves this page's cursor and no other page's; the program is told that it is open, and lets
+// the demo's traffic rest.
 //
-// It opens by itself on the first visit, when the address asks for nothing else; ?tour=1 asks for it, ?tour=0 for none. It is resumed
-// where it was left, as long as the program has not forgotten.
+// It opens by itself on the first visit, when the address asks for nothing else; ?tour=1 asks for it, ?tour=0 for none.
+// It is resumed where it was left, as long as the program has not forgotten.
 
 import { mark, put, say, toMiddle } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
@@ -67,7 +68,12 @@ export function newTour(stage) {
 
   // center brings the step's stations into sight where the stage is larger than its place.
   function center() {
-    if (typeof at === "number") toMiddle($(".ground"), ...(scene.tall ? steps[at - 1].look : steps[at - 1].look.slice(-1)).map((name) => scene.stations.get(name)));
+    if (typeof at === "number") {
+      toMiddle(
+        $(".ground"),
+        ...(scene.tall ? steps[at - 1].look : steps[at - 1].look.slice(-1)).map((name) => scene.stations.get(name))
+      );
+    }
   }
 
   function rest(on) {
@@ -125,7 +131,8 @@ export function newTour(stage) {
     speak();
     const to = rests[n - 1];
     const forward = !at1 && to > player.cursor;
-    const there = forward ? await player.playTo(to, step.act ? { within: overview } : { pace: slowly }) : await player.seek(to);
+    const there = forward ? await player.playTo(to, step.act ? { within: overview } : { pace: slowly })
+      : await player.seek(to);
     if (mine !== ticket) return;
     if (!there) await player.seek(to);
     if (mine === ticket) told();
@@ -204,7 +211,8 @@ export function newTour(stage) {
   function close() {
     const mine = ++ticket;
     busy = false;
-    // The program closes the clients of tours with the last page that gives one: this page's client goes before the page does.
+    // The program closes the clients of tours with the last page that gives one: this page's client goes before the
+    // page does.
     const left = run ? doer().leave(run) : Promise.resolve();
     left.catch(() => {}).then(() => mine === ticket && stage.attend(false));
     if (player.mode !== "live" && stage.source) player.live();
@@ -256,7 +264,10 @@ export function newTour(stage) {
     }
   }
 
-  const resumable = () => Boolean(saved?.run?.key && saved.step > 0 && stage.source && saved.run.log === stage.shown.log && saved.run.from >= player.oldest);
+  const resumable = () => Boolean(
+    saved?.run?.key && saved.step > 0 && stage.source && saved.run.log === stage.shown.log
+      && saved.run.from >= player.oldest
+  );
 
   // begin opens the tour, when the page's list was taken, if nothing else was asked for.
   let asked = false;
@@ -272,8 +283,11 @@ export function newTour(stage) {
     const wish = query.get("tour");
     if (wish === "0") return;
     if (wish === "1") return resumable() && saved.open ? resume() : open();
-    const elsewhere = ["story", "take", "detail", "lab"].some((name) => query.has(name)) || readLink(location.hash) || $("#lab");
-    if (elsewhere || (shelf.program && document.body.dataset.mode !== "live") || document.documentElement.dataset.presenter === "on") return;
+    const elsewhere = [
+      "story", "take", "detail", "lab",
+    ].some((name) => query.has(name)) || readLink(location.hash) || $("#lab");
+    if (elsewhere || (shelf.program && document.body.dataset.mode !== "live")
+      || document.documentElement.dataset.presenter === "on") return;
     if (!saved) open();
     else if (saved.open && resumable()) resume();
   }
@@ -290,7 +304,9 @@ export function newTour(stage) {
   $("#tour-start").addEventListener("click", start);
   next.addEventListener("click", go);
   $("#tour-back").addEventListener("click", back);
-  $("#open-tour").addEventListener("click", () => (at !== "" && at !== "end" ? leave() : resumable() && !saved.open ? resume() : open()));
+  $("#open-tour").addEventListener(
+    "click", () => (at !== "" && at !== "end" ? leave() : resumable() && !saved.open ? resume() : open())
+  );
   for (const button of panel.querySelectorAll("[data-tour-leave]")) button.addEventListener("click", leave);
   panel.querySelector("[data-tour-story]").addEventListener("click", (event) => {
     leave();
@@ -306,7 +322,8 @@ export function newTour(stage) {
   return {
     begin,
     jumped: () => player.recording && begin(),
-    shown: () => typeof at === "number" && scene.lanes.watchers.forEach((el, id) => mark(el, "yours", id === plot?.client)),
+    shown: () => typeof at === "number"
+      && scene.lanes.watchers.forEach((el, id) => mark(el, "yours", id === plot?.client)),
     escape: () => at === "end" && (leave(), true),
   };
 }
