@@ -62,7 +62,7 @@ full: test storm cross ## what CI runs, and what is too long for it: storms of t
 	FULL=1 $(GO) test -timeout 30m ./internal/lab ./internal/scenario ./internal/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
-	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
+	cd internal/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestTheStageIsForEverybody|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
 	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
 	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
 	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 30m -run TestAnExportNeedsNoProgram
@@ -70,7 +70,7 @@ full: test storm cross ## what CI runs, and what is too long for it: storms of t
 lint: ## gofmt, vet, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	$(GO) vet ./...
-	cd internal/compat && $(GO) vet ./...
+	cd internal/compat && $(GO) vet ./... && $(GO) vet -tags full ./e2e
 	$(GO) tool -modfile=internal/tools/lint/go.mod golangci-lint run ./...
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
@@ -85,7 +85,7 @@ recordings: ## make the recordings of chapters and stories: internal/takes/*.lw.
 	$(GO) test ./internal/takes -run TestMake -update
 
 screenshots: ## take the README's pictures and films from recordings, and pictures of all key moments, in every look, into ./.screenshots
-	cd internal/compat && $(GO) test ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
+	cd internal/compat && $(GO) test -tags full ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
 
 site: ## write the book, the stories and the stage as static pages into ./site; SITE_URL=https://… is where they will be, for previews
 	rm -rf site

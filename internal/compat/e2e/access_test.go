@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,9 +129,14 @@ func (p *page) contrasts(t *testing.T) {
 	p.until(t, `document.body.dataset.view === "loop"`)
 }
 
-// inEveryTheme does something in each, and leaves the page as the system has it.
+// inEveryTheme does something in each with FULL, otherwise in one of them, by turns. It leaves the page as the system has it.
 func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
-	for _, theme := range []string{"light", "dark", "contrast"} {
+	themes := []string{"light", "dark", "contrast"}
+	if os.Getenv("FULL") == "" {
+		p.themed++
+		themes = themes[p.themed%len(themes):][:1]
+	}
+	for _, theme := range themes {
 		evaluate[bool](t, p, fmt.Sprintf(`(document.documentElement.dataset.theme = %q, window.listwatch.stage.restyle(), true)`, theme))
 		do(theme)
 	}

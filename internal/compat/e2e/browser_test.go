@@ -29,6 +29,8 @@ type page struct {
 	mu         sync.Mutex // guards the fields below
 	requests   []string   // URLs
 	complaints []string   // errors, warnings and exceptions on the console
+
+	themed int // owned by the test: how often one theme was looked at
 }
 
 // openPage starts a browser and shows url in it, without the tour that a first visit opens.

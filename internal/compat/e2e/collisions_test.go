@@ -1,8 +1,9 @@
+//go:build full
+
 package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -56,21 +57,10 @@ const collisions = `(async () => {
 	return found;
 })()`
 
-// looked counts states: every third one is looked at, in the next view. With FULL each is, in all of them.
-type looked int
-
-// collides looks at what the stage shows, and leaves the window in the first view.
-func (n *looked) collides(t *testing.T, p *page, state string) {
+// collides looks at what the stage shows in each view, and leaves the window in the first one.
+func (p *page) collides(t *testing.T, state string) {
 	t.Helper()
-	*n++
-	which := views
-	if os.Getenv("FULL") == "" {
-		if *n%3 != 0 {
-			return
-		}
-		which = views[int(*n/3)%len(views):][:1]
-	}
-	for _, v := range which {
+	for _, v := range views {
 		p.do(t, v.wear(v.scale))
 		press := func() {
 			if v.before != "" {

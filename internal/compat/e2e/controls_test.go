@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,7 +45,6 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	t.Run("hop by hop", s.stepsByHop)
 	t.Run("at a station", s.stepsAtAStation)
 	t.Run("from anomaly to anomaly", s.stepsByAnomaly)
-	t.Run("the timeline is a picture of the log", s.timelineIsTrue)
 	t.Run("the timeline is scrubbed", s.scrubs)
 	t.Run("speed", s.keepsItsPace)
 	t.Run("loop", s.loops)
@@ -200,69 +200,6 @@ func (a *axis) time(x float64) time.Duration {
 	return a.from + time.Duration((x-a.Left)/a.Width*float64(a.to-a.from))
 }
 
-// timelineIsTrue reads the canvas: a bar's height grows with the number of records, and a flag stands at each anomaly.
-func (s *shown) timelineIsTrue(t *testing.T) {
-	s.at(t, s.last())
-	a := s.axis(t)
-	counts := map[time.Duration]int{}
-	var most, least time.Duration
-	for _, r := range s.records {
-		counts[r.Time.Truncate(bucket)]++
-	}
-	most, least = a.from, a.from
-	for at, n := range counts {
-		if n > counts[most] {
-			most = at
-		}
-		if n < counts[least] && at+bucket < a.to {
-			least = at
-		}
-	}
-	var flag probe.Record
-	for _, r := range s.records {
-		if r.Point == probe.WatcherForced {
-			flag = r
-		}
-	}
-	// coloured returns how many pixels of a column, counted from the bottom, or of the row of flags are of a colour.
-	const coloured = `((x, names, top, bottom) => {
-		const canvas = document.querySelector("#timeline canvas"), scale = window.devicePixelRatio;
-		const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-		const wanted = names.map((name) => {
-			probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-			probe.fillRect(0, 0, 1, 1);
-			return [...probe.getImageData(0, 0, 1, 1).data].join();
-		});
-		const h = canvas.height / scale, from = Math.round(top < 0 ? (h + top) * scale : top * scale), to = Math.round(bottom <= 0 ? (h + bottom) * scale : bottom * scale);
-		const copy = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-		copy.canvas.height = to - from;
-		copy.drawImage(canvas, Math.round(x * scale), from, 1, to - from, 0, 0, 1, to - from);
-		const column = copy.getImageData(0, 0, 1, to - from).data;
-		let n = 0;
-		for (let i = 0; i < column.length; i += 4) if (wanted.includes([...column.slice(i, i + 4)].join())) n++;
-		return n;
-	})`
-	height := func(at time.Duration) int {
-		return evaluate[int](t, s.page, fmt.Sprintf(`%s(%v, ["stored", "moving"], 14, -9)`, coloured, a.x(at+bucket/3)-a.Left))
-	}
-	program.Eventually(t, patience, func() (bool, string) {
-		busy, quiet := height(most), height(least)
-		return busy > quiet && busy > 3, fmt.Sprintf("%d records are drawn %d pixels high, %d records %d pixels", counts[most], busy, counts[least], quiet)
-	})
-	// Eventually, too: what is drawn may be the moment before, whose cursor stood upon the flag.
-	program.Eventually(t, patience, func() (bool, string) {
-		n := evaluate[int](t, s.page, fmt.Sprintf(`%s(%v, ["anomaly"], 2, 13)`, coloured, a.x(flag.Time)-a.Left))
-		return n >= 4, fmt.Sprintf("where the watcher was evicted, %d pixels of a flag", n)
-	})
-	// Pointing at the flag means it.
-	s.mouse(t, a.x(flag.Time), a.Top+8, 0)
-	program.Eventually(t, patience, func() (bool, string) {
-		m := s.moment(t)
-		r := s.records[m.Seq-s.before.Seq-1]
-		return r.Anomaly() && math.Abs(a.x(r.Time)-a.x(flag.Time)) <= 8, fmt.Sprintf("%+v: %s", m, r.Point)
-	})
-}
-
 // mouse presses at the first x, moves to the others, and lets go.
 func (s *shown) mouse(t *testing.T, x, y float64, modifiers int64, to ...float64) {
 	t.Helper()
@@ -313,6 +250,13 @@ func (s *shown) scrubs(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		got := evaluate[string](t, s.page, `document.querySelector("#timeline").getAttribute("aria-valuenow")`)
 		return got == fmt.Sprint(cursor), fmt.Sprintf("the slider says %s, want %d", got, cursor)
+	})
+	flag := s.records[slices.IndexFunc(s.records, func(r probe.Record) bool { return r.Point == probe.WatcherForced })]
+	s.mouse(t, a.x(flag.Time), a.Top+8, 0) // pointing at a flag means it
+	program.Eventually(t, patience, func() (bool, string) {
+		m := s.moment(t)
+		r := s.records[m.Seq-s.before.Seq-1]
+		return r.Anomaly() && math.Abs(a.x(r.Time)-a.x(flag.Time)) <= 8, fmt.Sprintf("%+v: %s", m, r.Point)
 	})
 }
 

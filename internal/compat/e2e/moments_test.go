@@ -1,28 +1,16 @@
+//go:build full
+
 package e2e
 
 import (
-	"bytes"
-	"context"
-	"flag"
 	"fmt"
-	"image"
-	"image/png"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/compat/program"
 	"listwatch/internal/takes"
-)
-
-var (
-	screenshots = flag.String("screenshots", "", "write the pictures of all key moments into this folder")
-	opening     = flag.String("opening", "", "write the README's pictures and films, stage- and film-light.png and -dark.png, into this folder")
 )
 
 // keyMoment is one picture: a moment of a recording.
@@ -75,36 +63,6 @@ func (m keyMoment) seq(t *testing.T) uint64 {
 	return seqs[i]
 }
 
-// look is one way to see a moment.
-type look struct {
-	name          string
-	width, height int64
-	scheme        string
-	motion        string
-}
-
-var looks = []look{
-	{"light", 1280, 720, "light", "no-preference"},
-	{"dark", 1280, 720, "dark", "no-preference"},
-	{"reduced", 1280, 720, "light", "reduce"},
-}
-
-// wear makes the browser one of a viewer who likes it that way.
-func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}
-		if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size); err != nil {
-			return chromedp.Void{}, err
-		}
-		if _, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
-			return chromedp.Void{}, err
-		}
-		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: l.motion}}
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
-		return chromedp.Void{}, err
-	}
-}
-
 // TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine. With
 // -screenshots it keeps a picture of each in every look, with -opening those of the README.
 func TestEveryKeyMomentIsShown(t *testing.T) {
@@ -115,11 +73,10 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 	if *screenshots != "" {
 		which = looks
 	}
-	var seen looked
 	for _, l := range which {
 		for _, m := range keyMoments {
 			p.stand(t, v, m)
-			seen.collides(t, p, m.name)
+			p.collides(t, m.name)
 			p.do(t, l.wear(1))
 			p.judge(t, m)
 			if *screenshots != "" {
@@ -164,19 +121,6 @@ func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 	})
 }
 
-// rest returns when nothing is on its way into its place any more: no transition runs, and the scene has been drawn since.
-func (p *page) rest(t *testing.T) {
-	t.Helper()
-	evaluate[bool](t, p, `(async () => {
-		const frame = () => new Promise(requestAnimationFrame);
-		await frame();
-		await Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})));
-		do await frame(); while (window.listwatch.stage.scene.stale);
-		await frame();
-		return true;
-	})()`)
-}
-
 // run comes to a moment in a hurry, so that the tokens of what happened before it are still on their way.
 func (p *page) run(t *testing.T, m keyMoment) {
 	t.Helper()
@@ -197,37 +141,5 @@ func (p *page) judge(t *testing.T, m keyMoment) {
 	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
 	if said == "" {
 		t.Errorf("%s: nothing is said", m.name)
-	}
-}
-
-// see returns what is to be seen.
-func (p *page) see(t *testing.T) image.Image {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
-	defer cancel()
-	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return picture
-}
-
-// shoot writes what is to be seen.
-func (p *page) shoot(t *testing.T, file string) {
-	t.Helper()
-	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`) // what the page said while it was on its way here
-	var small bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, small.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }

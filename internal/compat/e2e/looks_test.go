@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+)
+
+var (
+	screenshots = flag.String("screenshots", "", "write the pictures of all key moments into this folder")
+	opening     = flag.String("opening", "", "write the README's pictures and films, stage- and film-light.png and -dark.png, into this folder")
+)
+
+// look is one way to see a moment.
+type look struct {
+	name          string
+	width, height int64
+	scheme        string
+	motion        string
+}
+
+var looks = []look{
+	{"light", 1280, 720, "light", "no-preference"},
+	{"dark", 1280, 720, "dark", "no-preference"},
+	{"reduced", 1280, 720, "light", "reduce"},
+}
+
+// wear makes the browser one of a viewer who likes it that way.
+func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}
+		if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size); err != nil {
+			return chromedp.Void{}, err
+		}
+		if _, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+			return chromedp.Void{}, err
+		}
+		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: l.motion}}
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return chromedp.Void{}, err
+	}
+}
+
+// rest returns when nothing is on its way into its place any more: no transition runs, and the scene has been drawn since.
+func (p *page) rest(t *testing.T) {
+	t.Helper()
+	evaluate[bool](t, p, `(async () => {
+		const frame = () => new Promise(requestAnimationFrame);
+		await frame();
+		await Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})));
+		do await frame(); while (window.listwatch.stage.scene.stale);
+		await frame();
+		return true;
+	})()`)
+}
+
+// see returns what is to be seen.
+func (p *page) see(t *testing.T) image.Image {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture
+}
+
+// shoot writes what is to be seen.
+func (p *page) shoot(t *testing.T, file string) {
+	t.Helper()
+	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`) // what the page said while it was on its way here
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, small.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
