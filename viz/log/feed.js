@@ -88,16 +88,10 @@ export function newFeed(on) {
   }, 1000);
   document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()));
   window.addEventListener("pagehide", end);
-  // close ends the feed for good: something else is shown.
-  const close = () => {
-    closed = true;
-    end();
+  return {
+    begin,
+    close: () => ((closed = true), end()), // for good: something else is shown
+    reopen: () => ((closed = false), begin()), // after close
+    rejoin: () => source && watch(last, watched),
   };
-  const rejoin = () => source && watch(last, watched);
-  // reopen begins again after close.
-  const reopen = () => {
-    closed = false;
-    return begin();
-  };
-  return { begin, close, rejoin, reopen };
 }

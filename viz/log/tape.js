@@ -24,13 +24,9 @@ export function newTape(fold, source) {
   function put(list) {
     for (const r of list) {
       const n = Math.floor((r.seq - 1) / size);
-      let chunk = chunks.get(n);
-      if (!chunk) {
-        chunk = new Array(size);
-        chunks.set(n, chunk);
-        if (source && chunks.size > chunkRoom) chunks.delete(chunks.keys().next().value);
-      }
-      chunk[(r.seq - 1) % size] = r;
+      if (!chunks.has(n)) chunks.set(n, new Array(size));
+      chunks.get(n)[(r.seq - 1) % size] = r;
+      if (source && chunks.size > chunkRoom) chunks.delete(chunks.keys().next().value);
     }
   }
 
@@ -71,8 +67,7 @@ export function newTape(fold, source) {
 
   // stateAt returns the picture at a cursor. It is the caller's to fold on.
   async function stateAt(seq) {
-    let base = null;
-    for (const frame of frames) if (frame.seq <= seq) base = frame;
+    let base = frames.findLast((frame) => frame.seq <= seq);
     if (source && (!base || !holds(base.seq + 1, seq + 1))) {
       const frame = await source.keyframe(seq);
       keep(frame.state, true);
@@ -88,10 +83,7 @@ export function newTape(fold, source) {
   // between returns the records at hand in [from, to).
   function between(from, to) {
     const list = [];
-    for (let seq = from; seq < to; seq++) {
-      const r = get(seq);
-      if (r) list.push(r);
-    }
+    for (let seq = from; seq < to; seq++) if (get(seq)) list.push(get(seq));
     return list;
   }
 

@@ -130,16 +130,14 @@ export function newTimeline(player, on) {
   function timeOf(seq) {
     const known = player.tape?.get(seq);
     if (known) return known.t;
-    let b = null;
-    for (const each of buckets) if (each[1] <= seq) b = each;
+    const b = buckets.findLast((each) => each[1] <= seq);
     if (!b) return 0;
     return (b[0] + Math.min(1, (seq - b[1]) / Math.max(1, b[2]))) * width;
   }
 
   function seqAt(t) {
     const number = Math.floor(t / width);
-    let b = null;
-    for (const each of buckets) if (each[0] <= number) b = each;
+    const b = buckets.findLast((each) => each[0] <= number);
     if (!b) return player.oldest;
     const part = b[0] === number ? t / width - number : 1;
     let seq = Math.min(player.head, Math.max(player.oldest, Math.round(b[1] - 1 + part * b[2])));
@@ -231,26 +229,16 @@ export function newTimeline(player, on) {
   }
 
   function drawFlag(x) {
-    ctx.fillStyle = colours.anomaly;
-    ctx.strokeStyle = colours.panel;
-    ctx.lineWidth = 1.5;
-    ctx.beginPath();
-    ctx.moveTo(x, 2);
-    ctx.lineTo(x + 6, 13);
-    ctx.lineTo(x - 6, 13);
-    ctx.closePath();
-    ctx.stroke();
-    ctx.fill();
+    const path = new Path2D(`M${x} 2L${x + 6} 13L${x - 6} 13Z`);
+    Object.assign(ctx, { fillStyle: colours.anomaly, strokeStyle: colours.panel, lineWidth: 1.5 });
+    ctx.stroke(path);
+    ctx.fill(path);
   }
 
   function drawCursor(x, h) {
     ctx.fillStyle = colours.ink;
     ctx.fillRect(x - 1, 0, 2, h);
-    ctx.beginPath();
-    ctx.moveTo(x - 5, h);
-    ctx.lineTo(x + 5, h);
-    ctx.lineTo(x, h - 8);
-    ctx.fill();
+    ctx.fill(new Path2D(`M${x - 5} ${h}L${x + 5} ${h}L${x} ${h - 8}Z`));
   }
 
   function tell() {
