@@ -1,5 +1,5 @@
-// Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges; the page asks how it
-// stands once a second, and less often while the panel is closed.
+// Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges; the page
+// asks how it stands once a second, and less often while the panel is closed.
 
 import { ask, get } from "../lib/api.js";
 import { below, mark, say } from "../lib/dom.js";
@@ -32,7 +32,8 @@ export function newLens(stage) {
   function showGuest(guest) {
     const words = guest.watched.map((each) => `${each.resource}: ${each.synced ? each.objects : "not synced"}`);
     say($("#guest-state"), `${words.join(", ")} · from ${guest.server} · ${bytes(guest.memory)} of memory`);
-    const troubles = guest.watched.filter((each) => each.trouble).map((each) => sentence(`${each.resource}: ${each.trouble}`));
+    const troubles = guest.watched.filter((each) => each.trouble)
+      .map((each) => sentence(`${each.resource}: ${each.trouble}`));
     const newest = troubles[0] ?? "";
     if (newest !== trouble) stage.banner.notice(newest); // "" takes away what is healed
     trouble = newest;
@@ -72,7 +73,10 @@ export function newLens(stage) {
     mark(button, "broken", wrong > 0);
     say($("#lens-state"), wrong > 0 ? `▲ ${wrong}` : clients > 0 ? String(clients) : "");
     const writes = report.writes ? "Writes pass." : "Only reads pass.";
-    say($("#lens-seen"), `${count(clients, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`);
+    say(
+      $("#lens-seen"),
+      `${count(clients, "client")}, ${count(report.requests, "request")}, ${count(report.frames, "frame")}. ${writes}`
+    );
     $("#lens-none").hidden = findings.length > 0;
     $("#lens-findings").replaceChildren(...findings.map(item));
     $("#lens-rows").replaceChildren(...rows.slice(0, maxRows).map(row));
@@ -135,7 +139,10 @@ function row(r) {
     [r.status || "…", r.status >= 400 ? "wrong" : ""],
     [bytes(r.bytes)],
     [r.bytes > 0 ? `${r.firstByte} ms` : ""],
-    [ask.watch ? `${r.frames}${r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : ""}` : r.pages > 1 ? `${r.pages} pages` : ""],
+    [
+      ask.watch ? `${r.frames}${r.bookmarks ? `, ${count(r.bookmarks, "bookmark")}` : ""}` : r.pages > 1
+        ? `${r.pages} pages` : "",
+    ],
     [r.newest],
     [time(r.took)],
     [r.end || "open", r.end ? "" : "open"],
@@ -147,12 +154,15 @@ function row(r) {
 }
 
 function wanted(ask) {
-  const verb = ask.method !== "GET" ? ask.method : !ask.watch ? (ask.name ? "get" : "list") : ask.initialEvents ? "watch-list" : "watch";
+  const verb = ask.method !== "GET" ? ask.method : !ask.watch ? (ask.name ? "get" : "list") : ask.initialEvents
+    ? "watch-list" : "watch";
   const selector = [ask.labels, ask.fields].filter(Boolean).join(",");
   const marks = ask.watch && !ask.bookmarks ? ", no bookmarks" : "";
   return `${verb} ${ask.resource}${ask.name ? `/${ask.name}` : ""}${ask.namespace ? ` in ${ask.namespace}` : ""}${selector ? ` with ${selector}` : ""}${marks}`;
 }
 
 const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-const bytes = (n) => (n < 10_000 ? `${n} B` : n < 10_000_000 ? `${Math.round(n / 1000)} kB` : `${Math.round(n / 1_000_000)} MB`);
-const time = (ms) => (ms < 1000 ? `${ms} ms` : ms < 600_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`);
+const bytes = (n) => (n < 10_000 ? `${n} B` : n < 10_000_000 ? `${Math.round(n / 1000)} kB`
+  : `${Math.round(n / 1_000_000)} MB`);
+const time = (ms) => (ms < 1000 ? `${ms} ms` : ms < 600_000 ? `${(ms / 1000).toFixed(1)} s`
+  : `${Math.round(ms / 60_000)} min`);

@@ -1,5 +1,5 @@
-// Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then one
-// record a line (internal/recording). What it may hold is bounded as there: all of it is kept in memory.
+// Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
+// one record a line (internal/recording). What it may hold is bounded as there: all of it is kept in memory.
 
 import { bound, complete, newState } from "./fold.js";
 
@@ -14,9 +14,9 @@ const maxValues = 4_000_000; // in the JSON form of a picture
 const maxQuoted = 4096; // of a text there
 const together = 512; // records that are folded at once
 
-// readRecording reads a recording onto an empty tape, with a picture every now and then, and returns {header, records, state, first,
-// hash}: state is the picture after the last record, first the number of the one before the first. An error says what is wrong with
-// the file.
+// readRecording reads a recording onto an empty tape, with a picture every now and then, and returns {header, records,
+// state, first, hash}: state is the picture after the last record, first the number of the one before the first. An
+// error says what is wrong with the file.
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
   const reader = newReader(fold, tape);
@@ -24,7 +24,8 @@ export async function readRecording(file, fold, tape) {
   return { ...reader.end(), hash: await hashOf(bytes) };
 }
 
-// newReader reads a recording line by line. Of another version it is read if every line of it can be. tape has put and keep.
+// newReader reads a recording line by line. Of another version it is read if every line of it can be. tape has put and
+// keep.
 export function newReader(fold, tape) {
   const records = [];
   let header = null;
@@ -38,24 +39,38 @@ export function newReader(fold, tape) {
     if (written?.format !== "listwatch recording") throw new Error("the file is not a recording of this program");
     header = written;
     const { keyframe } = header;
-    if (keyframe !== undefined && !fits(keyframe, picture)) throw new Error("the recording does not begin with a picture");
+    if (keyframe !== undefined && !fits(keyframe, picture)) {
+      throw new Error("the recording does not begin with a picture");
+    }
     state = keyframe ? complete(keyframe) : null;
     header = { ...header, keyframe: undefined };
   }
 
   function take(text) {
     const r = parse(text);
-    if (r === null || typeof r !== "object") throw new Error(`line ${n} of the recording is not a record: the file is cut off, or was not written by this program`);
-    if (!fold.infos.has(r.point)) throw new Error(`line ${n} speaks of ${String(r.point).slice(0, 40)}, which this version of the program does not know`);
+    if (r === null || typeof r !== "object") {
+      throw new Error(
+        `line ${n} of the recording is not a record: the file is cut off, or was not written by this program`
+      );
+    }
+    if (!fold.infos.has(r.point)) {
+      throw new Error(
+        `line ${n} speaks of ${String(r.point).slice(0, 40)}, which this version of the program does not know`
+      );
+    }
     checkRecord(r, records.at(-1), n);
     if (records.length === 0) start(r.seq - 1);
-    if (records.length === maxRecords) throw new Error(`the recording has more than the ${maxRecords} records that can be shown`);
+    if (records.length === maxRecords) {
+      throw new Error(`the recording has more than the ${maxRecords} records that can be shown`);
+    }
     records.push(r);
     if (records.length - folded === together) foldOn();
   }
 
   function start(seq) {
-    if (state && state.seq !== seq) throw new Error(`the recording's picture is of record ${state.seq}, but its records begin with ${seq + 1}`);
+    if (state && state.seq !== seq) {
+      throw new Error(`the recording's picture is of record ${state.seq}, but its records begin with ${seq + 1}`);
+    }
     state ??= { ...newState(), seq };
     first = seq;
     room(state);
@@ -77,7 +92,10 @@ export function newReader(fold, tape) {
       return act(text);
     } catch (problem) {
       if (!header || header.version === version) throw problem;
-      throw new Error(`the recording is of version ${String(header.version).slice(0, 20)}, and this page, which knows version ${version}, cannot read it: ${problem.message}`);
+      throw new Error(
+        `the recording is of version ${String(header.version).slice(0, 20)}, and this page, which knows version ` +
+          `${version}, cannot read it: ${problem.message}`
+      );
     }
   }
 
@@ -88,7 +106,9 @@ export function newReader(fold, tape) {
   }
 
   function end() {
-    if (records.length === 0) throw new Error(header ? "the recording is empty" : "the file is not a recording of this program");
+    if (records.length === 0) {
+      throw new Error(header ? "the recording is empty" : "the file is not a recording of this program");
+    }
     guarded(foldOn);
     return { header, records, state, first };
   }
@@ -117,8 +137,8 @@ function room(state) {
   if (partsOf(state) > maxParts) throw tooMany.parts();
 }
 
-// measure throws if reading a header would take too much memory. It looks at brackets, commas and quotes alone (measure in
-// internal/fold/bounds.go); a header's picture lies one deeper.
+// measure throws if reading a header would take too much memory. It looks at brackets, commas and quotes alone (measure
+// in internal/fold/bounds.go); a header's picture lies one deeper.
 function measure(text) {
   const at = new Array(8).fill(0); // values by depth
   let [depth, all, quote] = [0, 0, -1];
@@ -127,7 +147,9 @@ function measure(text) {
     if (quote >= 0) {
       if (c === "\\") i++;
       else if (c === '"') {
-        if (i - quote > maxQuoted) throw new Error(`the recording's picture has a text of more than ${maxQuoted} bytes`);
+        if (i - quote > maxQuoted) {
+          throw new Error(`the recording's picture has a text of more than ${maxQuoted} bytes`);
+        }
         quote = -1;
       }
     } else if (c === '"') quote = i;
@@ -151,7 +173,9 @@ function checkRecord(r, before, line) {
   r.t ??= 0;
   if (before && r.seq !== before.seq + 1) throw new Error(`record ${before.seq + 1} is missing`);
   if (before && r.t < before.t) throw new Error(`record ${r.seq} is earlier than the one before it`);
-  if (r.args !== undefined && !(Array.isArray(r.args) && r.args.length <= 4 && r.args.every(Number.isSafeInteger))) throw new Error(`record ${r.seq} has args that cannot be counted with`);
+  if (r.args !== undefined && !(Array.isArray(r.args) && r.args.length <= 4 && r.args.every(Number.isSafeInteger))) {
+    throw new Error(`record ${r.seq} has args that cannot be counted with`);
+  }
   if (r.rv !== undefined && !version64(r.rv)) throw new Error(`record ${r.seq} has no resource version`);
   for (const name of texts) {
     if (r[name] === undefined) continue;
@@ -162,8 +186,9 @@ function checkRecord(r, before, line) {
 
 const version64 = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
 
-// The picture before the first record: what is not there is filled in (fold.js), what is there has to fit.
-// A shape is a function that tells whether a value fits, a list of one shape and how many there may be, an object of shapes by name, or { each: shape }.
+// The picture before the first record: what is not there is filled in (fold.js), what is there has to fit. A shape is a
+// function that tells whether a value fits, a list of one shape and how many there may be, an object of shapes by name,
+// or { each: shape }.
 const text = (value) => typeof value === "string";
 const number = Number.isSafeInteger;
 const token = { type: text, key: text, rv: version64 };
@@ -173,22 +198,34 @@ const picture = {
   resources: { each: {
     stations: { each: { count: counts, rv: version64, vars: { each: number }, last: moment } },
     subjects: { each: {
-      kind: text, opened: counts, began: version64, rv: version64, vars: { each: number }, texts: { each: text }, counts: { each: counts }, last: moment,
+      kind: text, opened: counts, began: version64, rv: version64, vars: { each: number }, texts: { each: text },
+      counts: { each: counts }, last: moment,
       queues: { each: { len: counts, cap: counts, sent: number, received: number, high: counts, tokens: [token] } },
     } },
     points: { each: counts },
-    ring: { start: counts, end: counts, capacity: counts, oldest: version64, newest: version64, cells: [{ ...token, pos: number, t: counts }] },
+    ring: {
+      start: counts, end: counts, capacity: counts, oldest: version64, newest: version64,
+      cells: [{ ...token, pos: number, t: counts }],
+    },
     shelves: { each: { n: counts, rows: [{ ...token, seq: counts }] } },
-    waits: { each: [{ ...token, seq: counts, t: counts, point: text, kind: text, subject: text, lane: text, on: text }, Infinity] },
+    waits: {
+      each: [
+        { ...token, seq: counts, t: counts, point: text, kind: text, subject: text, lane: text, on: text }, Infinity,
+      ],
+    },
   } },
 };
 
-const whole = (value, shape) => value !== null && typeof value === "object" && Object.keys(shape).every((name) => value[name] !== undefined);
+const whole = (value, shape) => value !== null && typeof value === "object" && Object.keys(shape)
+  .every((name) => value[name] !== undefined);
 
 // fits tells whether what is there of a value has a shape. What stands in a list is there as a whole.
 function fits(value, shape) {
   if (typeof shape === "function") return shape(value);
-  if (Array.isArray(shape)) return Array.isArray(value) && value.length <= (shape[1] ?? 4096) && value.every((each) => whole(each, shape[0]) && fits(each, shape[0]));
+  if (Array.isArray(shape)) {
+    return Array.isArray(value) && value.length <= (shape[1] ?? 4096)
+      && value.every((each) => whole(each, shape[0]) && fits(each, shape[0]));
+  }
   if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
   if (shape.each) return Object.values(value).every((each) => fits(each, shape.each));
   return Object.keys(shape).every((name) => value[name] === undefined || fits(value[name], shape[name]));
@@ -196,7 +233,8 @@ function fits(value, shape) {
 
 // unpack calls take for each line of a file, as they come.
 async function unpack(bytes, take) {
-  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(new TextDecoderStream());
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
+    .pipeThrough(new TextDecoderStream());
   const reader = unpacked.getReader();
   let [line, length, all] = [[], 0, 0]; // pieces of a line that has not ended
   for (;;) {
@@ -208,7 +246,9 @@ async function unpack(bytes, take) {
     const [first, ...more] = value.split("\n");
     line.push(first);
     length += first.length;
-    if (all > maxChars || length > maxLine) throw new Error(`the recording is longer than the ${maxChars / 2 ** 20} MB that can be shown`);
+    if (all > maxChars || length > maxLine) {
+      throw new Error(`the recording is longer than the ${maxChars / 2 ** 20} MB that can be shown`);
+    }
     if (more.length === 0) continue;
     take(line.join(""));
     line = [more.pop()];
@@ -253,18 +293,25 @@ export function readLink(hash) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const at = Number(parts.get("at"));
   if (!parts.has("at") || !Number.isSafeInteger(at) || at < 0) return null;
-  return { log: parts.get("log") ?? "", recording: parts.get("recording") ?? "", at, key: parts.get("key") ?? "", rv: parts.get("rv") ?? "" };
+  return {
+    log: parts.get("log") ?? "", recording: parts.get("recording") ?? "", at, key: parts.get("key") ?? "",
+    rv: parts.get("rv") ?? "",
+  };
 }
 
 // misfit says why a link does not fit what is shown, or returns "".
 export function misfit(link, shown) {
   if (link.recording && link.recording !== shown.recording) {
-    return `This link is to record ${link.at} of the recording ${link.recording.slice(0, 16)}, which is not shown here: drop its file onto the page, or start with -replay.`;
+    return `This link is to record ${link.at} of the recording ${link.recording.slice(0, 16)}, which is not shown ` +
+      "here: drop its file onto the page, or start with -replay.";
   }
   if (!link.recording && link.log !== shown.log) {
-    return `This link is to record ${link.at} of another run of the program, which has ended. What you see is the present one.`;
+    return `This link is to record ${link.at} of another run of the program, which has ended. What you see is the ` +
+      "present one.";
   }
-  if (link.at < shown.oldest) return `Record ${link.at} has left the log, whose oldest picture is that at ${shown.oldest}.`;
+  if (link.at < shown.oldest) {
+    return `Record ${link.at} has left the log, whose oldest picture is that at ${shown.oldest}.`;
+  }
   if (link.at > shown.head) return `There is no record ${link.at} yet; the newest is ${shown.head}.`;
   return "";
 }

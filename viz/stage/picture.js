@@ -34,10 +34,13 @@ export function newPicture(stage) {
     });
   }
 
-  // said is the sentence below the stage, and the words of the table about the record that is named beside it; "": it has no row.
+  // said is the sentence below the stage, and the words of the table about the record that is named beside it; "": it
+  // has no row.
   function said() {
     const bar = document.querySelector("#sentence");
-    const row = document.querySelector(`#records tr[data-seq="${bar.querySelector(".at").textContent.replace(/\D/g, "") || 0}"]`);
+    const row = document.querySelector(
+      `#records tr[data-seq="${bar.querySelector(".at").textContent.replace(/\D/g, "") || 0}"]`
+    );
     return { words: bar.querySelector(".words").textContent, row: row?.lastElementChild.textContent ?? "" };
   }
 

@@ -1,5 +1,5 @@
-// Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when the viewer steps,
-// it says what the record at the cursor says.
+// Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when the viewer
+// steps, it says what the record at the cursor says.
 
 import { put, say } from "../lib/dom.js";
 import { isAnomaly, sentence } from "../log/fold.js";
@@ -18,8 +18,8 @@ export function newTelling(infos, scene) {
     }
   }
 
-  // choose picks, of what has happened, what is worth a sentence: an anomaly before anything else, then what has not been
-  // told for the longest time, so that a viewer who keeps reading is led through every station.
+  // choose picks, of what has happened, what is worth a sentence: an anomaly before anything else, then what has not
+  // been told for the longest time, so that a viewer who keeps reading is led through every station.
   function choose() {
     let best = null;
     let rank = Infinity;
@@ -51,7 +51,11 @@ export function newTelling(infos, scene) {
     candidates.clear();
     is(seq);
     say(bar.querySelector(".where"), "start");
-    say(bar.querySelector(".words"), seq > 0 ? "The first moment there is. What led here is not in the log any more." : "The first moment there is: nothing has happened yet.");
+    say(
+      bar.querySelector(".words"),
+      seq > 0 ? "The first moment there is. What led here is not in the log any more."
+        : "The first moment there is: nothing has happened yet."
+    );
     put(bar, "class", "sentence");
     document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
   }

@@ -1,6 +1,6 @@
-// Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything else.
-// Any button of the page with data-knob (and data-target, data-value) turns one: those on this panel and those on the
-// leaves of the inspector.
+// Knobs: what can be done to the running pipeline. Each is one POST, and what it did stands in the log like everything
+// else. Any button of the page with data-knob (and data-target, data-value) turns one: those on this panel and those on
+// the leaves of the inspector.
 
 import { ask, get } from "../lib/api.js";
 import { below, make, put, say } from "../lib/dom.js";
@@ -44,7 +44,9 @@ export function newKnobs(stage) {
   function show(state, always = false) {
     const { traffic, rings, handlers, lines } = state;
     const written = traffic.rate > 0 ? `, ${traffic.written} written` : "";
-    if (document.activeElement !== $("#traffic")) $("#traffic").value = rates.findLastIndex((rate) => rate <= traffic.rate);
+    if (document.activeElement !== $("#traffic")) {
+      $("#traffic").value = rates.findLastIndex((rate) => rate <= traffic.rate);
+    }
     say($("#traffic-text"), `${traffic.rate}/s${written}`);
     const ring = rings.find((each) => each.resource === "pods");
     if (document.activeElement !== $("#ring-fixed")) $("#ring-fixed").value = String(ring?.fixed ?? 0);
@@ -61,7 +63,8 @@ export function newKnobs(stage) {
     $("#knob-nodes").replaceChildren(...nodes.map(nodeItem));
   }
 
-  const item = (name, ...controls) => make("li", {}, make("span", { className: "name", title: name }, name), ...controls);
+  const item = (name, ...controls) =>
+    make("li", {}, make("span", { className: "name", title: name }, name), ...controls);
 
   function knob(words, label, name, target, value, pressed) {
     const el = make("button", { type: "button", data: { knob: name, target, value } }, words);
@@ -79,7 +82,9 @@ export function newKnobs(stage) {
     select.append(...options);
     select.selectedIndex = now < 0 ? options.length - 1 : now;
     select.addEventListener("change", () => turn("handler.delay", handler.name, select.value));
-    return item(handler.name, select, knob("Remove", `Remove the handler ${handler.name}`, "handler.remove", handler.name, ""));
+    return item(
+      handler.name, select, knob("Remove", `Remove the handler ${handler.name}`, "handler.remove", handler.name, "")
+    );
   }
 
   function lineItem(line) {
@@ -94,7 +99,10 @@ export function newKnobs(stage) {
 
   function nodeItem({ name, running, leader }) {
     const words = running ? "Stop" : "Start";
-    return item(`${name}${leader ? " leads" : ""}`, knob(words, `${words} the node ${name} of etcd`, "etcd.node", name, String(!running)));
+    return item(
+      `${name}${leader ? " leads" : ""}`,
+      knob(words, `${words} the node ${name} of etcd`, "etcd.node", name, String(!running))
+    );
   }
 
   function open() {
@@ -115,7 +123,9 @@ export function newKnobs(stage) {
   button.addEventListener("click", open);
   $("#knobs-close").addEventListener("click", open);
   $("#reset").addEventListener("click", reset);
-  $("#traffic").addEventListener("change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)])));
+  $("#traffic").addEventListener(
+    "change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)]))
+  );
   $("#traffic").addEventListener("input", (event) => say($("#traffic-text"), `${rates[Number(event.target.value)]}/s`));
   $("#ring-fixed").addEventListener("change", (event) => turn("ring.capacity", "pods", event.target.value));
   panel.querySelector(".modes").addEventListener("change", async (event) => {
