@@ -88,8 +88,8 @@ function newTransfers() {
     }
   }
 
-  // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything: beyond 2^53 a counter
-  // that is increased by one stays as it is, so the loop does not count in it.
+  // grown notes what one record added to a counter. A record of ours adds a few; one in a file may say anything: beyond
+  // 2^53 a counter that is increased by one stays as it is, so the loop does not count in it.
   function grown(queue, was, now, side, column) {
     for (let left = Math.min(now - was, most); left > 0; left--) {
       const k = now - left + 1;

@@ -38,7 +38,8 @@ export function newKnobs(stage) {
     }
   }
 
-  // standing says that a command waits with the held world: then the answer has its number, and a record will say how it ends.
+  // standing says that a command waits with the held world: then the answer has its number, and a record will say how
+  // it ends.
   const standing = ({ id }) => (id ? `: command ${id} waits with the held world` : "");
 
   function show(state, always = false) {
