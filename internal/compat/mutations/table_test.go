@@ -27,6 +27,10 @@ var mutations = []mutation{
 		"TestTheRingKeepsItsSizeWhileTheNewestQuarterIsFresh",
 	},
 	{
+		"chapters/04-watchcache", "history.resizeLocked", "capacity/4", "capacity/5",
+		"TestTheRingIsHalvedWhenTheNewestQuarterReachesBackFarEnough",
+	},
+	{
 		"chapters/04-watchcache", "history.intervalLocked", "rv < oldest-1", "rv < oldest",
 		"TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches",
 	},
@@ -45,6 +49,11 @@ var mutations = []mutation{
 	{
 		"chapters/05-cachewatcher", "CacheWatcher.convertToWatchEvent", "case now && before:", "case now:",
 		"TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone",
+	},
+	{
+		"chapters/06-cacher", "Cacher.dispatchEvent",
+		"if event.Type != watch.Bookmark {", "if event.Type != watch.Bookmark && len(c.watchersBuffer) >= 2 {",
+		"TestAnEventForOneWatcherKeepsItsEncodingsToo",
 	},
 	{
 		"chapters/06-cacher", "Cacher.pickTriggerLocked", "previous != value", "previous == value",
