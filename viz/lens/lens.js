@@ -158,7 +158,8 @@ function wanted(ask) {
     ? "watch-list" : "watch";
   const selector = [ask.labels, ask.fields].filter(Boolean).join(",");
   const marks = ask.watch && !ask.bookmarks ? ", no bookmarks" : "";
-  return `${verb} ${ask.resource}${ask.name ? `/${ask.name}` : ""}${ask.namespace ? ` in ${ask.namespace}` : ""}${selector ? ` with ${selector}` : ""}${marks}`;
+  const where = `${ask.name ? `/${ask.name}` : ""}${ask.namespace ? ` in ${ask.namespace}` : ""}`;
+  return `${verb} ${ask.resource}${where}${selector ? ` with ${selector}` : ""}${marks}`;
 }
 
 const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;

@@ -273,8 +273,8 @@ function move(subject, info, r) {
   }
 }
 
-// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not known
-// what stands in them.
+// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
+// known what stands in them.
 function sum(infos, res, subject, info, r) {
   info.args.forEach((name, i) => {
     const n = r.args?.[i] ?? 0;
@@ -424,7 +424,8 @@ function momentOf(r) {
   };
 }
 
-// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add to.
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
+// to.
 function keepArgs(vars, info, r) {
   if (info.queue || info.op === "sum") return;
   info.args.forEach((name, i) => (vars[name] = r.args?.[i] ?? 0));
