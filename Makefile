@@ -1,7 +1,7 @@
 # Everything a person does here more than once. `make help` lists it.
 
 GO       ?= go
-TOOLS    := -modfile=internal/tools/go.mod
+TOOLS    := -modfile=internal/check/tools/go.mod
 CHAPTER  ?= 06-cacher
 RUN      ?= .
 STORM    ?= 10m
@@ -19,7 +19,7 @@ DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIP
 PLATFORMS := darwin/arm64 windows/amd64
 TARGETS  ?=
 # RACED are the packages whose tests run as race builds.
-RACED    := ./chapters/... ./internal/probe/... ./internal/hold/... ./internal/sandbox/... ./internal/remote/... ./viz/... ./cmd/viz/...
+RACED    := ./chapters/... ./internal/observe/probe/... ./internal/observe/hold/... ./internal/play/sandbox/... ./internal/remote/... ./viz/... ./cmd/viz/...
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help
@@ -42,50 +42,50 @@ race: ## tests under the race detector: chapters, and what runs goroutines aroun
 
 plain: ## all other tests of both modules
 	$(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))" | grep -v /policy/reach)
-	cd internal/compat && $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+	cd internal/check/compat && $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 
 browser: ## the page in a headless browser, by itself: it wants both cores
-	cd internal/compat && $(GO) test -vet=off -timeout 20m ./e2e
+	cd internal/check/compat && $(GO) test -vet=off -timeout 20m ./e2e
 
 scale: ## measure what an object, a watch and an event cost, and check the prediction for 5,000 watches and 100,000 pods by a run
-	$(GO) test ./internal/scale -run TestScale -count=1 -v -timeout 1h -scale
+	$(GO) test ./internal/check/scale -run TestScale -count=1 -v -timeout 1h -scale
 
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
-	cd internal/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
+	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
 full: test storm cross ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
-	$(GO) test -count=1 ./internal/policy/reach
+	$(GO) test -count=1 ./internal/check/policy/reach
 	$(MAKE) storm RACE=1
-	cd internal/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
-	cd internal/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
-	FULL=1 $(GO) test -timeout 30m ./internal/lab ./internal/scenario ./internal/takes
+	cd internal/check/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
+	cd internal/check/compat && FULL=1 $(GO) test ./kubectl -count=1 -timeout 30m -run "TestSessions|TestAServerElsewhere"
+	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./cmd/viz -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/bag -count=1 -timeout 3h -v
-	cd internal/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestTheStageIsForEverybody|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
-	cd internal/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
-	cd internal/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
-	cd internal/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 30m -run TestAnExportNeedsNoProgram
+	cd internal/check/compat && FULL=1 $(GO) test -tags full ./e2e -count=1 -timeout 1h -run "TestEveryKeyMomentIsShown|TestTheStageIsForEverybody|TestEveryStoryIsToldBeatByBeat|TestAGuestToldOnThePage"
+	cd internal/check/compat && FULL=1 $(GO) test ./recipes -count=1 -timeout 1h -run "TestAPodIsFollowed|TestEveryDocumented|TestVSCode" -stay 61s
+	cd internal/check/compat && $(GO) test ./e2e -count=1 -timeout 30m -run TestAStoppedProgramGoesOn -stopped 61s
+	cd internal/check/compat && FULL=1 $(GO) test ./e2e -count=1 -timeout 30m -run TestAnExportNeedsNoProgram
 
 lint: ## gofmt, vet, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	$(GO) vet ./...
-	cd internal/compat && $(GO) vet ./... && $(GO) vet -tags full ./e2e
-	$(GO) tool -modfile=internal/tools/lint/go.mod golangci-lint run ./...
+	cd internal/check/compat && $(GO) vet ./... && $(GO) vet -tags full ./e2e
+	$(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
-	@git ls-files | grep -vE '_templ\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/tools/size.awk | sort
+	@git ls-files | grep -vE '_templ\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort
 
 generate: ## write the generated files again: templ pages, docs/DIFFERENCES.md, docs/LABS.md, the docs of points
 	$(GO) tool $(TOOLS) templ generate
-	$(GO) test ./internal/policy -run Fresh -update
-	$(GO) test ./internal/takes -run TestTheStoryInNumbers -update
+	$(GO) test ./internal/check/policy -run Fresh -update
+	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
 
-recordings: ## make the recordings of chapters and stories: internal/takes/*.lw.gz
-	$(GO) test ./internal/takes -run TestMake -update
+recordings: ## make the recordings of chapters and stories: internal/observe/takes/*.lw.gz
+	$(GO) test ./internal/observe/takes -run TestMake -update
 
 screenshots: ## take the README's pictures and films from recordings, and pictures of all key moments, in every look, into ./.screenshots
-	cd internal/compat && $(GO) test -tags full ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
+	cd internal/check/compat && $(GO) test -tags full ./e2e -count=1 -run TestEveryKeyMomentIsShown -opening $(CURDIR)/docs -screenshots $(CURDIR)/.screenshots
 
 site: ## write the book, the stories and the stage as static pages into ./site; SITE_URL=https://… is where they will be, for previews
 	rm -rf site
@@ -110,7 +110,7 @@ bag-check: bag ## work from the bag as an attendee would: empty caches, no netwo
 
 bench: ## benchmarks, side by side with the real thing where there is one
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	cd internal/compat && $(GO) test -run '^$$' -bench . -benchmem ./...
+	cd internal/check/compat && $(GO) test -run '^$$' -bench . -benchmem ./...
 
 debug: ## a recipe of docs/recipes or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
 	$(GO) $(if $(findstring chapters,$(DEBUGGED)),test -c,build) -gcflags='listwatch/...=-N -l' -o $(BINARY) $(firstword $(DEBUGGED))

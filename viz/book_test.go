@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/book"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/text/book"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 const (

@@ -14,10 +14,10 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/fold"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/pipenet"
 )
 
 // stand is a page on a network of pipes, in a bubble.

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/takes"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
 )
 
 func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {

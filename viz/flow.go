@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // Above so many events a second eyes cannot follow single ones: the page draws how many pass each way (level.js, L3), or,

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // told is what a page has learned from its feed: what it was sent one by one, and what in sums.

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // foldBatch is how many records are taken from the log at once, so that its lock is never held for long.

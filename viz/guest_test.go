@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 type guestThatNotes struct{ chosen []Choice }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"listwatch/internal/hold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/hold"
+	"listwatch/internal/observe/probe"
 )
 
 // maxAdvance bounds one step of the pipeline's clock.

@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/hold"
-	"listwatch/internal/probe"
-	"listwatch/internal/worldclock"
+	"listwatch/internal/observe/hold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/worldclock"
 )
 
 // holdable returns a page over a world in which nothing happens by itself.

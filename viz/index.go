@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 	"listwatch/viz/frame"
 )
 

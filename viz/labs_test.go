@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/lab"
+	"listwatch/internal/play/lab"
 )
 
 func TestTheShelfListsEveryLab(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/internal/lab"
-	"listwatch/internal/rules"
-	"listwatch/internal/takes"
+	"listwatch/internal/observe/rules"
+	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/lab"
 	"listwatch/viz/frame"
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // leaf asks for one leaf of the inspector.

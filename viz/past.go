@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // maxRecords is the most records one answer carries.

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // busy returns a page over a log of size slots into which n records were written, of watchers that come and go.

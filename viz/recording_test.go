@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // TestAPictureAheadOfItsLogIsShown: the fold waits for nothing that will never come.

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for them.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/internal/sandbox"
-	"listwatch/internal/scenario"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz/stories"
 )
 

@@ -15,10 +15,10 @@ import (
 	"github.com/dop251/goja"
 	"github.com/evanw/esbuild/pkg/api"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/fold/foldtest"
-	"listwatch/internal/probe"
-	"listwatch/internal/takes"
+	"listwatch/internal/check/foldtest"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
 )
 
 // engine runs modules of the page that know no document, in a Go engine: no browser is needed to hold them against ours.
@@ -183,7 +183,7 @@ func TestTheScriptsFoldIsOurs(t *testing.T) {
 }
 
 // TestTheScriptsFoldIsOursWhateverItIsFed feeds both with what no run would produce soon;
-// internal/compat/e2e does so for longer, in a browser.
+// internal/check/compat/e2e does so for longer, in a browser.
 func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -257,7 +257,7 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	}
 }
 
-// TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict (internal/recording).
+// TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict (internal/observe/recording).
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	e := reading(t)
 	header, good := `{"format":"listwatch recording","version":1}`, `{"seq":1,"t":1,"point":"RingAppend","args":[0,1,100,1]}`

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // lively returns a page on which everything there can be is there.

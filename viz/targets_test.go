@@ -3,8 +3,8 @@ package viz
 import (
 	"testing"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/takes"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
 )
 
 // TestWhatIsMarkedAsTheNextHopIsTaken looks in recordings of whole rounds for every hop that the page foretells: the same goroutine

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/fold/foldtest"
-	"listwatch/internal/probe"
-	"listwatch/internal/takes"
+	"listwatch/internal/check/foldtest"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
 	"listwatch/viz/tour"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/redact"
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/probe"
 )
 
 // serveTrace answers GET /viz/trace?key=KEY or ?rv=RV, with &resource= if wanted, with the way of one object, or of one

@@ -11,10 +11,10 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
-	"listwatch/internal/redact"
-	"listwatch/internal/takes"
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/takes"
 )
 
 func TestATraceParsesAndItsSpansAddUp(t *testing.T) {

@@ -12,12 +12,12 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/hold"
-	"listwatch/internal/lab"
-	"listwatch/internal/probe"
-	"listwatch/internal/rules"
-	"listwatch/internal/scenario"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/hold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/rules"
+	"listwatch/internal/play/lab"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz/book"
 	"listwatch/viz/inspector"
 )

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/sandbox"
 )
 
 // ask sends one request straight to the handler.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
-	"listwatch/internal/redact"
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 	"listwatch/viz/inspector"
 )
 

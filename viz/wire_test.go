@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"listwatch/internal/sandbox"
+	"listwatch/internal/play/sandbox"
 )
 
 // maxBody is the largest request body the page's own commands accept.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/mvcc"
+	"listwatch/internal/server/mvcc"
 )
 
 // BenchmarkWatchDecode delivers a history of 1000 pods to one watch: parse, decode, order, send.

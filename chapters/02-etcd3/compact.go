@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/mvcc"
 )
 
 // oldest returns the oldest revision that can be read.

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // etcdWatcher is a reconstruction: a watch in the manner of the watcher that Kubernetes had for etcd 2 until 1.12, with

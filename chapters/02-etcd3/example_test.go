@@ -10,8 +10,8 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/server/mvcc"
 )
 
 func newStore() *etcd3.Store {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/mvcc"
+	"listwatch/internal/server/mvcc"
 )
 
 // FuzzStoredBytes: whatever stands in etcd, reading it gives an object or an error, and an object that was read can be

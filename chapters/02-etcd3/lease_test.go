@@ -9,8 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/server/mvcc"
 )
 
 // grants counts the leases that are granted.

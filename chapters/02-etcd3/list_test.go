@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/mvcc"
+	"listwatch/internal/server/mvcc"
 )
 
 // names writes a list in one line: "a b at 3".

@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/etcdnode"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/scheme"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/server/etcdnode"
+	"listwatch/internal/server/mvcc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

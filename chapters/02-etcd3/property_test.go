@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/server/mvcc"
 )
 
 // The property: whatever is written, a watch with any selector, begun at any revision, delivers exactly the history

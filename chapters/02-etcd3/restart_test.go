@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"listwatch/internal/etcdnode"
+	"listwatch/internal/server/etcdnode"
 )
 
 // writeThrough sets the label of a pod to 1…n, again and again until each write is known to have succeeded.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/server/mvcc"
 )
 
 // onBoth runs a test over the in-memory etcd and over a real one.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // Sizes of the two channels of a watch: enough that neither side is woken for each single event. A full one stops

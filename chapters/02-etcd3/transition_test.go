@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/mvcc"
+	"listwatch/internal/server/mvcc"
 )
 
 // The type of an event follows from whether the object matched before and matches now, never from the verb.

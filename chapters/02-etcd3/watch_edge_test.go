@@ -20,9 +20,9 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/mvcc"
 )
 
 // inBubble runs a test for each age of the watcher, over an in-memory etcd.

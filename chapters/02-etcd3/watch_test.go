@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/server/mvcc"
 )
 
 // trace collects what a watch delivers.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // watchChan is one watch on etcd, as a line of four goroutines:

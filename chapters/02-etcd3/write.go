@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // All writes are optimistic: compute the new state from a state that was read, then let one transaction check that the

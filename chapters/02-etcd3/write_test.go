@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/mvcc"
 )
 
 func setLabel(app string) storage.UpdateFunc {

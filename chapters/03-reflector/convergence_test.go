@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/bubble"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
 )
 
 // A server with a history that fails in every way it can, and a store that accepts only what fits: an ADDED for what

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe/probetest"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 )
 
 var (

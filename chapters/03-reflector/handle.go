@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // veryShortWatch is the age below which a watch that ended without an event counts as failed.

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // list makes the store's content that of one LIST, read at one resource version, from which a watch can go on.

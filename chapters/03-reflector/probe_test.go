@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
 )
 
 func sentences(t *testing.T, log *probe.Log) string {

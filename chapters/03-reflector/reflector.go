@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // The server is asked to end each watch after five to ten minutes, so that one that hangs there is replaced, and the server is

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // watchWithResync runs watch and startResync at the same time, and returns when both have ended.

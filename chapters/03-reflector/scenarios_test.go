@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
 )
 
 // running starts the reflector, waits until it is at rest, and returns a function that stops it and waits for its end.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // watchList makes the store's content that of one stream's initial events, and returns the stream, still open, for

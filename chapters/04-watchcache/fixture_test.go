@@ -17,7 +17,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 
-	"listwatch/internal/probe/probetest"
+	"listwatch/internal/check/probetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,8 +12,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/bubble"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
 )
 
 // running calls body in a bubble in which the cache runs.

@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 func TestAWatchMayResumeExactlyAsFarBackAsTheRingReaches(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // processEvent takes one change through the cache: first it becomes an [Event], which needs no lock, then ring and

@@ -1,6 +1,6 @@
 package watchcache
 
-import "listwatch/internal/probe"
+import "listwatch/internal/observe/probe"
 
 // Snapshot is the state of a [WatchCache], for the page.
 type Snapshot struct {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // Config says what is cached and who is told.

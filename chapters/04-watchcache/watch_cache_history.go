@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // NonblockingAdd hands event to the watcher if it has room, and reports whether it had. A bookmark that comes too early

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 func TestAddWaitsForRoom(t *testing.T) {

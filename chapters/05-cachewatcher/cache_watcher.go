@@ -9,7 +9,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // Config is what is known of a watcher before it is registered.

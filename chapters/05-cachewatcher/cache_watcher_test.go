@@ -21,9 +21,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/observe/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
 )
 
 func withBookmarks(opts storage.ListOptions) storage.ListOptions {

@@ -14,8 +14,8 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // compactorPollPeriod is how often the cacher asks how far back the storage's history reaches. Upstream's.

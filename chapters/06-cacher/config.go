@@ -12,7 +12,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // Mode says how an event is handed to watchers whose input is full.

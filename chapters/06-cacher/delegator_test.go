@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
 )
 
 func exactly(rv string) storage.ListOptions {

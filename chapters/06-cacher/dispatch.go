@@ -8,7 +8,7 @@ import (
 
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // dispatchEvent hands one event to every watcher it concerns. Watchers that are to be stopped in the meantime are

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // stuck begins a watch that no client reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in input.

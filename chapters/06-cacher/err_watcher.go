@@ -6,7 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // errWatcher is a watch that is over before it has begun.

@@ -18,11 +18,11 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
-	"listwatch/internal/etcdnode"
-	"listwatch/internal/eventually"
-	"listwatch/internal/routine"
-	"listwatch/internal/scheme"
-	"listwatch/internal/worldclock"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/worldclock"
+	"listwatch/internal/server/etcdnode"
 )
 
 // In this file the cacher stands before a real etcd, and what happens to it happens there: etcd restarts, forgets, and is

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // processEvent is called by the watchCache after every change and every bookmark, on the reflector's goroutine, with no

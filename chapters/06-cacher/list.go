@@ -11,7 +11,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // GetList fills listOut from the cache. The items are copies of the cached objects' outermost structs only: their maps,

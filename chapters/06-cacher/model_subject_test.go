@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/rules"
+	"listwatch/internal/observe/rules"
 )
 
 // attributes are what selectors look at in this test: "app=1", "node=n2".

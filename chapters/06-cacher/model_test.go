@@ -9,14 +9,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"listwatch/internal/rules"
+	"listwatch/internal/observe/rules"
 )
 
 // The one thing that all of this is for: whatever happens, what a watcher sees is the history of the storage after its
 // version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it asks for
 // the state first, that is the state of one version, and what follows is the history after it; and a list, too, is
 // the state of the version that it bears. And on the way no rule is broken. That all of this would notice a fault is tested
-// where it is: in internal/rules.
+// where it is: in internal/observe/rules.
 
 // step is one thing that happens; a and b say to whom.
 type step struct {

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
 )
 
 func TestRetryAfterGrowsWithTheDowntime(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // rewinding is a storage whose next event, once armed, carries a version of the past.

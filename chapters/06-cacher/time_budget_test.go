@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 func TestTheBudgetBeginsAtNothingAndAccruesFiveMillisecondsATenthUpToAHundred(t *testing.T) {

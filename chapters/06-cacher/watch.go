@@ -10,7 +10,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	watchcache "listwatch/chapters/04-watchcache"
 	cachewatcher "listwatch/chapters/05-cachewatcher"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // watchRequest is a watch that is being prepared, and afterwards its entry in the Cacher's books.

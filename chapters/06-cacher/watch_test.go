@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 func TestAWatcherSeesEveryEventAfterItsVersion(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/resources"
+	"listwatch/internal/kube/resources"
 )
 
 // BindingREST is the binding subresource of pods, through which a scheduler says where a pod is to run. It is a write

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/resources"
+	"listwatch/internal/kube/resources"
 )
 
 // Resources returns every resource of the program, by name.

@@ -14,9 +14,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	etcd3 "listwatch/chapters/02-etcd3"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/scheme"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/server/mvcc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"listwatch/internal/resources"
+	"listwatch/internal/kube/resources"
 )
 
 // Pods describes pods.

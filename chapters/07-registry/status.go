@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"listwatch/internal/resources"
+	"listwatch/internal/kube/resources"
 )
 
 // A subresource is the same object under the same key, changed by another strategy: users and controllers write to one object without

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // Config is what a [Store] is made of.

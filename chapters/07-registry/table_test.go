@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"listwatch/internal/resources"
+	"listwatch/internal/kube/resources"
 )
 
 func TestEveryRowHasACellForEveryColumn(t *testing.T) {

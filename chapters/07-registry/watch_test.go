@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 // replacing is an UpdatedObjectInfo that ignores what is stored.

@@ -10,8 +10,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/redact"
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/probe"
 )
 
 // route is what is known about a request before it is served.

@@ -17,9 +17,9 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 func registryPods() *registry.Resource { return registry.Pods() }

@@ -7,7 +7,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"listwatch/internal/negotiation"
+	"listwatch/internal/kube/negotiation"
 )
 
 // CreateResource answers POST to a collection, or to a subresource in which something is created.

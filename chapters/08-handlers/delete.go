@@ -9,7 +9,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"listwatch/internal/negotiation"
+	"listwatch/internal/kube/negotiation"
 )
 
 // DeleteResource answers DELETE of one object. The answer is 200 even if the object only begins to go away: the object

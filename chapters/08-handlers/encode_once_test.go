@@ -15,10 +15,10 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	registry "listwatch/chapters/07-registry"
-	"listwatch/internal/bubble"
-	"listwatch/internal/negotiation"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // countingEncoder is an encoder that counts. Everything else about it is the other's, so what it has encoded and what the

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"listwatch/internal/negotiation"
+	"listwatch/internal/kube/negotiation"
 )
 
 // NewInvalidOptions: the options could be read, and make no sense. 422, with a cause for each problem. kind is theirs.

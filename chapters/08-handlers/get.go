@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"listwatch/internal/negotiation"
+	"listwatch/internal/kube/negotiation"
 )
 
 // GetResource answers GET of one object.

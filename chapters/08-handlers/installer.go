@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	registry "listwatch/chapters/07-registry"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
 )
 
 // The routes of a resource with everything, as pods have it. Which of them there are, is found by asking its storage: the

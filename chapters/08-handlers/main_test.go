@@ -21,12 +21,12 @@ import (
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/probe"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/routine"
-	"listwatch/internal/scheme"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 // A world that is held stands until a viewer lets it go on. A client that does not read must not keep a handler for so long, nor

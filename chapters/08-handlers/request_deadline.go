@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // errDeadlineExceeded is the cause with which a request's context ends when its time is over.

@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/pipenet"
 )
 
 // askTwice serves the first request with handler, under a deadline of a minute, and those after it at once. It returns the codes of two

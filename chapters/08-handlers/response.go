@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"listwatch/internal/negotiation"
-	"listwatch/internal/resources"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/kube/resources"
+	"listwatch/internal/kube/scheme"
 )
 
 // Answer answers a request with the object that serve returns, in the form and with the code that fit, or with its error. The form is

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/negotiation"
-	"listwatch/internal/probe"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/probe"
 )
 
 // WatchServer drains one watch into one response. It is used once, by one goroutine.

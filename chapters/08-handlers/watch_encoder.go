@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/negotiation"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/kube/scheme"
 )
 
 // watchEncoder writes events as frames. A frame is one line of JSON:

@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
 )
 
 // dial opens a websocket to the API, over a pipe.

@@ -4,7 +4,7 @@ import (
 	"io"
 	"net/http"
 
-	"listwatch/internal/negotiation"
+	"listwatch/internal/kube/negotiation"
 )
 
 // watchWriter is where the frames of a watch go: to the response as they are, or compressed. It is used by one goroutine.

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"listwatch/internal/negotiation"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/kube/scheme"
 )
 
 func TestBodiesCanBeJSONYAMLAndProtobuf(t *testing.T) {

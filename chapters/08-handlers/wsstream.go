@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/negotiation"
-	"listwatch/internal/routine"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/observe/routine"
 )
 
 // wsStream sends frames as the messages of a websocket, one each: it is the server's end of it. One goroutine writes to it.

@@ -11,9 +11,9 @@ import (
 	"github.com/gorilla/websocket"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/pipenet"
 )
 
 // openWebsocket returns a client's websocket to a server that serves it with serve.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // What a client allows itself, unless its configuration says otherwise.

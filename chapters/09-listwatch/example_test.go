@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
 )
 
 func ExampleDecoder() {

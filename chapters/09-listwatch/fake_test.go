@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/pipenet"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/pipenet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

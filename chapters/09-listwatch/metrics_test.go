@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/bubble"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
 )
 
 // podServer is an API server with one pod, "a", at version 5, whose watches from 5 bring "b" at 6.

@@ -18,7 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
 )
 
 // Request is one request under construction. Each method but Do and Watch returns the request itself, so that they

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/pipenet"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/server/pipenet"
 )
 
 func TestPathsAndParameters(t *testing.T) {

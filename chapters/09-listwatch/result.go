@@ -14,7 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
 )
 
 // maxErrorText is how much of an answer that is no Status goes into an error.

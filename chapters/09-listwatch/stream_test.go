@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
-	"listwatch/internal/probe/probetest"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/observe/probe"
 )
 
 func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {

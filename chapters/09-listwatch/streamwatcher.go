@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // clientWatchDecoding is the cause in the Status of an ERROR event that was made up by the client.

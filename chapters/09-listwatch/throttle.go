@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // tokenBucket limits requests: each takes a token, tokens come back at a steady rate, and a bucket that was left alone

@@ -9,7 +9,7 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 const (

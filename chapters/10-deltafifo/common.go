@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // commonFIFO is what both queues have besides their items: the lock, the wait for items, the way in for an object, and the

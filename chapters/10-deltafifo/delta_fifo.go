@@ -2,7 +2,7 @@ package deltafifo
 
 import (
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // DeltaFIFOOptions configures a [DeltaFIFO].

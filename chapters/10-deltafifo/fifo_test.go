@@ -11,10 +11,10 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

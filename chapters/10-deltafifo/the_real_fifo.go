@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // defaultBatchSize is the most deltas one PopBatch takes. While twice as many wait, RealFIFO keeps its lock during

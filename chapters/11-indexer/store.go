@@ -5,7 +5,7 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // Store holds objects under the keys they have themselves. It is a [reflector.Store], too, so a reflector can fill one

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/clock"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/probe"
-	"listwatch/internal/probe/probetest"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/observe/probe"
 )
 
 func pod(namespace, name, node string, rv int) *corev1.Pod {

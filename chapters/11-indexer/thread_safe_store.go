@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // The types under which a write is reported. A write is named for what it meant to the store, whatever it was called

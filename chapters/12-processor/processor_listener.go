@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // The types of a notification: one per method of [ResourceEventHandler].

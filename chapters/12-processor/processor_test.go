@@ -18,9 +18,9 @@ import (
 	"k8s.io/utils/clock"
 
 	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe"
-	"listwatch/internal/probe/probetest"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/observe/probe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

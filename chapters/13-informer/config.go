@@ -9,7 +9,7 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	indexer "listwatch/chapters/11-indexer"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // The queues an informer can have.

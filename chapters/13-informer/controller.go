@@ -7,8 +7,8 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // ControllerConfig configures a [Controller].

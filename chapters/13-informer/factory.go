@@ -16,8 +16,8 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // FactoryConfig describes a [SharedInformerFactory]. Client and Clock are required.

@@ -18,7 +18,7 @@ import (
 
 	reflector "listwatch/chapters/03-reflector"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 // fakeClient serves pods from a fakeServer and nothing of anything else.

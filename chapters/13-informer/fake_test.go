@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // fakeServer is a ListerWatcher over a map and its whole history. Its watches deliver as fast as they are read.

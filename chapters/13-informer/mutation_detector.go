@@ -12,7 +12,7 @@ import (
 
 	processor "listwatch/chapters/12-processor"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 const (

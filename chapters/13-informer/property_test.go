@@ -17,7 +17,7 @@ import (
 
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 // view is a handler that keeps a copy of the state it is told of, and notes what cannot be.

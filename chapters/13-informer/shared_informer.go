@@ -14,7 +14,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // SharedIndexInformer keeps a local copy of the objects of one type and tells any number of handlers how it changes.

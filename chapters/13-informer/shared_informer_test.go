@@ -23,9 +23,9 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/bubble"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/observe/routine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

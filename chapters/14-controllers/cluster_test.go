@@ -24,13 +24,13 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 	listwatch "listwatch/chapters/09-listwatch"
 	informer "listwatch/chapters/13-informer"
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/probe"
-	"listwatch/internal/probe/probetest"
-	"listwatch/internal/routine"
-	"listwatch/internal/scheme"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
 )
 
 // cluster is a server half with pods and nothing else, over an etcd in memory, served over pipes in a bubble; and

@@ -17,8 +17,8 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
 	indexer "listwatch/chapters/11-indexer"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // KubeletConfig describes a [Kubelet]. NodeName, Client and Clock are required.

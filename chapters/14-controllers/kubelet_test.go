@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	indexer "listwatch/chapters/11-indexer"
-	"listwatch/internal/bubble"
+	"listwatch/internal/check/bubble"
 )
 
 func testPod(name string, change func(*corev1.Pod)) *corev1.Pod {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // overtaking is a way to the server on which a request is overtaken: before the first that ends in suffix, before is called,

@@ -14,8 +14,8 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
 	indexer "listwatch/chapters/11-indexer"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // NamespaceControllerConfig describes a [NamespaceController]. Client and Clock are required.

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // Queue is a work queue of keys. It answers one question, "which key should a worker look at next?", and promises

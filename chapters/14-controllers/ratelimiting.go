@@ -7,7 +7,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // The default limits of a controller's retries, upstream's.

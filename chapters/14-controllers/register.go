@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // registerRetry is the time between two attempts of a kubelet to make its node known.

@@ -13,8 +13,8 @@ import (
 	listwatch "listwatch/chapters/09-listwatch"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // SchedulerName is the name under which pods ask for this scheduler. A pod that names none gets it, too.

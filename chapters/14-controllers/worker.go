@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // reconciler is what differs from one controller to the next.

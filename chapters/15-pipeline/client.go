@@ -13,8 +13,8 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // The nodes of the toy cluster.

@@ -7,7 +7,7 @@
 //   - client.go: [Client], the client half: a factory with one shared informer, the toy controllers with watches of their own.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.
 //
-// What is done to a running pipeline, so that something can be seen, is no part of it: internal/sandbox builds on this
+// What is done to a running pipeline, so that something can be seen, is no part of it: internal/play/sandbox builds on this
 // package and is given the informer, the caches and the HTTP client from outside.
 //
 // # Goroutines and shutdown

@@ -27,10 +27,10 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
 )
 
 // site is a server half that can be restarted, and an informer of the pods with app=x that sees it through a wire that

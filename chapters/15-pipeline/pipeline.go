@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // Pipeline is both halves. They know of each other only by an address: whatever passes between them is HTTP.

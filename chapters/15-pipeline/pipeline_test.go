@@ -23,12 +23,12 @@ import (
 	"k8s.io/utils/clock"
 
 	listwatch "listwatch/chapters/09-listwatch"
-	"listwatch/internal/bubble"
-	"listwatch/internal/fold"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

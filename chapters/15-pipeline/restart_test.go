@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/mvcc"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/mvcc"
 )
 
 // inTown runs body in a bubble with a server half that can be restarted, and the whole client half in front of it.

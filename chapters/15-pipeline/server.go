@@ -16,10 +16,10 @@ import (
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
-	"listwatch/internal/apiserver"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
-	"listwatch/internal/scheme"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/apiserver"
 )
 
 // ServerConfig says what the server half is made of. Client and Clock are required.

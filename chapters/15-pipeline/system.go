@@ -12,7 +12,7 @@ import (
 
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // systemRetry is the time between two attempts to create the system's namespaces.

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"listwatch/internal/lab"
+	"listwatch/internal/play/lab"
 )
 
 var bag = flag.String("bag", "", "work from the bag in `file` instead of one that is made")
@@ -74,10 +74,10 @@ func TestAnAttendeeWorksFromTheBag(t *testing.T) {
 		{says: "ok  \tlistwatch/chapters/15-pipeline", command: "go test ./chapters/..."},
 		{says: "go run ./cmd/lab check neighbours", command: "go run ./cmd/lab start neighbours"},
 		{says: "Not yet. The promise that does not hold", fails: true, command: "go run ./cmd/lab check neighbours"},
-		{command: "go -C internal/compat vet ./kubectl"},
-		{says: "Version: ", command: "go tool -modfile=internal/tools/go.mod dlv version"},
+		{command: "go -C internal/check/compat vet ./kubectl"},
+		{says: "Version: ", command: "go tool -modfile=internal/check/tools/go.mod dlv version"},
 		{command: "go test -c -gcflags=listwatch/...=-N\u00a0-l -o bin/debugged ./chapters/06-cacher"},
-		{says: "0\n", input: "print c.budget.budget\nexit\n", command: "go tool -modfile=internal/tools/go.mod dlv exec bin/debugged " +
+		{says: "0\n", input: "print c.budget.budget\nexit\n", command: "go tool -modfile=internal/check/tools/go.mod dlv exec bin/debugged " +
 			"--allow-non-terminal-interactive=true --wd chapters/06-cacher --init docs/recipes/slow-watcher.dlv -- -test.run TestASlowWatcherCosts"},
 	} {
 		enough := ""

@@ -20,8 +20,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"listwatch/internal/lab"
-	"listwatch/internal/source"
+	"listwatch/internal/play/lab"
+	"listwatch/internal/text/source"
 )
 
 // allTargets are the systems that attendees bring.
@@ -112,11 +112,11 @@ type program struct {
 var (
 	viz = program{name: "viz", pkg: "./cmd/viz"}
 	// Without a version kubectl says that it is v0.0.0, and -ready would call it too old.
-	kubectl = program{name: "kubectl", pkg: "./cmd/kubectl", flags: []string{"-C", "internal/compat"},
+	kubectl = program{name: "kubectl", pkg: "./cmd/kubectl", flags: []string{"-C", "internal/check/compat"},
 		linked: " -X k8s.io/component-base/version.gitVersion=" + source.KubernetesVersion}
 	// Delve takes Windows on ARM for an experiment, and has it under this tag only.
 	delve = program{name: "dlv", pkg: "github.com/go-delve/delve/cmd/dlv",
-		flags: []string{"-modfile=internal/tools/go.mod", "-tags=exp.winarm64"}}
+		flags: []string{"-modfile=internal/check/tools/go.mod", "-tags=exp.winarm64"}}
 )
 
 // goFor runs the go command for a program and a target: verb, its flags, the package.

@@ -81,7 +81,7 @@ func (m *maker) modules(ctx context.Context, to string) error {
 	ours, others, _ := strings.Cut(proxy, "\n")
 	fresh := filepath.Join(m.temp, "modcache")
 	env := []string{"GOMODCACHE=" + fresh, "GOFLAGS=-modcacherw", "GOPROXY=file://" + slashed(ours) + "/cache/download," + others}
-	for _, module := range []string{".", "internal/compat", "internal/tools"} {
+	for _, module := range []string{".", "internal/check/compat", "internal/check/tools"} {
 		fmt.Fprintln(m.out, "download the modules of", module)
 		if _, err := m.command(ctx, env, "go", "-C", module, "mod", "download"); err != nil {
 			return err

@@ -22,7 +22,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"listwatch/internal/lab"
+	"listwatch/internal/play/lab"
 )
 
 const usage = `usage:

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"listwatch/internal/lab"
+	"listwatch/internal/play/lab"
 )
 
 const repository = "../.."

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"listwatch/internal/etcdnode"
-	"listwatch/internal/eventually"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/server/etcdnode"
 )
 
 const podsPath = "/api/v1/namespaces/default/pods"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"listwatch/internal/eventually"
+	"listwatch/internal/check/eventually"
 )
 
 // A page that goes away while etcd restarts must not leave etcd down.

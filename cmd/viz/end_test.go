@@ -16,8 +16,8 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"listwatch/internal/eventually"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/play/sandbox"
 )
 
 // soon is how long the program may take to end.

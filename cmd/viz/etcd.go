@@ -14,10 +14,10 @@ import (
 
 	etcd3 "listwatch/chapters/02-etcd3"
 	pipeline "listwatch/chapters/15-pipeline"
-	"listwatch/internal/etcdnode"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/server/etcdnode"
 )
 
 // lastWords is how long the page has to receive why the program ends.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"listwatch/internal/eventually"
+	"listwatch/internal/check/eventually"
 )
 
 // send returns the status and body of one request.

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
-	"listwatch/internal/scenario"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz"
 	"listwatch/viz/export"
 )

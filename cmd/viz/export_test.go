@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
 )
 
 // maxExport is how many bytes an export may have: what is read over a slow line, or sent.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/etcdnode"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/etcdnode"
 	"listwatch/viz/stories"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	handlers "listwatch/chapters/08-handlers"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/routine"
 )
 
 // What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as they like.

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/pipenet"
-	"listwatch/internal/routine"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/server/pipenet"
 )
 
 // served is a front in a bubble, on a network of pipes: what is written and not read stands at once.

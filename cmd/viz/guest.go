@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/guest"
-	"listwatch/internal/lens"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/play/guest"
+	"listwatch/internal/play/lens"
 	"listwatch/viz"
 )
 

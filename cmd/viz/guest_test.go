@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/eventually"
-	"listwatch/internal/probe"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/observe/probe"
 )
 
 // upstreamOf starts a server that is not ours, which says its name, and keeps watches open.

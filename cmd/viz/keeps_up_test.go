@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"listwatch/internal/eventually"
+	"listwatch/internal/check/eventually"
 )
 
 // TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin again. With a ring of

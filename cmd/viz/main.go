@@ -18,7 +18,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"listwatch/internal/source"
+	"listwatch/internal/text/source"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"listwatch/internal/eventually"
+	"listwatch/internal/check/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

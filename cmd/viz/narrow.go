@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"listwatch/internal/sandbox"
+	"listwatch/internal/play/sandbox"
 )
 
 // socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's own are megabytes: the

@@ -19,7 +19,7 @@ import (
 
 	apiversion "k8s.io/apimachinery/pkg/util/version"
 
-	"listwatch/internal/etcdnode"
+	"listwatch/internal/server/etcdnode"
 )
 
 const (
@@ -128,7 +128,7 @@ func (m machine) debugger(ctx context.Context, checkout string) (string, error) 
 	tool := []string{"tool", "-modfile=" + filepath.Join(checkout, "internal", "tools", "go.mod"), "dlv", "version"}
 	out, err := m.run(ctx, checkout, "go", tool...)
 	if err != nil {
-		return "", errors.New("no debugger: run go tool -modfile=internal/tools/go.mod dlv version while there is a network")
+		return "", errors.New("no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network")
 	}
 	return fmt.Sprintf("debugger dlv %s, the pinned one", versionNumber.FindString(out)), nil
 }

@@ -123,7 +123,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		}, "read-only; set TMP to another\n"},
 		"no space":    {func(f *fakeMachine) { f.free = 5 << 20 }, "!!  5 MB are free in /tmp: make it 1024\n"},
 		"no modules":  {failing("go list -deps", "exit status 1: GOPROXY=off"), "!!  modules are missing: run go mod download while there is a network (exit status 1: GOPROXY=off)\n"},
-		"no debugger": {failing("go tool", "exit status 1"), "!!  no debugger: run go tool -modfile=internal/tools/go.mod dlv version while there is a network\n"},
+		"no debugger": {failing("go tool", "exit status 1"), "!!  no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()

@@ -10,11 +10,11 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
-	"listwatch/internal/routine"
-	"listwatch/internal/rules"
-	"listwatch/internal/scenario"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/rules"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz"
 )
 

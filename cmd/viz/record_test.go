@@ -15,12 +15,12 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/bubble"
-	"listwatch/internal/eventually"
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
-	"listwatch/internal/recording/recordingtest"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
 )
 
 func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 
 	cacher "listwatch/chapters/06-cacher"
 	pipeline "listwatch/chapters/15-pipeline"
-	"listwatch/internal/lab"
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/play/lab"
 	"listwatch/viz"
 )
 

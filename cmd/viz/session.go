@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"listwatch/internal/lab"
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
-	"listwatch/internal/routine"
-	"listwatch/internal/rules"
-	"listwatch/internal/sandbox"
-	"listwatch/internal/scenario"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/rules"
+	"listwatch/internal/play/lab"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz"
 )
 

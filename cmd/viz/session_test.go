@@ -11,7 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"listwatch/internal/eventually"
+	"listwatch/internal/check/eventually"
 )
 
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {

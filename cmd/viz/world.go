@@ -6,10 +6,10 @@ import (
 	"io"
 	"time"
 
-	"listwatch/internal/hold"
-	"listwatch/internal/probe"
-	"listwatch/internal/routine"
-	"listwatch/internal/worldclock"
+	"listwatch/internal/observe/hold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/worldclock"
 )
 
 // clocks are the times of the program's inside and of requests from outside.

@@ -20,7 +20,7 @@ import (
 
 	"listwatch/chapters"
 	"listwatch/docs"
-	text "listwatch/internal/book"
+	text "listwatch/internal/text/book"
 )
 
 // Files are the scripts and styles of the room.

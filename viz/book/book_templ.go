@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-	text "listwatch/internal/book"
-	"listwatch/internal/source"
+	text "listwatch/internal/text/book"
+	"listwatch/internal/text/source"
 )
 
 func bookFrame(title string) templ.Component {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	text "listwatch/internal/book"
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
-	"listwatch/internal/recording"
-	"listwatch/internal/takes"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/takes"
+	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
 )
 

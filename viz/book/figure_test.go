@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"listwatch/chapters"
-	text "listwatch/internal/book"
+	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
 )
 

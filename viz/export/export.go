@@ -24,9 +24,9 @@ import (
 	"strings"
 
 	"listwatch/docs"
-	"listwatch/internal/probe"
-	"listwatch/internal/scenario"
-	"listwatch/internal/takes"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz/book"
 )
 

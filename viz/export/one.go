@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"listwatch/internal/recording"
+	"listwatch/internal/observe/recording"
 )
 
 var (

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"listwatch/internal/lab"
-	"listwatch/internal/rules"
-	"listwatch/internal/scenario"
+	"listwatch/internal/observe/rules"
+	"listwatch/internal/play/lab"
+	"listwatch/internal/play/scenario"
 	"listwatch/viz/stage"
 )
 

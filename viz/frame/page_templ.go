@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
-	"listwatch/internal/recording"
+	"listwatch/internal/observe/recording"
 	"listwatch/viz/inspector"
 	"listwatch/viz/lens"
 	"listwatch/viz/spacetime"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/a-h/templ"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // link is one queue in a chain of waiting, and what the page says of it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // shownChunks is how many of the newest chunks of a stream the leaf shows, and shownData how much of the data of each.

@@ -13,8 +13,8 @@ import (
 	"github.com/a-h/templ"
 
 	"listwatch/chapters"
-	"listwatch/internal/book"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/text/book"
 )
 
 func readSites() (map[string]*book.Site, error) { return book.Sites(chapters.FS()) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // historyRows is how many records the history leaf shows.

@@ -7,9 +7,9 @@ import (
 	"embed"
 	"sync"
 
-	"listwatch/internal/book"
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/text/book"
 )
 
 // Files are the scripts and styles of the room.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 func TestEveryStationAndQueueIsToldOf(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/sandbox"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/sandbox"
 	"listwatch/viz/stories"
 )
 

@@ -10,9 +10,9 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-	"listwatch/internal/book"
-	"listwatch/internal/probe"
-	"listwatch/internal/source"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/text/book"
+	"listwatch/internal/text/source"
 	"listwatch/viz/stage"
 	"listwatch/viz/stories"
 	"strings"

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 //go:embed places.yaml

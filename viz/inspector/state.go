@@ -11,8 +11,8 @@ import (
 
 	"github.com/a-h/templ"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 	"listwatch/viz/stage"
 )
 

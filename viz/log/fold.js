@@ -1,6 +1,6 @@
 // The fold: what the page shows is one function of what stands in the log.
 //
-// This is internal/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are
+// This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go, hash.go. Both are
 // driven by the table of points, which the page gets from /viz/points; the same records must give the same hash.
 // Nothing here knows the document.
 

@@ -1,5 +1,5 @@
 // Recordings: a file that was dropped onto the page, read in the page. It is gzip over lines of JSON: a header, then
-// one record a line (internal/recording). What it may hold is bounded as there: all of it is kept in memory.
+// one record a line (internal/observe/recording). What it may hold is bounded as there: all of it is kept in memory.
 
 import { bound, complete, newState } from "./fold.js";
 
@@ -7,7 +7,7 @@ const version = 1;
 const maxRecords = 2_000_000;
 const maxChars = 512 * 2 ** 20; // of the whole file, unpacked
 const maxLine = 64 * 2 ** 20; // of one line: a header may hold a picture
-export const maxResources = 512; // in the picture (internal/fold/bounds.go)
+export const maxResources = 512; // in the picture (internal/observe/fold/bounds.go)
 export const maxParts = 50_000; // subjects, stores and waits
 const maxNames = maxParts + 256 * maxResources; // in the maps of the resources
 const maxValues = 4_000_000; // in the JSON form of a picture
@@ -138,7 +138,7 @@ function room(state) {
 }
 
 // measure throws if reading a header would take too much memory. It looks at brackets, commas and quotes alone (measure
-// in internal/fold/bounds.go); a header's picture lies one deeper.
+// in internal/observe/fold/bounds.go); a header's picture lies one deeper.
 function measure(text) {
   const at = new Array(8).fill(0); // values by depth
   let [depth, all, quote] = [0, 0, -1];

@@ -1,4 +1,4 @@
-// Why is this blocked? From any queue the chain of waiting to the one that can end it: internal/fold/why.go a second
+// Why is this blocked? From any queue the chain of waiting to the one that can end it: internal/observe/fold/why.go a second
 // time, function by function, for the picture at the cursor.
 
 // newWhy returns {why(res, queue, subject), causes(res)} for the infos of a fold.

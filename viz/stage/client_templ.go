@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 func clientHalf(v View) templ.Component {

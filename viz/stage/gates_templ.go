@@ -8,7 +8,7 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-import "listwatch/internal/hold"
+import "listwatch/internal/observe/hold"
 
 // targetMarks are drawn where the next hops of those who are held lead (targets.js).
 func targetMarks() templ.Component {

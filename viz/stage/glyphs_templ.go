@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-	"listwatch/internal/fold"
+	"listwatch/internal/observe/fold"
 )
 
 // pipeGlyph draws a queue: exactly cap slots up to 32, a gauge above. The script keeps it current.

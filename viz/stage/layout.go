@@ -8,7 +8,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/probe"
 )
 
 // The stage is drawn in a box of 1280 by 512, so that on the smallest projector one unit is one pixel and no text is

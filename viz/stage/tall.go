@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"listwatch/internal/hold"
+	"listwatch/internal/observe/hold"
 )
 
 // The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Each station is drawn as on

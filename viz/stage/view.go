@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"listwatch/internal/fold"
-	"listwatch/internal/probe"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
 )
 
 // FirstResource is what the stage shows first.

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"strings"
 
-	"listwatch/internal/lab"
+	"listwatch/internal/play/lab"
 )
 
 // labShelf lists the labs below the stories: what is broken there, and the command that begins.

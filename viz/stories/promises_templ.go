@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
-	"listwatch/internal/rules"
+	"listwatch/internal/observe/rules"
 )
 
 // PromisesPanel is the ten promises, and the records that broke one.

@@ -11,8 +11,8 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"strings"
 
-	"listwatch/internal/lab"
-	"listwatch/internal/scenario"
+	"listwatch/internal/play/lab"
+	"listwatch/internal/play/scenario"
 )
 
 // Buttons open what can be done to the running pipeline, and say whether its promises hold.

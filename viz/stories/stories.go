@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"listwatch/internal/probe"
-	"listwatch/internal/scenario"
-	"listwatch/internal/takes"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/scenario"
 )
 
 // Files are the scripts and styles of the room.

@@ -8,7 +8,7 @@ package timeline
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-import "listwatch/internal/hold"
+import "listwatch/internal/observe/hold"
 
 // HoldButton holds the world, and says how its clock goes. It is always at hand: a viewer who opens the page while the world is
 // held has to be able to resume it.

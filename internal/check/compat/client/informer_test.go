@@ -1,0 +1,302 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"listwatch/internal/check/bubble"
+)
+
+// A story is what happens, one step a line. After each step everything comes to rest, and both sides are looked at.
+//
+//	+a ~a -b *                writes, in one go; * is a bookmark
+//	cut +c                    all watches end; c is created while no watch is open
+//	expire -a +c              the same, and what was written cannot be watched any more: 410
+//	error 500 +c              the same as cut, but the watches end with an ERROR event
+//	fail 3 refused            the next three requests fail
+//	join h2 resync=30s        a handler joins
+//	leave h2                  and leaves
+//	sleep 45s                 time passes
+
+// patience is how long a fault is given to heal: more than all the backoffs together that a story can cause.
+const patience = 20 * time.Minute
+
+// stage is one side with its server, ready for a story.
+type stage struct {
+	mode     mode
+	server   *server
+	side     side
+	errs     diary
+	handlers map[string]*joined
+	order    []string
+}
+
+// joined is a handler with its registration.
+type joined struct {
+	handler
+	synced func() bool
+	leave  func() error
+}
+
+// play plays a story in a bubble and returns what one side did in each step.
+func play(t *testing.T, build func(*server, mode, *diary) side, m mode, story []string) (steps []string) {
+	bubble.Test(t, func(t *testing.T) {
+		st := &stage{mode: m, server: newServer(), handlers: map[string]*joined{}}
+		for _, word := range []string{"+a", "+b", "+c"} {
+			st.server.write(word)
+		}
+		st.side = build(st.server, m, &st.errs)
+		st.join("h1", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{}) // closed when the informer has ended
+		go func() {
+			defer close(ended)
+			st.side.run(ctx)
+		}()
+		steps = append(steps, st.look("begin"))
+		for _, line := range story {
+			st.step(line)
+			steps = append(steps, st.look(line))
+		}
+		cancel()
+		<-ended
+		steps = append(steps, st.look("end"))
+	})
+	return steps
+}
+
+func (st *stage) join(name string, resync *time.Duration) {
+	j := &joined{handler: handler{name: name}}
+	j.synced, j.leave = st.side.join(&j.handler, resync)
+	st.handlers[name] = j
+	st.order = append(st.order, name)
+}
+
+func (st *stage) step(line string) {
+	words := strings.Fields(line)
+	switch words[0] {
+	case "cut":
+		st.server.cut(false, nil, words[1:])
+		time.Sleep(patience)
+	case "expire":
+		st.server.cut(true, nil, words[1:])
+		time.Sleep(patience)
+	case "error":
+		st.server.cut(false, statusOf(words[1]), words[2:])
+		time.Sleep(patience)
+	case "fail":
+		n, _ := strconv.Atoi(words[1])
+		st.server.fail(n, failure(words[2]))
+	case "join":
+		var resync *time.Duration
+		if len(words) > 2 {
+			period, err := time.ParseDuration(strings.TrimPrefix(words[2], "resync="))
+			if err != nil {
+				panic(err)
+			}
+			resync = &period
+		}
+		st.join(words[1], resync)
+	case "leave":
+		if err := st.handlers[words[1]].leave(); err != nil {
+			panic(err)
+		}
+	case "sleep":
+		period, err := time.ParseDuration(words[1])
+		if err != nil {
+			panic(err)
+		}
+		time.Sleep(period)
+	default:
+		st.server.hold(true)
+		for _, word := range words {
+			st.server.write(word)
+		}
+		st.server.hold(false)
+	}
+}
+
+// look waits until nothing happens any more and returns what has happened since the last look.
+func (st *stage) look(line string) string {
+	synctest.Wait()
+	var b strings.Builder
+	fmt.Fprintf(&b, "== %s\n", line)
+	for _, request := range st.server.asked() {
+		fmt.Fprintf(&b, "%s\n", request)
+	}
+	for _, err := range st.errs.read() {
+		fmt.Fprintf(&b, "%s\n", err)
+	}
+	for _, name := range st.order {
+		j := st.handlers[name]
+		for _, call := range normalize(st.mode, line, j.read()) {
+			fmt.Fprintf(&b, "%s: %s\n", name, call)
+		}
+		fmt.Fprintf(&b, "%s: synced %v\n", name, j.synced())
+	}
+	var stored []string
+	for _, key := range st.side.keys() {
+		stored = append(stored, nameOf(st.side.pod(key)))
+	}
+	fmt.Fprintf(&b, "store %v versions %s synced %v\n", sorted(stored), st.side.versions(), st.side.synced())
+	return b.String()
+}
+
+// normalize evens out what upstream leaves to the order of a Go map, and we do not:
+//
+//   - deletions concluded from a list: ours come sorted by key;
+//   - a resync, and what a late handler is told first: in no order on both sides;
+//   - a streamed initial state: ours comes in the order of the stream;
+//   - with DeltaFIFO, everything: it promises an order only for each key.
+func normalize(m mode, line string, calls []string) []string {
+	verb, _, _ := strings.Cut(line, " ")
+	relist := slices.Contains([]string{"begin", "cut", "expire", "error"}, verb)
+	class := func(call string) string {
+		words := strings.Fields(call)
+		switch {
+		case m.delta:
+			return "any"
+		case strings.Contains(call, " unseen "):
+			return "unseen"
+		case m.watchList && relist:
+			return "streamed"
+		case strings.HasSuffix(call, " initial"):
+			return "initial"
+		case words[0] == "update" && words[1] == words[3]:
+			return "resync"
+		}
+		return "" // in order
+	}
+	keyOf := func(call string) string {
+		key, _, _ := strings.Cut(strings.Fields(call)[1], "@")
+		return key
+	}
+	for from := 0; from < len(calls); {
+		to := from + 1
+		for to < len(calls) && class(calls[from]) != "" && class(calls[to]) == class(calls[from]) {
+			to++
+		}
+		slices.SortStableFunc(calls[from:to], func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
+		from = to
+	}
+	return calls
+}
+
+func compare(t *testing.T, m mode, story []string) {
+	t.Helper()
+	mine := play(t, newOurs, m, story)
+	theirs := play(t, newUpstream, m, story)
+	for i := range mine {
+		if diff := cmp.Diff(theirs[i], mine[i]); diff != "" {
+			t.Fatalf("story %q, step %d (-upstream +ours):\n%s", story, i, diff)
+		}
+	}
+}
+
+var modes = []mode{{}, {watchList: true}, {delta: true}, {delta: true, watchList: true}}
+
+func TestBothTellTheSameStory(t *testing.T) {
+	stories := []struct {
+		name  string
+		mode  mode
+		story []string
+	}{
+		{"one write after the other", mode{}, []string{"+d", "~d", "~d", "-d", "+d", "~a", "-b"}},
+		{"a burst", mode{}, []string{"+d ~d -d +d ~a ~a -b +e -e", "~a ~c ~d ~a"}},
+		{"bookmarks move the versions", mode{}, []string{"! *", "~a", "! ! *", "cut", "~b"}},
+		{"a watch that breaks off is resumed", mode{}, []string{"~a", "cut", "cut +d -a ~b", "~d", "cut -d"}},
+		{"a list tells of deletions no watch saw", mode{}, []string{"~a", "expire -a", "expire -b ~c +d +a", "~a", "expire"}},
+		{"an object made again while no watch was open is an update", mode{}, []string{"expire -a +a", "expire -b +b -b", "-a"}},
+		{"everything goes", mode{}, []string{"expire -a -b -c", "+a", "expire -a", "expire"}},
+		{"errors in the stream", mode{}, []string{"error 410", "error 410 -a", "error 500 ~b", "error 504 +d", "error 403", "error 429 ~d", "~b"}},
+		{"requests that fail", mode{}, []string{"fail 3 refused", "cut ~a", "fail 3 429", "cut ~a", "fail 2 500", "cut ~a", "fail 1 410", "cut ~a", "fail 1 504", "expire -a", "fail 4 410", "expire", "fail 2 403", "cut +a", "fail 5 refused", "expire -b"}},
+		{"resync", mode{resync: time.Minute}, []string{"sleep 1m", "sleep 30s", "~a", "sleep 31s", "sleep 10m", "+d -a", "sleep 1m"}},
+		{"handlers with periods of their own", mode{resync: time.Minute}, []string{"join h2 resync=3m", "join h3 resync=0s", "join h4 resync=10s", "sleep 1m", "sleep 1m", "sleep 1m", "~a", "sleep 4m", "leave h1", "sleep 3m"}},
+		{"no resync, whatever handlers ask", mode{}, []string{"join h2 resync=1m", "sleep 10m"}},
+		{"a relist after a resync is only for those it is due", mode{resync: time.Hour}, []string{"join h2 resync=0s", "expire ~a", "sleep 2h", "expire ~b"}},
+		{"a late handler", mode{}, []string{"~a", "join h2", "+d", "expire -a", "join h3", "~d", "-d"}},
+		{"a late handler of an empty store", mode{}, []string{"-a -b -c", "join h2", "+a"}},
+		{"handlers leave", mode{}, []string{"join h2", "leave h1", "~a", "leave h1", "leave h2", "~a", "join h3", "-a"}},
+		{"transformed", mode{transform: true}, []string{"~a", "+d", "-a", "expire -b ~c", "join h2", "cut ~d", "-d"}},
+		{"transformed and resynced", mode{transform: true, resync: time.Minute}, []string{"sleep 61s", "~a", "sleep 1m"}},
+	}
+	for _, s := range stories {
+		for _, m := range modes {
+			m.resync, m.transform = s.mode.resync, s.mode.transform
+			t.Run(s.name+","+m.String(), func(t *testing.T) { compare(t, m, s.story) })
+		}
+	}
+}
+
+// The periods of stories that chance wrote. They are such that no resync falls on the moment of a step: how long a fault
+// takes to heal is left to a jitter, and both sides throw their own dice.
+const (
+	randomResync       = 7*time.Hour + 13*time.Minute
+	randomSleep        = "8h7m"
+	randomHandlerSlow  = "19h5m"
+	randomHandlerOften = "1s"
+)
+
+// TestBothTellAnyStory plays stories that chance wrote: a third of them with resyncs, a quarter with a transformation. A
+// story that fails is printed, and makes a case for the table above.
+func TestBothTellAnyStory(t *testing.T) {
+	for seed := range uint64(200) {
+		for _, m := range modes {
+			random := rand.New(rand.NewPCG(seed, 5))
+			m.transform = random.IntN(4) == 0
+			if random.IntN(3) == 0 {
+				m.resync = randomResync
+			}
+			story := randomStory(random)
+			t.Run(fmt.Sprintf("%d,%v", seed, m), func(t *testing.T) { compare(t, m, story) })
+		}
+	}
+}
+
+func randomStory(random *rand.Rand) (story []string) {
+	pick := func(words ...string) string { return words[random.IntN(len(words))] }
+	writes := func() string {
+		var words []string
+		for range random.IntN(5) {
+			word := pick("+", "~", "-", "-", "*", "!")
+			if word != "*" && word != "!" {
+				word += pick("a", "b", "c", "d", "e")
+			}
+			words = append(words, word)
+		}
+		return " " + strings.Join(words, " ")
+	}
+	handlers := []string{"h1"}
+	for range 12 {
+		switch random.IntN(14) {
+		case 0:
+			story = append(story, "cut"+writes())
+		case 1, 2:
+			story = append(story, "expire"+writes())
+		case 3:
+			story = append(story, "error "+pick("410", "500", "504", "403", "429")+writes())
+		case 4:
+			story = append(story, "fail "+pick("1", "2", "3")+" "+pick("refused", "429", "410", "500", "504", "403"))
+		case 5:
+			name := "h" + strconv.Itoa(len(handlers)+1)
+			handlers = append(handlers, name)
+			story = append(story, "join "+name+pick("", "", " resync=0s", " resync="+randomHandlerSlow, " resync="+randomHandlerOften))
+		case 6:
+			story = append(story, "leave "+pick(handlers...))
+		case 7, 8:
+			story = append(story, "sleep "+randomSleep)
+		default:
+			story = append(story, pick("+a", "~b", "-c")+writes())
+		}
+	}
+	return story
+}

@@ -1,0 +1,144 @@
+package clientgo
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// TestTheTypedClientDoesAllThereIs goes through every verb and subresource with bodies in protobuf.
+func TestTheTypedClientDoesAllThereIs(t *testing.T) {
+	t.Parallel()
+	v := program.StartViz(t, alone...)
+	config, asked := configFor(v)
+	core := must(kubernetes.NewForConfig(protobuf(config))).CoreV1()
+	ctx, pods := t.Context(), core.Pods("default")
+
+	pod := must(pods.Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "generated-", Labels: map[string]string{"app": "a"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.test/main:1"}}},
+	}, metav1.CreateOptions{}))
+	if request := asked.read()[0]; !strings.HasSuffix(request, " protobuf") {
+		t.Errorf("the body was not protobuf: %s", request)
+	}
+	if !strings.HasPrefix(pod.Name, "generated-") || pod.UID == "" || pod.Status.Phase != corev1.PodPending || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
+		t.Errorf("created: got %+v", pod)
+	}
+	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{}))
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}
+	if err := pods.Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Errorf("bind: %v", err)
+	}
+	bound := must(pods.Get(ctx, pod.Name, metav1.GetOptions{}))
+	if bound.Spec.NodeName != "n1" {
+		t.Errorf("bound: got node %q", bound.Spec.NodeName)
+	}
+
+	bound.Status.Phase = corev1.PodRunning
+	running := must(pods.UpdateStatus(ctx, bound, metav1.UpdateOptions{}))
+	if running.Status.Phase != corev1.PodRunning || running.Generation != bound.Generation {
+		t.Errorf("status: got %v at generation %d", running.Status.Phase, running.Generation)
+	}
+	running.Labels = map[string]string{"app": "b"}
+	running.Status.Phase = corev1.PodFailed
+	updated := must(pods.Update(ctx, running, metav1.UpdateOptions{}))
+	if updated.Labels["app"] != "b" || updated.Status.Phase != corev1.PodRunning {
+		t.Errorf("update: got %v, %v", updated.Labels, updated.Status.Phase)
+	}
+	if _, err := pods.Update(ctx, running, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("update of an old version: got %v", err)
+	}
+	patched := must(pods.Patch(ctx, pod.Name, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"containers":[{"name":"main","image":"example.test/main:2"}]}}`), metav1.PatchOptions{}))
+	if len(patched.Spec.Containers) != 1 || patched.Spec.Containers[0].Image != "example.test/main:2" {
+		t.Errorf("patch: got %v", patched.Spec.Containers)
+	}
+	list := must(pods.List(ctx, metav1.ListOptions{LabelSelector: "app=b", FieldSelector: "spec.nodeName=n1"}))
+	if len(list.Items) != 1 || list.ResourceVersion == "" {
+		t.Errorf("list: got %d at %q", len(list.Items), list.ResourceVersion)
+	}
+
+	following := must(pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}))
+	defer following.Stop()
+	zero := int64(0)
+	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
+		t.Errorf("delete of another uid: got %v", err)
+	}
+	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	for event := range following.ResultChan() {
+		if event.Type == watch.Deleted {
+			break
+		}
+	}
+	if _, err := pods.Get(ctx, pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("get of what is gone: got %v", err)
+	}
+
+	for _, name := range []string{"x", "y"} {
+		must(core.ConfigMaps("default").Create(ctx, configMap(name, "k", "v"), metav1.CreateOptions{}))
+		must(core.Events("default").Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Reason: "Tested",
+			InvolvedObject: corev1.ObjectReference{Kind: "ConfigMap", Namespace: "default", Name: name},
+		}, metav1.CreateOptions{}))
+	}
+	if events := must(core.Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=x"})); len(events.Items) != 1 {
+		t.Errorf("events about x: got %d", len(events.Items))
+	}
+	if err := core.ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=x"}); err != nil {
+		t.Errorf("delete a collection: %v", err)
+	}
+	if left := stored(t, v); len(left) != 1 || !strings.HasPrefix(left[0], "default/y@") {
+		t.Errorf("after the deletion of x: got %v", left)
+	}
+	must(core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}))
+}
+
+func TestTheDynamicAndTheMetadataClient(t *testing.T) {
+	t.Parallel()
+	v := program.StartViz(t, alone...)
+	config, _ := configFor(v)
+	ctx := t.Context()
+	maps := must(dynamic.NewForConfig(config)).Resource(configMaps).Namespace("default")
+	created := must(maps.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "1"},
+	}}, metav1.CreateOptions{}))
+	following := must(maps.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion()}))
+	defer following.Stop()
+	if err := unstructured.SetNestedField(created.Object, "2", "data", "k"); err != nil {
+		t.Fatal(err)
+	}
+	updated := must(maps.Update(ctx, created, metav1.UpdateOptions{}))
+	event := <-following.ResultChan()
+	if event.Type != watch.Modified || nameOf(event.Object) != nameOf(updated) || event.Object.GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
+		t.Errorf("watch: got %s %s, want MODIFIED %s", event.Type, nameOf(event.Object), nameOf(updated))
+	}
+	list := must(maps.List(ctx, metav1.ListOptions{}))
+	if list.GetKind() != "ConfigMapList" || len(list.Items) != 1 || list.Items[0].GetKind() != "ConfigMap" {
+		t.Errorf("list: got %s of %v", list.GetKind(), list.Items)
+	}
+
+	outlines := must(metadata.NewForConfig(config)).Resource(configMaps).Namespace("default")
+	outline := must(outlines.Get(ctx, "a", metav1.GetOptions{}))
+	if nameOf(outline) != nameOf(updated) {
+		t.Errorf("metadata: got %s, want %s", nameOf(outline), nameOf(updated))
+	}
+	if all := must(outlines.List(ctx, metav1.ListOptions{})); len(all.Items) != 1 {
+		t.Errorf("list of metadata: got %v", all.Items)
+	}
+	if err := outlines.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+}

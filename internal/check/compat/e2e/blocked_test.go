@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/probe"
+)
+
+// stalled is the recording of a server half whose watcher w2 has a client that does not read, from the first event that
+// does not get through to etcd's stream that no goroutine reads any more. w1 is served.
+func stalled() (records []probe.Record) {
+	add := func(point probe.Point, subject string, rv int, args ...int) {
+		r := probe.Record{
+			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods", Point: point,
+			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: uint64(rv),
+		}
+		copy(r.Args[:], args)
+		records = append(records, r)
+	}
+	fill := func(point probe.Point, subject string, n, size int) {
+		for i := range n {
+			add(point, subject, 100+i, i+1, size)
+		}
+	}
+	add(probe.WatchChanOpened, "etcd3-1", 1)
+	add(probe.WatcherAdded, "w1", 1, 10)
+	add(probe.WatcherAdded, "w2", 1, 10)
+	add(probe.ResultReceived, "w2", 7, 0, 10) // and is never rid of it
+	fill(probe.ResultSent, "w2", 11, 10)
+	add(probe.ResultBlocked, "w2", 112)
+	fill(probe.InputSent, "w2", 10, 10)
+	add(probe.DispatchStarted, "cacher", 113, 2)
+	add(probe.DispatchBlocked, "cacher", 113, 1, 50)
+	add(probe.InputBlocked, "w2", 113)
+	fill(probe.IncomingSent, "cacher", 100, 100)
+	add(probe.IncomingBlocked, "cacher", 214)
+	fill(probe.Etcd3ResultSent, "etcd3-1", 100, 100)
+	add(probe.Etcd3ResultBlocked, "etcd3-1", 315)
+	return records
+}
+
+func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	file := writeRecording(t, stalled())
+	v := startViz(t, "-replay", file)
+	p := openPage(t, v.URL+"/")
+	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(stalled())))
+	p.seek(t, len(stalled()))
+	shown := func(script string) string {
+		var got string
+		program.Eventually(t, patience, func() (bool, string) {
+			got = evaluate[string](t, p, `(`+script+`) ?? ""`)
+			return got != "", "nothing yet: " + script
+		})
+		return got
+	}
+	if got := shown(`document.querySelector("#cause:not([hidden])")?.dataset.cause`); got != "result w2" {
+		t.Errorf("the badge stands at %q, want the result of w2", got)
+	}
+	program.Eventually(t, patience, func() (bool, string) {
+		got := evaluate[string](t, p, `document.querySelector("#cause").textContent`)
+		return strings.Contains(got, "w2: its client does not read; 4 are held up"), got
+	})
+	marked := evaluate[[]string](t, p, `[...document.querySelectorAll(".pipe.blocked")].map((el) => el.dataset.queue).sort()`)
+	if got := strings.Join(marked, " "); got != "etcd3-result incoming input result" {
+		t.Errorf("marked as blocked: %s", got)
+	}
+	evaluate[bool](t, p, `(document.querySelector('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus(), true)`)
+	p.press(t, "b")
+	chain := shown(`[...document.querySelectorAll("#leaf .chain.full button.place")].map((el) => el.textContent).join(" → ")`)
+	if want := "incoming of cacher → input of w2 → result of w2"; chain != want {
+		t.Errorf("chain: got %q, want %q", chain, want)
+	}
+	evaluate[bool](t, p, `(document.querySelector("#leaf .chain li:last-child button.place").click(), true)`)
+	if got := shown(`document.querySelector('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`); !strings.Contains(got, "the client of w2") {
+		t.Errorf("after the jump to the end of the chain: %q", got)
+	}
+}

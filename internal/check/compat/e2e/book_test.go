@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// mini is what a chapter's mini-stage says of itself.
+type mini struct {
+	Step, Steps int
+	Seq         string // of the step
+	Stage       string // the record at which the stage in the frame stands
+	Lit         string // the point whose line is lit
+	Point       string // of the step
+	Live        string // data-mode of the stage in the frame
+}
+
+const readMini = `(() => {
+	const mini = document.querySelector("#mini");
+	const items = [...mini.querySelectorAll(".steps li")];
+	const now = mini.querySelector(".steps li[aria-current]");
+	const inner = mini.querySelector("iframe")?.contentDocument?.body;
+	return {
+		Step: items.indexOf(now) + 1, Steps: items.length, Seq: now?.dataset.seq ?? "", Point: now?.dataset.point ?? "",
+		Stage: inner?.dataset.seq ?? "", Live: inner?.dataset.mode ?? "",
+		Lit: document.querySelector(".l.lit")?.dataset.point ?? "",
+	};
+})()`
+
+// startBook starts a program and has its book rendered, which takes what it takes.
+func startBook(t *testing.T, flags ...string) *viz {
+	t.Helper()
+	v := startViz(t, flags...)
+	answer, err := http.Get(v.URL + "/book/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return v
+}
+
+// TestAChapterIsReadBesideItsStage scrolls through a chapter: the part that is read selects the moment that is shown.
+func TestAChapterIsReadBesideItsStage(t *testing.T) {
+	t.Parallel()
+	v := startBook(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // it scrolls at once
+	settled := func(what string, holds func(m mini) bool) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) {
+			m := evaluate[mini](t, p, readMini)
+			return m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", what, m)
+		})
+	}
+	settled("at the top", func(m mini) bool { return m.Step == 1 && m.Steps >= 5 })
+	points := evaluate[[]string](t, p, `[...document.querySelectorAll("article .l[data-point]")].map((line) => line.dataset.point)
+		.filter((point) => document.querySelector('.steps li[data-point="' + point + '"]'))`)
+	if len(points) < 4 {
+		t.Fatalf("the chapter shows lines of %q only", points)
+	}
+	for _, point := range []string{points[2], points[len(points)-1], points[0]} {
+		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" }), true)`, point))
+		settled("reading "+point, func(m mini) bool { return m.Point == point && m.Lit == point })
+	}
+	before := evaluate[mini](t, p, readMini)
+	p.do(t, chromedp.Click(chromedp.CSS("#mini .on")))
+	settled("next", func(m mini) bool { return m.Step == before.Step+1 })
+	p.do(t, chromedp.Click(chromedp.CSS("#mini .back")))
+	settled("back", func(m mini) bool { return m.Step == before.Step })
+	lights(t, p, "input", "incoming")
+	link := evaluate[string](t, p, `document.querySelector("#mini .whole").getAttribute("href")`)
+	p.do(t, chromedp.Click(chromedp.CSS("#mini input[type=checkbox]")))
+	program.Eventually(t, patience, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Live == "live", fmt.Sprintf("live: %+v", m)
+	})
+	p.do(t, chromedp.Navigate(v.URL+link))
+	program.Eventually(t, patience, func() (bool, string) {
+		m := p.moment(t)
+		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"), fmt.Sprintf("the whole stage at %s: %+v", link, m)
+	})
+}
+
+// lights points at words that mean a queue of the stage, and moves the focus to others: the queue they mean is lit, in sight, and nothing moves in
+// the text. Away from them, nothing is lit.
+func lights(t *testing.T, p *page, pointed, focused string) {
+	t.Helper()
+	lit := func(want, where string) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) {
+			got := evaluate[struct {
+				Lit  string
+				Seen bool
+			}](t, p, `(() => {
+				const inner = document.querySelector("#mini iframe").contentDocument;
+				const lit = [...inner.querySelectorAll(".named")];
+				const [spot, place] = [lit[0] ?? inner.body, inner.querySelector(".ground")].map((el) => el.getBoundingClientRect());
+				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 || spot.left >= place.left && spot.right <= place.right };
+			})()`)
+			return got.Lit == want && got.Seen, fmt.Sprintf("%s: %+v, want %q", where, got, want)
+		})
+	}
+	words := func(part string) string { return fmt.Sprintf(`article [data-part="%s"]`, part) }
+	height := evaluate[float64](t, p, `document.documentElement.scrollHeight`)
+	hover(t, p, words(pointed))
+	lit(pointed, "pointed at")
+	hover(t, p, "h1")
+	lit("", "pointed away")
+	evaluate[bool](t, p, `(document.querySelector('`+words(focused)+`[tabindex]').focus(), true)`)
+	lit(focused, "focused")
+	evaluate[bool](t, p, `(document.activeElement.blur(), true)`)
+	lit("", "focus gone")
+	if after := evaluate[float64](t, p, `document.documentElement.scrollHeight`); after != height {
+		t.Errorf("the text was %v px high and is %v", height, after)
+	}
+}
+
+// hover brings an element to the middle of the window and moves the mouse there.
+func hover(t *testing.T, p *page, selector string) {
+	t.Helper()
+	at := evaluate[[2]float64](t, p, fmt.Sprintf(`(() => {
+		const el = document.querySelector('%s');
+		el.scrollIntoView({ block: "center", behavior: "instant" });
+		const box = el.getBoundingClientRect();
+		return [box.left + 4, box.top + box.height / 2];
+	})()`, selector))
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
+		return chromedp.Void{}, err
+	})
+}
+
+// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end. That their
+// consoles are empty and that nothing is asked elsewhere is seen to by openPage.
+func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
+	t.Parallel()
+	v := startBook(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/")
+	chapters := evaluate[[]string](t, p, `[...new Set([...document.querySelectorAll('a[href^="/book/"]')].map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
+	if len(chapters) != 15 {
+		t.Fatalf("the contents lead to %q", chapters)
+	}
+	for i, chapter := range chapters {
+		p.do(t, colorScheme([]string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
+		settled := func(holds func(m mini) bool) {
+			t.Helper()
+			program.Eventually(t, patience, func() (bool, string) {
+				m := evaluate[mini](t, p, readMini)
+				return m.Stage != "" && m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", chapter, m)
+			})
+		}
+		settled(func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
+		p.standsOut(t, chapter, "main *, nav *, .mini *", 10)
+		for _, part := range []string{"0.4", "1"} { // a line that is lit, a list of files
+			evaluate[bool](t, p, `(window.scrollTo({ top: document.documentElement.scrollHeight * `+part+`, behavior: "instant" }), true)`)
+			p.standsOut(t, chapter+" further down", "main *, nav *, .mini *", 5)
+		}
+		settled(func(m mini) bool { return m.Step > 1 })
+		if wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+			t.Errorf("%s is %d px wider than the window", chapter, wide)
+		}
+	}
+	// On a phone the mini-stage is above the text. It opens with the first button, and stays in sight.
+	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/06-cacher"))
+	p.until(t, `document.querySelector("#mini")?.dataset.step === "1" && !document.querySelector("#mini iframe")`)
+	evaluate[bool](t, p, `(document.querySelector("#mini .on").click(), true)`)
+	program.Eventually(t, patience, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Stage != "" && m.Seq == m.Stage && m.Step == 2, fmt.Sprintf("on a phone: %+v", m)
+	})
+	if away := evaluate[float64](t, p, `scrollY`); away != 0 {
+		t.Errorf("on a phone a button scrolls the mini-stage away, by %v px", away)
+	}
+}
+
+// TestAChapterHasItsKeyMomentWithoutScript switches scripts off, as paper does.
+func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
+	t.Parallel()
+	v := startBook(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	}, chromedp.Navigate(v.URL+"/book/06-cacher"))
+	shown := evaluate[bool](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width > 200 && !document.querySelector("#mini iframe")
+		&& document.querySelector("#mini .hands").hidden && document.querySelectorAll("#mini .steps li").length > 4`)
+	if !shown {
+		t.Error("without script there is no key moment, or there are buttons that do nothing")
+	}
+}
+
+// TestAChapterIsPrintedWithItsKeyMoment puts a chapter on paper: black on white whatever the screen is, the key moment as a
+// drawing, nothing to press, and nothing beyond the edge.
+func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
+	t.Parallel()
+	v := startBook(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/06-cacher")
+	program.Eventually(t, patience, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Stage != "" && m.Seq == m.Stage, fmt.Sprintf("the mini-stage is not there yet: %+v", m)
+	})
+	p.do(t, onPaper)
+	p.standsOut(t, "on paper", "main *, .mini *", 10)
+	pressed := evaluate[[]string](t, p, `[...document.querySelectorAll("button, input, select, iframe, .bar")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
+	if len(pressed) > 0 {
+		t.Errorf("on paper no reader can press %q", pressed)
+	}
+	ground := evaluate[string](t, p, `getComputedStyle(document.body).backgroundColor`)
+	drawn := evaluate[float64](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width`)
+	wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
+	if ground != "rgb(255, 255, 255)" || drawn < 300 || wide > 0 {
+		t.Errorf("the paper is %s, the key moment %v px wide, and %d px lie beyond the edge", ground, drawn, wide)
+	}
+}
+
+// onPaper makes the page one that is printed on A4, by a reader whose screen is dark.
+func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 656, Height: 972, DeviceScaleFactor: 1} // A4 within its margins, at 96 a inch
+	if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, sheet); err != nil {
+		return chromedp.Void{}, err
+	}
+	paper := emulation.SetEmulatedMediaParams{Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
+	_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, paper)
+	return chromedp.Void{}, err
+}

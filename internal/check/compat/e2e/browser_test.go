@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// page is one tab of a Chromium of its own. When the test ends it must have asked loopback only, and have complained of
+// nothing on its console.
+type page struct {
+	ctx context.Context
+
+	mu         sync.Mutex // guards the fields below
+	requests   []string   // URLs
+	complaints []string   // errors, warnings and exceptions on the console
+
+	themed int // owned by the test: how often one theme was looked at
+}
+
+// openPage starts a browser and shows url in it, without the tour that a first visit opens.
+func openPage(t testing.TB, url string) *page {
+	t.Helper()
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
+	ctx, stopBrowser := chromedp.NewContext(allocator)
+	p := &page{ctx: ctx}
+	t.Cleanup(func() {
+		p.verify(t)
+		closing, cancel := context.WithTimeout(ctx, program.EndsWithin)
+		defer cancel()
+		if err := chromedp.Cancel(closing); err != nil {
+			t.Errorf("close the browser: %v", err)
+		}
+		stopBrowser()
+		stopAllocator()
+	})
+	// Starts the browser, whose life is that of this context: no deadline here, but an end to the patience.
+	late := time.AfterFunc(patience, stopBrowser)
+	err := chromedp.Listen(ctx, p.listen)
+	late.Stop()
+	if err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	p.do(t, chromedp.Navigate(untoured(t, url)))
+	return p
+}
+
+// untoured returns the address of the stage with the wish for no tour in it, unless it has one; every other address as it is.
+func untoured(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if query := u.Query(); u.Host != "" && strings.Trim(u.Path, "/") == "" && !query.Has("tour") {
+		query.Set("tour", "0")
+		u.Path, u.RawQuery = "/", query.Encode()
+	}
+	return u.String()
+}
+
+// browserOptions are what a headless Chromium needs in a container, as root, on a machine without GPU. No name but
+// loopback's address can be resolved.
+func browserOptions() []chromedp.ExecAllocatorOption {
+	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
+	options = append(options, chromedp.DisableGPU, chromedp.WindowSize(1600, 1000),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+	)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	return options
+}
+
+// listen notes what the tests judge the page by. It runs in the loop that reads the browser's messages.
+func (p *page) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch event := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.requests = append(p.requests, event.Request.URL)
+	case *network.EventWebSocketCreated:
+		p.requests = append(p.requests, event.URL)
+	case *runtime.EventExceptionThrown:
+		p.complaints = append(p.complaints, "exception: "+exceptionText(event.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if gone := strings.Contains(event.Entry.Text, "410 (Gone)") && strings.Contains(event.Entry.URL, "/viz/"); gone {
+			return // records that leave the log while the page asks for them are part of its list-watch
+		}
+		if event.Entry.Level == log.EntryLevelError || event.Entry.Level == log.EntryLevelWarning {
+			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text, event.Entry.URL))
+		}
+	case *runtime.EventConsoleAPICalled:
+		if event.Type == runtime.ConsoleAPICalledTypeError || event.Type == runtime.ConsoleAPICalledTypeWarning || event.Type == runtime.ConsoleAPICalledTypeAssert {
+			text := string(event.Type) + ":"
+			for _, arg := range event.Args {
+				text += " " + string(arg.Value) + arg.Description
+			}
+			p.complaints = append(p.complaints, text)
+		}
+	}
+}
+
+func exceptionText(details *runtime.ExceptionDetails) string {
+	if details.Exception != nil {
+		return details.Exception.Description
+	}
+	return details.Text
+}
+
+// verify fails the test for everything that the page should not have done.
+func (p *page) verify(t testing.TB) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, complaint := range p.complaints {
+		t.Errorf("on the console: %s", complaint)
+	}
+	if len(p.requests) == 0 {
+		t.Error("the browser made no request: nothing was listened to")
+	}
+	for _, request := range p.requests {
+		if !loopback(request) {
+			t.Errorf("the page asked %s", request)
+		}
+	}
+}
+
+// loopback reports whether a request stays on this machine.
+func loopback(request string) bool {
+	u, err := url.Parse(request)
+	if err != nil {
+		return false
+	}
+	if u.Scheme == "data" || u.Scheme == "blob" || u.Scheme == "about" || u.Scheme == "file" {
+		return true
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	return err == nil && addr.IsLoopback()
+}
+
+// do runs steps in the page.
+func (p *page) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// evaluate returns the value of a JavaScript expression in the page; of a promise, what it is fulfilled with.
+func evaluate[T any](t testing.TB, p *page, expression string) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("evaluate %.200s: %v", expression, err)
+	}
+	return value
+}
+
+// colorScheme makes the browser say that its user prefers "light" or "dark".
+func colorScheme(name string) chromedp.Action[chromedp.Void] { return prefers("color-scheme", name) }
+
+// prefers makes the browser say what its user prefers.
+func prefers(what, value string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		features := []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return chromedp.Void{}, err
+	}
+}
+
+// navigate leaves for another address, as openPage does.
+func (p *page) navigate(t *testing.T, url string) {
+	t.Helper()
+	p.do(t, chromedp.Navigate(untoured(t, url)))
+}

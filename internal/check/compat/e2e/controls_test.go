@@ -1,0 +1,385 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
+)
+
+// shown is a page that replays a recording of the repository, whose every moment is known here, too.
+type shown struct {
+	*page
+	before  *fold.State
+	records []probe.Record // records[i] has the number before.Seq+1+i
+}
+
+// TestEveryControlOfTimeGoesWhereItSays presses what there is to move through a log: each goes to the record that a look
+// at the recording says is the next.
+func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
+	t.Parallel()
+	take, _ := takes.Find("slow")
+	before, records, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := startViz(t, "-replay", "../../takes/slow"+takes.Suffix)
+	s := &shown{page: openPage(t, v.URL), before: before, records: records}
+	program.Eventually(t, patience, func() (bool, string) {
+		m := s.moment(t)
+		return m.Mode == "replay" && m.Head == s.last() && m.Seq > before.Seq && m.Seq < s.last(), fmt.Sprintf("%+v", m) // it plays
+	})
+	evaluate[bool](t, s.page, fmt.Sprintf(`(async () => { await listwatch.player.tape.load(%d, %d); return true; })()`, before.Seq+1, s.last()+1))
+	t.Run("record by record", s.stepsByRecord)
+	t.Run("hop by hop", s.stepsByHop)
+	t.Run("at a station", s.stepsAtAStation)
+	t.Run("from anomaly to anomaly", s.stepsByAnomaly)
+	t.Run("the timeline is scrubbed", s.scrubs)
+	t.Run("speed", s.keepsItsPace)
+	t.Run("loop", s.loops)
+}
+
+func (s *shown) last() uint64 { return s.records[len(s.records)-1].Seq }
+
+// next returns the number of the first record after a cursor, or the last one before it, that match accepts; 0: none.
+func (s *shown) next(cursor uint64, direction int, match func(r *probe.Record) bool) uint64 {
+	for i := int(cursor-s.before.Seq) - 1 + direction; i >= 0 && i < len(s.records); i += direction {
+		if match(&s.records[i]) {
+			return s.records[i].Seq
+		}
+	}
+	return 0
+}
+
+// stands waits until the page shows the picture at a cursor.
+func (s *shown) stands(t *testing.T, what string, cursor uint64) {
+	t.Helper()
+	if cursor == 0 {
+		t.Fatalf("%s: there is no such record in the recording", what)
+	}
+	state := s.before.Clone()
+	state.Apply(s.records[:cursor-s.before.Seq])
+	program.Eventually(t, patience, func() (bool, string) {
+		m := s.moment(t)
+		return m.Seq == cursor && m.Hash == state.Hash(), fmt.Sprintf("%s: %+v, want %d with %s", what, m, cursor, state.Hash())
+	})
+}
+
+// at goes somewhere without any control.
+func (s *shown) at(t *testing.T, cursor uint64) uint64 {
+	t.Helper()
+	s.seek(t, int(cursor))
+	return cursor
+}
+
+func (s *shown) middle() uint64 { return s.before.Seq + uint64(len(s.records)/2) }
+
+func (s *shown) stepsByRecord(t *testing.T) {
+	cursor := s.at(t, s.middle())
+	for _, step := range []struct {
+		what string
+		by   int
+		act  func()
+	}{
+		{"the button on", 1, func() { s.do(t, chromedp.Click(chromedp.CSS("#step-on"))) }},
+		{"the button back", -1, func() { s.do(t, chromedp.Click(chromedp.CSS("#step-back"))) }},
+		{"the button back", -1, func() { s.do(t, chromedp.Click(chromedp.CSS("#step-back"))) }},
+		{"the key on", 1, func() { s.strike(t, ".") }},
+		{"the key back", -1, func() { s.strike(t, ",") }},
+	} {
+		step.act()
+		cursor = uint64(int(cursor) + step.by)
+		s.stands(t, step.what, cursor)
+	}
+	s.strike(t, "Home")
+	s.stands(t, "Home", s.before.Seq)
+	s.strike(t, ",")
+	s.stands(t, "before the first", s.before.Seq)
+	s.strike(t, "End")
+	s.stands(t, "End", s.last())
+	s.strike(t, ".")
+	s.stands(t, "after the last", s.last())
+}
+
+func (s *shown) stepsByHop(t *testing.T) {
+	const key = "default/a"
+	cursor := s.at(t, s.middle())
+	s.strike(t, "f")
+	if got := evaluate[string](t, s.page, "listwatch.follow.key"); got != key {
+		t.Fatalf("following %q, want %s", got, key)
+	}
+	hop := func(r *probe.Record) bool {
+		return r.Resource == "pods" && r.Key != "" && probe.ObjectKey(r.Key) == key
+	}
+	for _, direction := range []int{1, 1, 1, 1, 1, 1, -1, -1, 1} {
+		cursor = s.next(cursor, direction, hop)
+		s.strike(t, map[int]string{1: ">", -1: "<"}[direction])
+		s.stands(t, fmt.Sprint("hop ", direction), cursor)
+	}
+	s.strike(t, "f")
+	if evaluate[bool](t, s.page, "listwatch.follow.has()") {
+		t.Error("it is followed still")
+	}
+}
+
+func (s *shown) stepsAtAStation(t *testing.T) {
+	for _, station := range []probe.Station{probe.Watcher, probe.Ring} {
+		cursor := s.at(t, s.middle())
+		there := func(r *probe.Record) bool {
+			return r.Point.Info().Station == station && (r.Resource == "pods" || r.Resource == "")
+		}
+		for _, direction := range []int{1, 1, 1, -1, -1, 1} {
+			cursor = s.next(cursor, direction, there)
+			evaluate[bool](t, s.page, fmt.Sprintf(`(() => {
+				const el = document.querySelector('.scenery [data-station=%s]');
+				el.focus();
+				return el.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true;
+			})()`, station, map[int]string{1: "]", -1: "["}[direction]))
+			s.stands(t, fmt.Sprint(station, direction), cursor)
+		}
+	}
+}
+
+func (s *shown) stepsByAnomaly(t *testing.T) {
+	anomaly := (*probe.Record).Anomaly
+	cursor, n := s.at(t, s.before.Seq), 0
+	for next := s.next(cursor, 1, anomaly); next != 0; next = s.next(cursor, 1, anomaly) {
+		cursor = next
+		s.strike(t, "n")
+		s.stands(t, "the next anomaly", cursor)
+		n++
+	}
+	if n < 2 {
+		t.Fatalf("%d anomalies in the recording: that proves nothing", n)
+	}
+	s.strike(t, "n")
+	program.Eventually(t, patience, func() (bool, string) {
+		said := evaluate[string](t, s.page, `document.querySelector("#notice").textContent`)
+		return said == "no other anomaly" && s.moment(t).Seq == cursor, "after the last one: " + said
+	})
+	cursor = s.next(cursor, -1, anomaly)
+	s.do(t, chromedp.Click(chromedp.CSS("#prev-anomaly")))
+	s.stands(t, "the anomaly before", cursor)
+	s.do(t, chromedp.Click(chromedp.CSS("#next-anomaly")))
+	s.stands(t, "the anomaly after", s.next(cursor, 1, anomaly))
+}
+
+// bucket is the width of a bar, as viz.bucketWidth.
+const bucket = 500 * time.Millisecond
+
+// axis is where time runs on the timeline when the whole log is shown.
+type axis struct {
+	Left, Top, Width, Height float64
+	from, to                 time.Duration
+}
+
+func (s *shown) axis(t *testing.T) axis {
+	t.Helper()
+	evaluate[bool](t, s.page, `(() => { `+choose("#span", "all")+`; return true; })()`)
+	a := evaluate[axis](t, s.page, `(() => { const b = document.querySelector("#timeline").getBoundingClientRect(); return { Left: b.left, Top: b.top, Width: b.width, Height: b.height }; })()`)
+	a.from, a.to = s.records[0].Time.Truncate(bucket), s.records[len(s.records)-1].Time
+	return a
+}
+
+func (a *axis) x(at time.Duration) float64 {
+	return math.Round(a.Left + float64(at-a.from)/float64(a.to-a.from)*a.Width)
+}
+
+func (a *axis) time(x float64) time.Duration {
+	return a.from + time.Duration((x-a.Left)/a.Width*float64(a.to-a.from))
+}
+
+// mouse presses at the first x, moves to the others, and lets go.
+func (s *shown) mouse(t *testing.T, x, y float64, modifiers int64, to ...float64) {
+	t.Helper()
+	s.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		send := func(kind input.DispatchMouseEventType, x float64) error {
+			_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+				Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1, Modifiers: modifiers,
+			})
+			return err
+		}
+		err := send(input.DispatchMouseEventTypeMousePressed, x)
+		for _, next := range to {
+			x = next
+			if err == nil {
+				err = send(input.DispatchMouseEventTypeMouseMoved, x)
+			}
+		}
+		if err == nil {
+			err = send(input.DispatchMouseEventTypeMouseReleased, x)
+		}
+		return chromedp.Void{}, err
+	})
+}
+
+// reached returns the number of the last record at a time or before.
+func (s *shown) reached(at time.Duration) uint64 {
+	cursor := s.before.Seq
+	for _, r := range s.records {
+		if r.Time <= at {
+			cursor = r.Seq
+		}
+	}
+	return cursor
+}
+
+func (s *shown) scrubs(t *testing.T) {
+	a := s.axis(t)
+	y := a.Top + a.Height - 6 // below the flags
+	for _, fraction := range []float64{0.7, 0.2, 0.55} {
+		x := math.Round(a.Left + fraction*a.Width)
+		s.mouse(t, x, y, 0)
+		s.stands(t, fmt.Sprint("a click at ", fraction), s.reached(a.time(x)))
+	}
+	to := math.Round(a.Left + 0.4*a.Width)
+	s.mouse(t, math.Round(a.Left+0.9*a.Width), y, 0, math.Round(a.Left+0.6*a.Width), to)
+	cursor := s.reached(a.time(to))
+	s.stands(t, "dragged", cursor)
+	program.Eventually(t, patience, func() (bool, string) {
+		got := evaluate[string](t, s.page, `document.querySelector("#timeline").getAttribute("aria-valuenow")`)
+		return got == fmt.Sprint(cursor), fmt.Sprintf("the slider says %s, want %d", got, cursor)
+	})
+	flag := s.records[slices.IndexFunc(s.records, func(r probe.Record) bool { return r.Point == probe.WatcherForced })]
+	s.mouse(t, a.x(flag.Time), a.Top+8, 0) // pointing at a flag means it
+	program.Eventually(t, patience, func() (bool, string) {
+		m := s.moment(t)
+		r := s.records[m.Seq-s.before.Seq-1]
+		return r.Anomaly() && math.Abs(a.x(r.Time)-a.x(flag.Time)) <= 8, fmt.Sprintf("%+v: %s", m, r.Point)
+	})
+}
+
+// paced is a player of its own, over a record every millisecond for a second, then nothing for ten, then one more. Only
+// the test lets its time pass.
+const paced = `(async () => {
+	const [{ newPlayer }, { newTape }, { newFold, newState }] = await Promise.all(["timeline/player", "log/tape", "log/fold"].map((name) => import("/viz/assets/" + name + ".js")));
+	const fold = newFold(await (await fetch("/viz/points")).json());
+	const records = Array.from({ length: 1000 }, (_, i) => ({ seq: i + 1, t: (i + 1) * 1e6, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] }));
+	records.push({ seq: 1001, t: 11e9, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
+	const tape = newTape(fold, null);
+	let skipped = 0;
+	const player = newPlayer(fold, { applied: () => {}, jumped: () => {}, froze: () => {}, skipped: (ns) => (skipped += ns), trouble: (e) => { throw e; } });
+	player.reset(tape, newState(), true);
+	tape.put(records);
+	player.head = 1001;
+	const after = async (speed, ...ms) => {
+		player.speed = speed;
+		await player.seek(0);
+		await player.play();
+		for (const each of ms) player.tick(each);
+		return player.cursor;
+	};
+	const slow = await after(0.001, 1000, 1000, 1000), tenth = await after(0.1, 100, 100), usual = await after(1, 16, 17), fast = await after(10, 50);
+	const before = await after(1, 1000, 16); // and then silence: it is cut to 400 ms
+	player.tick(300);
+	const waits = player.cursor;
+	player.tick(200);
+	return [slow, tenth, usual, fast, before, waits, player.cursor, Math.round(skipped / 1e6)];
+})()`
+
+func (s *shown) keepsItsPace(t *testing.T) {
+	if got, want := fmt.Sprint(evaluate[[]int](t, s.page, paced)), fmt.Sprint([]int{3, 20, 33, 500, 1000, 1000, 1001, 9584}); got != want {
+		t.Errorf("records played at 1/1000, 1/10, 1, 10; before, during and after silence; ms of it that were skipped: got %s, want %s", got, want)
+	}
+	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×", "1": "10 10×", "0": "1 1×"} {
+		got := evaluate[string](t, s.page, fmt.Sprintf(`(() => {
+			const el = document.querySelector("#speed");
+			el.value = %q;
+			el.dispatchEvent(new Event("input", { bubbles: true }));
+			return Number(listwatch.player.speed.toPrecision(4)) + " " + document.querySelector("#speed-text").textContent;
+		})()`, value))
+		if got != want {
+			t.Errorf("speed at %s: got %s, want %s", value, got, want)
+		}
+	}
+	evaluate[bool](t, s.page, setSpeed("0"))
+	s.strike(t, "+")
+	s.strike(t, "+")
+	s.strike(t, "-")
+	if got := evaluate[float64](t, s.page, "Number(document.querySelector('#speed').value)"); got != 0.3 {
+		t.Errorf("+ + -: the slider stands at %v, want 0.3", got)
+	}
+}
+
+func setSpeed(exponent string) string {
+	return fmt.Sprintf(`(() => { const el = document.querySelector("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
+}
+
+// loops notes where the cursor is in every frame until it has gone back to the beginning of the loop twice.
+func (s *shown) loops(t *testing.T) {
+	a := s.axis(t)
+	evaluate[bool](t, s.page, setSpeed("1"))
+	from, to := math.Round(a.Left+0.3*a.Width), math.Round(a.Left+0.5*a.Width)
+	const shift = 8
+	s.mouse(t, from, a.Top+a.Height-6, shift, to-20, to)
+	type loop struct{ From, To uint64 }
+	readLoop := func() (l loop) {
+		return evaluate[loop](t, s.page, `listwatch.player.loop ? { From: listwatch.player.loop.from, To: listwatch.player.loop.to } : { From: 0, To: 0 }`)
+	}
+	if got, want := readLoop(), (loop{s.reached(a.time(from)), s.reached(a.time(to))}); got != want {
+		t.Fatalf("the loop is %+v, want %+v", got, want)
+	}
+	seen := evaluate[[]uint64](t, s.page, `new Promise((done) => {
+		let [before, lowest, highest, rounds, frames] = [0, Infinity, 0, 0, 0];
+		const look = () => {
+			const at = listwatch.player.cursor;
+			if (listwatch.player.mode === "playing" && listwatch.player.target() === at && at >= listwatch.player.loop.from) {
+				if (at < before) rounds++;
+				[before, lowest, highest] = [at, Math.min(lowest, at), Math.max(highest, at)];
+			}
+			if (rounds === 2 || frames++ > 1200) done([lowest, highest, rounds]);
+			else requestAnimationFrame(look);
+		};
+		look();
+	})`)
+	l := readLoop()
+	if seen[0] < l.From || seen[1] > l.To || seen[2] != 2 {
+		t.Errorf("the replay was between %d and %d and came round %d times, want within %+v and twice", seen[0], seen[1], seen[2], l)
+	}
+	s.strike(t, "o")
+	if got := readLoop(); got != (loop{}) {
+		t.Errorf("the loop is %+v still", got)
+	}
+	begin := s.at(t, s.before.Seq+20)
+	s.strike(t, "o")
+	end := s.at(t, s.before.Seq+60)
+	s.strike(t, "o")
+	if got, want := readLoop(), (loop{begin, end}); got != want {
+		t.Errorf("marked by keys: %+v, want %+v", got, want)
+	}
+	s.strike(t, "o")
+	evaluate[bool](t, s.page, setSpeed("0"))
+}
+
+// TestLiveCanBeSlowedDown: what is live has the program's pace. Slowed down it becomes a replay from where it is, that goes
+// on as records come; to be live again is to be at the end.
+func TestLiveCanBeSlowedDown(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	v.busy(t, 100)
+	p.sameAsServer(t, v)
+	evaluate[bool](t, p, setSpeed("-2"))
+	slow := p.moment(t)
+	v.busy(t, 300)
+	program.Eventually(t, patience, func() (bool, string) {
+		m := p.moment(t)
+		return m.Mode == "replay" && m.Seq > slow.Seq && m.Seq < m.Head, fmt.Sprintf("%+v, slowed down at %+v", m, slow)
+	})
+	p.strike(t, "End")
+	p.sameAsServer(t, v)
+	if got := evaluate[string](t, p, `document.querySelector("#speed-text").textContent`); got != "1×" {
+		t.Errorf("live again at %s, want the pace of the program", got)
+	}
+}

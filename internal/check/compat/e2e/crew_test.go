@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/probe"
+)
+
+// crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a full
+// channel of the etcd3 watch, by locks, and by a handler that does not return.
+func crowded() []probe.Record {
+	records := stalled()
+	add := func(point probe.Point, subject string, args ...int) {
+		r := probe.Record{
+			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods", Point: point,
+			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 9,
+		}
+		copy(r.Args[:], args)
+		records = append(records, r)
+	}
+	add(probe.ListenerAdded, "slow")
+	add(probe.HandlerCalled, "slow")
+	add(probe.PendingPushed, "slow", 1, 1024)
+	add(probe.PendingPushed, "slow", 2, 1024)
+	add(probe.ListenerAdded, "idle")
+	add(probe.AddBlocked, "idle")
+	add(probe.Etcd3IncomingBlocked, "etcd3-1")
+	add(probe.CacherLockWaited, "cacher")
+	add(probe.RingAppend, "cacher", 0, 1, 100, 9)
+	return records
+}
+
+// drawing is what the stage shows of goroutines, channels and locks.
+type drawing struct {
+	Does  map[string]string // by lane and goroutine
+	Slots map[string]int    // by lane and queue
+	Posts []string          // who stands by name beside a queue
+	Locks map[string]string
+	Share map[string]string // by handler: how much of the time it is at work
+	Wants string            // of w2
+}
+
+const readDrawing = `(() => {
+	const of = (list) => Object.fromEntries(list);
+	const lane = (el) => { const d = el.closest(".lane")?.dataset ?? {}; return d.watcher ?? d.listener ?? d.handlerOf ?? ""; };
+	const all = (selector) => [...document.querySelectorAll(".scenery " + selector)];
+	return {
+		Does: of(all("[data-goroutine]").map((el) => [lane(el) + " " + el.dataset.goroutine, el.dataset.does ?? ""])),
+		Slots: of(all("[data-queue]").map((el) => [(lane(el) + " " + el.dataset.queue).trim(), el.querySelectorAll(".slot").length])),
+		Posts: all(".post.here").map((el) => el.querySelector("text").textContent),
+		Locks: of(all("[data-lock]").map((el) => [el.dataset.lock, el.dataset.state])),
+		Share: of(all("[data-handler-of] .time-share").map((el) => [lane(el), el.dataset.busy])),
+		Wants: document.querySelector('[data-watcher=w2] .wants')?.textContent ?? "",
+	};
+})()`
+
+func TestWhoStandsWhereIsDrawn(t *testing.T) {
+	t.Parallel()
+	file := writeRecording(t, crowded())
+	p := openPage(t, startViz(t, "-replay", file).URL)
+	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(crowded())))
+	p.seek(t, len(crowded()))
+	want := map[string]string{
+		"w1 process": "receive", "w1 serve": "receive", "w2 process": "send", "w2 serve": "send",
+		"slow run": "run", "slow offer": "send", "slow pop": "receive", "slow distribute": "",
+		"idle run": "receive", "idle offer": "", "idle pop": "receive", "idle distribute": "send",
+	}
+	var seen drawing
+	program.Eventually(t, patience, func() (bool, string) {
+		seen = evaluate[drawing](t, p, readDrawing)
+		return seen.Locks["store"] == "held", fmt.Sprintf("%+v", seen)
+	})
+	for who, does := range want {
+		if got, ok := seen.Does[who]; !ok || got != does {
+			t.Errorf("%s does %q, want %q", who, got, does)
+		}
+	}
+	// Ten slots are drawn one by one, a hundred as a gauge.
+	for queue, slots := range map[string]int{"w2 input": 10, "w2 result": 10, "incoming": 0, "etcd3-incoming": 0, "etcd3-result": 0, "slow pending": 0} {
+		if got, ok := seen.Slots[queue]; !ok || got != slots {
+			t.Errorf("%s is drawn with %d slots, want %d", queue, got, slots)
+		}
+	}
+	slices.Sort(seen.Posts)
+	if got := strings.Join(seen.Posts, ", "); got != "⇥ collectEvent…, ⇥ startWatching" {
+		t.Errorf("beside the channels of the etcd3 watch stand %q", got)
+	}
+	if seen.Locks["dispatch"] != "waited" || seen.Locks["fifo"] != "free" {
+		t.Errorf("locks: %v, want the Cacher's waited for and the queue's free", seen.Locks)
+	}
+	if seen.Wants != "⇥ processInterval: result is full  ⇥ WatchServer: its client does…" {
+		t.Errorf("w2 says %q", seen.Wants)
+	}
+	if seen.Share["slow"] == "0.000" || seen.Share["idle"] != "0.000" {
+		t.Errorf("at work: %v, want the slow handler alone", seen.Share)
+	}
+	p.seek(t, len(crowded())-1)
+	program.Eventually(t, patience, func() (bool, string) { // one step back no goroutine held it
+		seen = evaluate[drawing](t, p, readDrawing)
+		return seen.Locks["store"] == "free", fmt.Sprintf("%+v", seen.Locks)
+	})
+}
+
+// TestAShareIsOfTheLastSecond drives the page's own module.
+func TestAShareIsOfTheLastSecond(t *testing.T) {
+	t.Parallel()
+	p := openPage(t, startViz(t, "-demo=false", "-controllers=false").URL)
+	got := evaluate[string](t, p, `(async () => {
+		const { newShare } = await import("/viz/assets/stage/goroutines.js");
+		const share = newShare();
+		const ms = 1e6, seen = [];
+		const tell = (t) => { const { busy, held } = share.of(t * ms); seen.push(busy.toFixed(2) + "/" + held.toFixed(2)); };
+		share.begin(5000 * ms); tell(5100);
+		share.stop(5200 * ms); tell(5400);
+		share.go(5500 * ms); share.end(5600 * ms); tell(5900);
+		tell(6300); tell(9000);
+		return seen.join(" ");
+	})()`)
+	// Buckets are of a tenth of a second: what is older than ten of them is gone.
+	if want := "0.10/0.00 0.20/0.20 0.30/0.30 0.10/0.10 0.00/0.00"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,232 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/takes"
+)
+
+// export has the program write its pages, and returns the folder.
+func export(t *testing.T, flags ...string) {
+	t.Helper()
+	cmd, _ := program.VizCommand(t, flags...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// fileURL returns the address of a file of this machine.
+func fileURL(file string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String()
+}
+
+// exportedStories reads the stories out of an export.
+func exportedStories(t *testing.T, dir string) (all []told) {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(dir, "data", "stories.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := base64.StdEncoding.DecodeString(strings.Split(string(file), `"`)[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stories := make(map[string]told)
+	if err := json.NewDecoder(zip).Decode(&stories); err != nil {
+		t.Fatal(err)
+	}
+	for _, story := range stories {
+		all = append(all, story)
+	}
+	return all
+}
+
+// TestAnExportNeedsNoProgram reads an export from a folder, with no server at all, and then from a web server that has it below others.
+func TestAnExportNeedsNoProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	export(t, "-export", dir)
+	p := openPage(t, "about:blank")
+	p.do(t, prefers("reduced-motion", "reduce"))
+	base := fileURL(dir)
+	p.exportedPages(t, dir, base)
+	p.exportedStories(t, dir, base)
+	p.exportedTour(t, base)
+	p.exportedLeaves(t)
+	p.exportedMini(t, base)
+	p.exportedSearch(t, base)
+	p.stays(t, base)
+
+	server := httptest.NewServer(http.StripPrefix("/a/folder", http.FileServer(http.Dir(dir))))
+	defer server.Close()
+	base = server.URL + "/a/folder"
+	take, _ := takes.Find("ring")
+	if err := os.WriteFile(filepath.Join(dir, "mine.gz"), take.File(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.do(t, chromedp.Navigate(base+"/index.html?take=mine.gz"))
+	p.until(t, `window.listwatch?.player.head > 100 && listwatch.player.oldest < listwatch.player.cursor`)
+	p.do(t, chromedp.Navigate(base+"/?story=ring-wrap&beat=2"))
+	p.rests(t, 2, "ready")
+	p.exportedMini(t, base)
+	p.exportedSearch(t, base)
+	p.stays(t, base)
+
+	one := filepath.Join(t.TempDir(), "one.html")
+	export(t, "-export", one, "-replay", filepath.Join(dir, "mine.gz"))
+	p.do(t, chromedp.Navigate(fileURL(one)))
+	p.until(t, `window.listwatch?.player.head > 100 && document.querySelector("#banner").hidden`)
+	p.exportedLeaves(t)
+	p.stays(t, fileURL(one))
+}
+
+// stays fails for every request that left what lies below base, and forgets them.
+func (p *page) stays(t *testing.T, base string) {
+	t.Helper()
+	p.do(t, chromedp.Navigate("about:blank"))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, request := range p.requests {
+		if !strings.HasPrefix(request, base) && request != "about:blank" && !strings.HasSuffix(request, "/favicon.ico") {
+			t.Errorf("a page below %s asked for %s", base, request)
+		}
+	}
+	p.requests = []string{"about:blank"}
+}
+
+// exportedPages opens every page; of those of source files one for each chapter, unless everything is asked for.
+func (p *page) exportedPages(t *testing.T, dir, base string) {
+	t.Helper()
+	opened := make(map[string]bool)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		folder := filepath.Dir(name)
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".html" || strings.HasSuffix(name, ".go.html") && opened[folder] && os.Getenv("FULL") == "" {
+			return err
+		}
+		opened[folder] = strings.HasSuffix(name, ".go.html")
+		p.do(t, chromedp.Navigate(base+"/"+name))
+		if title := evaluate[string](t, p, `document.title && getComputedStyle(document.body).margin === "0px" && globalThis.listwatchShelf ? document.title : ""`); !strings.Contains(title, "listwatch") {
+			t.Errorf("%s is called %q, or has no style or script", name, title)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exportedStories tells every story from a page: its first and its last beat, or each.
+func (p *page) exportedStories(t *testing.T, dir, base string) {
+	t.Helper()
+	all := exportedStories(t, dir)
+	if len(all) < 19 {
+		t.Fatalf("only %d stories are told", len(all))
+	}
+	p.do(t, chromedp.Navigate(base+"/index.html?story=slow-watcher&beat=3"))
+	p.rests(t, 3, "ready")
+	for _, s := range all {
+		for i, beat := range s.Beats {
+			if i > 0 && i < len(s.Beats)-1 && os.Getenv("FULL") == "" {
+				continue
+			}
+			evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.scenarios.openStory(%q, { beat: %d }), true", s.ID, i))
+			r := p.rests(t, i+1, "ready")
+			if r.Story != s.ID || r.Cursor != s.Recorded[i].From || len(r.Found) > 0 {
+				t.Errorf("%s: beat %d begins with %+v", s.ID, i+1, r)
+			}
+			key := "ArrowRight"
+			if beat.Question != nil {
+				key = "1"
+			}
+			p.strike(t, key)
+			if r := p.rests(t, i+1, "rests"); r.Cursor != s.Recorded[i].To || len(r.Found) > 0 || !slices.Equal(slices.Sorted(slices.Values(r.Bright)), slices.Sorted(slices.Values(beat.Look))) {
+				t.Errorf("%s: beat %d rests with %+v", s.ID, i+1, r)
+			}
+		}
+	}
+}
+
+// exportedTour walks through the tour, each step at once.
+func (p *page) exportedTour(t *testing.T, base string) {
+	t.Helper()
+	p.do(t, chromedp.Navigate(base+"/index.html"))
+	p.until(t, `document.body.dataset.tour === "opening" && window.listwatch?.player.head > 100`)
+	p.strike(t, "ArrowRight")
+	// One look and one press at a time: where a step rests the tour goes on, and once for each it is hurried.
+	p.until(t, `(() => {
+		const { tour, tourRest } = document.body.dataset;
+		if (tour !== "end" && (tourRest === "true" || globalThis.hurried !== tour)) {
+			if (tourRest !== "true") globalThis.hurried = tour;
+			document.querySelector("#tour-next").click();
+		}
+		return tour === "end";
+	})()`)
+	if shown := evaluate[int](t, p, `[...document.querySelectorAll("[data-program]")].filter((el) => el.checkVisibility()).length`); shown > 0 {
+		t.Errorf("%d things that need the program are offered", shown)
+	}
+	p.strike(t, "Escape")
+}
+
+// exportedLeaves looks into a station: what lies in the page, and what would need the program.
+func (p *page) exportedLeaves(t *testing.T) {
+	t.Helper()
+	evaluate[bool](t, p, `(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "code"), true)`)
+	p.until(t, `document.querySelector("#leaf figure.decl .l.lit")`)
+	evaluate[bool](t, p, `(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "state"), true)`)
+	p.until(t, `document.querySelector("#leaf").textContent.includes("needs the program")`)
+}
+
+// exportedSearch looks for words, and goes to where the first place leads: a document, a section of a chapter, and a beat of a story.
+func (p *page) exportedSearch(t *testing.T, base string) {
+	t.Helper()
+	for _, search := range []struct{ words, leads, there string }{
+		{"glossary bookmark", "/book/docs/GLOSSARY.html", `document.querySelector("h1").textContent === "Glossary"`},
+		{"why a relist and a zeppelin", "", ""},
+		{"cacher the question", "/book/06-cacher.html#the-question", `document.querySelector(":target").textContent === "The question"`},
+		{"story forget compact", "index.html?story=compaction", `document.body.dataset.story === "compaction"`},
+	} {
+		p.do(t, chromedp.Navigate(base+"/search.html?q="+url.QueryEscape(search.words)))
+		p.until(t, `document.querySelector("#found").textContent !== ""`)
+		if leads := evaluate[string](t, p, `document.querySelector("#hits a")?.href ?? ""`); !strings.Contains(leads, search.leads) || (leads == "") != (search.leads == "") {
+			t.Errorf("%q leads to %s, want %s", search.words, leads, search.leads)
+		} else if leads != "" {
+			p.do(t, chromedp.Navigate(leads))
+			p.until(t, search.there)
+		}
+	}
+}
+
+// exportedMini steps through a chapter's mini-stage.
+func (p *page) exportedMini(t *testing.T, base string) {
+	t.Helper()
+	p.do(t, chromedp.Navigate(base+"/book/06-cacher.html"))
+	const shows = `(() => {
+		const [mini, now] = [document.querySelector("#mini"), document.querySelector("#mini .steps li[aria-current]")];
+		return mini.dataset.shown === now.dataset.seq && mini.dataset.step === "%d";
+	})()`
+	p.until(t, fmt.Sprintf(shows, 1))
+	for step := 2; step <= 3; step++ {
+		evaluate[bool](t, p, `(document.querySelector("#mini .on").click(), true)`)
+		p.until(t, fmt.Sprintf(shows, step))
+	}
+}

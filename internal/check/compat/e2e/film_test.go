@@ -1,0 +1,215 @@
+//go:build full
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/observe/probe"
+)
+
+// The README's film: the page itself, a tenth of a second a picture, from the recording of a story. It is an animated PNG, which every
+// browser shows.
+const (
+	filmTake    = "story-slow-watcher"
+	filmPeriod  = 100 * time.Millisecond // between two pictures
+	filmColours = 128                    // of both halves of a theme
+	filmScale   = 0.7                    // of 1280 by 592
+)
+
+// filmClock gives the page a clock that stands between two pictures, however long it takes to take one.
+const filmClock = `{
+	const [ask, now] = [window.requestAnimationFrame.bind(window), performance.now.bind(performance)];
+	let [at, queue] = [0, []];
+	window.requestAnimationFrame = (act) => (at ? queue.push(act) : ask(act));
+	performance.now = () => at || now();
+	window.film = async (ms) => {
+		at ||= now();
+		for (const end = at + ms; at < end - 1; ) {
+			at += 1000 / 60;
+			for (const act of queue.splice(0)) act(at);
+			await null;
+		}
+		return true;
+	};
+}`
+
+// film takes the pictures: a pod crosses, while a client has stopped reading; its channels fill; it is closed.
+func (p *page) film(t *testing.T, v *viz, scheme, file string) {
+	t.Helper()
+	stall := keyMoment{name: "stall", take: filmTake, point: probe.KnobTurned.String()}.seq(t)
+	handled := keyMoment{name: "handled", take: filmTake, point: probe.HandlerCalled.String(), nth: 3}.seq(t)
+	blocked := keyMoment{name: "blocked", take: filmTake, point: probe.DispatchBlocked.String()}.seq(t)
+	forced := keyMoment{name: "forced", take: filmTake, point: probe.WatcherForced.String()}.seq(t)
+	p.do(t, look{"film", 1280, 592, scheme, "no-preference"}.wear(filmScale), chromedp.Navigate(v.URL+"/?figure=1&detail=path&take="+filmTake))
+	p.until(t, fmt.Sprintf("window.listwatch?.player.head >= %d", forced))
+	evaluate[bool](t, p, fmt.Sprintf(`(async () => { document.querySelector("#detail").hidden = true; await listwatch.player.seek(%d); return film(200); })()`, stall))
+	var frames []image.Image
+	for _, part := range []struct {
+		to     uint64
+		pace   float64 // at least; 0: nothing moves
+		ms     int
+		frames int
+	}{{stall, 0, 0, 4}, {handled, 0.5, 4400, 46}, {blocked, 1, 2400, 25}, {forced, 1, 700, 8}, {forced, 0, 0, 17}} {
+		if part.pace > 0 {
+			evaluate[bool](t, p, fmt.Sprintf(`(listwatch.player.playTo(%d, { pace: %v, within: %d }), true)`, part.to, part.pace, part.ms))
+		}
+		for range part.frames {
+			evaluate[bool](t, p, fmt.Sprintf(`film(%d)`, filmPeriod.Milliseconds()))
+			frames = append(frames, p.see(t))
+		}
+	}
+	if at := p.moment(t).Seq; at != forced {
+		t.Errorf("the film ends at record %d, want %d", at, forced)
+	}
+	if err := os.WriteFile(file, animate(t, frames), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filmReady gives every page that p opens from now on the film's clock.
+func (p *page) filmReady(t *testing.T) {
+	t.Helper()
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		script := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: filmClock}
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, script)
+		return chromedp.Void{}, err
+	})
+}
+
+// animate returns the pictures as an animated PNG: the first one whole, of every other one the rectangle that has changed.
+func animate(t *testing.T, frames []image.Image) []byte {
+	t.Helper()
+	palette, nearest := paletteOf(frames)
+	size := frames[0].Bounds()
+	shown := image.NewPaletted(size, palette)
+	var out bytes.Buffer
+	sequence := uint32(0)
+	for i, frame := range frames {
+		next, changed := image.NewPaletted(size, palette), image.Rectangle{}
+		for y := size.Min.Y; y < size.Max.Y; y++ {
+			for x := size.Min.X; x < size.Max.X; x++ {
+				at := next.PixOffset(x, y)
+				if next.Pix[at] = nearest(frame.At(x, y)); i == 0 || next.Pix[at] != shown.Pix[at] {
+					changed = changed.Union(image.Rect(x, y, x+1, y+1))
+				}
+			}
+		}
+		if changed.Empty() {
+			changed = image.Rect(0, 0, 1, 1)
+		}
+		part := image.NewPaletted(changed, palette) // what has not changed is transparent
+		for y := changed.Min.Y; y < changed.Max.Y; y++ {
+			for x := changed.Min.X; x < changed.Max.X; x++ {
+				if at := next.PixOffset(x, y); i == 0 || next.Pix[at] != shown.Pix[at] {
+					part.SetColorIndex(x, y, next.Pix[at])
+				}
+			}
+		}
+		shown = next
+		control := binary.BigEndian.AppendUint32(nil, sequence)
+		for _, n := range []int{changed.Dx(), changed.Dy(), changed.Min.X, changed.Min.Y} {
+			control = binary.BigEndian.AppendUint32(control, uint32(n))
+		}
+		control = binary.BigEndian.AppendUint16(control, uint16(filmPeriod.Milliseconds()))
+		control = binary.BigEndian.AppendUint16(control, 1000)
+		control = append(control, 0, 1) // leave it; over what is there
+		sequence++
+		for _, c := range chunksOf(t, part) {
+			switch {
+			case c.kind == "IDAT" && i == 0:
+				control = c.writeAfter(&out, "fcTL", control)
+			case c.kind == "IDAT":
+				control = chunk{"fdAT", append(binary.BigEndian.AppendUint32(nil, sequence), c.data...)}.writeAfter(&out, "fcTL", control)
+				sequence++
+			case i == 0 && c.kind == "IHDR":
+				out.WriteString("\x89PNG\r\n\x1a\n")
+				c.write(&out)
+				chunk{"acTL", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(frames))), 0)}.write(&out)
+			case i == 0 && c.kind != "IEND":
+				c.write(&out)
+			}
+		}
+	}
+	chunk{"IEND", nil}.write(&out)
+	return out.Bytes()
+}
+
+// chunk is a part of a PNG file.
+type chunk struct {
+	kind string
+	data []byte
+}
+
+func (c chunk) write(out *bytes.Buffer) {
+	body := append([]byte(c.kind), c.data...)
+	out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(c.data))))
+	out.Write(body)
+	out.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(body)))
+}
+
+// writeAfter writes another chunk before c, if there is one, and returns that there is none any more.
+func (c chunk) writeAfter(out *bytes.Buffer, kind string, data []byte) []byte {
+	if data != nil {
+		chunk{kind, data}.write(out)
+	}
+	c.write(out)
+	return nil
+}
+
+// chunksOf returns the chunks of a picture as PNG.
+func chunksOf(t *testing.T, picture image.Image) (list []chunk) {
+	t.Helper()
+	var file bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&file, picture); err != nil {
+		t.Fatal(err)
+	}
+	for rest := file.Bytes()[8:]; len(rest) > 0; {
+		n := binary.BigEndian.Uint32(rest)
+		list = append(list, chunk{string(rest[4:8]), rest[8 : 8+n]})
+		rest = rest[12+n:]
+	}
+	return list
+}
+
+// paletteOf returns the colours that pictures have most of, none first, and how to find the one that is nearest to another.
+func paletteOf(frames []image.Image) (color.Palette, func(color.Color) uint8) {
+	counts := map[color.Color]int{}
+	for _, frame := range frames {
+		size := frame.Bounds()
+		for y := size.Min.Y; y < size.Max.Y; y++ {
+			for x := size.Min.X; x < size.Max.X; x++ {
+				counts[frame.At(x, y)]++
+			}
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return cmp.Compare(counts[b], counts[a]) })
+	palette := color.Palette{color.NRGBA{}}
+	palette = append(palette, all[:min(len(all), filmColours-1)]...)
+	known := map[color.Color]uint8{}
+	return palette, func(c color.Color) uint8 {
+		i, ok := known[c]
+		if !ok {
+			i = uint8(1 + palette[1:].Index(c))
+			known[c] = i
+		}
+		return i
+	}
+}

@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/check/eventually"
+)
+
+// crowd is a server of the test's own that has nothing but pods.
+type crowd struct {
+	status atomic.Int64 // of every list and watch; 0: they are answered
+	pods   int
+	ready  chan bool // closed when one more change is to happen
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	status := int(c.status.Load())
+	switch {
+	case r.URL.Path == "/apis":
+		_ = json.NewEncoder(w).Encode(metav1.APIGroupList{})
+	case r.URL.Path == "/api/v1":
+		_ = json.NewEncoder(w).Encode(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "pods", Namespaced: true, Verbs: []string{"list", "watch"}}}})
+	case r.URL.Path != "/api/v1/pods":
+		http.Error(w, "", http.StatusForbidden)
+	case status != 0:
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusFailure, Code: int32(status), Message: "no"})
+	default:
+		c.stream(w, r)
+	}
+}
+
+// stream is a watch-list: every pod with the metadata that pods have, the bookmark, and a change.
+func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
+	out := bufio.NewWriter(w)
+	event := func(kind string, i, rv int, annotations string) {
+		fmt.Fprintf(out, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`, kind, i, i%100, i, rv)
+		fmt.Fprintf(out, `"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
+	}
+	for i := range c.pods {
+		event("ADDED", i, i+1, "")
+	}
+	event("BOOKMARK", 0, c.pods, fmt.Sprintf("%q:\"true\"", metav1.InitialEventsAnnotationKey))
+	_ = out.Flush()
+	w.(http.Flusher).Flush()
+	select {
+	case <-r.Context().Done():
+		return
+	case <-c.ready:
+	}
+	event("MODIFIED", 42, c.pods+7, "")
+	_ = out.Flush()
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
+}
+
+// TestAGuestToldOnThePage sees what is wrong with a server, each with what to do; then more pods than the page can name, in the heavy
+// form a hundred thousand; and last that the server is gone.
+func TestAGuestToldOnThePage(t *testing.T) {
+	t.Parallel()
+	c := &crowd{pods: 5_000, ready: make(chan bool)}
+	if os.Getenv("FULL") != "" {
+		c.pods = 100_000
+	}
+	c.status.Store(http.StatusUnauthorized)
+	server := httptest.NewServer(c)
+	t.Cleanup(func() { eventually.Closes(server) })
+	// The log holds it all: a record that the page asks for just when the log drops it is a 410 on its console.
+	guest := startViz(t, "-server", server.URL, "-log-size=1000000")
+	p := openPage(t, guest.URL)
+	troubled := func(text string) {
+		t.Helper()
+		p.until(t, fmt.Sprintf(`document.querySelector("#guest-troubles").textContent.includes(%q)`, text))
+	}
+	again := func(status int) {
+		t.Helper()
+		c.status.Store(int64(status))
+		response, err := http.Post(guest.URL+"/viz/guest", "application/json", strings.NewReader(`{"resources":["pods"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != http.StatusAccepted {
+			t.Fatalf("begin again: %s %s", response.Status, said)
+		}
+	}
+	troubled("Log in again, and restart kubectl proxy")
+	p.until(t, `document.querySelector("#open-lens.broken") !== null && document.querySelector("#banner").textContent.includes("401")`)
+	troubled("/metrics: 403 Forbidden. To read it takes the right to get the nonResourceURL /metrics")
+	again(http.StatusForbidden)
+	troubled("you may not list and watch pods in all namespaces. Choose a namespace in which you may, or ask for the right to")
+	again(http.StatusNotFound)
+	troubled("Has its CustomResourceDefinition been deleted?")
+
+	began := time.Now()
+	again(0)
+	p.until(t, fmt.Sprintf(`document.querySelector("#guest-state").textContent.startsWith("pods: %d ")`, c.pods))
+	t.Logf("%d pods are in the store after %v", c.pods, time.Since(began))
+	p.until(t, fmt.Sprintf(`document.querySelector('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`, c.pods))
+	t.Logf("and on the page after %v: %s", time.Since(began), evaluate[string](t, p, `document.querySelector("#guest-state").textContent`))
+	p.until(t, `document.querySelector("#open-lens.broken") === null && !document.querySelector("#banner").textContent.includes("404")`)
+	close(c.ready)
+	changed := time.Now()
+	p.until(t, fmt.Sprintf(`window.listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7))
+	t.Logf("a change is on the page after %v", time.Since(changed))
+	frames := evaluate[int](t, p, `new Promise((done) => { let n = 0; const end = performance.now() + 1000; (function frame() { n++; performance.now() < end ? requestAnimationFrame(frame) : done(n); })(); })`)
+	if t.Logf("%d frames a second", frames); frames < 5 {
+		t.Errorf("the page draws %d frames a second", frames)
+	}
+	p.shootIfAsked(t, "17-crowd.png")
+	if state := guest.guest(t); state.Memory > 400<<20 {
+		t.Errorf("%d MB of memory for %d pods", state.Memory>>20, c.pods)
+	}
+	eventually.Closes(server)
+	troubled("is kubectl proxy still running?")
+}
+
+// guest returns how the guest says that it is doing.
+func (v *viz) guest(t *testing.T) (state struct{ Memory uint64 }) {
+	t.Helper()
+	v.Get(t, "/viz/guest", &state)
+	return state
+}

@@ -1,0 +1,510 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+)
+
+// patience is for a machine that does much else: nothing here depends on how long anything takes.
+const patience = time.Minute
+
+// world is what the program says of itself when it is held.
+type world struct {
+	Held    bool
+	Passed  int
+	LetGo   string
+	Gates   []struct{ Station, Subject string }
+	Waiting []struct {
+		Goroutine, Point, Station, Resource, Subject, Key string
+		Seconds                                           float64
+		Seq                                               uint64
+	}
+	Clock struct {
+		Now    time.Time
+		Paused bool
+		Next   []struct{ Who string }
+	}
+	Attending  int
+	Unattended string
+}
+
+// points returns where goroutines are held.
+func (w *world) points() (points []string) {
+	for _, each := range w.Waiting {
+		points = append(points, each.Point)
+	}
+	slices.Sort(points)
+	return points
+}
+
+// seqs tells the moments apart at which goroutines are held.
+func (w *world) seqs() string {
+	seqs := ""
+	for _, each := range w.Waiting {
+		seqs += fmt.Sprint(each.Seq, " ")
+	}
+	return seqs
+}
+
+// command sends one of the page's commands and returns how the world is then.
+func (v *viz) command(t *testing.T, path, body string) world {
+	t.Helper()
+	client := &http.Client{Timeout: patience}
+	response, err := client.Post(v.URL+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var w world
+	if err := json.NewDecoder(response.Body).Decode(&w); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("POST %s %s: %s, %v", path, body, response.Status, err)
+	}
+	return w
+}
+
+func (v *viz) world(t *testing.T) (w world) {
+	t.Helper()
+	v.Get(t, "/viz/hold", &w)
+	return w
+}
+
+// queues is what the stations say of the queues for pods.
+type queues struct {
+	Incoming, Result int // of the cacher, and of its watch on etcd
+	Terminated       int
+	Watchers         []watcherQueues
+}
+
+type watcherQueues struct {
+	ID, Text            string
+	InputLen, ResultLen int
+}
+
+// watcher returns the watcher whose scope says so, with whether there is one.
+func (q *queues) watcher(text string) (watcherQueues, bool) {
+	for _, each := range q.Watchers {
+		if strings.Contains(each.Text, text) {
+			return each, true
+		}
+	}
+	return watcherQueues{}, false
+}
+
+func (v *viz) queues(t *testing.T) (q queues) {
+	t.Helper()
+	var state struct {
+		Server struct {
+			Cachers []struct {
+				Resource                 string
+				IncomingLen, NTerminated int
+				Watchers                 []watcherQueues
+			}
+			Stores []struct {
+				Watches []struct {
+					Text      string
+					ResultLen int
+				}
+			}
+		}
+	}
+	v.Get(t, "/viz/state", &state)
+	for _, each := range state.Server.Cachers {
+		if each.Resource == "pods" {
+			q.Incoming, q.Terminated, q.Watchers = each.IncomingLen, each.NTerminated, each.Watchers
+		}
+	}
+	for _, store := range state.Server.Stores {
+		for _, watch := range store.Watches {
+			if strings.HasPrefix(watch.Text, "/registry/pods/") {
+				q.Result = watch.ResultLen
+			}
+		}
+	}
+	return q
+}
+
+// stream is a raw watch on pods, and the names it was told of.
+type stream struct {
+	mu    sync.Mutex
+	names []string
+	ended bool
+}
+
+func (s *stream) seen() (names []string, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.names...), s.ended
+}
+
+// watchPods opens a watch whose selector, which every pod matches, is its name in the snapshots.
+func (v *viz) watchPods(t *testing.T, selector string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/api/v1/pods?watch=true&labelSelector="+selector, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stream{}
+	done := make(chan struct{}) // closed by the reader
+	go func() {
+		defer close(done)
+		for in := bufio.NewScanner(response.Body); in.Scan(); {
+			var event struct {
+				Object struct{ Metadata struct{ Name string } }
+			}
+			_ = json.Unmarshal(in.Bytes(), &event)
+			s.mu.Lock()
+			s.names = append(s.names, event.Object.Metadata.Name)
+			s.mu.Unlock()
+		}
+		s.mu.Lock()
+		s.ended = true
+		s.mu.Unlock()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		response.Body.Close()
+	})
+	return s
+}
+
+// create creates n pods and returns their names.
+func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
+	t.Helper()
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
+		v.createPod(t, names[i])
+	}
+	return names
+}
+
+// TestAHeldWorldLosesNoWatcherUntilItsClockRuns is the story the hold is for. One watcher does not read. With the clock
+// stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, no watcher is lost;
+// let go with the clock running, the slow one is evicted, and only that.
+func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false", "-flight=off")
+	k := kubectlFor(t, v) // it may have to be built: not while the world is held
+	fast, slow := v.watchPods(t, "fast!=no"), v.watchPods(t, "slow!=no")
+	var id string
+	program.Eventually(t, patience, func() (bool, string) {
+		q := v.queues(t)
+		each, ok := q.watcher("slow!=no")
+		_, both := q.watcher("fast!=no")
+		id = each.ID
+		return ok && both, fmt.Sprintf("%+v", q)
+	})
+	before := len(v.queues(t).Watchers)
+	v.command(t, "/viz/hold", fmt.Sprintf(`{"do":"hold","station":"wire","resource":"pods","subject":%q}`, id))
+	v.command(t, "/viz/clock", `{"paused":true}`)
+	names := v.create(t, "pod", 30)
+
+	// Result and input are full, and so are the hands of who sends into each; the dispatcher has one more that it cannot
+	// place. The other seven stand in incoming, with bookmarks of the cache between them: let go all at once they fit into an
+	// input of ten, so that no watcher that reads can come to be late.
+	program.Eventually(t, patience, func() (bool, string) {
+		q := v.queues(t)
+		each, _ := q.watcher("slow!=no")
+		return each.ResultLen == 10 && each.InputLen == 10 && q.Incoming >= 7, fmt.Sprintf("%+v", q)
+	})
+	began := v.command(t, "/viz/hold", `{"do":"hold"}`)
+	if !began.Held || !began.Clock.Paused {
+		t.Fatalf("not held: %+v", began)
+	}
+	held := time.Now()
+	if out := k.Run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-029") {
+		t.Errorf("while held kubectl shows:\n%s", out)
+	}
+	program.Eventually(t, 20*time.Second, func() (bool, string) { return time.Since(held) > 10*time.Second, "ten seconds on the wall" })
+	now := v.world(t)
+	if q := v.queues(t); !now.Held || q.Terminated != 0 || len(q.Watchers) != before || !now.Clock.Now.Equal(began.Clock.Now) {
+		t.Errorf("after ten seconds: %+v, %+v", now, q)
+	}
+	if _, ended := slow.seen(); ended {
+		t.Error("the slow watch has ended while the world was held")
+	}
+
+	v.command(t, "/viz/hold", `{"do":"release"}`)
+	if q := v.queues(t); q.Terminated != 0 {
+		t.Errorf("let go, but the clock stands: %+v", q)
+	}
+	v.command(t, "/viz/clock", `{"paused":false}`)
+	program.Eventually(t, patience, func() (bool, string) {
+		got, ended := fast.seen()
+		q := v.queues(t)
+		return q.Terminated == 1 && !ended && len(got) == len(names), fmt.Sprintf("the fast one has %d, ended: %v; %+v", len(got), ended, q)
+	})
+	if got, _ := fast.seen(); strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Errorf("the fast one saw %v", got)
+	}
+	v.command(t, "/viz/hold", `{"do":"release"}`) // the gate
+	program.Eventually(t, patience, func() (bool, string) {
+		got, ended := slow.seen()
+		return ended, fmt.Sprintf("the slow one has seen %d", len(got))
+	})
+	if got, _ := slow.seen(); len(got) == 0 || len(got) >= len(names) || strings.Join(got, " ") != strings.Join(names[:len(got)], " ") {
+		t.Errorf("the slow one was told of %d, want a beginning: %v", len(got), got)
+	}
+}
+
+// TestWhatIsBehindAGateFillsUpAndComesThrough also ends the program while it is held.
+func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	k := kubectlFor(t, v) // it may have to be built: not while the world is held
+	s := v.watchPods(t, "reader!=no")
+	v.command(t, "/viz/clock", `{"paused":true}`) // no watcher that reads can come to be late, however slow the machine is
+	v.command(t, "/viz/hold", `{"do":"hold","station":"incoming","resource":"pods"}`)
+	names := v.create(t, "pod", 230)
+	// Exactly to their capacities: incoming and, because the reflector cannot go on, resultChan before it.
+	program.Eventually(t, patience, func() (bool, string) {
+		q := v.queues(t)
+		return q.Incoming == 100 && q.Result == 100, fmt.Sprintf("%+v", q)
+	})
+	if w := v.world(t); w.Held || len(w.Waiting) != 1 || w.Waiting[0].Point != "IncomingReceived" || w.Waiting[0].Goroutine != "cacher.dispatchEvents" || w.Waiting[0].Key != "default/pod-000" {
+		t.Errorf("held: %+v", w)
+	}
+	if w := v.command(t, "/viz/hold", `{"do":"step","key":"default/pod-000"}`); w.Passed != 1 {
+		t.Errorf("%d passed with the first pod, want the dispatcher", w.Passed)
+	}
+	for _, next := range []string{"default/pod-001", "default/pod-002"} {
+		program.Eventually(t, patience, func() (bool, string) {
+			w := v.world(t)
+			return len(w.Waiting) == 1 && w.Waiting[0].Key == next, fmt.Sprintf("%+v", w)
+		})
+		v.command(t, "/viz/hold", `{"do":"step","station":"incoming"}`)
+	}
+	v.command(t, "/viz/hold", `{"do":"release","station":"incoming","resource":"pods"}`)
+	program.Eventually(t, patience, func() (bool, string) {
+		got, ended := s.seen()
+		return !ended && strings.Join(got, " ") == strings.Join(names, " "), fmt.Sprintf("%d of %d, ended: %v", len(got), len(names), ended)
+	})
+
+	v.command(t, "/viz/hold", `{"do":"hold"}`)
+	pending := program.Start(t, k.Command("delete", "pod", "pod-000", "--now"))
+	program.Eventually(t, patience, func() (bool, string) {
+		w := v.world(t)
+		return slices.Contains(w.points(), "RequestReceived"), fmt.Sprintf("%+v\n%s", w, pending.Stderr.String())
+	})
+	v.Interrupt(t)
+	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Errorf("exit status %d, want 0; stderr:\n%s", code, v.Stderr.String())
+	}
+}
+
+// TestWhoLooksAtAHeldWorldIsAnswered takes a busy world hop by hop and asks everything there is to ask at each. A lock that
+// a held goroutine kept would be found by the one whose answer does not come.
+func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-flight=off")
+	k := kubectlFor(t, v)
+	v.command(t, "/viz/hold", `{"do":"hold","unattended":"1m"}`)
+	v.command(t, "/viz/clock", `{"paused":false}`) // so that there is something to hold
+	want, stations := []string{"http", "etcd", "etcd3", "incoming", "watcher", "wire", "reflector", "fifo", "listener"}, map[string]bool{}
+	missing := func() bool { return slices.ContainsFunc(want, func(station string) bool { return !stations[station] }) }
+	client := &http.Client{Timeout: 20 * time.Second}
+	for hop, began := 0, time.Now(); missing() && time.Since(began) < patience; hop++ { // the demo acts in its own time
+		for _, path := range []string{"/viz/state", "/viz/snapshot", "/viz/watchers", "/metrics", "/api/v1/pods?resourceVersion=0", "/api/v1/nodes"} {
+			if hop%20 != 0 && strings.HasPrefix(path, "/api") {
+				continue // a reader who wants to be fresh waits for up to three seconds
+			}
+			response, err := client.Get(v.URL + path)
+			if err != nil {
+				t.Fatalf("hop %d, GET %s: %v; held: %+v", hop, path, err, v.world(t).Waiting)
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				t.Errorf("hop %d, GET %s: %s", hop, path, response.Status)
+			}
+		}
+		for _, each := range v.world(t).Waiting {
+			stations[each.Station] = true
+		}
+		v.command(t, "/viz/hold", `{"do":"step"}`)
+	}
+	if missing() {
+		t.Errorf("goroutines were held at %v, want at each of %v", stations, want)
+	}
+	k.Run(t, "get", "pods", "--request-timeout=20s")
+	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
+	program.Eventually(t, patience, func() (bool, string) { // no page is there: the watchdog
+		w := v.world(t)
+		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed"), fmt.Sprintf("%+v", w)
+	})
+	before := v.seq(t)
+	program.Eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })
+}
+
+func (v *viz) seq(t *testing.T) uint64 {
+	t.Helper()
+	var snapshot struct{ Seq uint64 }
+	v.Get(t, "/viz/snapshot", &snapshot)
+	return snapshot.Seq
+}
+
+// TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every two seconds of the world's time, and
+// while that stands it does nothing.
+func TestAManualClockMovesTheWholeProgram(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-clock=manual", "-controllers=false")
+	pods := func() int {
+		var list struct{ Items []any }
+		v.Get(t, "/api/v1/pods", &list)
+		return len(list.Items)
+	}
+	start := v.world(t).Clock
+	if !start.Paused || len(start.Next) == 0 {
+		t.Fatalf("clock: %+v", start)
+	}
+	v.standsStill(t)
+	had := pods()
+	for had < 3 { // the demo keeps four alive, and may have made one before its clock was stopped
+		now := v.world(t).Clock.Now
+		v.command(t, "/viz/clock", `{"advance":"2s"}`)
+		if moved := v.world(t).Clock.Now.Sub(now); moved != 2*time.Second {
+			t.Errorf("the clock moved by %v, want 2s", moved)
+		}
+		had++
+		program.Eventually(t, patience, func() (bool, string) { return pods() == had, fmt.Sprint(pods(), " pods, want ", had) })
+	}
+	for i := 0; ; i++ {
+		next := v.world(t).Clock.Next[0].Who
+		v.command(t, "/viz/clock", `{"advance":"next"}`)
+		if strings.Contains(next, "Demo") {
+			break
+		}
+		if i > 100 {
+			t.Fatal("the demo's timer is not among the next hundred")
+		}
+	}
+	program.Eventually(t, patience, func() (bool, string) { return pods() == had+1, fmt.Sprint(pods(), " pods, want ", had+1) })
+	v.command(t, "/viz/clock", `{"speed":10,"paused":false}`)
+	began := v.world(t).Clock.Now
+	wall := time.Now()
+	program.Eventually(t, patience, func() (bool, string) {
+		moved := v.world(t).Clock.Now.Sub(began)
+		return moved > 10*time.Second, fmt.Sprintf("%v in %v on the wall", moved, time.Since(wall))
+	})
+}
+
+// standsStill looks for six seconds of the wall at a program whose clock stands. What happens is not ours: etcd says every
+// five seconds how far it is. A timer of ours that ran by the wall would show.
+func (v *viz) standsStill(t *testing.T) {
+	t.Helper()
+	from, began := v.seq(t), time.Now()
+	program.Eventually(t, patience, func() (bool, string) { // what was under way when the clock was stopped comes to its end
+		if now := v.seq(t); now != from {
+			from, began = now, time.Now()
+		}
+		return time.Since(began) > time.Second, fmt.Sprint("records still come: ", from)
+	})
+	program.Eventually(t, patience, func() (bool, string) { return time.Since(began) > 7*time.Second, "six seconds on the wall" })
+	var answer struct{ Records []json.RawMessage }
+	v.Get(t, fmt.Sprintf("/viz/records?from=%d", from+1), &answer)
+	for i, written := range answer.Records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := r.Key == "" && (r.Type == "BOOKMARK" || slices.Contains([]probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.RVAdvanced}, r.Point))
+		if !told {
+			t.Errorf("though the clock stands: %s", r.Sentence())
+		}
+		if first, err := fold.ReadRecord(answer.Records[0]); err != nil || r.Time != first.Time {
+			t.Errorf("record %d is of %v, the first one of %v: %v", i, r.Time, first.Time, err)
+		}
+	}
+}
+
+func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	mode := func(want string) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) { s := p.stage(t); return s.Mode == want, s.Mode })
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#hold")))
+	mode("held")
+	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	held := func() []string {
+		return evaluate[[]string](t, p, `[...document.querySelectorAll("#held tr")].map((tr) => tr.held?.point ?? "")`)
+	}
+	// etcd runs by the wall and says every five seconds how far it is: that may be held, too. Nothing else happens in this world.
+	program.Eventually(t, patience, func() (bool, string) { return slices.Contains(held(), "RequestReceived"), fmt.Sprint(held()) })
+	// Hop by hop to the handler of the observer.
+	reached, hopped := map[string]bool{}, ""
+	for hop := 0; hop < 60 && !reached["HandlerCalled"]; hop++ {
+		var now, before world
+		same := 0
+		program.Eventually(t, patience, func() (bool, string) { // who was let go has come to where it is held next, or waits for others
+			before, now = now, v.world(t)
+			if same++; now.seqs() != before.seqs() {
+				same = 0
+			}
+			return len(now.Waiting) > 0 && same >= 3 && now.seqs() != hopped, now.seqs()
+		})
+		for _, each := range now.points() {
+			reached[each] = true
+		}
+		hopped = now.seqs()
+		p.do(t, chromedp.Click(chromedp.CSS("#hop")))
+	}
+	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived", "ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
+		if !reached[want] {
+			t.Errorf("no goroutine was held at %s: %v", want, reached)
+		}
+	}
+	if w := v.world(t); w.Attending != 1 || w.Unattended != "15s" {
+		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)
+	}
+	// Frozen is the view, held is the world: one does not hide the other.
+	freeze := func() { evaluate[bool](t, p, `(window.listwatch.player.toggle(), true)`) }
+	freeze()
+	mode("frozen")
+	if !v.world(t).Held {
+		t.Error("freezing the view let the world go")
+	}
+	freeze()
+	mode("held")
+	p.do(t, chromedp.Click(chromedp.CSS("#let-go")))
+	mode("live")
+	program.Eventually(t, patience, func() (bool, string) {
+		w := v.world(t)
+		return !w.Held && len(w.Waiting) == 0 && !w.Clock.Paused, fmt.Sprintf("%+v", w)
+	})
+	p.sameAsServer(t, v)
+
+	// A gate of one station; and a page that goes while it is closed.
+	p.do(t, chromedp.Click(chromedp.CSS("#world-clock")), chromedp.Click(chromedp.CSS(`#world [data-gate="watcher"]`)))
+	program.Eventually(t, patience, func() (bool, string) {
+		closed := evaluate[string](t, p, `document.querySelector("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
+		return closed == "truewatcher", closed
+	})
+	mode("live")
+	p.do(t, chromedp.Navigate("about:blank"))
+	program.Eventually(t, 60*time.Second, func() (bool, string) {
+		w := v.world(t)
+		return len(w.Gates) == 0 && w.Attending == 0 && w.LetGo != "", fmt.Sprintf("%+v", w)
+	})
+}

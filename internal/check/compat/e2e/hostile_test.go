@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/observe/probe"
+)
+
+const (
+	greatest = 1<<53 - 1 // the greatest number that JavaScript counts with
+	header   = `{"format":"listwatch recording","version":1}`
+)
+
+// hostile is a recording as an attacker or a broken disk may write it.
+type hostile struct {
+	name    string
+	text    string // before it is compressed
+	refusal string // what the page says of it; "" if it is to be shown
+}
+
+// everyPoint returns a recording in which every point is reported with args that make no sense, for two objects.
+func everyPoint(arg, firstSeq, lastTime int64, text string) string {
+	lines := []string{header}
+	line := func(fields map[string]any) {
+		written, err := json.Marshal(fields)
+		if err != nil {
+			panic(err)
+		}
+		lines = append(lines, string(written))
+	}
+	seq := firstSeq
+	for _, point := range probe.Points() {
+		for _, key := range []string{"default/a", text} {
+			line(map[string]any{
+				"seq": seq, "t": seq - firstSeq, "point": point.Info().Name, "resource": "pods", "subject": "w1", "type": "ADDED",
+				"key": key, "rv": "18446744073709551615", "args": []int64{arg, arg, arg, arg}, "text": text,
+			})
+			seq++
+		}
+	}
+	line(map[string]any{"seq": seq, "t": lastTime, "point": "RingAppend", "resource": "pods", "key": "default/a", "rv": "7", "args": []int64{0, 1, 100, 1}})
+	return strings.Join(lines, "\n")
+}
+
+func hostiles() []hostile {
+	picture := func(written, record string) string {
+		return `{"format":"listwatch recording","version":1,"keyframe":` + written + "}\n" + record
+	}
+	append1 := func(field string) string { return header + "\n" + `{"seq":1,"point":"RingAppend",` + field + `}` }
+	good := `{"seq":1,"t":1,"point":"RingAppend","args":[0,1,100,1]}`
+	return []hostile{
+		{"every arg negative", everyPoint(-5, 1, 1_000_000, "x"), ""},
+		{"every arg the smallest", everyPoint(-greatest, 1, 1_000_000, "x"), ""},
+		{"every arg the greatest", everyPoint(greatest, 1, 1_000_000, "x"), ""},
+		{"a time without end", everyPoint(1, 1, greatest, "x"), ""},
+		{"late numbers", everyPoint(1, greatest-100_000, 1_000_000, "x"), ""},
+		{"markup", everyPoint(1, 1, 1_000_000, `"><img src=x onerror="hostile=1"><script>hostile=1</script>__proto__`), ""},
+		{"long texts", everyPoint(1, 1, 1_000_000, strings.Repeat("long ", 4000)), ""},
+		{"an absurd picture", picture(`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
+		{"args beyond counting", append1(`"args":[9007199254740993]`), "args that cannot be counted with"},
+		{"a time beyond counting", append1(`"t":1e300`), "time that can be counted with"},
+		{"a text for a number", append1(`"args":["7"]`), "args that cannot be counted with"},
+		{"a negative time", append1(`"t":-1`), "time that can be counted with"},
+		{"no records", header, "empty"},
+		{"deep", header + "\n" + strings.Repeat("[", 200_000), "is not a record"},
+	}
+}
+
+// TestAHostileRecordingIsShownOrRefused drops them one after the other onto one page: each is shown or refused with a
+// sentence, no script of theirs runs, and the page still draws. What it throws fails the test, too (page.verify).
+func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	for _, each := range hostiles() {
+		last := strings.Count(each.text, "\n")
+		p.drop(t, each.name, zipped(t, each.text))
+		began := time.Now()
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			said := strings.Contains(m.Banner, each.name) && strings.Contains(m.Banner, each.refusal)
+			shown := m.Mode == "replay" && evaluate[int](t, p, `window.listwatch.player.head - window.listwatch.player.oldest`) == last && !strings.Contains(m.Banner, each.name)
+			return each.refusal != "" && said || each.refusal == "" && shown, fmt.Sprintf("%s: %+v, %d records", each.name, m, last)
+		})
+		if each.refusal != "" {
+			continue
+		}
+		for i := range 5 {
+			evaluate[bool](t, p, fmt.Sprintf(`(async () => {
+				const { player } = window.listwatch;
+				await player.seek(player.oldest + Math.floor((player.head - player.oldest) * %d / 4));
+				await new Promise(requestAnimationFrame);
+				return true;
+			})()`, i))
+		}
+		p.press(t, "v")
+		evaluate[bool](t, p, `new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`)
+		p.press(t, "v")
+		if evaluate[bool](t, p, `"hostile" in window || "x" in Object.prototype`) {
+			t.Errorf("%s: its script ran", each.name)
+		}
+		t.Logf("%s: %d records shown in %v", each.name, last, time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than there is, and then one that the
+// program made with as many watchers as it takes.
+func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "log.lw.gz")
+	v := startViz(t, "-record", file)
+	for code := http.StatusCreated; code == http.StatusCreated; {
+		answer, err := http.Post(v.URL+"/viz/watchers", "application/json", strings.NewReader(`{"resource":"pods"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		code = answer.StatusCode
+	}
+	v.Interrupt(t)
+	v.ExitCode(t, program.EndsWithin)
+	v = startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	for _, greedy := range append(slices.Clone(recordingtest.All), recordingtest.LongTexts) {
+		p.drop(t, greedy.Name, greedy.File())
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			return strings.Contains(m.Banner, greedy.Name+": ") && strings.Contains(m.Banner, greedy.Refusal), fmt.Sprintf("%s: %+v", greedy.Name, m)
+		})
+	}
+	_, records := readRecording(t, file)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.drop(t, "at the limits", written)
+	p.replays(t, records)
+}
+
+// zipped returns a text as the file of a recording.
+func zipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w := gzip.NewWriter(&file)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// drop drops a file onto the page.
+func (p *page) drop(t *testing.T, name string, file []byte) {
+	t.Helper()
+	evaluate[bool](t, p, fmt.Sprintf(`(() => {
+		const files = new DataTransfer();
+		files.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q));
+		document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+		return true;
+	})()`, base64.StdEncoding.EncodeToString(file), name))
+}

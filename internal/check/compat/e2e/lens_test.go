@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/probe"
+)
+
+// runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its watches ask for
+// no bookmarks. They are short, so that what takes an hour elsewhere takes seconds here.
+func runRelister(t *testing.T, server string) {
+	transport := &http.Transport{}
+	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1, Transport: transport})
+	short := int64(1)
+	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector, o.TimeoutSeconds = "app=quiet", &short
+		o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only the first state has its bookmark
+	}))
+	factory.Core().V1().Pods().Informer()
+	ctx, cancel := context.WithCancel(t.Context())
+	factory.StartWithContext(ctx)
+	t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+		transport.CloseIdleConnections()
+	})
+}
+
+// TestTheLensTellsWhyAControllerRelists points a controller at the lens of a second program, whose demo is a cluster where things
+// happen, and reads on the page what is wrong with it.
+func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
+	t.Parallel()
+	server := startViz(t, "-flight=off", "-ring-capacity=2")
+	lens := startViz(t, "-server", server.URL)
+	runRelister(t, lens.URL)
+	p := openPage(t, lens.URL)
+	p.until(t, `document.querySelector("#open-lens.broken") !== null`)
+	evaluate[bool](t, p, `(document.querySelector("#open-lens").click(), true)`)
+	p.until(t, `document.querySelector("#lens-rows").children.length > 5`)
+	var sentence string
+	program.Eventually(t, patience, func() (bool, string) {
+		sentence = evaluate[string](t, p, `document.querySelector("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
+		return sentence != "", sentence
+	})
+	want := "because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows too old."
+	if !strings.HasPrefix(sentence, "relister relists pods with app=quiet after every 410 (") || !strings.HasSuffix(sentence, want) || strings.Count(sentence, ".") != 1 {
+		t.Errorf("got %q", sentence)
+	}
+	if chapter := evaluate[string](t, p, `document.querySelector("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
+		t.Errorf("it is explained at %q", chapter)
+	}
+	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
+		if evaluate[bool](t, p, `document.querySelector("#`+id+`").checkVisibility()`) {
+			t.Errorf("a guest is offered #%s", id)
+		}
+	}
+	if response, err := http.Post(lens.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader("{}")); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("a write through the lens: got %v, %v", response, err)
+	} else {
+		response.Body.Close()
+	}
+	p.shootIfAsked(t, "13-lens.png")
+	p.until(t, relisterIsDrawn)
+	p.watchesAsAGuest(t, lens)
+	p.replaysWhatPassed(t, server)
+}
+
+const relisterIsDrawn = `[...document.querySelectorAll("#watchers .name")].some((each) => each.checkVisibility({ visibilityProperty: true }) && /^c\d+ relister/.test(each.textContent))`
+
+// replaysWhatPassed records with another lens, and sees in the recording, without any server, what passed it.
+func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "lens.gz")
+	lens := startViz(t, "-server", server.URL, "-record", file)
+	runRelister(t, lens.URL)
+	program.Eventually(t, patience, func() (bool, string) {
+		points := lens.Points(t)
+		return points["WatcherRemoved"] > 0 && points["WireOpened"] > 1, fmt.Sprint(points)
+	})
+	lens.Interrupt(t)
+	if code := lens.ExitCode(t, program.EndsWithin); code != 0 {
+		t.Fatalf("status %d", code)
+	}
+	replay := startViz(t, "-replay", file)
+	p.do(t, chromedp.Navigate(untoured(t, replay.URL)))
+	p.until(t, `document.body.dataset.server !== ""`)
+	_, records := readRecording(t, file)
+	framed := records[0]
+	for _, r := range records {
+		if r.Point == probe.FrameWritten && strings.HasPrefix(r.Subject, "c") {
+			framed = r
+		}
+	}
+	p.seek(t, int(framed.Seq))
+	p.until(t, relisterIsDrawn)
+	p.shootIfAsked(t, "15-lens-replay.png")
+	p.strike(t, "v")
+	if lines := p.spaceTimeAt(t, framed.Seq).Lines; !slices.Contains(lines, framed.Subject+" WatchServer") || !slices.Contains(lines, "informer") {
+		t.Errorf("got the lines %q", lines)
+	}
+	p.shootIfAsked(t, "16-lens-spacetime.png")
+	p.do(t, chromedp.Navigate("about:blank")) // the replay ends before the page
+}
+
+// watchesAsAGuest sees our own client half on the other program's server half, and lets it watch something else.
+func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
+	t.Helper()
+	evaluate[bool](t, p, `(document.querySelector("#lens-close").click(), true)`)
+	p.until(t, `Number(document.querySelector('[data-text="indexer.n"]').textContent) > 0`)
+	p.until(t, `document.querySelector('[data-theirs="ring capacity"]').textContent === "2"`)
+	p.until(t, `Number(document.querySelector('[data-theirs="dispatch dispatched"]').textContent) > 0`)
+	if evaluate[bool](t, p, `document.querySelector('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
+		t.Error("a ring is drawn that is not ours")
+	}
+	p.shootIfAsked(t, "14-guest.png")
+	evaluate[bool](t, p, `(document.querySelector("#guest").elements.resources.value = "namespaces, pods", document.querySelector("#guest button").click(), true)`)
+	p.until(t, `[...document.querySelector("#resource").options].some((each) => each.value === "namespaces")`)
+	evaluate[bool](t, p, `(document.querySelector("#resource").value = "namespaces", document.querySelector("#resource").dispatchEvent(new Event("change", { bubbles: true })), true)`)
+	p.until(t, `Number(document.querySelector('[data-text="indexer.n"]').textContent) === 4`)
+	response, err := http.Post(lens.URL+"/viz/guest", "application/json", strings.NewReader(`{"resources":["gadgets.example.com"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusBadRequest {
+		t.Errorf("a resource that is not there: got %s", response.Status)
+	}
+}
+
+func (p *page) shootIfAsked(t *testing.T, name string) {
+	t.Helper()
+	if *screenshots != "" {
+		p.shoot(t, filepath.Join(*screenshots, name))
+	}
+}

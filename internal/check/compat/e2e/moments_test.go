@@ -1,0 +1,145 @@
+//go:build full
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/takes"
+)
+
+// keyMoment is one picture: a moment of a recording.
+type keyMoment struct {
+	name, take, point string
+	nth               int    // of the records of that point; 0: the first, -1: the last
+	then              string // what is done in the page when it stands there, as JavaScript
+}
+
+// keyMoments are the pictures by which the stage is judged.
+var keyMoments = []keyMoment{
+	{"01-in-motion", "busy", "ResultSent", -2, ""},
+	{"02-request", "life", "RequestReceived", 0, ""},
+	{"03-commit", "life", "TxnCommitted", 0, ""},
+	{"04-etcd3", "life", "Etcd3IncomingSent", 1, ""},
+	{"05-ring", "busy", "RingAppend", -1, ""},
+	{"06-ring-overrun", "ring", "RingAppend", -1, ""},
+	{"07-dispatch", "busy", "DispatchStarted", -2, ""},
+	{"08-budget", "slow", "DispatchBlocked", 0, ""},
+	{"09-evicted", "slow", "WatcherForced", 0, ""},
+	{"10-followed", "life", "HandlerCalled", 2, `window.listwatch.follow.set("default/a")`},
+	{"11-presenter", "busy", "InputSent", -1, `document.querySelector("#presenter").click(); document.querySelector("[data-station=watcher]").focus()`},
+	{"12-start", "start", "ReflectorSynced", -1, ""},
+}
+
+// seq finds the record of a moment.
+func (m keyMoment) seq(t *testing.T) uint64 {
+	t.Helper()
+	take, ok := takes.Find(m.take)
+	if !ok {
+		t.Fatalf("there is no take %s", m.take)
+	}
+	_, records, err := take.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seqs []uint64
+	for i := range records {
+		if records[i].Point.String() == m.point && (records[i].Resource == "pods" || records[i].Resource == "") {
+			seqs = append(seqs, records[i].Seq)
+		}
+	}
+	i := m.nth
+	if i < 0 {
+		i += len(seqs)
+	}
+	if i < 0 || i >= len(seqs) {
+		t.Fatalf("%s: %d records of %s in %s", m.name, len(seqs), m.point, m.take)
+	}
+	return seqs[i]
+}
+
+// TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine. With
+// -screenshots it keeps a picture of each in every look, with -opening those of the README.
+func TestEveryKeyMomentIsShown(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	which := looks[:1]
+	if *screenshots != "" {
+		which = looks
+	}
+	for _, l := range which {
+		for _, m := range keyMoments {
+			p.stand(t, v, m)
+			p.collides(t, m.name)
+			p.do(t, l.wear(1))
+			p.judge(t, m)
+			if *screenshots != "" {
+				p.rest(t)
+				p.shoot(t, filepath.Join(*screenshots, fmt.Sprintf("%s-%s.png", m.name, l.name)))
+			}
+		}
+	}
+	if *opening == "" {
+		return
+	}
+	for _, l := range looks[:2] {
+		p.do(t, l.wear(1))
+		p.stand(t, v, keyMoments[0])
+		p.run(t, keyMoments[0])
+		p.shoot(t, filepath.Join(*opening, "stage-"+l.name+".png"))
+	}
+	p.filmReady(t)
+	for _, l := range looks[:2] {
+		p.film(t, v, l.scheme, filepath.Join(*opening, "film-"+l.name+".png"))
+	}
+}
+
+// stand opens the recording of a moment and goes there.
+func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
+	t.Helper()
+	seq := m.seq(t)
+	p.do(t, chromedp.Navigate(v.URL+"/?take="+m.take))
+	program.Eventually(t, patience, func() (bool, string) {
+		shown := p.moment(t)
+		return shown.Mode == "replay" && shown.Head >= seq, fmt.Sprintf("%s: %+v", m.name, shown)
+	})
+	evaluate[bool](t, p, fmt.Sprintf(`(async () => {
+		document.querySelector("#banner button").click();
+		await window.listwatch.player.seek(%d);
+		%s;
+		return true;
+	})()`, seq, m.then))
+	program.Eventually(t, patience, func() (bool, string) {
+		shown := p.moment(t)
+		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
+	})
+}
+
+// run comes to a moment in a hurry, so that the tokens of what happened before it are still on their way.
+func (p *page) run(t *testing.T, m keyMoment) {
+	t.Helper()
+	evaluate[bool](t, p, fmt.Sprintf(`(async () => {
+		const { player } = window.listwatch;
+		const target = %d;
+		await player.seek(target - 30);
+		player.playTo(target + 30);
+		do await new Promise(requestAnimationFrame); while (player.mode === "playing" && (player.cursor < target || window.listwatch.picture().moving.length === 0));
+		player.freeze();
+		return true;
+	})()`, m.seq(t)))
+}
+
+// judge holds what must be the same wherever the picture is taken.
+func (p *page) judge(t *testing.T, m keyMoment) {
+	t.Helper()
+	said := evaluate[string](t, p, `document.querySelector("#sentence .words").textContent`)
+	if said == "" {
+		t.Errorf("%s: nothing is said", m.name)
+	}
+}

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/observe/probe"
+)
+
+// stacked says what is wrong with the stage in a narrow window.
+const stacked = `(() => {
+	const { scene } = listwatch.stage;
+	const wrong = [];
+	const boxes = [...scene.stations].map(([name, el]) => [name, el.querySelector(".hit").getBoundingClientRect()]);
+	for (const [name, box] of boxes) {
+		if (box.left < 0 || box.right > innerWidth) wrong.push(name + " is cut");
+		for (const [other, theirs] of boxes) {
+			if (name < other && box.left < theirs.right && theirs.left < box.right && box.top < theirs.bottom - 1 && theirs.top < box.bottom - 1) wrong.push(name + " stands on " + other);
+		}
+	}
+	const ground = document.querySelector(".ground");
+	if (ground.scrollWidth > ground.clientWidth || document.documentElement.scrollWidth > innerWidth) wrong.push("it scrolls sideways");
+	const scale = scene.root.getScreenCTM().a;
+	for (const el of scene.root.querySelectorAll("text:not(.fine)")) {
+		const size = parseFloat(getComputedStyle(el).fontSize) * scale;
+		if (el.textContent && size < 12) wrong.push(el.textContent + " is written in " + size + " px");
+	}
+	for (const [name, spot] of Object.entries(scene.geometry.anchors)) {
+		const station = { "etcd3-incoming": "etcd3", decode: "etcd3", "etcd3-result": "etcd3", "etcd3-out": "etcd3", "incoming-out": "incoming", "fifo-out": "fifo" }[name] ?? name;
+		if (["loop", "wire", "wire-client"].includes(station)) continue;
+		const [x, y] = scene.place(spot);
+		const { X, Y, W, H } = scene.boxOf(station);
+		if (x < X || x > X + W || y < Y || y > Y + H) wrong.push("a token at " + name + " is drawn beside " + station);
+	}
+	return wrong;
+})()`
+
+// untouchable are the controls in sight that a finger misses.
+const untouchable = `[...document.querySelectorAll("button, select, a.button, a.main, .bar a")]
+	.filter((el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !el.closest(".records, dialog"))
+	.map((el) => [el, el.getBoundingClientRect()]).filter(([, box]) => box.width < 39.5 || box.height < 39.5)
+	.map(([el, box]) => (el.id || el.className || el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
+
+// tap touches a control where it stands, which must be in sight, and not below anything else.
+func (p *page) tap(t *testing.T, selector string) {
+	t.Helper()
+	found := evaluate[struct {
+		X, Y float64
+		Over string
+	}](t, p, fmt.Sprintf(`(() => {
+		const el = document.querySelector(%q);
+		const box = el.getBoundingClientRect();
+		const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+		const top = document.elementFromPoint(x, y);
+		return { x, y, over: el.contains(top) ? "" : top?.outerHTML.slice(0, 80) ?? "outside of the window" };
+	})()`, selector))
+	if found.Over != "" {
+		t.Fatalf("%s cannot be touched: %s", selector, found.Over)
+	}
+	p.do(t, chromedp.MouseClickXY(found.X, found.Y))
+}
+
+// inSight says whether a name of each station that is chosen stands in sight, above what lies on the lower edge, as far as they fit there.
+func inSight(stations, over string) string {
+	return fmt.Sprintf(`(() => {
+		const titles = [...document.querySelectorAll(%q)].map((el) => el.querySelector(".title").getBoundingClientRect());
+		const edge = document.querySelector(%q).getBoundingClientRect().top;
+		const top = Math.min(...titles.map((box) => box.top));
+		return titles.length > 0 && top >= 0 && titles.every((box) => box.bottom <= edge || box.bottom - top > edge);
+	})()`, stations, over)
+}
+
+// TestTheStageIsStackedOnAPhone tells a story and gives the tour by touch, where the window is narrow.
+func TestTheStageIsStackedOnAPhone(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}))
+	p := openPage(t, "about:blank")
+	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/?take=busy"))
+	p.until(t, `window.listwatch?.player.recording && listwatch.player.head > 0 && document.querySelectorAll("#watchers .lane").length > 0`)
+	check := func(where string) {
+		t.Helper()
+		p.rest(t)
+		for what, script := range map[string]string{"stage": stacked, "controls": untouchable} {
+			if wrong := evaluate[[]string](t, p, script); len(wrong) > 0 {
+				t.Errorf("%s, %s: %s", where, what, strings.Join(wrong, "; "))
+			}
+		}
+	}
+	check("the path")
+	p.tap(t, "#detail")
+	p.until(t, `document.body.dataset.detail === "machinery"`)
+	check("the machinery")
+
+	evaluate[bool](t, p, `listwatch.stage.scenarios.openStory("ring-wrap"), true`)
+	p.rests(t, 1, "ready")
+	for beat := 1; beat <= 4; beat++ {
+		p.tap(t, "#story-next")
+		if beat == 4 {
+			p.rests(t, beat, "ready")
+			p.tap(t, "#story-answers button:last-child")
+		}
+		p.rests(t, beat, "rests")
+		p.until(t, inSight(".station.bright", "#story"))
+	}
+	check("a story")
+	p.tap(t, "#story-leave")
+	p.until(t, `!document.body.dataset.story`)
+
+	p.do(t, chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
+	p.until(t, `document.body.dataset.tour === "opening" && window.listwatch?.player.recording`)
+	p.tap(t, "#tour-start")
+	for step := 1; step <= 10; step++ {
+		p.stop(t, step)
+		if step == 7 {
+			p.tap(t, "#tour-next")
+			p.until(t, `document.querySelector("#tour-happened").textContent !== ""`)
+			p.stop(t, step)
+		}
+		p.until(t, inSight(".station.visited", "#tour"))
+		check(fmt.Sprint("step ", step))
+		p.tap(t, "#tour-next")
+	}
+	p.until(t, `document.body.dataset.tour === "end"`)
+
+	p.do(t, looks[0].wear(1)) // the phone is turned, and large
+	p.until(t, `!document.querySelector("#stage").classList.contains("tall")`)
+	p.rest(t)
+	if moved := evaluate[int](t, p, `document.querySelectorAll(".scenery > .station[transform]").length`); moved > 0 {
+		t.Errorf("on the wide stage %d stations stand where they stood on the tall one", moved)
+	}
+}

@@ -1,0 +1,356 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// contradictions is a function of a picture (listwatch.picture()): what in it cannot be true at once.
+const contradictions = `(p) => {
+	const found = [];
+	if (p.banner.seq !== p.cursor) found.push("the banner is of record " + p.banner.seq);
+	if (p.said.row && !p.said.words.startsWith(p.said.row.replace("…", ""))) found.push("the sentence and the number beside it are two records'");
+	if (p.table.seq !== p.cursor) found.push("the table's top row is record " + p.table.seq);
+	if (p.cursor > p.newest) found.push("the cursor is beyond the newest record, " + p.newest);
+	if (p.mode === "live" && p.behind > 4) found.push("the stage is " + p.behind + " s behind");
+	if (p.ring.end - p.ring.start > p.ring.capacity) found.push("the ring holds more than its capacity");
+	for (const q of p.queues) {
+		const name = q.name + " of " + q.owner;
+		if (q.cap > 0 && q.len > q.cap) found.push(name + " holds " + q.len + " of " + q.cap);
+		if (q.slotted && q.tokens.length !== q.len) found.push(name + ": " + q.tokens.length + " tokens, len " + q.len);
+	}
+	for (const m of p.moving) {
+		if (!m.departs && m.seq <= p.cursor) found.push("record " + m.seq + " is folded, and its token on its way");
+		if (m.departs && m.seq > p.cursor) found.push("record " + m.seq + " is to come, and its token has left");
+		for (const s of p.shelves) {
+			if (m.station !== s.station || (m.owner !== s.owner && s.owner !== "")) continue;
+			const name = (key) => key.replace(/^\/registry\/[^/]+\//, "");
+			const row = s.rows.find((each) => each.key === name(m.key));
+			if (row && BigInt(row.rv) >= BigInt(m.rv || 0)) found.push(s.station + " has " + row.key + " " + row.rv + " while " + m.rv + " is on its way there");
+		}
+	}
+	return found.map((what) => "at " + p.cursor + " (" + p.mode + "): " + what);
+}`
+
+// watchPicture looks at n frames of the page and returns what they contradict themselves in.
+func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
+	t.Helper()
+	const chunk = 10 // one call must not take long, and frames may come slowly
+	for ; n > 0; n -= chunk {
+		type seen struct {
+			Found  []string
+			Moving int
+		}
+		s := evaluate[seen](t, p, fmt.Sprintf(`new Promise((done) => {
+			const of = %s;
+			const [found, seen] = [[], { n: 0, moving: 0 }];
+			const look = () => {
+				const p = listwatch.picture({ texts: false });
+				found.push(...of(p));
+				seen.moving += p.moving.length;
+				if (++seen.n < %d) return requestAnimationFrame(look);
+				done({ Found: found, Moving: seen.moving });
+			};
+			requestAnimationFrame(look);
+		})`, contradictions, min(n, chunk)))
+		found, moving = append(found, s.Found...), moving+s.Moving
+	}
+	return found, moving
+}
+
+// TestThePictureNeverContradictsItself looks at two thousand frames: live at four rates, frozen, scrubbed, in a replay, and while
+// the world is held.
+func TestThePictureNeverContradictsItself(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	const frames = 250
+	looks := func(name string) {
+		t.Helper()
+		found, moving := p.watchPicture(t, frames)
+		if len(found) > 0 {
+			t.Errorf("%s: %d contradictions in %d frames:\n%s", name, len(found), frames, strings.Join(found[:min(len(found), 8)], "\n"))
+		}
+		if name == "live at 1 changes a second" && moving < frames/10 {
+			t.Errorf("%s: %d tokens on their way in %d frames", name, moving, frames)
+		}
+		t.Logf("%s: %d frames, %d tokens on their way in them; %+v", name, frames, moving, evaluate[frameCost](t, p, "listwatch.cost()"))
+	}
+	for _, rate := range []int{1, 20, 500, 10000} {
+		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
+		looks(fmt.Sprint("live at ", rate, " changes a second"))
+	}
+	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "1"})
+	p.caughtUp(t, v)
+	p.strike(t, " ")
+	looks("frozen")
+	evaluate[bool](t, p, `(async () => { await listwatch.player.seek(listwatch.player.head - 400); return true; })()`)
+	looks("scrubbed")
+	evaluate[bool](t, p, `(async () => { await listwatch.player.play(); return true; })()`)
+	looks("replay")
+	p.strike(t, "End")
+	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
+	looks("held")
+	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
+	p.caughtUp(t, v)
+}
+
+// caughtUp waits until the cursor has come to the record that is the newest now.
+func (p *page) caughtUp(t *testing.T, v *viz) {
+	t.Helper()
+	var snapshot struct{ Seq uint64 }
+	v.Get(t, "/viz/snapshot", &snapshot)
+	program.Eventually(t, patience, func() (bool, string) {
+		at := evaluate[uint64](t, p, "listwatch.picture({ texts: false }).cursor")
+		return at >= snapshot.Seq, fmt.Sprintf("the cursor is at %d, the log was at %d", at, snapshot.Seq)
+	})
+}
+
+// TestTheCheckOfThePictureFindsWhatIsWrong shows the check pictures that are wrong in one thing each.
+func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/")
+	const good = `{
+		cursor: 7, newest: 9, mode: "live", behind: 0.5, banner: { seq: 7 }, said: { words: "a", row: "a" }, table: { seq: 7 }, ring: { start: 0, end: 3, capacity: 100 },
+		queues: [{ name: "input", owner: "w1", len: 1, cap: 10, slotted: true, tokens: [{ key: "default/a", rv: "4" }] }],
+		shelves: [{ station: "store", owner: "cacher", n: 1, rows: [{ key: "default/a", rv: "3" }] }],
+		moving: [{ key: "/registry/pods/default/a", rv: "4", owner: "cacher", station: "store", seq: 8 }],
+	}`
+	for name, wrong := range map[string]string{
+		"":                               "",
+		"the banner is of":               "p.banner.seq = 6",
+		"two records'":                   `p.said.row = "b"`,
+		"the table's top row":            "p.table.seq = 8",
+		"beyond the newest":              "p.newest = 6",
+		"s behind":                       "p.behind = 9",
+		"more than its capacity":         "p.ring.end = 101",
+		"input of w1 holds":              "p.queues[0].cap = 0.5",
+		"2 tokens, len 1":                "p.queues[0].tokens.push({})",
+		"is folded, and its token":       "p.moving[0].seq = 7",
+		"is to come, and its token":      "p.moving[0].departs = true",
+		"store has default/a 4 while 4":  `p.shelves[0].rows[0].rv = "4"`,
+		"store has default/a 12 while 4": `p.shelves[0].rows[0].rv = "12"`,
+	} {
+		found := evaluate[[]string](t, p, fmt.Sprintf("(() => { const p = %s; %s; return (%s)(p); })()", good, wrong, contradictions))
+		if name == "" && len(found) != 0 || name != "" && (len(found) != 1 || !strings.Contains(found[0], name)) {
+			t.Errorf("%q: found %q", wrong, found)
+		}
+	}
+}
+
+// TestTheCursorComesToARecordAtAskedPace plays to a record, steps on by one, and is called away.
+func TestTheCursorComesToARecordAtAskedPace(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	v.busy(t, 200)
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	type played struct {
+		Reached        bool
+		Cursor, Tokens int
+		Seconds        float64
+	}
+	play := func(pace float64) played {
+		return evaluate[played](t, p, fmt.Sprintf(`(async () => {
+			const { player, picture } = listwatch;
+			await player.seek(player.head - 150);
+			const began = player.clock; // not the wall's: frames come late on a busy machine
+			const coming = player.playTo(window.there = player.head - 90, { pace: %v });
+			let [tokens, over] = [0, false];
+			const look = () => { tokens += picture({ texts: false }).moving.length; if (!over) requestAnimationFrame(look); };
+			look();
+			const reached = await coming;
+			over = true;
+			return { Reached: reached, Cursor: player.cursor - window.there, Tokens: tokens, Seconds: (player.clock - began) / 1000 };
+		})()`, pace))
+	}
+	usual := play(1)
+	if !usual.Reached || usual.Cursor != 0 || usual.Tokens == 0 {
+		t.Errorf("played to a record: %+v", usual)
+	}
+	if slow := play(0.25); slow.Seconds < 2*usual.Seconds {
+		t.Errorf("at a quarter of the pace it took %v s, at the usual one %v s", slow.Seconds, usual.Seconds)
+	}
+	if away := evaluate[string](t, p, `(async () => {
+		const { player } = listwatch;
+		await player.seek(window.there - 60);
+		const coming = player.playTo(window.there, { pace: 0.25 });
+		await new Promise(requestAnimationFrame);
+		await player.seek(player.oldest + 5);
+		return await coming + " " + (player.cursor - player.oldest);
+	})()`); away != "false 5" {
+		t.Errorf("called away: %s, want that it did not come, and is at 5", away)
+	}
+	began := time.Now()
+	if got := evaluate[string](t, p, `(async () => { const { player } = listwatch; const before = player.cursor; await player.step(1); await Promise.all([player.step(1), player.step(1)]); return String(player.cursor - before) + " " + player.mode; })()`); got != "3 frozen" {
+		t.Errorf("three steps: %s", got)
+	}
+	t.Logf("three steps took %v", time.Since(began))
+}
+
+// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself, and the strip
+// fills until it is at the handler; the second is not, as something is followed already.
+func TestWhatIsWrittenIsFollowed(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	k := kubectlFor(t, v)
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	journey := func() string {
+		return evaluate[string](t, p, `(() => {
+			const el = document.querySelector("#journey");
+			return [el.hidden ? "hidden" : el.dataset.key, ...[...el.querySelectorAll("li.past b")].map((b) => b.textContent)].join(" ");
+		})()`)
+	}
+	const whole = " etcd etcd3 ring store incoming dispatch watcher wire reflector fifo indexer processor listener handler"
+	arrives := func(key string) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) { return journey() == key+whole, journey() })
+	}
+	create(t, k, podManifest("by-kubectl"))
+	arrives("default/by-kubectl")
+	create(t, k, podManifest("another"))
+	p.caughtUp(t, v)
+	arrives("default/by-kubectl")
+	p.do(t, chromedp.Click(chromedp.CSS("#create-pod"))) // a hand's own write comes before one that was only seen
+	arrives("default/a")
+	if hidden := evaluate[bool](t, p, `document.querySelector("#biography").hidden`); !hidden {
+		t.Error("the biography is open, though no key or click asked for it")
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#journey-more")))
+	p.until(t, `!document.querySelector("#biography").hidden`)
+	p.do(t, chromedp.Click(chromedp.CSS("#journey-end")))
+	p.until(t, `document.querySelector("#journey").hidden && document.querySelector("#biography").hidden`)
+	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
+	arrives("default/another")
+}
+
+// TestWhatIsFollowedBeforeTheListHasComeStaysFollowed creates a pod while the page still waits for its list.
+func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		slow := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+			const [ask, come] = [window.fetch, new Promise((done) => (window.come = done))];
+			window.fetch = async (url, ...rest) => (String(url).startsWith("/viz/snapshot") && (await come), ask(url, ...rest));
+		}`}
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, slow)
+		return chromedp.Void{}, err
+	})
+	p.navigate(t, v.URL)
+	p.until(t, `window.listwatch`)
+	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.until(t, `listwatch.follow.key === "default/a"`)
+	evaluate[bool](t, p, `(come(), true)`)
+	p.live(t, v)
+	p.until(t, `listwatch.follow.key === "default/a" && document.querySelectorAll("#journey li.past").length === 14`)
+}
+
+// TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do not.
+func TestTheMachineryIsShownOnDemand(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	type drawn struct {
+		Detail, Address string
+		Seen            []string
+		Names           int
+	}
+	look := func() drawn {
+		return evaluate[drawn](t, p, `(() => {
+			const of = { lock: "[data-lock]", budget: "#battery", goroutine: "[data-role]", hand: "#hand-end" };
+			const seen = (css) => document.querySelector(css).checkVisibility({ visibilityProperty: true });
+			return {
+				Detail: document.body.dataset.detail, Address: location.search.replace(/tour=0&?/, "").replace(/[?&]$/, ""),
+				Seen: Object.keys(of).filter((name) => seen(of[name])),
+				Names: document.querySelectorAll("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length,
+			};
+		})()`)
+	}
+	path := look()
+	if path.Detail != "path" || len(path.Seen) != 0 {
+		t.Errorf("at first: %+v, want the path alone", path)
+	}
+	p.strike(t, "k")
+	all := look()
+	if all.Detail != "machinery" || len(all.Seen) != 4 || all.Address != "?detail=machinery" || all.Names != path.Names {
+		t.Errorf("with the machinery: %+v, want all of it, at an address that says so, and %d names", all, path.Names)
+	}
+	p.strike(t, "k")
+	const quiet = `document.querySelector("[data-station=ring]").classList.contains("quiet") && getComputedStyle(document.querySelector("#ring-cells")).opacity === "0.45"`
+	p.until(t, quiet)
+	evaluate[bool](t, p, `(() => {
+		const ring = document.querySelector("[data-station=ring]");
+		window.stirred = [];
+		new MutationObserver(() => window.stirred.push([ring.classList.contains("quiet"), listwatch.player.cursor])).observe(ring, { attributeFilter: ["class"] });
+		document.querySelector("#create-pod").click();
+		return true;
+	})()`)
+	p.until(t, `window.stirred.length > 1 && `+quiet)
+	if woken := evaluate[bool](t, p, `(() => {
+		const [[asleep, seq]] = window.stirred.filter(([asleep]) => !asleep);
+		return !asleep && listwatch.player.tape.between(1, seq + 1).some((r) => r.point === "RingAppend" && r.resource === "pods");
+	})()`); !woken {
+		t.Error("the ring stirred before anything was appended to it")
+	}
+	p.navigate(t, v.URL+"/?detail=machinery")
+	p.live(t, v)
+	if linked := look(); len(linked.Seen) != 4 {
+		t.Errorf("by a link: %+v", linked)
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#detail")))
+	if again := look(); again.Detail != "path" || len(again.Seen) != 0 || again.Address != "" {
+		t.Errorf("turned off: %+v", again)
+	}
+}
+
+// TestTheHeldObjectStandsAtItsGateByName holds the world and writes: the gate at which a goroutine stands names what it has, and
+// the table of goroutines and the gates point at each other.
+func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
+	p.until(t, `document.body.dataset.mode === "held"`)
+	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.until(t, `document.querySelector("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`) // the next hop leads into etcd
+	const named = `[...document.querySelectorAll("[data-gate-at]")].find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
+	program.Eventually(t, patience, func() (bool, string) { // hop by hop, until what stands there has the pod in its hands
+		if evaluate[bool](t, p, "Boolean("+named+")") {
+			return true, ""
+		}
+		post(t, v.URL+"/viz/hold", map[string]any{"do": "step"})
+		return false, evaluate[string](t, p, "JSON.stringify(listwatch.picture({ texts: false }).held)")
+	})
+	linked := evaluate[string](t, p, `(() => {
+		const gate = `+named+`;
+		gate.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+		const row = document.activeElement.closest("tr");
+		const back = document.querySelector("[data-gate-at].pointed");
+		gate.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+		const rows = [...document.querySelectorAll("#held tr")].filter((tr) => tr.classList.contains("pointed") === (tr.held.station === gate.dataset.gateAt));
+		return [row?.held.station === gate.dataset.gateAt, back === gate, rows.length === document.querySelectorAll("#held tr").length].join();
+	})()`)
+	if linked != "true,true,true" {
+		t.Errorf("from the gate to its goroutine, and back: %s", linked)
+	}
+	if held := evaluate[string](t, p, `listwatch.picture({ texts: false }).held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
+		t.Errorf("the picture says that these are held: %q", held)
+	}
+	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
+	p.caughtUp(t, v)
+}

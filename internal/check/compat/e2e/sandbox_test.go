@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/probe"
+)
+
+// TestEveryStoryAndKnobOfThePage plays the stories one after the other on the machine, and turns every knob by clicks.
+func TestEveryStoryAndKnobOfThePage(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	var all []told
+	v.Get(t, "/viz/scenarios", &all)
+	if n := evaluate[int](t, p, `document.querySelectorAll("[data-play]").length`); n < 12 || n != len(all) {
+		t.Errorf("the gallery offers %d stories, the program %d", n, len(all))
+	}
+	for _, each := range all {
+		if each.Alone == "" { // the others are told from their recordings
+			v.play(t, each.ID)
+		}
+	}
+	p.addSocket(t)
+	p.knobs(t, v)
+	p.promises(t)
+	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
+	p.switches(t, v)
+}
+
+// addSocket adds a watcher over a websocket by the dialog, with selectors, looks at its frames as bytes, and removes it.
+func (p *page) addSocket(t *testing.T) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
+	evaluate[bool](t, p, `(() => {
+		const form = document.querySelector("#watcher-form");
+		form.elements.labelSelector.value = "app notin (none)";
+		form.elements.fieldSelector.value = "metadata.name!=none";
+		return true;
+	})()`)
+	p.do(t, chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
+		chromedp.Click(chromedp.CSS("#watcher-form [name=webSocket]")), chromedp.Click(chromedp.CSS("#watcher-form .main")))
+	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
+	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
+	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
+	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
+	p.strike(t, "Escape")
+	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
+	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)
+	p.do(t, chromedp.Click(chromedp.CSS("#watcher-list button")))
+	p.until(t, `document.querySelectorAll("#watcher-list button").length === 0`)
+	p.do(t, chromedp.Click(chromedp.CSS("#watcher-cancel")))
+}
+
+// play plays a story on the machine. Every beat of it must stand in what the machine did.
+func (v *viz) play(t *testing.T, id string) {
+	t.Helper()
+	client := &http.Client{Timeout: 3 * patience} // a reflector that was cut off often takes its time
+	response, err := client.Post(v.URL+"/viz/scenario/"+id, "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var seen struct {
+		Message, Saw, Untold string
+		Beats                []struct{ From, To uint64 }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&seen); err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusOK || seen.Untold != "" || len(seen.Saw) < 50 {
+		t.Errorf("%s: %s %+v", id, response.Status, seen)
+	}
+}
+
+func (p *page) until(t *testing.T, expression string) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		if evaluate[bool](t, p, "Boolean("+expression+")") {
+			return true, ""
+		}
+		return false, expression + "\ninspector: " + evaluate[string](t, p, `document.querySelector("#inspector:not([hidden])")?.innerText.slice(0, 1500) ?? "closed"`)
+	})
+}
+
+// knobs turns every knob on the panel with a click, and looks for its effect in the log.
+func (p *page) knobs(t *testing.T, v *viz) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
+	p.until(t, `document.querySelectorAll("#knob-lines li").length > 2`)
+	steps := []struct{ act, effect string }{
+		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},
+		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"), `"KnobTurned" handler.delay of handler-1 to 500ms`},
+		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
+		{choose("#ring-fixed", "8"), `"RingResize" a knob was turned`},
+		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
+		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
+		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`, `"KnobTurned" line.stall of listwatch-informer to true`},
+		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
+		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
+		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
+		{`document.querySelector('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
+		{`document.querySelector('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
+		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
+		{`document.querySelector("#reset").click()`, `"KnobTurned" everything`},
+	}
+	for _, step := range steps {
+		from := evaluate[int](t, p, "listwatch.player.head")
+		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`) // the glyph may only just be coming
+		point, words, _ := strings.Cut(step.effect, " ")
+		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
+	}
+	p.until(t, `document.querySelector("#notice").textContent.includes("reset: done")`)
+	var state struct {
+		Traffic  struct{ Rate int }
+		Handlers []struct{ Name string }
+	}
+	v.Get(t, "/viz/knobs", &state)
+	if state.Traffic.Rate != 0 || len(state.Handlers) != 1 {
+		t.Errorf("after the reset: %+v", state)
+	}
+}
+
+// switches goes back to an older age and lets the reset return: the stage shows the new run without being asked to.
+func (p *page) switches(t *testing.T, v *viz) {
+	t.Helper()
+	run := func() string { return evaluate[string](t, p, "listwatch.stage.shown.log") }
+	for _, step := range []struct{ act, dispatch string }{
+		{choose(`[data-switch="dispatch"]`, "sequential"), "sequential"},
+		{choose(`[data-switch="etcd-watcher"]`, "etcd2"), "sequential"},
+		{`document.querySelector("#reset").click()`, "two-phase"},
+	} {
+		before := run()
+		evaluate[bool](t, p, `(() => { `+step.act+`; return true })()`)
+		p.until(t, fmt.Sprintf(`listwatch.stage.shown.log !== %q && document.body.dataset.mode === "live"`, before))
+		var how struct {
+			Log      string
+			Switches map[string]string
+		}
+		v.Get(t, "/viz/snapshot", &how)
+		if how.Switches["dispatch"] != step.dispatch || how.Log != run() {
+			t.Errorf("the page shows the log %s; it runs %+v", run(), how)
+		}
+		p.until(t, fmt.Sprintf(`document.querySelector('[data-switch="dispatch"]').value === %q`, step.dispatch))
+		watcher := map[string]string{"etcd3": "watchChan", "etcd2": "etcdWatcher"}[how.Switches["etcd-watcher"]]
+		p.until(t, fmt.Sprintf(`document.querySelector('[data-station="etcd3"] .title').textContent === %q`, watcher))
+	}
+}
+
+// choose changes a field as a hand would.
+func choose(selector, value string) string {
+	return fmt.Sprintf(`const el = document.querySelector(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
+}
+
+// promises looks at the ten of them: after all that, none is broken.
+func (p *page) promises(t *testing.T) {
+	t.Helper()
+	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
+	p.until(t, `document.querySelector("#promises-checked").textContent.includes("records checked")`)
+	if broken := evaluate[string](t, p, `[...document.querySelectorAll("#promises li.broken")].map((el) => el.textContent).join()`); broken != "" {
+		t.Errorf("broken: %s", broken)
+	}
+}
+
+// TestABrokenPromiseLeadsToItsRecord replays a recording into which a fault was written.
+func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
+	t.Parallel()
+	file, seq := brokenRecording(t)
+	v := startViz(t, "-replay", file)
+	p := openPage(t, v.URL)
+	p.until(t, `document.querySelector("#open-promises").classList.contains("broken")`)
+	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-rule="9"] .breaches button`)))
+	p.until(t, fmt.Sprintf(`listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq))
+}
+
+// brokenRecording writes a recording in which a watcher is sent one event twice, and returns the number of the second time.
+func brokenRecording(t *testing.T) (name string, seq int) {
+	t.Helper()
+	key := "/registry/pods/default/a"
+	records := []probe.Record{
+		{Point: probe.WatcherAdded, Key: "/registry/pods/", RV: 5, Text: "/registry/pods/", Args: [4]int{10}},
+		{Point: probe.ResultSent, Type: "ADDED", Key: key, RV: 6, Args: [4]int{1, 10}},
+		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 7, Args: [4]int{2, 10}},
+		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 7, Args: [4]int{3, 10}},
+		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 8, Args: [4]int{4, 10}},
+	}
+	for i := range records {
+		records[i].Seq, records[i].Time, records[i].Resource, records[i].Subject = uint64(i+1), time.Duration(i+1)*time.Millisecond, "pods", "w1"
+	}
+	return writeRecording(t, records), 4
+}

@@ -1,0 +1,279 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+)
+
+// moment is what the page says about when it is.
+type moment struct {
+	Mode   string
+	Seq    uint64
+	Head   uint64
+	Hash   string
+	Banner string
+}
+
+func (p *page) moment(t *testing.T) moment {
+	t.Helper()
+	return evaluate[moment](t, p, `!window.listwatch ? { Mode: "loading" } : ({
+		Mode: document.body.dataset.mode, Seq: window.listwatch.state.seq, Head: window.listwatch.player.head, Hash: window.listwatch.hash(),
+		Banner: document.querySelector("#banner").hidden ? "" : document.querySelector("#banner").textContent,
+	})`)
+}
+
+// sameAsServer waits until the page is live and shows the picture that the server has.
+func (p *page) sameAsServer(t *testing.T, v *viz) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		m := p.moment(t)
+		var snapshot struct{ State json.RawMessage }
+		v.Get(t, "/viz/snapshot", &snapshot)
+		server, err := fold.Read(snapshot.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Mode == "live" && m.Seq == server.Seq && m.Hash == server.Hash(), fmt.Sprintf("the page %+v, the server at %d with %s", m, server.Seq, server.Hash())
+	})
+}
+
+// seek takes the page to a cursor and returns the hash of what it then shows.
+func (p *page) seek(t *testing.T, cursor int) string {
+	t.Helper()
+	return evaluate[string](t, p, fmt.Sprintf(`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + window.listwatch.hash(); })()`, cursor))
+}
+
+// busy makes the log longer by n records at least.
+func (v *viz) busy(t *testing.T, n uint64) {
+	t.Helper()
+	last := func() uint64 {
+		var snapshot struct{ Seq uint64 }
+		v.Get(t, "/viz/snapshot", &snapshot)
+		return snapshot.Seq
+	}
+	for begin, i := last(), 0; last() < begin+n; i++ {
+		v.createPod(t, fmt.Sprintf("busy-%d-%d", begin, i))
+	}
+}
+
+func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	v.busy(t, 20)
+	p.sameAsServer(t, v)
+	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`) // what led to its first picture it asks for afterwards
+	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	frozen := p.moment(t)
+	said := `document.querySelector("#sentence .words").textContent`
+	of := `(async () => { const { sentence } = await import("/viz/assets/log/fold.js"); const { player, stage } = listwatch; const r = player.tape.get(player.cursor); return sentence(stage.infos.get(r.point), r); })()`
+	if got, want := evaluate[string](t, p, said), evaluate[string](t, p, of); got != want {
+		t.Errorf("frozen at %d the page says %q, want %q", frozen.Seq, got, want)
+	}
+	v.busy(t, 500)
+	var m moment
+	program.Eventually(t, patience, func() (bool, string) {
+		m = p.moment(t)
+		return m.Head >= m.Seq+500, fmt.Sprintf("%+v", m)
+	})
+	if m.Mode != "frozen" || m.Seq != frozen.Seq || m.Hash != frozen.Hash {
+		t.Errorf("while frozen: got %+v, want it as at %+v", m, frozen)
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	p.sameAsServer(t, v)
+}
+
+func TestAnyMomentOfTheLogIsTheFoldUpToIt(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false")
+	v.busy(t, 1500)
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	var answer struct{ Records []json.RawMessage }
+	v.Get(t, "/viz/records?from=1&to=1400", &answer)
+	ours := make([]string, 1, 1400) // by cursor
+	state := fold.New()
+	for _, written := range answer.Records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Apply([]probe.Record{r})
+		ours = append(ours, fmt.Sprint(state.Seq, " ", state.Hash()))
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 12 {
+		cursor := 1 + random.IntN(len(ours)-2)
+		if got := p.seek(t, cursor); got != ours[cursor] {
+			t.Fatalf("at %d: the page shows %s, want %s", cursor, got, ours[cursor])
+		}
+		p.do(t, chromedp.Click(chromedp.CSS("#step-on")))
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			return fmt.Sprint(m.Seq, " ", m.Hash) == ours[cursor+1], fmt.Sprintf("one step after %d: %+v", cursor, m)
+		})
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#live")))
+	p.sameAsServer(t, v)
+}
+
+func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: a stopped process ends no other way
+	program.Eventually(t, patience, func() (bool, string) {
+		m := p.moment(t)
+		return strings.Contains(m.Banner, "process is stopped"), m.Banner
+	})
+	if err := v.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	v.busy(t, 50)
+	p.sameAsServer(t, v)
+	if m := p.moment(t); m.Banner != "" && !strings.Contains(m.Banner, "was stopped for") {
+		t.Errorf("the page still says %q", m.Banner)
+	}
+	if lost := evaluate[float64](t, p, "window.listwatch.state.lost"); lost != 0 {
+		t.Errorf("%v records lost", lost)
+	}
+}
+
+func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.lw.gz")
+	v := startViz(t, "-demo=false", "-record", file)
+	v.busy(t, 1500)
+	v.Interrupt(t)
+	v.ExitCode(t, program.EndsWithin)
+	_, records := readRecording(t, file)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := func(t *testing.T, p *page) {
+		random := rand.New(rand.NewPCG(7, 8))
+		for range 100 {
+			cursor := random.IntN(len(records))
+			state := fold.New()
+			state.Apply(records[:cursor])
+			if got, want := p.seek(t, cursor), fmt.Sprint(state.Seq, " ", state.Hash()); got != want {
+				t.Fatalf("at %d: the page shows %s, want %s", cursor, got, want)
+			}
+		}
+		link := evaluate[string](t, p, `(document.querySelector("#link").click(), location.hash)`)
+		if !strings.Contains(link, "recording="+recording.Hash(written)) {
+			t.Errorf("link: got %s, want the recording's hash %s in it", link, recording.Hash(written))
+		}
+	}
+	t.Run("by the program", func(t *testing.T) {
+		p := openPage(t, startViz(t, "-replay", file).URL)
+		// It plays by itself, from the beginning; it may have come to its end already.
+		p.until(t, fmt.Sprintf(`document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records)))
+		compare(t, p)
+	})
+	t.Run("in the page", func(t *testing.T) {
+		other := startViz(t, "-demo=false", "-controllers=false")
+		p := openPage(t, other.URL)
+		p.live(t, other)
+		p.drop(t, "run.lw.gz", written)
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			return m.Mode == "replay" && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
+		})
+		compare(t, p)
+	})
+}
+
+func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	for _, test := range []struct{ hash, want string }{
+		{"#log=OTHER&at=7", "another run of the program"},
+		{"#recording=0123456789abcdef&at=7", "drop its file onto the page"},
+	} {
+		p := openPage(t, v.URL+"/"+test.hash)
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			return strings.Contains(m.Banner, test.want), m.Banner
+		})
+	}
+}
+
+func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	v := startViz(t, "-controllers=false", "-demo=false", "-ring-capacity=10", "-flight", dir)
+	v.busy(t, 2000)
+	client := &http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get(v.URL + "/api/v1/pods?watch=true&resourceVersion=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(response.Body) // who leaves before the end may never have been told
+	response.Body.Close()
+	if err != nil || !strings.Contains(string(answer), "too old resource version") {
+		t.Fatalf("got %s, %v", answer, err)
+	}
+	var files []string
+	program.Eventually(t, patience, func() (bool, string) {
+		files, _ = filepath.Glob(filepath.Join(dir, "*"))
+		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n", v.Stderr.String())
+	})
+	header, records := readRecording(t, files[0])
+	if len(records) < 1000 || header.Reason == "" {
+		t.Errorf("got %d records for the reason %q", len(records), header.Reason)
+	}
+}
+
+// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page: the log whose next record the page
+// asks for is no more, which the feed says in the same word as when it has run over a page.
+func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
+	t.Parallel()
+	first := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, first.URL)
+	first.busy(t, 100)
+	p.sameAsServer(t, first)
+	first.Interrupt(t)
+	first.ExitCode(t, program.EndsWithin)
+	second := startViz(t, "-demo=false", "-controllers=false", "-listen", strings.TrimPrefix(first.URL, "http://"))
+	second.busy(t, 200)
+	p.sameAsServer(t, second)
+	// What ends last here was started first: second is gone before the browser is, and the page would complain of it.
+	p.do(t, chromedp.Navigate("about:blank"))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.complaints = nil // that no program answered for a while is the point
+}
+
+// readRecording is what -record or the flight recorder left in the file.
+func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
+	t.Helper()
+	rec, err := recording.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec.Header, rec.Records
+}

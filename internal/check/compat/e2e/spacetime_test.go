@@ -1,0 +1,529 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/takes"
+)
+
+// arrow joins the record of who brought something to the record of who took it.
+type arrow struct{ Sent, Taken uint64 }
+
+// spacetime is what the space-time view shows.
+type spacetime struct {
+	View      string
+	Cursor    uint64
+	From, To  uint64
+	Records   []uint64 // in columns
+	Lines     []string
+	Transfers []arrow
+	Passages  []arrow
+	Spans     int
+	Told      [3]int // how many of the last three the view says there are
+}
+
+const readSpacetime = `(() => {
+	const root = document.querySelector("#spacetime"), d = root.dataset;
+	const arrows = (name) => [...root.querySelectorAll("." + name + " path")].map((el) => ({ Sent: Number(el.dataset.sent), Taken: Number(el.dataset.taken) }));
+	return {
+		View: root.hasAttribute("hidden") ? "" : document.body.dataset.view, Cursor: Number(d.cursor ?? 0), From: Number(d.from ?? 0), To: Number(d.to ?? 0),
+		Records: [...root.querySelectorAll(".marks g")].map((el) => Number(el.dataset.seq)),
+		Lines: [...root.querySelectorAll(".names tspan")].map((el) => el.textContent),
+		Transfers: arrows("transfers"), Passages: arrows("passages"), Spans: root.querySelectorAll(".spans rect").length,
+		Told: [Number(d.transfers), Number(d.passages), Number(d.spans)],
+	};
+})()`
+
+// spaceTimeAt waits until the view is drawn for a cursor.
+func (p *page) spaceTimeAt(t *testing.T, cursor uint64) (s spacetime) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		s = evaluate[spacetime](t, p, readSpacetime)
+		return s.View == "space-time" && s.Cursor == cursor, fmt.Sprintf("the view %q is at %d, want %d", s.View, s.Cursor, cursor)
+	})
+	return s
+}
+
+// expected is what a run of records should look like, by our own count.
+type expected struct {
+	records   []uint64
+	transfers map[arrow]bool
+	spans     int
+	commits   map[arrow]bool // from a transaction to the watchChan that was told of it
+}
+
+// counters are how much has gone into and out of every queue.
+type counters map[string][2]int64
+
+func countersOf(res *fold.Resource) counters {
+	all := counters{}
+	if res == nil {
+		return all
+	}
+	for id, subject := range res.Subjects {
+		for name, q := range subject.Queues {
+			all[fmt.Sprint(id, " ", subject.Opened, " ", name)] = [2]int64{q.Sent, q.Received}
+		}
+	}
+	return all
+}
+
+func waitsOf(res *fold.Resource) map[uint64]bool {
+	all := map[uint64]bool{}
+	if res == nil {
+		return all
+	}
+	for _, waits := range res.Waits {
+		for _, w := range waits {
+			if w.Kind != string(probe.ForWork) {
+				all[w.Seq] = true
+			}
+		}
+	}
+	return all
+}
+
+// seed notes what stands in a queue of deltas that has not been looked at before.
+func seed(deltas map[string][]probe.Record, res *fold.Resource, subject string) {
+	if _, known := deltas[subject]; known {
+		return
+	}
+	deltas[subject] = nil
+	if res == nil || res.Subjects[subject] == nil || res.Subjects[subject].Queues["fifo"] == nil {
+		return
+	}
+	for _, token := range res.Subjects[subject].Queues["fifo"].Tokens {
+		deltas[subject] = append(deltas[subject], probe.Record{Type: token.Type, Key: token.Key, RV: token.RV})
+	}
+}
+
+// total is how much has gone into all queues.
+func total(all counters) (n int64) {
+	for _, each := range all {
+		n += each[0]
+	}
+	return n
+}
+
+// expect folds records, of which the first follows on state, and counts what passes from one to another.
+func expect(state *fold.State, records []probe.Record, resource string) expected {
+	want := expected{transfers: map[arrow]bool{}, commits: map[arrow]bool{}}
+	ends := map[string]arrow{}
+	deltas := map[string][]probe.Record{} // of queues of deltas: what stands in them; of what came before only type, key and version are known
+	spans := map[uint64]bool{}
+	for _, name := range []string{"", resource} {
+		maps.Copy(spans, waitsOf(state.Resources[name]))
+	}
+	committed, told := map[string]uint64{}, map[string][]uint64{}
+	for i := range records {
+		r := &records[i]
+		before := countersOf(state.Resources[r.Resource])
+		if r.Point == probe.FIFOAdded || r.Point == probe.FIFOPopped {
+			seed(deltas, state.Resources[r.Resource], r.Subject)
+		}
+		state.Apply(records[i : i+1])
+		if r.Resource != "" && r.Resource != resource {
+			continue
+		}
+		want.records = append(want.records, r.Seq)
+		maps.Copy(spans, waitsOf(state.Resources[r.Resource]))
+		after := countersOf(state.Resources[r.Resource])
+		switch grown := total(after) - total(before); {
+		case r.Point == probe.FIFOAdded && grown > 0:
+			deltas[r.Subject] = append(deltas[r.Subject], *r)
+		case r.Point == probe.FIFOPopped:
+			if i := slices.IndexFunc(deltas[r.Subject], func(d probe.Record) bool { return d.Type == r.Type && d.Key == r.Key && d.RV == r.RV }); i >= 0 {
+				if seq := deltas[r.Subject][i].Seq; seq != 0 {
+					want.transfers[arrow{seq, r.Seq}] = true
+				}
+				deltas[r.Subject] = slices.Delete(deltas[r.Subject], i, i+1)
+			}
+		}
+		for queue, now := range after {
+			if strings.HasSuffix(queue, " fifo") {
+				continue
+			}
+			for side := range 2 {
+				for k := before[queue][side] + 1; k <= now[side]; k++ {
+					id := fmt.Sprint(queue, " ", k)
+					a := ends[id]
+					if side == 0 {
+						a.Sent = r.Seq
+					} else {
+						a.Taken = r.Seq
+					}
+					if ends[id] = a; a.Sent != 0 && a.Taken != 0 {
+						want.transfers[a] = true
+					}
+				}
+			}
+		}
+		revision := fmt.Sprint(r.Key, " ", r.RV)
+		switch r.Point {
+		case probe.TxnCommitted:
+			committed[revision] = r.Seq
+		case probe.Etcd3IncomingSent:
+			told[revision] = append(told[revision], r.Seq)
+		}
+	}
+	for revision, seq := range committed {
+		for _, taken := range told[revision] {
+			want.commits[arrow{seq, taken}] = true
+		}
+	}
+	want.spans = len(spans)
+	return want
+}
+
+// givers are, by the point at which a passage ends, those at which it may begin.
+var givers = map[probe.Point][]probe.Point{
+	probe.FrameDecoded:      {probe.FrameWritten},
+	probe.ReflectorReceived: {probe.FrameDecoded},
+	probe.AddReceived:       {probe.IndexerUpdated},
+	probe.HandlerCalled:     {probe.AddReceived, probe.PendingPopped},
+}
+
+// isTrue compares the view with what is to be seen between its ends, and returns how many passages it shows by the point at
+// which they end.
+func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Record, resource string) map[probe.Point]int {
+	t.Helper()
+	state := start.Clone()
+	state.Apply(records[:s.From-1-start.Seq])
+	run := records[s.From-1-start.Seq : s.To-start.Seq]
+	want := expect(state, run, resource)
+	if !slices.Equal(s.Records, want.records) {
+		t.Errorf("columns: got %v, want %v", s.Records, want.records)
+	}
+	got := map[arrow]bool{}
+	for _, a := range s.Transfers {
+		got[a] = true
+	}
+	if !maps.Equal(got, want.transfers) || len(s.Transfers) != len(got) {
+		t.Errorf("records %d to %d: %d transfers, %v, want %v", s.From, s.To, len(s.Transfers), got, want.transfers)
+	}
+	if s.Spans != want.spans {
+		t.Errorf("records %d to %d: %d waits, want %d", s.From, s.To, s.Spans, want.spans)
+	}
+	if s.Told != [3]int{len(s.Transfers), len(s.Passages), s.Spans} {
+		t.Errorf("the view says %v of %d transfers, %d passages, %d waits", s.Told, len(s.Transfers), len(s.Passages), s.Spans)
+	}
+	ends := map[probe.Point]int{}
+	commits := map[arrow]bool{}
+	for _, a := range s.Passages {
+		from, to := run[a.Sent-s.From], run[a.Taken-s.From]
+		ends[to.Point]++
+		if from.RV != to.RV || probe.ObjectKey(from.Key) != probe.ObjectKey(to.Key) {
+			t.Errorf("an arrow from %+v to %+v: not the same change", from, to)
+		}
+		if from.Point == probe.TxnCommitted {
+			commits[a] = true
+			continue
+		}
+		if a.Taken < a.Sent || from.Type != to.Type {
+			t.Errorf("an arrow from %+v to %+v: a stream keeps its order", from, to)
+		}
+		if !slices.Contains(givers[to.Point], from.Point) {
+			t.Errorf("an arrow from %s to %s", from.Point, to.Point)
+		}
+	}
+	if !maps.Equal(commits, want.commits) {
+		t.Errorf("from etcd: %v, want %v", commits, want.commits)
+	}
+	return ends
+}
+
+// TestTheSpaceTimeViewShowsWhoHandedWhatToWhom looks at several moments of every recording: each arrow is a transfer that the
+// fold counts, and none is missing.
+func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	transfers, spans, passages := 0, 0, map[probe.Point]int{}
+	for _, take := range takes.All {
+		start, records, err := take.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := records[len(records)-1].Seq
+		p.navigate(t, v.URL+"/?take="+take.Name)
+		program.Eventually(t, patience, func() (bool, string) {
+			m := p.moment(t)
+			return m.Head == last, fmt.Sprintf("%+v, want the recording up to %d", m, last)
+		})
+		p.strike(t, "v")
+		resource := evaluate[string](t, p, "document.body.dataset.resource")
+		for part := 1; part <= 6; part++ {
+			cursor := start.Seq + uint64(part*len(records)/6)
+			// A record that the view shows: of the resource on stage, or of none.
+			for records[cursor-start.Seq-1].Resource != "" && records[cursor-start.Seq-1].Resource != resource {
+				cursor--
+			}
+			p.seek(t, int(cursor))
+			s := p.spaceTimeAt(t, cursor)
+			if s.From > cursor || s.To < cursor || len(s.Records) > 80 || len(s.Records) < 20 {
+				t.Errorf("%s at %d: from %d to %d, %d records", take.Name, cursor, s.From, s.To, len(s.Records))
+			}
+			for point, n := range s.isTrue(t, start, records, resource) {
+				passages[point] += n
+			}
+			transfers += len(s.Transfers)
+			spans += s.Spans
+		}
+	}
+	if transfers < 100 || spans < 20 || passages[probe.Etcd3IncomingSent] == 0 || passages[probe.FrameDecoded] == 0 ||
+		passages[probe.ReflectorReceived] == 0 || passages[probe.AddReceived] == 0 || passages[probe.HandlerCalled] == 0 {
+		t.Errorf("in all recordings there were %d transfers, %d waits, passages to %v: too few to be a test", transfers, spans, passages)
+	}
+}
+
+// hasty is a recording in which each receiver writes a hand-over down before its sender, in which there are
+// more goroutines than there is room for, and in which the same frame is sent twice.
+func hasty() (records []probe.Record) {
+	add := func(point probe.Point, subject string, args ...int) {
+		r := probe.Record{
+			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods", Point: point,
+			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 9,
+		}
+		copy(r.Args[:], args)
+		records = append(records, r)
+	}
+	add(probe.WatchChanOpened, "etcd3-1")
+	for i := range 30 {
+		add(probe.WatcherAdded, fmt.Sprint("w", i), 10)
+	}
+	for i := range 30 {
+		add(probe.ResultReceived, fmt.Sprint("w", i), 0, 10)
+		add(probe.ResultSent, fmt.Sprint("w", i), 0, 10)
+	}
+	add(probe.Etcd3IncomingReceived, "etcd3-1", 0, 100)
+	add(probe.Etcd3IncomingSent, "etcd3-1", 0, 100)
+	add(probe.TxnCommitted, "")
+	add(probe.WireOpened, "w1")
+	records[len(records)-1].Text = "listwatch-scheduler/1 /api/v1/pods"
+	for _, point := range []probe.Point{probe.FrameWritten, probe.FrameDecoded} {
+		subject := map[probe.Point]string{probe.FrameWritten: "w1", probe.FrameDecoded: "scheduler-informer"}[point]
+		add(point, subject)
+		add(point, subject)
+	}
+	return records
+}
+
+func TestWhoTakesMayReportFirst(t *testing.T) {
+	t.Parallel()
+	records := hasty()
+	p := openPage(t, startViz(t, "-replay", writeRecording(t, records)).URL)
+	p.until(t, fmt.Sprintf("window.listwatch?.player.head === %d", len(records)))
+	p.strike(t, "v")
+	p.seek(t, len(records))
+	s := p.spaceTimeAt(t, uint64(len(records)))
+	s.isTrue(t, fold.New(), records, "pods")
+	n := uint64(len(records))
+	if want := []arrow{{n - 5, n - 6}, {n - 3, n - 1}, {n - 2, n}}; !slices.Equal(s.Passages, want) {
+		t.Errorf("passages: got %v, want %v", s.Passages, want)
+	}
+	if wrong := evaluate[int](t, p, `(() => {
+		const arrows = [...document.querySelectorAll("#spacetime :is(.transfers, .passages) .arrow")];
+		const back = arrows.filter((el) => Number(el.dataset.taken) < Number(el.dataset.sent));
+		return back.length === 0 ? -1 : arrows.filter((el) => el.classList.contains("back") !== back.includes(el)).length;
+	})()`); wrong != 0 {
+		t.Errorf("%d arrows are not drawn as what they are: pointing back where the receiver wrote first", wrong)
+	}
+	shown := 0
+	for _, r := range records[s.From-1 : s.To] {
+		if r.Point == probe.ResultSent || r.Point == probe.Etcd3IncomingSent {
+			shown++
+		}
+	}
+	if len(s.Transfers) != shown {
+		t.Errorf("%d transfers, want %d", len(s.Transfers), shown)
+	}
+	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) || len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
+		t.Errorf("lines: %q, want those of etcd3 after their callers, and that there are more than 26", s.Lines)
+	}
+	evaluate[bool](t, p, `(listwatch.stage.setResource("nodes"), true)`)
+	p.until(t, `document.querySelector("#spacetime").matches(".blank") && document.querySelector("#spacetime .about").textContent === "no record of this resource is here"`)
+}
+
+// TestTheViewsTakeTurns goes through the views by key and by button, and through the records by a click on a mark.
+func TestTheViewsTakeTurns(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	p.observe(t)
+	view := func(want string) {
+		t.Helper()
+		p.until(t, fmt.Sprintf(`document.body.dataset.view === %q && document.querySelector("#view").textContent === "View: %s" &&
+			document.querySelector("#spacetime").hasAttribute("hidden") === %t`, want, want, want != "space-time"))
+	}
+	view("loop")
+	p.do(t, chromedp.Click("#view"))
+	view("space-time")
+	v.createPod(t, "turn")
+	p.until(t, `document.querySelectorAll("#spacetime .transfers path").length >= 8 && [...document.querySelectorAll("#spacetime .passages title")].some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
+	way := []string{"callers", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval", "w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
+	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool { return !slices.Contains(way, line) })
+	if !slices.Equal(lines, way) {
+		t.Errorf("from top to bottom %q, want %q", lines, way)
+	}
+	p.strike(t, " ")
+	p.until(t, `document.body.dataset.mode === "frozen"`)
+	seq := evaluate[uint64](t, p, `(() => {
+		const marks = [...document.querySelectorAll("#spacetime .marks g")];
+		const mark = marks[Math.floor(marks.length / 2)];
+		mark.querySelector(".target").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+		return Number(mark.dataset.seq);
+	})()`)
+	s := p.spaceTimeAt(t, seq)
+	if m := p.moment(t); m.Seq != seq {
+		t.Errorf("a click on record %d goes to %d", seq, m.Seq)
+	}
+	p.strike(t, ".")
+	next := s.Records[slices.Index(s.Records, seq)+1]
+	if moved := p.spaceTimeAt(t, next); moved.From != s.From {
+		t.Errorf("one step on, the view begins at %d, before at %d: it should stay where it is", moved.From, s.From)
+	}
+	p.strike(t, "v")
+	view("loop")
+	p.strike(t, "v")
+	view("space-time")
+}
+
+// reporters says of every point who reports it, for a subject s that hands on what an informer "inf" gives it.
+var reporters = map[string][]probe.Point{
+	"callers *": {
+		probe.RequestReceived, probe.RequestAnswered, probe.KnobTurned, probe.PredicateChosen, probe.TxnCommitted, probe.TxnConflict, probe.RangeRead,
+		probe.FreshnessWait, probe.FreshnessReady, probe.FreshnessGivenUp, probe.ListServed, probe.WatcherAdded,
+	},
+	"watchChan *":            {probe.WatchChanOpened, probe.WatchChanClosed, probe.WatchChanError},
+	"startWatching":          {probe.Etcd3IncomingBlocked, probe.Etcd3IncomingSent},
+	"schedule…entProcessing": {probe.Etcd3IncomingReceived},
+	"collectEventProcessing": {probe.Etcd3ResultBlocked, probe.Etcd3ResultSent},
+	"startCaching": {
+		probe.CacheLockWaited, probe.CacheLockTaken, probe.RingAppend, probe.RVAdvanced, probe.StoreUpdate, probe.CacheReplaced,
+		probe.CacherReady, probe.CacherNotReady, probe.IncomingBlocked, probe.IncomingSent,
+	},
+	"dispatchEvents": {
+		probe.IncomingReceived, probe.CacherLockWaited, probe.CacherLockTaken, probe.DispatchStarted, probe.DispatchBlocked, probe.DispatchFinished,
+		probe.InputBlocked, probe.InputSent, probe.WatcherForced,
+	},
+	"s processInterval": {probe.WatcherInterval, probe.WatcherRemoved, probe.InputReceived, probe.WatcherFiltered, probe.ResultBlocked, probe.ResultSent},
+	"s WatchServer":     {probe.ResultReceived, probe.WireOpened, probe.FrameWritten, probe.WireFlushed, probe.WireClosed},
+	"s receive":         {probe.FrameDecoded, probe.StreamBlocked, probe.StreamEnded},
+	"s reflector *": {
+		probe.ReflectorListed, probe.ReflectorWatching, probe.ReflectorReceived, probe.ReflectorSynced, probe.ReflectorWatchEnded, probe.ReflectorBackoff,
+		probe.FIFOLockWaited, probe.FIFOLockTaken, probe.FIFOAdded,
+	},
+	"s":         {probe.FIFOWaited, probe.FIFOPopped, probe.FIFOProcessed, probe.IndexerUpdated, probe.Distributed},
+	"inf":       {probe.AddBlocked},
+	"s pop":     {probe.AddReceived, probe.PendingPushed, probe.PendingPopped},
+	"s run":     {probe.HandlerCalled, probe.HandlerReturned, probe.HandlerSlow},
+	"s queue *": {probe.WorkAdded},
+	"s worker":  {probe.WorkWaited, probe.WorkWoken, probe.WorkGot, probe.WorkDone, probe.WorkRetry, probe.Reconciled},
+	"others *": {
+		probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved, probe.StoreHolds, probe.IndexerHolds,
+		probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped,
+	},
+}
+
+// elsewhere is what else the lines depend on.
+const elsewhere = `
+	const { newLines } = await import("/viz/assets/spacetime/lines.js");
+	const lines = newLines(window.listwatch.stage.infos);
+	const informed = (waits) => ({ waits, subjects: { s: { texts: { ListenerAdded: "inf" }, counts: { ReflectorWatching: 1 } } } });
+	const title = (...args) => lines.at(...args).title + (lines.at(...args).place ? " *" : "");`
+
+func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	want := map[string]string{}
+	for title, points := range reporters {
+		for _, point := range points {
+			want[point.String()] = title
+		}
+	}
+	if len(want) != len(probe.Points()) {
+		t.Errorf("the table has %d points of %d", len(want), len(probe.Points()))
+	}
+	got := evaluate[map[string]string](t, p, `(async () => {`+elsewhere+`
+		return Object.fromEntries([...window.listwatch.stage.infos.keys()].map((point) => [point, title(point, "s", informed({}))]));
+	})()`)
+	for point, title := range want {
+		if got[point] != title {
+			t.Errorf("%s stands with %q, want %q", point, got[point], title)
+		}
+	}
+	special := evaluate[[]string](t, p, `(async () => {`+elsewhere+`
+		const list = [
+			title("ReflectorReceived", "cacher", informed({})), // the cacher has a reflector of its own, in the goroutine that writes the cache
+			title("AddBlocked", "s", informed({ "FIFOWaited inf": [{}] })), // the informer sleeps: it is the goroutine that has added the listener
+			title("AddBlocked", "unknown", informed({})),
+			title("FIFOPopped", "unknown", informed({})), // a queue of no informer
+			title("WireOpened", "", informed({})), // watches that ended before they began have no name
+		];
+		lines.note({ point: "ListenerAdded", subject: "s" }, informed({}));
+		list.push(title("AddBlocked", "s", informed({}), "ADDED"), title("AddBlocked", "s", informed({}), "MODIFIED"));
+		lines.note({ point: "IndexerUpdated", subject: "inf" }, informed({}));
+		list.push(title("AddBlocked", "s", informed({}), "ADDED"));
+		lines.switches({ "etcd-watcher": "etcd2" });
+		list.push(...["WatchChanOpened", "Etcd3IncomingSent", "Etcd3IncomingReceived", "Etcd3ResultSent"].map((point) => title(point, "s", informed({}))));
+		return list;
+	})()`)
+	wanted := []string{"startCaching", "others *", "others *", "others *", "WatchServer *", "others *", "inf", "inf", "etcdWatcher *", "etcdWatch", "translate", "translate"}
+	if !slices.Equal(special, wanted) {
+		t.Errorf("got  %q\nwant %q", special, wanted)
+	}
+	t.Run("a queue that gives by object", func(t *testing.T) {
+		p.handsOver(t, []probe.Record{
+			{Point: probe.FIFOAdded, Subject: "delta", Type: "Sync", Key: "default/a", RV: 1, Args: [4]int{1}},
+			{Point: probe.FIFOAdded, Subject: "delta", Type: "Sync", Key: "default/b", RV: 2, Args: [4]int{2}},
+			{Point: probe.FIFOAdded, Subject: "delta", Type: "Updated", Key: "default/a", RV: 3, Args: [4]int{3}},
+			{Point: probe.FIFOPopped, Subject: "delta", Type: "Sync", Key: "default/a", RV: 1, Args: [4]int{2}},
+			{Point: probe.FIFOPopped, Subject: "delta", Type: "Updated", Key: "default/a", RV: 3, Args: [4]int{1}},
+			{Point: probe.FIFOPopped, Subject: "delta", Type: "Sync", Key: "default/b", RV: 2, Args: [4]int{0}},
+		}, "1>4 3>5 2>6", "")
+	})
+	t.Run("a frame that was lost with its stream", func(t *testing.T) {
+		frame := func(point probe.Point, subject string) probe.Record {
+			return probe.Record{Point: point, Subject: subject, Type: "ADDED", Key: "/registry/pods/default/a", RV: 7}
+		}
+		opened := func(subject string) []probe.Record {
+			return []probe.Record{{Point: probe.WatcherAdded, Subject: subject}, {Point: probe.WireOpened, Subject: subject, Text: "listwatch-informer/1 /api"}}
+		}
+		records := append(opened("w1"), frame(probe.FrameWritten, "w1"), frame(probe.FrameDecoded, "informer"), frame(probe.FrameWritten, "w1"))
+		records = append(records, probe.Record{Point: probe.ReflectorWatchEnded, Subject: "informer"})
+		records = append(records, opened("w2")...)
+		records = append(records, frame(probe.FrameWritten, "w2"), frame(probe.FrameDecoded, "informer"), frame(probe.ReflectorReceived, "informer"))
+		p.handsOver(t, records, "", "3>4 9>10 10>11")
+	})
+}
+
+// handsOver gives the page records of pods, numbered from 1, and compares who handed what to whom.
+func (p *page) handsOver(t *testing.T, records []probe.Record, transfers, passages string) {
+	t.Helper()
+	var written []string
+	for i := range records {
+		records[i].Seq, records[i].Resource = uint64(i+1), "pods"
+		written = append(written, string(fold.AppendRecord(nil, &records[i])))
+	}
+	got := evaluate[[]string](t, p, `(async () => {
+		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/spacetime/handovers.js"), import("/viz/assets/log/fold.js")]);
+		const traced = newHandovers(window.listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+`], () => true);
+		return [traced.transfers, traced.passages].map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
+	})()`)
+	if want := []string{transfers, passages}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

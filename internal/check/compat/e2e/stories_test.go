@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/probe"
+)
+
+// told is a story as the page is given it.
+type told struct {
+	ID    string
+	Alone string // why it is not played on this machine; "": it is
+	Beats []struct {
+		Look     []probe.Station
+		Question *struct{ Answers []string }
+	}
+	Recorded []struct{ From, To uint64 }
+}
+
+// moments are what the stage shows where some beats rest.
+var moments = map[string]string{
+	"ring-wrap 4":    `document.querySelector("#ring-tray").getAttribute("visibility") === "visible" && document.querySelector("#ring-note").textContent.startsWith("410 Expired")`,
+	"slow-watcher 4": `document.querySelector("#ring-note").textContent.startsWith("Forcing pods watcher close due to unresponsiveness: w")`,
+	"two-queues 3":   drawsInformer("informer-real"),
+	"two-queues 4":   drawsInformer("informer-delta"),
+	"resync 2":       drawsInformer("informer-resync") + ` && listwatch.picture({ texts: false }).queues.some((q) => q.name === "fifo" && q.len > 0)`,
+	"trigger-index 4": `listwatch.player.tape.between(listwatch.player.cursor - 200, listwatch.player.cursor + 1)
+		.every((r) => r.point !== "ResultSent" || r.resource !== "pods" || document.querySelector('[data-watcher="' + r.subject + '"]:not(.over)'))`,
+	"slow-handler 3": `document.querySelector('[data-handler-of=slow].running') && document.querySelector('[data-listener=slow] [data-goroutine=offer]').dataset.does === "send"`,
+}
+
+// drawsInformer asks whether the reflector, FIFO and indexer on the stage are those of an informer.
+func drawsInformer(name string) string {
+	return fmt.Sprintf(`listwatch.picture({ texts: false }).shelves.some((s) => s.station === "indexer" && s.owner === %q)`, name)
+}
+
+// resting is what the page says of itself while a beat rests.
+type resting struct {
+	Story, Beat, Beats, Phase string
+	Cursor                    uint64
+	Bright                    []probe.Station // stations that are not dimmed
+	Found                     []string        // contradictions
+	Over                      bool            // 'You saw' is there
+	Saw                       int             // moments that it names
+}
+
+// rests waits until the page rests at a beat, by its number, and returns what is there then.
+func (p *page) rests(t *testing.T, beat int, phase string) resting {
+	t.Helper()
+	return evaluate[resting](t, p, fmt.Sprintf(`(async () => {
+		const frame = () => new Promise(requestAnimationFrame);
+		const there = () => document.body.dataset.rest === "true" && document.body.dataset.beat === "%d" && document.querySelector("#story").dataset.phase === %q;
+		while (!there()) await frame();
+		await frame(), await frame(); // it is drawn
+		const { story, beat, beats } = document.body.dataset;
+		const picture = listwatch.picture({ texts: false });
+		return {
+			Story: story, Beat: beat, Beats: beats, Phase: document.querySelector("#story").dataset.phase, Cursor: picture.cursor,
+			Bright: [...document.querySelectorAll("[data-station]")].filter((el) => getComputedStyle(el).opacity === "1").map((el) => el.dataset.station),
+			Found: (%s)(picture), Over: !document.querySelector("#story-saw").hidden, Saw: document.querySelectorAll("#story-saw li").length,
+		};
+	})()`, beat, phase, contradictions))
+}
+
+// TestEveryStoryIsToldBeatByBeat walks through every story by keyboard, from the recording that the program brings along, as a viewer
+// does who wants no motion: each beat is at its end at once.
+func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}))
+	var all []told
+	v.Get(t, "/viz/scenarios", &all)
+	p := openPage(t, "about:blank")
+	p.do(t, looks[2].wear(1)) // without motion, as large as most projectors
+	began := time.Now()
+	for i := range all {
+		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
+		p.walk(t, v, &all[i], i == 0)
+	}
+	t.Logf("%d stories in %v", len(all), time.Since(began))
+}
+
+// walk goes through a story by keyboard, there and one beat back; linked: from a link, and to its last beat by another one.
+func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
+	t.Helper()
+	n := len(s.Beats)
+	check := func(beat int, phase string, cursor uint64) {
+		t.Helper()
+		r := p.rests(t, beat, phase)
+		if r.Story != s.ID || r.Beats != fmt.Sprint(n) || r.Cursor != cursor || len(r.Found) > 0 {
+			t.Errorf("%s: beat %d %s: %+v, want the cursor at %d of %d beats", s.ID, beat, phase, r, cursor, n)
+		}
+		look := slices.Sorted(slices.Values(s.Beats[beat-1].Look))
+		if bright := slices.Sorted(slices.Values(r.Bright)); !slices.Equal(bright, look) {
+			t.Errorf("%s: beat %d shows %v in the light, and is about %v", s.ID, beat, bright, look)
+		}
+		if over := beat == n && phase == "rests"; r.Over != over || over && r.Saw != n {
+			t.Errorf("%s: beat %d %s: it names %d moments that were seen, of %d beats (%v)", s.ID, beat, phase, r.Saw, n, r.Over)
+		}
+	}
+	if linked {
+		p.navigate(t, v.URL+"/?story="+s.ID)
+	} else { // what a link does, without the page's files once more
+		evaluate[bool](t, p, fmt.Sprintf("listwatch.stage.scenarios.openStory(%q), true", s.ID))
+	}
+	check(1, "ready", s.Recorded[0].From)
+	if lasts := evaluate[float64](t, p, fmt.Sprintf(`(async () => {
+		const [{ plan }, { beats, recorded }] = await Promise.all([import("/viz/assets/stories/teller.js"), fetch("/viz/scenario/%s").then((answer) => answer.json())]);
+		return plan(beats, recorded.map(({ from, to }) => to - from)).reduce((ms, each) => ms + each.lead + each.play + each.rest, 0) / 1000;
+	})()`, s.ID)); lasts < 20 || lasts > 90 {
+		t.Errorf("%s tells itself in %.0f s, want 20 to 90", s.ID, lasts)
+	} else {
+		t.Logf("%s tells itself in %.0f s", s.ID, lasts)
+	}
+	for i, beat := range s.Beats {
+		if i > 0 && beat.Question != nil {
+			check(i+1, "ready", s.Recorded[i].From)
+		}
+		if beat.Question != nil {
+			p.strike(t, fmt.Sprint(1+i%len(beat.Question.Answers)))
+		} else if i == 0 {
+			p.strike(t, "PageDown")
+		}
+		check(i+1, "rests", s.Recorded[i].To)
+		p.collides(t, fmt.Sprint(s.ID, " ", i+1))
+		if moment := moments[fmt.Sprint(s.ID, " ", i+1)]; moment != "" {
+			p.until(t, moment)
+		}
+		if beat.Question != nil && evaluate[string](t, p, `document.querySelector("#story-verdict").textContent`) == "" {
+			t.Errorf("%s: beat %d does not answer its question", s.ID, i+1)
+		}
+		if i+1 < n {
+			p.strike(t, "ArrowRight")
+		}
+	}
+	cut := evaluate[int](t, p, `(async () => {
+		const press = () => document.querySelector("#presenter").click();
+		press();
+		for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
+		const { scrollHeight, clientHeight } = document.querySelector("#story");
+		press();
+		return scrollHeight - clientHeight;
+	})()`)
+	if cut > 0 {
+		t.Errorf("%s: for the last row its end is cut off by %d px", s.ID, cut)
+	}
+	p.strike(t, "ArrowLeft")
+	check(n-1, "rests", s.Recorded[n-2].To)
+	if link := evaluate[string](t, p, `["story", "beat"].map((name) => new URL(location).searchParams.get(name)).join()`); link != fmt.Sprintf("%s,%d", s.ID, n-1) {
+		t.Errorf("%s: the address of beat %d is %s", s.ID, n-1, link)
+	}
+	if linked {
+		p.navigate(t, fmt.Sprintf("%s/?story=%s&beat=%d", v.URL, s.ID, n))
+		check(n, "ready", s.Recorded[n-1].From)
+	}
+	p.strike(t, "Escape")
+	p.until(t, `!("story" in document.body.dataset) && !document.querySelector(".dimmed") && !/story|beat/.test(location.search) && listwatch.player.head === 1`)
+}
+
+// TestAStoryIsPlayedLiveAndTold plays two stories on the machine: a link commands nothing, the machine plays when the viewer goes on,
+// and another visitor's page is left alone. Of the second story's run a beat is withheld: it is told from the recording.
+func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	p := openPage(t, v.URL+"/?story=selector")
+	other := openPage(t, v.URL)
+	other.live(t, v)
+	p.rests(t, 1, "ready")
+	knows := func(point string) bool {
+		var answer struct{ Records []struct{ Key, Point string } }
+		v.Get(t, "/viz/records?from=1&to=100000&resource=pods&key=default/selector-a", &answer)
+		return slices.ContainsFunc(answer.Records, func(r struct{ Key, Point string }) bool {
+			return strings.Contains(r.Key, "/selector-a") && r.Point == point
+		})
+	}
+	if knows("TxnCommitted") {
+		t.Error("a link played the story")
+	}
+	const run = `JSON.stringify([listwatch.player.tape.get(listwatch.player.cursor)?.resource, document.querySelector("#story-state").textContent])`
+	p.strike(t, "ArrowRight")
+	p.rests(t, 1, "rests")
+	if !knows("TxnCommitted") {
+		t.Error("the machine did not play the story")
+	}
+	evaluate[bool](t, p, `(document.querySelector("#story-auto").click(), true)`)
+	program.Eventually(t, 2*time.Minute, func() (bool, string) { // it goes on by itself, with a question on its way
+		at := evaluate[string](t, p, `[document.body.dataset.beat, document.body.dataset.rest, !document.querySelector("#story-saw").hidden].join()`)
+		return at == "5,true,true", at
+	})
+	if state := evaluate[string](t, p, run); !strings.Contains(state, "the machine's run") {
+		t.Errorf("after the run it says %s", state)
+	}
+	if there := evaluate[string](t, other, `[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`); there != ",live,live" {
+		t.Errorf("another page is taken over: %s", there)
+	}
+	p.strike(t, "Escape")
+	p.live(t, v)
+
+	evaluate[bool](t, p, `(() => {
+		const fetched = window.fetch;
+		window.fetch = async (url, options) => {
+			const answer = await fetched(url, options);
+			if (options?.method !== "POST" || !String(url).includes("/viz/scenario/")) return answer;
+			const seen = await answer.json();
+			seen.beats[1] = { from: 0, to: 0 };
+			return new Response(JSON.stringify(seen), { status: answer.status });
+		};
+		document.querySelector("#open-stories").click();
+		document.querySelector('[data-play="three-versions"]').click();
+		return true;
+	})()`)
+	p.rests(t, 1, "rests")
+	p.strike(t, "ArrowRight")
+	p.rests(t, 2, "ready")
+	if state := evaluate[string](t, p, run); !strings.Contains(state, "from a recording. The machine's run does not show beat 2") {
+		t.Errorf("of the beat that the run does not show: %s", state)
+	}
+	p.strike(t, "ArrowRight")
+	p.rests(t, 2, "rests")
+	p.strike(t, "ArrowRight")
+	p.rests(t, 3, "rests")
+	if state := evaluate[string](t, p, run); !strings.Contains(state, "the machine's run") {
+		t.Errorf("the beat after it: %s", state)
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#story-leave")))
+	p.live(t, v)
+}

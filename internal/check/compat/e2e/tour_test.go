@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// tourStop is what the page shows of the tour.
+type tourStop struct {
+	Step, Purpose, Happened, Focus, Titles, Visited, Reached string
+	Cursor                                                   uint64
+	Found                                                    []string // contradictions
+}
+
+const readTour = `(() => {
+	const text = (selector) => document.querySelector(selector).textContent;
+	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
+	const names = (wanted) => [...document.querySelectorAll(".station")].filter(wanted).map((el) => el.dataset.station).join(" ");
+	return {
+		Step: document.body.dataset.tour ?? "", Purpose: text("#tour-purpose"), Happened: text("#tour-happened"), Focus: document.activeElement?.id ?? "",
+		Titles: names((el) => shown(el.querySelector(".title"))), Visited: names((el) => el.classList.contains("visited")), Reached: names((el) => el.classList.contains("reached")),
+		Cursor: listwatch.player.cursor, Found: (` + contradictions + `)(listwatch.picture({ texts: false })),
+	};
+})()`
+
+// stop waits until a step rests, and holds it to what every step must be.
+func (p *page) stop(t *testing.T, step int) tourStop {
+	t.Helper()
+	p.until(t, fmt.Sprintf(`document.body.dataset.tour === "%d" && document.body.dataset.tourRest === "true"`, step))
+	at := evaluate[tourStop](t, p, readTour)
+	if at.Purpose == "" || strings.Contains(at.Happened, "undefined") || len(at.Found) > 0 {
+		t.Errorf("step %d: %+v", step, at)
+	}
+	if at.Focus != "tour-next" {
+		t.Errorf("step %d: the focus is on %q", step, at.Focus)
+	}
+	if at.Titles != at.Reached || at.Visited == "" {
+		t.Errorf("step %d: names at %s; reached are %s, visited %s", step, at.Titles, at.Reached, at.Visited)
+	}
+	return at
+}
+
+// TestTheTourLeadsOneChangeByKeyboard walks the whole tour on a running program: it is skipped, resumed, left by a reload, and
+// ends. Meanwhile the demo rests.
+func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	p := openPage(t, "about:blank")
+	p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL)) // the first visit, as it is
+	p.until(t, `document.body.dataset.tour === "opening" && document.activeElement.id === "tour-start"`)
+	if names := evaluate[tourStop](t, p, readTour).Titles; names != "" {
+		t.Errorf("before the tour begins the page names %s", names)
+	}
+	p.press(t, kb.ArrowRight)
+	first := p.stop(t, 1)
+	for step := 2; step <= 3; step++ {
+		p.press(t, kb.ArrowRight)
+		at := p.stop(t, step)
+		if at.Happened == "" || at.Cursor < first.Cursor {
+			t.Errorf("step %d: %+v", step, at)
+		}
+	}
+
+	p.press(t, kb.Escape)
+	p.until(t, `!document.body.dataset.tour && listwatch.player.mode === "live"`)
+	p.do(t, chromedp.Navigate(v.URL))
+	p.live(t, v)
+	if step := evaluate[tourStop](t, p, readTour).Step; step != "" {
+		t.Errorf("after it was skipped the tour opens again, at %s", step)
+	}
+	p.do(t, chromedp.Click(chromedp.CSS("#open-tour")))
+	if at := p.stop(t, 3); at.Happened == "" {
+		t.Errorf("resumed: %+v", at)
+	}
+	p.press(t, kb.PageDown)
+	p.stop(t, 4)
+	evaluate[bool](t, p, `(window.old = true, location.reload(), true)`)
+	p.until(t, `!window.old && document.body && window.listwatch`)
+	p.stop(t, 4)
+	for step := 5; step <= 7; step++ {
+		p.press(t, kb.PageDown)
+		p.stop(t, step)
+	}
+
+	p.press(t, kb.Enter) // the focus is on the button that stops the client
+	p.until(t, `document.querySelector("#tour-happened").textContent !== ""`)
+	acted := p.stop(t, 7)
+	type lane struct {
+		Name   string
+		Input  int
+		Result string
+	}
+	lanes := evaluate[[]lane](t, p, `[...document.querySelectorAll("#watchers > .lane")].map((el) => ({
+		Name: el.querySelector(".name").textContent, Input: Number(el.querySelector("[data-queue=input]").dataset.len), Result: el.querySelector("[data-queue=result]").dataset.len + "/" + el.querySelector("[data-queue=result]").dataset.cap }))`)
+	for _, each := range lanes {
+		stopped := strings.Contains(each.Name, "page-")
+		if full := each.Result == "10/10" && each.Input > 0; full != stopped {
+			t.Errorf("with one client stopped, %+v", each)
+		}
+	}
+	changed := regexp.MustCompile(`changed (\d+) times.*has all (\d+): nothing`).FindStringSubmatch(acted.Happened)
+	if len(lanes) < 2 || changed == nil || changed[1] != changed[2] {
+		t.Errorf("of %d lanes one is stopped, and the page says: %s", len(lanes), acted.Happened)
+	}
+	p.press(t, kb.ArrowLeft)
+	p.stop(t, 6)
+	p.press(t, kb.ArrowRight)
+	if again := p.stop(t, 7); again.Happened != acted.Happened {
+		t.Errorf("back and on again, the page says %s", again.Happened)
+	}
+	for step := 8; step <= 10; step++ {
+		p.press(t, kb.ArrowRight)
+		if at := p.stop(t, step); at.Happened == "" || at.Cursor <= acted.Cursor {
+			t.Errorf("step %d: %+v", step, at)
+		}
+	}
+	if names := evaluate[tourStop](t, p, readTour).Titles; len(strings.Fields(names)) != 16 {
+		t.Errorf("at the end of the tour the page names %s", names)
+	}
+	p.press(t, kb.ArrowRight)
+	p.until(t, `document.body.dataset.tour === "end" && document.querySelectorAll("#tour ol li").length === 3 && document.querySelector("#tour [data-tour-story]") && document.activeElement.getAttribute("href") === "/book/01-storage"`)
+	v.rested(t)
+	p.press(t, kb.Escape)
+	p.until(t, `!document.body.dataset.tour`)
+
+	p.navigate(t, v.URL+"/?tour=1")
+	p.until(t, `document.body.dataset.tour === "opening"`)
+	p.navigate(t, v.URL+"/?tour=0")
+	p.live(t, v)
+	if step := evaluate[tourStop](t, p, readTour).Step; step != "" {
+		t.Errorf("?tour=0 opens the tour, at %s", step)
+	}
+}
+
+// rested holds the demo to its rest while the tour was open, and waits until it goes on; the client of the tour has gone.
+func (v *viz) rested(t *testing.T) {
+	t.Helper()
+	demo := regexp.MustCompile(`^(POST|PATCH|DELETE) .* by listwatch-demo$`)
+	knob := regexp.MustCompile(`^demo\.rest to (true|false)$`)
+	program.Eventually(t, patience, func() (bool, string) {
+		var log struct {
+			Records []struct{ Point, Text string }
+		}
+		v.Get(t, "/viz/records?from=1&to=60000", &log)
+		open, story := false, []string{} // what the demo did, and when it rested, in order
+		writes, inTour := 0, []string{}
+		for _, r := range log.Records {
+			switch {
+			case r.Point == "KnobTurned" && knob.MatchString(r.Text):
+				open = strings.HasSuffix(r.Text, "true")
+				story = append(story, r.Text)
+				writes = 0
+			case r.Point == "RequestReceived" && demo.MatchString(r.Text) && open:
+				inTour = append(inTour, r.Text)
+			case r.Point == "RequestReceived" && demo.MatchString(r.Text):
+				writes++
+			}
+		}
+		// Each rest may begin while a write is under way.
+		if len(inTour) > len(story)/2 {
+			t.Fatalf("while a tour is open: %q", inTour)
+		}
+		return !open && writes > 0 && slices.Contains(story, "demo.rest to false"), fmt.Sprintf("%q, then %d writes of the demo", story, writes)
+	})
+	var left []struct{ ID string }
+	v.Get(t, "/viz/watchers", &left)
+	if len(left) > 0 {
+		t.Errorf("the tour leaves %d watchers", len(left))
+	}
+}
+
+// TestTheTourIsGivenFromARecording walks the tour without a program to act on. With -screenshots it keeps a picture of each step, in light and
+// dark and on a phone.
+func TestTheTourIsGivenFromARecording(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, "about:blank")
+	which := looks[:1]
+	if *screenshots != "" {
+		which = []look{looks[0], looks[1], {"phone", 390, 844, "light", "no-preference"}}
+	}
+	for _, l := range which {
+		p.do(t, l.wear(1), chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
+		p.until(t, `document.body.dataset.tour === "opening" && window.listwatch?.player.recording`)
+		keep := func(name string) {
+			if *screenshots != "" {
+				p.rest(t)
+				p.shoot(t, filepath.Join(*screenshots, fmt.Sprintf("tour-%s-%s.png", name, l.name)))
+			}
+		}
+		keep("00")
+		for step := 1; step <= 10; step++ {
+			p.press(t, kb.ArrowRight)
+			p.stop(t, step)
+			keep(fmt.Sprintf("%02d", step))
+			if step == 7 {
+				p.press(t, kb.ArrowRight)
+				p.until(t, `document.querySelector("#tour-happened").textContent !== ""`)
+				p.stop(t, step)
+				keep("07-stopped")
+			}
+		}
+		p.press(t, kb.ArrowRight)
+		p.until(t, `document.body.dataset.tour === "end"`)
+		keep("11")
+		if asked := evaluate[int](t, p, `performance.getEntriesByType("resource").filter((e) => /viz\/(watchers|knobs|hold)|\/api\//.test(e.name)).length`); asked > 0 {
+			t.Errorf("%s: the tour asked the program %d times", l.name, asked)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// viz is the running program, with what the tests of this package ask of it: their files add the questions.
+type viz struct{ *program.Viz }
+
+// startViz starts the program on a free port of loopback and returns when it has said that it is ready.
+func startViz(t testing.TB, flags ...string) *viz {
+	t.Helper()
+	return &viz{program.StartViz(t, flags...)}
+}
+
+// kubectlFor returns a kubectl that has never seen any server: its discovery cache is empty.
+func kubectlFor(t testing.TB, v *viz) *program.Kubectl {
+	t.Helper()
+	return program.KubectlFor(t, v.Viz)
+}
+
+// create creates what manifest says, by kubectl.
+func create(t testing.TB, k *program.Kubectl, manifest string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := k.Run(t, "create", "-f", file); !strings.Contains(out, "created") {
+		t.Fatalf("kubectl create said %q", out)
+	}
+}
+
+// createPod creates a pod as a client does that is no kubectl. The request waits for etcd and for nothing else.
+func (v *viz) createPod(t testing.TB, name string) {
+	t.Helper()
+	client := &http.Client{Timeout: patience}
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"example.test/c:1"}]}}`, name)
+	response, err := client.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		t.Fatalf("create %s: %s", name, response.Status)
+	}
+}
+
+// podManifest returns a pod that runs until it is deleted.
+func podManifest(name string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  labels: {app: " + name + "}\n" +
+		"spec:\n  containers:\n  - name: main\n    image: example.test/main:1\n"
+}

@@ -1,0 +1,300 @@
+package kubectl
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"listwatch/internal/check/compat/program"
+)
+
+var (
+	update = flag.Bool("update", false, "write what kubectl says now into the sessions")
+	other  = flag.String("kubectl", "", "play the sessions with this kubectl, too")
+)
+
+// patience is how long something may take that is sure to happen.
+const patience = 30 * time.Second
+
+// TestSessions plays every session with the kubectl of today, with one of 1.26, and with one that was asked for; three of them, in
+// the heavy form all, once more through the lens of another program.
+func TestSessions(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	// Before any session: a compiler beside them leaves them no processor.
+	if err := program.Build(); err != nil {
+		t.Fatal(err)
+	}
+	old := program.OldKubectl(t)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		play := func(how, binary string, lens bool) {
+			t.Run(name+how, func(t *testing.T) {
+				t.Parallel()
+				playFile(t, file, binary, lens)
+			})
+		}
+		play("", "", false)
+		if *update {
+			continue
+		}
+		play(" with an old kubectl", old, false)
+		if os.Getenv("FULL") != "" || slices.Contains([]string{"get", "watch", "write"}, name) {
+			play(" through the lens", "", true)
+		}
+		if *other != "" {
+			play(" with "+*other, *other, false)
+		}
+	}
+}
+
+// playFile plays the session in file, and compares what is said with what is written, or writes it. binary is the
+// kubectl; "" is the one that is built from its module. With lens it talks to another program, which forwards.
+func playFile(t *testing.T, file, binary string, lens bool) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := parseScript(string(archive.Comment))
+	s := &session{t: t, binary: binary, lens: lens, dir: t.TempDir(), watches: map[string]*watch{}}
+	for _, f := range archive.Files {
+		if err := os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := binary != "" && !knowsOpenAPIv3(t, binary)
+	for i, b := range written.blocks {
+		command, ok := b.command, b.command != ""
+		if old && ok {
+			command, ok = spoken(b.command)
+		}
+		if !ok {
+			continue
+		}
+		said, err := s.play(command)
+		if err != nil {
+			t.Fatalf("$ %s\n%v", b.command, err)
+		}
+		if *update {
+			written.blocks[i].output = said
+			continue
+		}
+		wanted := b.output
+		if binary != "" {
+			said, wanted = dialect(said), dialect(wanted)
+		}
+		if said != wanted {
+			t.Errorf("$ %s\n-written +said\n%s", b.command, cmp.Diff(strings.Split(wanted, "\n"), strings.Split(said, "\n")))
+		}
+	}
+	if *update {
+		archive.Comment = []byte(written.String())
+		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// session is one terminal, with the program it talks to.
+type session struct {
+	t       *testing.T
+	binary  string // the kubectl; "": the one that is built
+	lens    bool   // between kubectl and the program
+	dir     string // working folder, with the files of the session
+	kubectl *program.Kubectl
+	watches map[string]*watch
+	values  []string // "$NAME", value, ...
+}
+
+// watch is a kubectl that was left running.
+type watch struct {
+	*program.Process
+	read int // lines that have been printed
+}
+
+// play plays one command and returns its output, normalised.
+//
+//	viz FLAGS                    start the program
+//	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N" only the first lines count
+//	set NAME kubectl ARGS        what is printed stands for $NAME from now on, in commands and files; "set NOW" is the time
+//	watch W kubectl ARGS         start, and wait until the server has answered a watch
+//	until W TEXT                 what W prints, up to a line with TEXT
+//	stop W                       end it; what it has printed since
+func (s *session) play(command string) (string, error) {
+	words, err := splitCommand(s.expand(command))
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case words[0] == "set" && len(words) > 1:
+		return "", s.set(words[1], words[2:])
+	case words[0] == "viz":
+		v := program.StartViz(s.t, words[1:]...)
+		if s.lens {
+			v = program.StartViz(s.t, "-flight=off", "-server", v.URL, "-server-writes")
+		}
+		s.kubectl = program.KubectlFor(s.t, v)
+		if s.binary != "" {
+			s.kubectl.Binary = s.binary
+		}
+		return "", nil
+	case words[0] == "watch" && len(words) > 3:
+		return "", s.watch(words[1], words[3:])
+	case words[0] == "until" && len(words) == 3:
+		return s.until(words[1], words[2])
+	case words[0] == "stop" && len(words) == 2:
+		return s.stop(words[1])
+	case words[0] == "kubectl":
+		return s.run("", words[1:])
+	case strings.HasPrefix(words[0], editVariable+"=") && words[1] == "kubectl":
+		return s.run(words[0], words[2:])
+	}
+	return "", errors.New("no such command")
+}
+
+func (s *session) expand(text string) string { return strings.NewReplacer(s.values...).Replace(text) }
+
+// set gives a name to what kubectl prints, and puts it into all files.
+func (s *session) set(name string, kubectl []string) error {
+	value := time.Now().UTC().Format(time.RFC3339)
+	if len(kubectl) > 1 {
+		value = s.kubectl.Run(s.t, kubectl[1:]...)
+	}
+	s.values = append(s.values, "$"+name, value)
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		path := filepath.Join(s.dir, file.Name())
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(s.expand(string(text))), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs kubectl to its end.
+func (s *session) run(variable string, args []string) (string, error) {
+	lines := -1
+	if n := len(args); n > 3 && args[n-3] == "|" && args[n-2] == "head" {
+		var err error
+		if lines, err = strconv.Atoi(args[n-1]); err != nil {
+			return "", err
+		}
+		args = args[:n-3]
+	}
+	cmd, err := s.command(variable, args)
+	if err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return "", err
+	}
+	said := strings.Split(normalise(stdout.String()), "\n")
+	if lines >= 0 {
+		said = said[:min(lines, len(said))]
+	}
+	if problems := normalise(stderr.String()); problems != "" {
+		for line := range strings.SplitSeq(problems, "\n") {
+			if line != "" {
+				said = append(said, "! "+line)
+			}
+		}
+	}
+	if exit != nil {
+		said = append(said, exit.Error())
+	}
+	return strings.Trim(strings.Join(said, "\n"), "\n"), nil
+}
+
+func (s *session) command(variable string, args []string) (*exec.Cmd, error) {
+	cmd := s.kubectl.Command(args...)
+	cmd.Dir = s.dir
+	if variable == "" {
+		return cmd, nil
+	}
+	editor, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, variable, "KUBE_EDITOR="+editor)
+	return cmd, nil
+}
+
+// watch starts a kubectl that watches. With -v=6 it says on stderr when its request was answered: what happens from
+// then on it cannot miss.
+func (s *session) watch(name string, args []string) error {
+	cmd, err := s.command("", append([]string{"-v=6"}, args...))
+	if err != nil {
+		return err
+	}
+	w := &watch{Process: program.Start(s.t, cmd)}
+	s.watches[name] = w
+	program.Eventually(s.t, patience, func() (bool, string) {
+		for _, line := range w.Stderr.Lines() {
+			if strings.Contains(line, "watch=true") && strings.Contains(line, "200 OK") {
+				return true, ""
+			}
+		}
+		return false, "no answer to a watch in:\n" + w.Stderr.String()
+	})
+	return nil
+}
+
+// until waits for a line with text and returns everything printed up to it that was not returned before.
+func (s *session) until(name, text string) (string, error) {
+	w := s.watches[name]
+	if w == nil {
+		return "", fmt.Errorf("nothing runs as %q", name)
+	}
+	said := ""
+	program.Eventually(s.t, patience, func() (bool, string) {
+		lines := w.Stdout.Lines()
+		for i := w.read; i < len(lines); i++ {
+			if strings.Contains(normalise(lines[i]), text) {
+				said = normalise(strings.Join(lines[w.read:i+1], "\n"))
+				w.read = i + 1
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("no %q in:\n%s", text, w.Stdout.String())
+	})
+	return said, nil
+}
+
+// stop ends a kubectl that was left running and returns what it printed since the last until.
+func (s *session) stop(name string) (string, error) {
+	w := s.watches[name]
+	if w == nil {
+		return "", fmt.Errorf("nothing runs as %q", name)
+	}
+	delete(s.watches, name)
+	if err := w.Cmd.Process.Kill(); err != nil {
+		return "", err
+	}
+	<-w.Done
+	return normalise(strings.Join(w.Stdout.Lines()[w.read:], "\n")), nil
+}

@@ -1,0 +1,90 @@
+package program
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+// The first test of a process that asks for a program has it built.
+var (
+	vizBinary        = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", RaceEnabled) })
+	kubectlBinary    = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", false) })
+	oldKubectlBinary = sync.OnceValues(func() (string, error) { return build("../oldkubectl", false) })
+	apiserverBinary  = sync.OnceValues(func() (string, error) { return build("../kubeapiserver", false) })
+)
+
+// Build builds the program and the kubectl of today now, and not when the first test asks for them.
+func Build() error {
+	_, err := vizBinary()
+	_, other := kubectlBinary()
+	return errors.Join(err, other)
+}
+
+// build builds the program at dir, which is seen from the folder of a test, and returns the path of the binary. go build
+// leaves one that is up to date alone.
+func build(dir string, race bool) (string, error) {
+	name := filepath.Base(dir)
+	checkout, err := checkoutOf(dir)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir() // HOME is not set
+	}
+	folder := filepath.Join(cache, "listwatch", "compat", checkout)
+	args := []string{"build"}
+	if race {
+		folder = filepath.Join(folder, "race")
+		args = append(args, "-race")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	// The tests of several packages run at once, and want the same file.
+	lock, err := fileutil.LockFile(filepath.Join(folder, name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("lock the binary of %s: %w", name, err)
+	}
+	defer lock.Close()
+	binary := filepath.Join(folder, name)
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	cmd := exec.Command("go", append(args, "-o", binary, ".")...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+	}
+	return binary, nil
+}
+
+// checkoutOf returns a name for the checkout that dir belongs to: the tests of two must not start each other's programs.
+func checkoutOf(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the program at %s: %w", dir, err)
+	}
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:6]), nil
+}
+
+// built returns what build returned, or fails the test.
+func built(tb testing.TB, binary func() (string, error)) string {
+	tb.Helper()
+	path, err := binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,171 @@
+//go:build unix
+
+package recipes
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+)
+
+// recipe is one file of docs/recipes.
+type recipe struct {
+	name   string
+	pkg    string   // "./chapters/06-cacher"
+	args   []string // what is debugged is told
+	script []string // "=> what delve shows" and "(dlv) what is typed", in this order
+	breaks []breakpoint
+}
+
+// breakpoint is one that a recipe sets.
+type breakpoint struct{ name, function, condition, hits string }
+
+const running = "./cmd/viz" // of the recipes that debug the whole program
+
+// recipes reads all of docs/recipes.
+func recipes(t *testing.T) []recipe {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root(t), "docs", "recipes", "*.dlv"))
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d recipes, %v", len(files), err)
+	}
+	var all []recipe
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := recipe{name: strings.TrimSuffix(filepath.Base(file), ".dlv")}
+		for line := range strings.Lines(string(text)) {
+			r.read(strings.TrimSpace(line))
+		}
+		if r.pkg == "" || len(r.breaks) == 0 || !slices.ContainsFunc(r.script, func(line string) bool { return strings.HasPrefix(line, "=> ") }) {
+			t.Fatalf("%s does not say what to debug, where it stops and what is seen", file)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func (r *recipe) read(line string) {
+	if command, ok := strings.CutPrefix(line, "# debug "); ok {
+		r.args = strings.Fields(command)
+		r.pkg, r.args = r.args[0], r.args[1:]
+	}
+	if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "=> ") || strings.HasPrefix(said, "(dlv) ")) {
+		r.script = append(r.script, said)
+	}
+	words := strings.SplitN(line, " ", 3)
+	switch words[0] {
+	case "break":
+		r.breaks = append(r.breaks, breakpoint{name: words[1], function: words[2]})
+	case "condition":
+		last := &r.breaks[len(r.breaks)-1]
+		if hits, ok := strings.CutPrefix(words[2], last.name+" "); ok && words[1] == "-hitcount" {
+			last.hits = hits
+		} else {
+			last.condition = words[2]
+		}
+	}
+}
+
+// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and looks for what its comments
+// promise.
+func TestEveryRecipeStopsWhereItSays(t *testing.T) {
+	for _, r := range recipes(t) {
+		if r.pkg == running {
+			continue // the next test has it
+		}
+		t.Run(r.name, func(t *testing.T) {
+			s := debug(t, "make debug RECIPE="+r.name)
+			s.follow(r.script)
+			s.understood()
+		})
+	}
+}
+
+// unharmed are points that a program reports when it has not got over a stop.
+var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded", "WatchChanError", "CacherNotReady"}
+
+// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod. While it
+// waits for its answer the program stands at a breakpoint, in etcd, for longer than etcd itself would wait; kubectl must not notice,
+// and no watcher, stream or reflector either.
+func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
+	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
+	r := recipes(t)[i]
+	s := debug(t, "make debug RECIPE="+r.name+" ARGS='-listen 127.0.0.1:0 -flight=off'")
+	s.wants("listening on ")
+	s.wants("\n")
+	line, _, _ := strings.Cut(s.shown()[strings.LastIndex(s.shown()[:s.at], "listening on "):], "\n")
+	v := &program.Viz{Process: s.Process, URL: strings.TrimPrefix(line, "listening on ")}
+	before, began := v.Points(t), time.Now()
+	kubectl := program.Start(t, program.KubectlFor(t, v).Command("run", "a", "--image=nginx"))
+
+	s.follow(r.script[:1])
+	s.follow([]string{
+		"(dlv) break apply go.etcd.io/etcd/server/v3/etcdserver.(*EtcdServer).applyEntryNormal",
+		"(dlv) continue",
+		"=> > [apply] ",
+	})
+	stops := 1
+	time.Sleep(*stay) // the subject of the test
+	s.follow([]string{"(dlv) clear apply"})
+	for _, line := range r.script[1:] {
+		s.follow([]string{line})
+		if everywhere && strings.HasPrefix(line, "=> > [") {
+			stops++
+			time.Sleep(*stay)
+		}
+	}
+	s.types("clearall")
+	s.types("continue")
+	if code := kubectl.ExitCode(t, patience); code != 0 || kubectl.Stderr.String() != "" || kubectl.Stdout.String() != "pod/a created\n" {
+		t.Errorf("kubectl run: status %d, stdout %q, stderr %q", code, kubectl.Stdout.String(), kubectl.Stderr.String())
+	}
+	// Two stops between which the clock did not get to its next beat are told as one.
+	program.Eventually(t, patience, func() (bool, string) {
+		told, most := stopped(t, v), time.Since(began)
+		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log tells of %v, %d stops took %v each and all of it %v", told, stops, *stay, most)
+	})
+	after := v.Points(t)
+	for _, point := range unharmed {
+		if after[point] != before[point] {
+			t.Errorf("%s: %d before, %d after %d stops of %v", point, before[point], after[point], stops, *stay)
+		}
+	}
+	s.interrupt()
+	s.wants("received SIGINT")
+	s.understood()
+}
+
+// stopped returns for how long the log says that the program was stopped in all.
+func stopped(t *testing.T, v *program.Viz) time.Duration {
+	t.Helper()
+	var log struct{ Records []json.RawMessage }
+	v.Get(t, "/viz/records?from=1", &log)
+	var sum time.Duration
+	for _, written := range log.Records {
+		r, err := fold.ReadRecord(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Point != probe.ProgramStopped {
+			continue
+		}
+		d, err := time.ParseDuration(strings.ReplaceAll(r.Text, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += d
+	}
+	return sum
+}

@@ -1,0 +1,277 @@
+//go:build unix
+
+package recipes
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/eventually"
+)
+
+const (
+	ourAddress   = "127.0.0.1:8080" // as it stands in the documents
+	proxyAddress = "127.0.0.1:8001"
+)
+
+var (
+	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
+	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
+	endsSoon    = regexp.MustCompile(`-(ready|h|version|export|sleeper)\b`) // then the program is a command like any other
+	watches     = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
+	endItself   = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
+	onlyReads   = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
+	writes      = regexp.MustCompile(` -(X|d|-data\S*) `)
+)
+
+// terminal is where a page's commands are typed: one shell, and beside it a program and whatever else does not end by itself, as in
+// terminals of their own.
+type terminal struct {
+	t       *testing.T
+	dir     string
+	shell   *program.Process
+	typed   io.Writer
+	n       int               // commands so far
+	real    map[string]string // the address where something listens, by the written one
+	serving *program.Viz      // answers requests to the Kubernetes API; nil before the program is started
+	viz     *program.Viz
+	open    []opened
+}
+
+// opened is a command that does not end. What it prints is compared when its program ends.
+type opened struct {
+	step *step
+	file string
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	x := &terminal{t: t, dir: t.TempDir(), real: map[string]string{}}
+	kubectl := program.KubectlFor(t, &program.Viz{})
+	if err := os.Symlink(kubectl.Binary, filepath.Join(x.dir, "kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash")
+	cmd.Dir = root(t)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir(), "HOME="+kubectl.Home, "KUBECONFIG="+os.DevNull,
+		"PATH="+x.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // found from HOME otherwise
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(value)))
+	}
+	typed, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.shell, x.typed = program.Start(t, cmd), typed
+	return x
+}
+
+// run does what a person does with one command, and returns what is seen.
+func (x *terminal) run(s *step) {
+	x.t.Helper()
+	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s.command), "&"))
+	switch {
+	case startsViz.MatchString(command) && !endsSoon.MatchString(command):
+		x.startViz(s, command)
+	case startsProxy.MatchString(command):
+		x.startProxy(s)
+	case command != strings.TrimSpace(s.command), watches.MatchString(command) && !endItself.MatchString(command):
+		x.leaveOpen(s, command)
+	default:
+		x.toItsEnd(s, command)
+	}
+}
+
+// startViz ends the program that runs, if one does, and starts another.
+func (x *terminal) startViz(s *step, command string) {
+	x.t.Helper()
+	x.finish()
+	command, _, _ = strings.Cut(command, "#")
+	command = strings.ReplaceAll(command, "-listen "+ourAddress, "")
+	flags := strings.Fields(x.addressed(command))[len(strings.Fields("go run ./cmd/viz")):]
+	if s.looked && !everywhere {
+		x.knowsFlags(flags)
+		return
+	}
+	x.viz = program.StartViz(x.t, flags...)
+	x.real[ourAddress] = strings.TrimPrefix(x.viz.URL, "http://")
+	if said := x.written(x.viz.Stdout.String()); len(s.want) > 0 && !matches(s.want, said) {
+		x.differs(s, 0, said)
+	}
+	if !strings.Contains(command, "-server") {
+		x.serving = x.viz
+	}
+}
+
+// knowsFlags asks the program for its help behind the flags: one that it does not know it would refuse first.
+func (x *terminal) knowsFlags(flags []string) {
+	x.t.Helper()
+	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)
+	if said, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(said), "not defined") {
+		x.t.Errorf("viz %v: %v\n%s", flags, err, said)
+	}
+}
+
+// startProxy starts a program that stands for the reader's cluster, and kubectl's proxy to it.
+func (x *terminal) startProxy(s *step) {
+	x.t.Helper()
+	x.serving = program.StartViz(x.t, "-demo=false", "-controllers=false")
+	proxy := program.Start(x.t, program.KubectlFor(x.t, x.serving).Command("proxy", "--port=0"))
+	program.Eventually(x.t, patience, func() (bool, string) {
+		said := proxy.Stdout.String()
+		_, address, ok := strings.Cut(strings.TrimSpace(said), "Starting to serve on ")
+		x.real[proxyAddress] = address
+		return ok && strings.HasSuffix(said, "\n"), said + proxy.Stderr.String()
+	})
+	if said := x.written(proxy.Stdout.String()); !matches(s.want, said) {
+		x.differs(s, 0, said)
+	}
+}
+
+// addressed puts the addresses where something really listens into a command.
+func (x *terminal) addressed(command string) string {
+	for written, address := range x.real {
+		command = strings.ReplaceAll(command, written, address)
+	}
+	return command
+}
+
+// said returns what a command has printed into a file.
+func (x *terminal) said(file string) []string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return x.written(string(text))
+}
+
+// written returns the lines of an output, with the addresses as they are written in the documents.
+func (x *terminal) written(said string) []string {
+	for written, address := range x.real {
+		said = strings.ReplaceAll(said, address, written)
+	}
+	return outputLines(colour.ReplaceAllString(said, ""))
+}
+
+// enter types a command into the shell, waits until the prompt is back, and returns the exit status and the file with the output.
+func (x *terminal) enter(command, after string) (int, string) {
+	x.t.Helper()
+	x.n++
+	file := filepath.Join(x.dir, fmt.Sprintf("output-%d", x.n))
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		x.t.Fatal(err)
+	}
+	prompt := fmt.Sprintf("prompt %d ", x.n)
+	if _, err := fmt.Fprintf(x.typed, "{ %s\n} >%s 2>&1 </dev/null %s\necho \"%s$?\"\n", x.addressed(command), file, after, prompt); err != nil {
+		x.t.Fatal(err)
+	}
+	code := 0
+	program.Eventually(x.t, 10*patience, func() (bool, string) {
+		for _, line := range x.shell.Stdout.Lines() {
+			if status, ok := strings.CutPrefix(line, prompt); ok {
+				code, _ = strconv.Atoi(status)
+				return true, ""
+			}
+		}
+		select {
+		case <-x.shell.Done:
+			x.t.Fatalf("the shell has ended:\n%s", x.shell.Stderr.String())
+		default:
+		}
+		return false, command + "\nhas not ended; it shows\n" + strings.Join(x.said(file), "\n") + x.shell.Stderr.String()
+	})
+	return code, file
+}
+
+// toItsEnd runs a command that ends. One that only reads is asked again until what the text says has arrived, as a person would.
+func (x *terminal) toItsEnd(s *step, command string) {
+	x.t.Helper()
+	var code int
+	var said []string
+	if startsViz.MatchString(command) && !everywhere { // it is built already
+		viz, _ := program.VizCommand(x.t)
+		command = strings.Replace(command, "go run ./cmd/viz", viz.Path, 1)
+	}
+	agrees := func() bool {
+		var file string
+		code, file = x.enter(command, "")
+		said = x.said(file)
+		return matches(s.want, said) && (code == 0 || len(s.want) > 0)
+	}
+	again := onlyReads.MatchString(command) && !writes.MatchString(command) && !*update
+	if agrees() || again && eventually.Did(program.ReadyWithin, agrees) {
+		return
+	}
+	x.differs(s, code, said)
+}
+
+// leaveOpen starts a command that does not end. A watch is open when the server says so.
+func (x *terminal) leaveOpen(s *step, command string) {
+	x.t.Helper()
+	counts := x.serving != nil && watches.MatchString(command)
+	before := 0
+	if counts {
+		before = x.guests()
+	}
+	_, file := x.enter(command, "&")
+	x.open = append(x.open, opened{step: s, file: file})
+	if counts {
+		program.Eventually(x.t, patience, func() (bool, string) {
+			return x.guests() > before, command + "\nopens no watch:\n" + strings.Join(x.said(file), "\n")
+		})
+	}
+}
+
+// guests returns how many watches were opened so far by commands.
+func (x *terminal) guests() (n int) {
+	var log struct {
+		Records []struct{ Text string }
+	}
+	x.serving.Get(x.t, "/viz/records?point=WireOpened", &log)
+	for _, r := range log.Records {
+		if strings.HasPrefix(r.Text, "kubectl") || strings.HasPrefix(r.Text, "curl") { // not a kubelet of the program
+			n++
+		}
+	}
+	return n
+}
+
+// finish compares what the open commands have printed, and ends the program.
+func (x *terminal) finish() {
+	x.t.Helper()
+	for _, o := range x.open {
+		if !eventually.Did(program.ReadyWithin, func() bool { return matches(o.step.want, x.said(o.file)) }) {
+			x.differs(o.step, 0, x.said(o.file))
+		}
+	}
+	x.open = nil
+	if x.viz != nil {
+		x.viz.Kill()
+		if x.serving == x.viz {
+			x.serving = nil
+		}
+		x.viz = nil
+	}
+}
+
+// differs says that a command printed something else, or takes it over.
+func (x *terminal) differs(s *step, code int, said []string) {
+	x.t.Helper()
+	if *update {
+		s.want = said
+		return
+	}
+	x.t.Errorf("$ %s\nprints (status %d)\n%s\n\nand the text says\n%s", s.command, code, strings.Join(said, "\n"), strings.Join(s.want, "\n"))
+}

@@ -1,0 +1,383 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	realstorage "k8s.io/apiserver/pkg/storage"
+	realcacher "k8s.io/apiserver/pkg/storage/cacher"
+	realetcd3 "k8s.io/apiserver/pkg/storage/etcd3"
+	realfeature "k8s.io/apiserver/pkg/storage/feature"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	etcd3 "listwatch/chapters/02-etcd3"
+	cacher "listwatch/chapters/06-cacher"
+	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/kube/scheme"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/etcdnode"
+)
+
+const (
+	prefix = "/registry/pods"
+	// patience is how long something may take that is sure to happen.
+	patience = 30 * time.Second
+)
+
+var podsResource = schema.GroupResource{Resource: "pods"}
+
+func newPod() runtime.Object     { return &corev1.Pod{} }
+func newPodList() runtime.Object { return &corev1.PodList{} }
+
+func keyOf(obj runtime.Object) (string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", err
+	}
+	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
+}
+
+// ourAttrs and theirAttrs are what each side's registry says of a pod: ours a view of it, upstream's a map, as
+// pkg/registry/core/pod of k8s.io/kubernetes fills it.
+var ourAttrs = registry.Pods().GetAttrs
+
+func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	pod := obj.(*corev1.Pod)
+	return pod.Labels, fields.Set{
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "spec.nodeName": pod.Spec.NodeName,
+		"spec.restartPolicy": string(pod.Spec.RestartPolicy), "spec.schedulerName": pod.Spec.SchedulerName,
+		"spec.serviceAccountName": pod.Spec.ServiceAccountName, "spec.hostNetwork": strconv.FormatBool(pod.Spec.HostNetwork),
+		"status.phase": string(pod.Status.Phase), "status.podIP": pod.Status.PodIP,
+		"status.nominatedNodeName": pod.Status.NominatedNodeName,
+	}, nil
+}
+
+func nodeName(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
+
+// query is a list or a watch, as both sides can be asked for it.
+type query struct {
+	namespace, name string // with a name it is about one object
+	rv              string
+	match           metav1.ResourceVersionMatch
+	label, field    string
+	limit           int64
+	token           string
+	initial         *bool
+	bookmarks       bool
+}
+
+func (q *query) key() string {
+	return strings.TrimSuffix(prefix+"/"+q.namespace+"/"+q.name, "/")
+}
+
+// side is one of the two that are compared.
+type side interface {
+	list(ctx context.Context, q query, into *corev1.PodList) error
+	watch(ctx context.Context, q query) (watch.Interface, error)
+	get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error
+}
+
+// ours is a storage of ours: the store, or the cache in front of it.
+type ours struct{ storage.Interface }
+
+func (s ours) options(q query) storage.ListOptions {
+	return storage.ListOptions{
+		ResourceVersion: q.rv, ResourceVersionMatch: q.match, Recursive: q.name == "", SendInitialEvents: q.initial,
+		Predicate: storage.SelectionPredicate{
+			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: ourAttrs,
+			IndexFields: []string{"spec.nodeName"}, Limit: q.limit, Continue: q.token, AllowWatchBookmarks: q.bookmarks,
+		},
+	}
+}
+
+func (s ours) list(ctx context.Context, q query, into *corev1.PodList) error {
+	return s.GetList(ctx, q.key(), s.options(q), into)
+}
+
+func (s ours) watch(ctx context.Context, q query) (watch.Interface, error) {
+	return s.Watch(ctx, q.key(), s.options(q))
+}
+
+func (s ours) get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error {
+	return s.Get(ctx, key, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
+}
+
+// theirs is a storage of upstream's.
+type theirs struct{ realstorage.Interface }
+
+func (s theirs) options(q query) realstorage.ListOptions {
+	return realstorage.ListOptions{
+		ResourceVersion: q.rv, ResourceVersionMatch: q.match, Recursive: q.name == "", SendInitialEvents: q.initial,
+		Predicate: realstorage.SelectionPredicate{
+			Label: must(labels.Parse(q.label)), Field: must(fields.ParseSelector(q.field)), GetAttrs: theirAttrs,
+			IndexFields: []string{"spec.nodeName"}, Limit: q.limit, Continue: q.token, AllowWatchBookmarks: q.bookmarks,
+		},
+	}
+}
+
+// scoped says in ctx what the server half of upstream reads there: the namespace and the name in the request's path.
+func scoped(ctx context.Context, q query) context.Context {
+	ctx = request.WithNamespace(ctx, q.namespace)
+	return request.WithRequestInfo(ctx, &request.RequestInfo{Namespace: q.namespace, Name: q.name})
+}
+
+func (s theirs) list(ctx context.Context, q query, into *corev1.PodList) error {
+	return s.GetList(scoped(ctx, q), q.key(), s.options(q), into)
+}
+
+func (s theirs) watch(ctx context.Context, q query) (watch.Interface, error) {
+	return s.Watch(scoped(ctx, q), q.key(), s.options(q))
+}
+
+func (s theirs) get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error {
+	return s.Get(ctx, key, realstorage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
+}
+
+// pair is both sides on common ground: one etcd, and over it both stores, each with its cache in front.
+type pair struct {
+	tb                     testing.TB
+	client                 *clientv3.Client
+	ourStore, ourCache     side
+	theirStore, theirCache side
+	writer                 realstorage.Interface // all writes are upstream's; ours reads them
+}
+
+// newPair starts etcd and fills it with prepare, and then starts both caches, which list what is there.
+func newPair(tb testing.TB, prepare func(*pair)) *pair {
+	tb.Helper()
+	p := &pair{tb: tb, client: newEtcd(tb)}
+	ourStore := newOurStore(tb, p.client, nil)
+	theirStore := newTheirStore(tb, p.client)
+	p.ourStore, p.theirStore, p.writer = ours{ourStore}, theirs{theirStore}, theirStore
+	prepare(p)
+	p.ourCache = ours{newOurCache(tb, ourStore, nil)}
+	p.theirCache = theirs{newTheirCache(tb, theirStore)}
+	return p
+}
+
+// newEtcd starts an etcd that ends with the test.
+func newEtcd(tb testing.TB) *clientv3.Client {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	tb.Cleanup(cancel)
+	node, err := etcdnode.Start(ctx, etcdnode.Options{Dir: tb.TempDir()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { node.Close() })
+	return node.Client()
+}
+
+// codec is what both sides store with.
+var codec = must(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))
+
+func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.Store {
+	tb.Helper()
+	store, err := etcd3.New(etcd3.Config{
+		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod,
+		ResourcePrefix: prefix, Resource: podsResource, Clock: clock.RealClock{}, Probe: p,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
+// newOurCache returns a cache over store that is ready, and ends with the test.
+func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
+	tb.Helper()
+	delegator := startOurCache(tb, store, p)
+	eventually.Holds(tb, "our cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
+	return delegator
+}
+
+// startOurCache returns a cache over store that ends with the test.
+func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cacher.CacheDelegator {
+	tb.Helper()
+	return startOurCacheAt(tb, store, p, clock.RealClock{})
+}
+
+func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe, clk clock.WithTicker) *cacher.CacheDelegator {
+	tb.Helper()
+	c, err := cacher.New(cacher.Config{
+		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
+		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrs: ourAttrs,
+		Indexers: map[string]func(runtime.Object) string{"spec.nodeName": nodeName},
+		Clock:    clk, UseWatchList: true, Probe: p,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Run(ctx)
+	}()
+	tb.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return cacher.NewCacheDelegator(c, store)
+}
+
+// neverCompacts is upstream's compactor, asleep.
+type neverCompacts struct{}
+
+func (neverCompacts) CompactRevision() int64 { return 0 }
+
+func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface {
+	tb.Helper()
+	versioner := realstorage.APIObjectVersioner{}
+	k := &kubernetes.Client{Client: client}
+	k.Kubernetes = k
+	store, err := realetcd3.New(k, neverCompacts{}, codec, newPod, newPodList, "/", prefix, podsResource,
+		identity.NewEncryptCheckTransformer(), realetcd3.NewDefaultLeaseManagerConfig(), realetcd3.NewDefaultDecoder(codec, versioner), versioner)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(store.Close)
+	eventually.Holds(tb, "etcd is known to report progress", func() bool {
+		return realfeature.DefaultFeatureSupportChecker.Supports(realstorage.RequestWatchProgress)
+	})
+	return store
+}
+
+func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
+	tb.Helper()
+	delegator := startTheirCache(tb, store)
+	eventually.Holds(tb, "the real cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
+	return delegator
+}
+
+func startTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
+	tb.Helper()
+	return startTheirCacheAt(tb, store, clock.RealClock{})
+}
+
+func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.WithTicker) realstorage.Interface {
+	tb.Helper()
+	c, err := realcacher.NewCacherFromConfig(realcacher.Config{
+		Storage: store, Versioner: realstorage.APIObjectVersioner{}, GroupResource: podsResource,
+		EventsHistoryWindow: realcacher.DefaultEventFreshDuration, ResourcePrefix: prefix,
+		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrsFunc: theirAttrs,
+		IndexerFuncs: realstorage.IndexerFuncs{"spec.nodeName": nodeName},
+		Indexers: &cache.Indexers{realstorage.FieldIndex("spec.nodeName"): func(obj any) ([]string, error) {
+			return []string{nodeName(obj.(runtime.Object))}, nil
+		}},
+		Codec: codec, Clock: clk,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	delegator := realcacher.NewCacheDelegator(c, store)
+	tb.Cleanup(func() {
+		delegator.Stop()
+		c.Stop()
+	})
+	return delegator
+}
+
+// pod returns a pod from "default/a", with labels and node from "app=x node=n1".
+func pod(id, attributes string) *corev1.Pod {
+	namespace, name, _ := strings.Cut(id, "/")
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}}}
+	setAttributes(p, attributes)
+	return p
+}
+
+func setAttributes(p *corev1.Pod, attributes string) {
+	p.Labels = map[string]string{}
+	p.Spec.NodeName = ""
+	for _, attribute := range strings.Fields(attributes) {
+		name, value, _ := strings.Cut(attribute, "=")
+		if name == "node" {
+			p.Spec.NodeName = value
+			continue
+		}
+		p.Labels[name] = value
+	}
+}
+
+// write does what a line says, and returns the resource version it led to:
+//
+//	+default/a app=x node=n1   create
+//	~default/a app=y           update
+//	-default/a                 delete
+func (p *pair) write(line string) string {
+	p.tb.Helper()
+	ctx := context.Background()
+	id, attributes, _ := strings.Cut(line[1:], " ")
+	key, out := prefix+"/"+id, &corev1.Pod{}
+	var err error
+	switch line[0] {
+	case '+':
+		err = p.writer.Create(ctx, key, pod(id, attributes), out, 0)
+	case '~':
+		err = p.writer.GuaranteedUpdate(ctx, key, out, false, nil, func(current runtime.Object, _ realstorage.ResponseMeta) (runtime.Object, *uint64, error) {
+			pod := current.(*corev1.Pod)
+			setAttributes(pod, attributes)
+			pod.Generation++ // or etcd would be spared the write
+			return pod, nil, nil
+		}, nil)
+	case '-':
+		err = p.writer.Delete(ctx, key, out, nil, realstorage.ValidateAllObjectFunc, nil, realstorage.DeleteOptions{})
+	default:
+		err = fmt.Errorf("unknown verb")
+	}
+	if err != nil {
+		p.tb.Fatalf("%s: %v", line, err)
+	}
+	return out.ResourceVersion
+}
+
+// writeAll writes every line and returns the last resource version.
+func (p *pair) writeAll(lines ...string) (rv string) {
+	p.tb.Helper()
+	for _, line := range lines {
+		rv = p.write(line)
+	}
+	return rv
+}
+
+// bothReach returns when both caches have got as far as rv.
+func (p *pair) bothReach(rv string) {
+	p.tb.Helper()
+	for name, s := range map[string]side{"ours": p.ourCache, "theirs": p.theirCache} {
+		q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}
+		err := s.list(context.Background(), q, &corev1.PodList{})
+		for began := time.Now(); apierrors.IsTimeout(err) && time.Since(began) < patience; {
+			err = s.list(context.Background(), q, &corev1.PodList{}) // 504 asks for that, on a busy machine more than once
+		}
+		if err != nil {
+			p.tb.Fatalf("%s does not reach %s: %v", name, rv, err)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

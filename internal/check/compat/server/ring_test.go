@@ -1,0 +1,266 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	realstorage "k8s.io/apiserver/pkg/storage"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/eventually"
+)
+
+// script is a storage that a test writes line by line. Every watch begins with the state and goes on with what the test
+// sends to the newest one.
+type script struct {
+	mu   sync.Mutex // guards the fields below
+	pods map[string]*corev1.Pod
+	rv   uint64
+	live *scriptWatch
+}
+
+// scriptWatch is a watch of a script. Both caches read their own.
+type scriptWatch struct{ events chan watch.Event }
+
+func (w *scriptWatch) ResultChan() <-chan watch.Event { return w.events }
+func (w *scriptWatch) Stop()                          {}
+
+func (s *script) open() *scriptWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = &scriptWatch{make(chan watch.Event, 10000)}
+	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
+		s.live.events <- watch.Event{Type: watch.Added, Object: s.pods[key].DeepCopy()}
+	}
+	end := &corev1.Pod{}
+	end.ResourceVersion = strconv.FormatUint(s.rv, 10)
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	s.live.events <- watch.Event{Type: watch.Bookmark, Object: end}
+	return s.live
+}
+
+// write changes pod i. If told is false, no cache hears of it: the watch has broken.
+func (s *script) write(i int, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rv++
+	p := pod(fmt.Sprintf("default/p%d", i), fmt.Sprintf("app=a%d node=n%d", s.rv%3, i%2))
+	p.ResourceVersion = strconv.FormatUint(s.rv, 10)
+	key, event := must(keyOf(p)), watch.Event{Type: watch.Added, Object: p}
+	_, exists := s.pods[key]
+	switch {
+	case exists && s.rv%7 == 0:
+		event.Type = watch.Deleted
+		delete(s.pods, key)
+	case exists:
+		event.Type = watch.Modified
+		fallthrough
+	default:
+		s.pods[key] = p
+	}
+	if told {
+		event.Object = p.DeepCopy()
+		s.live.events <- event
+	}
+}
+
+func (s *script) version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rv
+}
+
+// expire ends the watch of the storage as a compaction does.
+func (s *script) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live.events <- watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("compacted").ErrStatus}
+	close(s.live.events)
+}
+
+// ourScript and theirScript are a script as a storage. What they do not implement is not called.
+type ourScript struct {
+	storage.Interface
+	*script
+}
+
+func (s ourScript) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
+	return s.open(), nil
+}
+func (s ourScript) GetCurrentResourceVersion(context.Context) (uint64, error) {
+	return s.version(), nil
+}
+func (s ourScript) RequestWatchProgress(context.Context) error { return nil }
+
+type theirScript struct {
+	theirFeed
+	*script
+}
+
+func (s theirScript) Watch(context.Context, string, realstorage.ListOptions) (watch.Interface, error) {
+	return s.open(), nil
+}
+func (s theirScript) GetCurrentResourceVersion(context.Context) (uint64, error) {
+	return s.version(), nil
+}
+
+// stage is both caches over the same script, told twice, on one clock that the test moves.
+type stage struct {
+	t      *testing.T
+	clock  *clocktesting.FakeClock
+	script [2]*script
+	caches [2]side // ours, theirs
+	listRV uint64
+}
+
+func newStage(t *testing.T) *stage {
+	s := &stage{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), listRV: 100}
+	for i := range s.script {
+		s.script[i] = &script{rv: s.listRV, pods: map[string]*corev1.Pod{}}
+	}
+	supportProgress(t)
+	one := startOurCacheAt(t, ourScript{script: s.script[0]}, nil, s.clock)
+	other := startTheirCacheAt(t, theirScript{script: s.script[1]}, s.clock)
+	s.caches = [2]side{ours{one}, theirs{other}}
+	s.until("both are ready", func() bool { return one.ReadinessCheck() == nil && other.ReadinessCheck() == nil })
+	return s
+}
+
+// until moves the clock while it waits.
+func (s *stage) until(what string, is func() bool) {
+	s.t.Helper()
+	eventually.Holds(s.t, what, func() bool {
+		s.clock.Step(10 * time.Millisecond)
+		return is()
+	})
+}
+
+// play writes n changes, one every so often. Both caches have each one before the next is due, so both have the same age.
+func (s *stage) play(n int, every time.Duration) {
+	s.t.Helper()
+	var tails [2]*stream
+	for i, cache := range s.caches {
+		tails[i] = startStream(s.t.Context(), cache, query{rv: fmt.Sprint(s.script[i].version())})
+	}
+	for sent := range n {
+		s.clock.Step(every)
+		for i := range s.script {
+			s.script[i].write(sent%20, true)
+		}
+		for _, tail := range tails {
+			eventually.Holds(s.t, "the event has come", func() bool { return len(tail.sofar()) > sent })
+		}
+	}
+	for _, tail := range tails {
+		tail.stop()
+	}
+}
+
+// compareStarts begins a watch at every version there ever was, and one at the next, and compares what they say. It
+// returns the first version at which one may begin.
+func (s *stage) compareStarts(what string) (oldest uint64) {
+	s.t.Helper()
+	newest := s.script[0].version()
+	var dialogues []*dialogue
+	for rv := s.listRV - 1; rv <= newest+1; rv++ {
+		q := query{rv: fmt.Sprint(rv), namespace: "default", name: "p3"} // one of twenty: where it begins can be seen on it as well
+		dialogues = append(dialogues, &dialogue{
+			name: fmt.Sprintf("%s, a watch from %d", what, rv), ours: startStream(s.t.Context(), s.caches[0], q), theirs: startStream(s.t.Context(), s.caches[1], q),
+		})
+	}
+	settle(dialogues)
+	for i, d := range dialogues {
+		same(s.t, d.name, fmt.Sprint(d.ours.sofar()), fmt.Sprint(d.theirs.sofar()), "")
+		if said := d.theirs.sofar(); oldest == 0 && (len(said) == 0 || said[len(said)-1] != "closed") {
+			oldest = s.listRV - 1 + uint64(i)
+		}
+		d.ours.stop()
+		d.theirs.stop()
+	}
+	return oldest
+}
+
+// The ring is compared by what it remembers: where a watch may begin, and what those that come too late are told.
+func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
+	s := newStage(t)
+	for _, phase := range []struct {
+		name   string
+		n      int
+		every  time.Duration
+		oldest uint64 // the first version at which a watch may begin: what the phase is there for
+	}{
+		{"a full ring", 100, time.Second, 100},
+		{"a ring that has gone round", 50, time.Second, 150},
+		{"a ring that has grown", 110, 100 * time.Millisecond, 177},
+		{"a ring that has shrunk", 70, 3 * time.Second, 330},
+	} {
+		s.play(phase.n, phase.every)
+		if oldest := s.compareStarts(phase.name); oldest != phase.oldest {
+			t.Errorf("%s: watches may begin at %d, the test is about %d", phase.name, oldest, phase.oldest)
+		}
+	}
+}
+
+// A cache that has lost the history ends its watches without a word and begins again; afterwards it knows nothing of the
+// time before its new list.
+func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
+	s := newStage(t)
+	s.play(30, time.Second)
+	var open []*dialogue
+	for _, q := range []query{{rv: "100"}, {rv: "120", label: "app=a1"}, {rv: "130", field: "spec.nodeName=n1", bookmarks: true}} {
+		open = append(open, &dialogue{
+			name: fmt.Sprintf("open while it happens: %+v", q), ours: startStream(t.Context(), s.caches[0], q), theirs: startStream(t.Context(), s.caches[1], q),
+		})
+	}
+	settle(open)
+	for i := range s.script {
+		for sent := range 10 {
+			s.script[i].write(sent, false)
+		}
+		s.script[i].expire()
+	}
+	for _, d := range open {
+		s.until(d.name, func() bool { return isClosed(d.ours.done) && isClosed(d.theirs.done) })
+		same(t, d.name, fmt.Sprint(d.ours.sofar()), fmt.Sprint(d.theirs.sofar()), "closed")
+	}
+	for _, cache := range s.caches {
+		s.until("another generation", func() bool {
+			list := &corev1.PodList{}
+			return cache.list(t.Context(), query{rv: "0"}, list) == nil && list.ResourceVersion == "140"
+		})
+	}
+	if oldest := s.compareStarts("after a relist"); oldest != 140 {
+		t.Errorf("watches may begin at %d, want 140", oldest)
+	}
+	s.play(20, time.Second)
+	if oldest := s.compareStarts("some time after a relist"); oldest != 140 {
+		t.Errorf("watches may begin at %d, want 140", oldest)
+	}
+	s.play(100, time.Second)
+	if oldest := s.compareStarts("a ring that has gone round after a relist"); oldest != 160 {
+		t.Errorf("watches may begin at %d, want 160", oldest)
+	}
+	for name, q := range map[string]query{"all": {rv: "0"}, "selected": {rv: "0", label: "app=a1"}, "at an old version": {rv: "135", match: metav1.ResourceVersionMatchNotOlderThan}} {
+		same(t, "list, "+name, listAll(t.Context(), s.caches[0], q), listAll(t.Context(), s.caches[1], q), "page at 260")
+	}
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

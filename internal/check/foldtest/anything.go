@@ -1,0 +1,68 @@
+// Package foldtest makes records for the tests that hold the page's fold against ours, in a Go engine and in a browser.
+package foldtest
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+)
+
+// Anything makes records that obey the table of points and nothing else: what no run would produce soon. There are receives
+// before sends, queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
+type Anything struct {
+	rand *rand.Rand
+	last probe.Record
+}
+
+// NewAnything returns records that are the same for the same seed.
+func NewAnything(seed uint64) *Anything { return &Anything{rand: rand.New(rand.NewPCG(seed, 0))} }
+
+var hostile = []string{
+	"", "plain", "<script>alert(1)</script>", `"quoted" \back\slash`, "line\nbreak\u2028and\u2029more", "\x00\x1f\x7f",
+	"😀" + strings.Repeat("x", 238) + "😀😀", strings.Repeat("ü", 300), "\xff\xfe no UTF-8", "__proto__", "constructor", "&amp;<>",
+}
+
+func (g *Anything) pick(from ...string) string { return from[g.rand.IntN(len(from))] }
+
+// Records returns the next n.
+func (g *Anything) Records(n int) []probe.Record {
+	records := make([]probe.Record, 0, n)
+	points := probe.Points()
+	for range n {
+		r := probe.Record{
+			Seq:      g.last.Seq + 1,
+			Time:     g.last.Time + time.Duration(g.rand.IntN(1e6)),
+			Point:    points[g.rand.IntN(len(points))],
+			Resource: g.pick("pods", "pods", "pods", "nodes", "", "__proto__", "constructor"), // a recording can say anything
+			Subject:  g.pick("w1", "w2", "l1", "cacher", "etcd3-1", "informer", "", "__proto__", "toString"),
+			Type:     g.pick("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "Sync", ""),
+			Key:      g.pick("/registry/pods/default/a", "default/a", "default/b", "", hostile[g.rand.IntN(len(hostile))]),
+			RV:       g.rand.Uint64N(20) * g.rand.Uint64N(1<<60),
+			Text:     hostile[g.rand.IntN(len(hostile))],
+		}
+		for i := range r.Args {
+			r.Args[i] = g.rand.IntN(40)
+		}
+		if g.rand.IntN(200) == 0 {
+			r.Seq += g.rand.Uint64N(10) // a gap
+		}
+		g.last = r
+		records = append(records, r)
+	}
+	return records
+}
+
+// Feed returns records as they arrive in a page: a JSON array.
+func Feed(records []probe.Record) []byte {
+	feed := []byte{'['}
+	for i := range records {
+		if i > 0 {
+			feed = append(feed, ',')
+		}
+		feed = fold.AppendRecord(feed, &records[i])
+	}
+	return append(feed, ']')
+}

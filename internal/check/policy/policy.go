@@ -1,0 +1,103 @@
+// Package policy holds the rules of the house that a reader relies on, as data and as checks, so that they are kept
+// without anyone having to remember them. docs/STYLE.md says why each is there.
+//
+// A [Rule] reads the repository as text with structure and returns [Fault] values; it neither builds nor runs anything.
+// The tests apply every rule to this repository, and every rule to a small seeded fault, because a rule that cannot
+// fail holds nothing.
+//
+// When a rule is in the way, the code is usually wrong. When it is not, change the rule here, in the open, with the
+// reason; do not work around it.
+//
+//   - policy.go: [Repo], [Rule], [Rules].
+//   - imports.go: who may import whom.
+//   - names.go, docs.go: doc links, Upstream lines, excerpts and what docs/ points at resolve.
+//   - chapters.go: what every chapter consists of; what belongs at the top of the repository.
+//   - moments.go: a probe point is one source line.
+//   - goroutines.go: goroutines of chapters have names, and tests look for those that are left.
+//
+// What a general linter can hold is in .golangci.yml: modules, the wall clock, skipped tests, open ends.
+//
+// There is no goroutine and no lock in this package.
+package policy
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"listwatch/internal/text/source"
+)
+
+// Module is the path of the module whose rules these are.
+const Module = "listwatch"
+
+// Repo is the repository as the rules see it.
+type Repo struct {
+	FS   fs.FS // rooted at go.mod
+	Tree *source.Tree
+
+	// Outside returns the package at an import path that is not ours, nil if it cannot be found. Doc links into other
+	// modules are resolved with it; without it they are taken on trust.
+	Outside func(importPath string) *source.Package
+}
+
+// Open parses the repository at the root of fsys.
+func Open(fsys fs.FS) (*Repo, error) {
+	tree, err := source.Parse(fsys)
+	if err != nil {
+		return nil, err
+	}
+	return &Repo{FS: fsys, Tree: tree}, nil
+}
+
+// Fault is a place where a rule is broken.
+type Fault struct {
+	Where string // "chapters/06-cacher/dispatch.go:88"
+	What  string
+}
+
+// String returns the fault as compilers write theirs.
+func (f Fault) String() string { return f.Where + ": " + f.What }
+
+// Rule is something that holds all over the repository.
+type Rule struct {
+	Name  string // as a statement
+	Check func(*Repo) []Fault
+}
+
+// Rules are all rules that need nothing but the sources.
+var Rules = []Rule{
+	{"chapters import only what comes before them", checkChapterImports},
+	{"no layer imports the one above it", checkLayers},
+	{"doc links resolve", checkDocLinks},
+	{"upstream lines have the agreed form", checkNotes},
+	{"excerpts and links in prose resolve", checkBook},
+	{"documents point at what exists", checkDocs},
+	{"chapters are complete", checkChapters},
+	{"nothing else stands at the top", checkTop},
+	{"a moment is one line", checkMoments},
+	{"who starts goroutines looks for leaks", checkLeaks},
+	{"goroutines of chapters have names", checkNamed},
+}
+
+// fault makes a fault at a line of a file.
+func fault(path string, line int, format string, args ...any) Fault {
+	where := path
+	if line > 0 {
+		where = fmt.Sprintf("%s:%d", path, line)
+	}
+	return Fault{Where: where, What: fmt.Sprintf(format, args...)}
+}
+
+// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs to none.
+func chapterNumber(dir string) int {
+	rest, ok := strings.CutPrefix(dir, "chapters/")
+	if !ok || len(rest) < 3 || rest[2] != '-' {
+		return 0
+	}
+	number := 0
+	if _, err := fmt.Sscanf(rest[:2], "%d", &number); err != nil {
+		return 0
+	}
+	return number
+}

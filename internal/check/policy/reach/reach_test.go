@@ -1,0 +1,53 @@
+package reach
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// excused are what no program calls, by file and function ("" for all of a file), each with its reason.
+var excused = map[string]string{
+	"chapters/12-processor/handler.go ResourceEventHandlerDetailedFuncs": "a form of handler that controllers use, and the chapter shows",
+	"chapters/12-processor/handler.go FilteringResourceEventHandler":     "as above",
+	"chapters/13-informer/handlers.go ShutDownEventHandler":              "how a handler is removed for good, as the chapter shows",
+	"chapters/13-informer/wait.go WaitForCacheSync":                      "the older way to wait, which the chapter compares with the newer",
+	"chapters/13-informer/wait.go allSynced":                             "as above",
+	"internal/observe/rules/history.go ":                                 "what tests expect of a history that they have written themselves",
+}
+
+func TestEveryFunctionIsReachedByAProgram(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "go", "tool", "-modfile=internal/check/tools/go.mod", "deadcode", "./cmd/...")
+	command.Dir = "../../../.."
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	used := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		place, function, ok := strings.Cut(strings.TrimSpace(line), ": unreachable func: ")
+		if !ok {
+			continue // what go says while it fetches
+		}
+		file, _, _ := strings.Cut(place, ":")
+		if reason := excuseOf(file+" "+function, used); reason == "" {
+			t.Errorf("%s: no program calls %s: wire it or delete it", place, function)
+		}
+	}
+	for excuse := range excused {
+		if !used[excuse] {
+			t.Errorf("%s is called: it needs no excuse", excuse)
+		}
+	}
+}
+
+// excuseOf returns why a function may be unreachable, "" if it may not, and notes the excuse.
+func excuseOf(function string, used map[string]bool) string {
+	for excuse, reason := range excused {
+		if strings.HasPrefix(function, excuse) {
+			used[excuse] = true
+			return reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,290 @@
+// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played on in tests and
+// when their recordings are made. Its server can be ended and started again, and its etcd be slow, lose its leader or go back to a backup.
+//
+// The bubble's goroutine alone calls what changes a [World].
+package sandboxtest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/utils/clock"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
+)
+
+// World is a pipeline in a bubble.
+type World struct {
+	// Set by Run, never changed.
+	Pipeline *pipeline.Pipeline // its Server is another one after StartServer
+	Sandbox  *sandbox.Sandbox
+	Log      *probe.Log
+	Probe    *probe.Probe
+	Clock    clock.WithTicker
+	ctx      context.Context
+
+	etcd       etcd
+	stopServer func()
+	listener   atomic.Pointer[pipenet.Listener] // where connections lead: to the server that was started last
+	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this becomes true; otherwise nil
+
+	// Of the other server.
+	first     *pipenet.Listener // where connections lead again after FirstServer
+	otherHung *atomic.Bool
+	end       func()
+}
+
+// etcd is the small one in memory. It can be slow, and it can lack a leader, as three nodes do for a while when theirs dies.
+type etcd struct {
+	*mvcc.Store
+	slow     *atomic.Int64
+	election *atomic.Pointer[election] // nil: a node leads
+}
+
+// election is under way until elected is closed, by [World.Elect].
+type election struct{ elected chan struct{} }
+
+// answerGrace is how long after an election the members of etcdnode wait before they answer that a write was lost.
+const answerGrace = 250 * time.Millisecond
+
+// awaitLeader waits until there is a leader, and reports whether it had to.
+func (e etcd) awaitLeader(ctx context.Context) (waited bool, err error) {
+	now := e.election.Load()
+	if now == nil {
+		return false, nil
+	}
+	select {
+	case <-now.elected:
+		return true, nil
+	case <-ctx.Done():
+		return true, ctx.Err()
+	}
+}
+
+// lose returns the error of a write that was sent to a leader that has died; nil if there is a leader.
+func (e etcd) lose(ctx context.Context) error {
+	waited, err := e.awaitLeader(ctx)
+	if !waited || err != nil {
+		return err
+	}
+	if err := routine.Sleep(ctx, clock.RealClock{}, answerGrace); err != nil {
+		return err
+	}
+	return rpctypes.ErrTimeoutDueToLeaderFail
+}
+
+func (e etcd) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
+	if _, err := e.awaitLeader(ctx); err != nil {
+		return kubernetes.GetResponse{}, err
+	}
+	return e.Store.Get(ctx, key, opts)
+}
+
+func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+	if _, err := e.awaitLeader(ctx); err != nil {
+		return kubernetes.ListResponse{}, err
+	}
+	if err := routine.Sleep(ctx, clock.RealClock{}, time.Duration(e.slow.Load())); err != nil {
+		return kubernetes.ListResponse{}, err
+	}
+	return e.Store.List(ctx, prefix, opts)
+}
+
+func (e etcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+	if err := e.lose(ctx); err != nil {
+		return kubernetes.PutResponse{}, err
+	}
+	return e.Store.OptimisticPut(ctx, key, value, expected, opts)
+}
+
+func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64, opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
+	if err := e.lose(ctx); err != nil {
+		return kubernetes.DeleteResponse{}, err
+	}
+	return e.Store.OptimisticDelete(ctx, key, expected, opts)
+}
+
+// Run runs body in a bubble with a world that has settled.
+func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
+	bubble.Test(t, func(t *testing.T) {
+		clk := clock.RealClock{} // the bubble's
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64), new(atomic.Pointer[election])}}
+		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
+		w.Probe = probe.New(w.Log)
+		w.Pipeline = &pipeline.Pipeline{}
+		if err := w.StartServer(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { w.stopServer() }()
+		base := &url.URL{Scheme: "http", Host: "pipe"}
+		// A pipe that the server closes during the next request breaks as no socket does. So no connection is used twice.
+		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
+		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
+		var err error
+		w.Pipeline.Client, err = pipeline.NewClient(pipeline.ClientConfig{
+			Base: base, HTTP: connections.Client(), Clock: clk, Probe: w.Probe, UseWatchList: true, Controllers: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Sandbox, err = sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections, Clock: clk, Probe: w.Probe, Gate: w.Log.Gate()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var clients sync.WaitGroup
+		clients.Go(func() { w.Pipeline.Client.Run(ctx) })
+		clients.Go(func() { w.Sandbox.Run(ctx) })
+		clients.Go(func() { routine.Every(ctx, clk, time.Second, func(context.Context) { w.Log.SumLanes() }) })
+		defer func() {
+			cancel()
+			clients.Wait()
+		}()
+		if err := w.Pipeline.Server.WaitReady(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Pipeline.Client.WaitReady(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
+		synctest.Wait()
+		body(t, w)
+	})
+}
+
+func (w *World) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := w.listener.Load().Dial(ctx, network, address)
+	if hung := w.hung.Load(); err == nil && hung != nil {
+		return hanging{conn, hung}, nil
+	}
+	return conn, err
+}
+
+// hanging is a connection that delivers nothing while hung is true.
+type hanging struct {
+	net.Conn
+	hung *atomic.Bool
+}
+
+// Read returns data, or the error with which the connection breaks. While the connection hangs, it drops all data.
+func (c hanging) Read(p []byte) (n int, err error) {
+	for n, err = c.Conn.Read(p); err == nil && c.hung.Load(); {
+		n, err = c.Conn.Read(p)
+	}
+	if err != nil && c.hung.Load() {
+		return 0, err
+	}
+	return n, err
+}
+
+// StopServer ends the server: its streams end, and its clients are refused.
+func (w *World) StopServer() { w.stopServer() }
+
+// StartServer starts another server on the same etcd. It does not wait until its caches are filled.
+func (w *World) StartServer() error {
+	s, err := w.start(w.Probe)
+	if err != nil {
+		return err
+	}
+	w.stopServer = func() {
+		// Close the listener first, so that every client is refused and reconnects after its own backoff.
+		_ = s.listener.Close()
+		s.EndStreams()
+		_ = s.front.Shutdown(context.Background())
+		s.end()
+	}
+	w.Pipeline.Server = s.Server
+	w.listener.Store(s.listener)
+	return nil
+}
+
+// server is a server half with what serves it.
+type server struct {
+	*pipeline.Server
+	listener *pipenet.Listener
+	front    *http.Server
+	end      func() // after front: returns when nothing runs any more
+}
+
+func (w *World) start(p *probe.Probe) (*server, error) {
+	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Clock: w.Clock, Probe: p, UseWatchList: true})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{Server: half, listener: pipenet.Listen(), front: &http.Server{Handler: half.Handler()}}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
+	var group sync.WaitGroup
+	group.Go(func() { half.Run(ctx) })
+	group.Go(func() { _ = s.front.Serve(s.listener) })
+	s.end = func() {
+		cancel()
+		group.Wait()
+	}
+	return s, nil
+}
+
+// OtherServer starts another server on the same etcd, of which nothing is recorded, and waits until it is ready. What
+// connects from now on is connected to it.
+func (w *World) OtherServer(ctx context.Context) error {
+	s, err := w.start(nil)
+	if err != nil {
+		return err
+	}
+	w.first = w.listener.Load()
+	w.end = sync.OnceFunc(func() {
+		_ = s.front.Close()
+		s.end()
+	})
+	if err := s.WaitReady(ctx); err != nil {
+		w.end()
+		return err
+	}
+	w.hung.Store(new(atomic.Bool))
+	w.listener.Store(s.listener)
+	return nil
+}
+
+// FirstServer lets what connects from now on be connected to the first server again.
+func (w *World) FirstServer() {
+	w.otherHung = w.hung.Swap(nil)
+	w.listener.Store(w.first)
+}
+
+// EndOther ends the other server as a crash does: its connections break. It may be called twice.
+func (w *World) EndOther() { w.end() }
+
+// HangOther lets nothing more come from the other server.
+func (w *World) HangOther() { w.otherHung.Store(true) }
+
+// SlowEtcd makes each list of etcd take so long.
+func (w *World) SlowEtcd(each time.Duration) { w.etcd.slow.Store(int64(each)) }
+
+// RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
+func (w *World) RestoreEtcd(rv uint64) { w.etcd.Store = w.etcd.Store.Until(int64(rv)) }
+
+// StopLeader lets the node of etcd that leads die. Until [World.Elect], reads wait that must not be stale, and writes are lost.
+func (w *World) StopLeader() {
+	w.etcd.election.Store(&election{make(chan struct{})})
+	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 does not answer", "", 0, 0, 0, 1)
+}
+
+// Elect lets one of the others lead.
+func (w *World) Elect() {
+	close(w.etcd.election.Swap(nil).elected)
+	w.Probe.Text(probe.EtcdLookedAt, "it takes writes, etcd-1 does not answer, etcd-2 leads", "", 0, 0, 0, 0)
+}

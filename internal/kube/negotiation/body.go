@@ -1,0 +1,112 @@
+package negotiation
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"listwatch/internal/kube/scheme"
+)
+
+// MaxRequestBodyBytes is upstream's limit: twice what etcd takes, because JSON is wider than protobuf.
+const MaxRequestBodyBytes = 3 * 1024 * 1024
+
+// ReadBody returns the body of the request. The error is 413 if it is too large, and 400 if it ends early.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: limitedReadBody
+func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBodyBytes))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(MaxRequestBodyBytes)))
+	case r.Context().Err() != nil:
+		return nil, err // the request's time is over, or its client gone: toStatus tells which
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
+	}
+}
+
+// Body is what a request brings, and what can read it.
+type Body struct {
+	info  runtime.SerializerInfo
+	bytes []byte
+}
+
+// ReadObject reads the body of a request that brings an object. Errors: 400, 413, 415.
+func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
+	info, err := Input(r)
+	if err != nil {
+		return Body{}, err
+	}
+	body, err := ReadBody(w, r)
+	return Body{info, body}, err
+}
+
+// Decode reads an object of gvk into into. What it does about unknown and doubled fields is said by directive,
+// Warn if it is empty: Strict refuses them, Warn names them in Warning headers, Ignore drops them. The error is 400.
+func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object, directive string) (runtime.Object, error) {
+	serializer := b.info.Serializer
+	if directive != metav1.FieldValidationIgnore && b.info.StrictSerializer != nil {
+		serializer = b.info.StrictSerializer
+	}
+	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
+	obj, actual, err := decoder.Decode(b.bytes, &gvk, into)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && directive != metav1.FieldValidationStrict {
+		AddWarnings(w, strict.Errors())
+		err = nil
+	}
+	if err != nil {
+		return nil, explainDecodeError(err, actual, gvk, b.bytes)
+	}
+	if actual.GroupVersion() != gvk.GroupVersion() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", actual.GroupVersion(), gvk.GroupVersion()))
+	}
+	// What it is, is said by its Go type from here on.
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, nil
+}
+
+// explainDecodeError says what was expected.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: transformDecodeError
+func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {
+	if actual != nil && actual.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", actual.Kind, actual.Version, want.Kind, err))
+	}
+	const shown = 30
+	summary := string(body[:min(len(body), shown)])
+	if len(body) > shown {
+		summary += " ..."
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%q)", want.Kind, err, summary))
+}
+
+// maxWarningBytes bounds what is added to the header of one answer.
+const maxWarningBytes = 4096
+
+// AddWarnings adds what is wrong with a body, but not wrong enough, to the answer.
+func AddWarnings(w http.ResponseWriter, problems []error) {
+	size := 0
+	for _, problem := range problems {
+		header, err := utilnet.NewWarningHeader(299, "-", problem.Error())
+		if err != nil || slices.Contains(w.Header()["Warning"], header) {
+			continue
+		}
+		size += len(header)
+		if size > maxWarningBytes {
+			return
+		}
+		w.Header().Add("Warning", header)
+	}
+}

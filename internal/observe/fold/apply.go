@@ -1,0 +1,337 @@
+package fold
+
+import (
+	"slices"
+	"strings"
+
+	"listwatch/internal/observe/probe"
+)
+
+// bookmark is the type of what says only how far everything has been told.
+const bookmark = "BOOKMARK"
+
+// ownerKinds says which kind of subject owns a queue: the kind that opens at the station which sends into it. A
+// queue without an owner belongs to a subject that is always there.
+var ownerKinds = ownersOf(probe.Points())
+
+func ownersOf(all []probe.Point) map[string]string {
+	opens := map[probe.Station]string{}
+	for _, p := range all {
+		if info := p.Info(); info.Op == probe.Open {
+			opens[info.Station] = info.Opens
+		}
+	}
+	owners := map[string]string{}
+	for _, p := range all {
+		if info := p.Info(); info.Op == probe.Send || info.Op == probe.Push {
+			owners[info.Queue] = opens[info.Station]
+		}
+	}
+	return owners
+}
+
+// Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which have been
+// folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and forgets what they may have
+// changed. It keeps no reference to the records.
+func (s *State) Apply(records []probe.Record) {
+	for i := range records {
+		s.apply(&records[i])
+	}
+}
+
+func (s *State) apply(r *probe.Record) {
+	if r.Seq <= s.Seq {
+		return
+	}
+	if missing := r.Seq - s.Seq - 1; missing > 0 {
+		s.forget(missing)
+	}
+	s.Seq = r.Seq
+	s.T = int64(r.Time)
+	info := r.Point.Info()
+	res := s.resource(r.Resource)
+	moment := momentOf(r, info)
+	res.Points[info.Name]++
+	res.station(string(info.Station)).note(moment, info, r)
+	switch info.Op {
+	case probe.Open:
+		opened := newSubject(info.Opens, r.Seq)
+		opened.Began = r.RV
+		res.Subjects[r.Subject] = opened
+	case probe.Close:
+		delete(res.Subjects, r.Subject)
+		res.endAllWaits(r.Subject)
+		return
+	}
+	res.wait(info, r)
+	if subject := s.subjectOf(res, info, r); subject != nil {
+		subject.note(moment, info, r)
+		subject.move(info, r)
+		if info.Op == probe.Sum {
+			res.sum(subject, info, r)
+		}
+	}
+	res.applySpecial(info, r)
+}
+
+// note keeps a record as the newest of its station.
+func (st *Station) note(m Moment, info *probe.Info, r *probe.Record) {
+	st.Count++
+	st.Last = m
+	if r.RV != 0 {
+		st.RV = r.RV
+	}
+	keepArgs(st.Vars, info, r)
+}
+
+// note keeps a record as the newest of its subject.
+func (sub *Subject) note(m Moment, info *probe.Info, r *probe.Record) {
+	sub.Last = m
+	sub.Counts[info.Name]++
+	if r.RV != 0 {
+		sub.RV = r.RV
+	}
+	if r.Text != "" {
+		sub.Texts[info.Name] = m.Text
+	}
+	keepArgs(sub.Vars, info, r)
+}
+
+// move carries a token into or out of one of the subject's queues, if that is what the point does.
+func (sub *Subject) move(info *probe.Info, r *probe.Record) {
+	token := Token{Type: bound(r.Type), Key: bound(r.Key), RV: r.RV}
+	length, capacity := int64(r.Args[0]), int64(r.Args[1])
+	switch info.Op {
+	case probe.Send, probe.Recv:
+		sub.queue(info.Queue).transfer(info.Op == probe.Send, token, capacity)
+	case probe.Push, probe.Pop:
+		sub.queue(info.Queue).change(token, length, capacity)
+	}
+}
+
+// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not known
+// what stands in them. Sums commute with the records of the same queue, so it does not matter which is written first.
+func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
+	for i, name := range info.ArgNames() {
+		n, counted := int64(rec.Args[i]), pointsByName[name].Info()
+		if n <= 0 {
+			continue
+		}
+		r.Points[name] += uint64(n)
+		r.station(string(counted.Station)).Count += uint64(n)
+		subject.Counts[name] += uint64(n)
+		q := subject.queue(counted.Queue)
+		if q.Cap == 0 {
+			q.Cap = subject.Vars["capacity"]
+		}
+		q.count(counted.Op == probe.Send, n)
+	}
+	for _, q := range subject.Queues {
+		q.settle(q.between())
+	}
+}
+
+// subjectOf returns the subject of the record, nil if it has none. A queue always has one, if need be "". A queue of a kind that
+// opens and closes is not moved for a subject that is not open: its record comes late. After a gap the opening may be what was
+// lost; then, and only then, a send makes its subject appear.
+func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Subject {
+	if r.Subject == "" && info.Queue == "" {
+		return nil
+	}
+	if subject, ok := res.Subjects[r.Subject]; ok {
+		return subject
+	}
+	kind := ownerKinds[info.Queue]
+	if kind == "" && aboutOpened(info) {
+		return nil
+	}
+	if kind != "" && (s.Lost == 0 || info.Op != probe.Send) {
+		return nil
+	}
+	subject := newSubject(kind, 0)
+	res.Subjects[r.Subject] = subject
+	return subject
+}
+
+// aboutOpened reports whether a point without a queue is about subjects that open and close: every point of a station where
+// subjects open, of the server's side of the wire, and of a handler.
+func aboutOpened(info *probe.Info) bool {
+	if info.Queue != "" {
+		return false
+	}
+	switch info.Station {
+	case probe.Etcd3, probe.Watcher, probe.Listener, probe.Handler:
+		return true
+	}
+	return info.Lane == "handlers.WatchServer"
+}
+
+// forget applies a gap: the queues' contents are unknown from here on. Subjects that open and close are kept, because most of
+// them will still be there.
+func (s *State) forget(missing uint64) {
+	s.Lost += missing
+	for _, res := range s.Resources {
+		for _, subject := range res.Subjects {
+			clear(subject.Queues)
+		}
+		for _, shelf := range res.Shelves {
+			shelf.Rows = []Row{} // what has gone meanwhile is not known
+		}
+		res.Ring.Cells = []Cell{}
+		clear(res.Waits)
+	}
+}
+
+// applySpecial holds what the table of points cannot say.
+func (r *Resource) applySpecial(info *probe.Info, rec *probe.Record) {
+	switch rec.Point {
+	case probe.RingAppend, probe.RingResize, probe.RVAdvanced, probe.CacheReplaced:
+		r.Ring.apply(info, rec)
+	case probe.ReflectorReceived:
+		r.takeResult(rec)
+	}
+	switch rec.Point {
+	case probe.StoreUpdate, probe.IndexerUpdated:
+		r.shelf(ShelfName(info.Station, rec.Subject)).update(rec, arg(info, rec, "n"))
+	case probe.StoreHolds, probe.IndexerHolds:
+		r.shelf(ShelfName(info.Station, rec.Subject)).hold(rec, arg(info, rec, "n"))
+	case probe.CacheReplaced:
+		r.Shelves[ShelfName(probe.Store, rec.Subject)] = &Shelf{N: arg(info, rec, "n"), Rows: []Row{}}
+	}
+}
+
+// apply keeps the ring's two hands and what lies between them.
+func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
+	ring.Newest = max(ring.Newest, r.RV)
+	if r.Point == probe.RVAdvanced {
+		return
+	}
+	ring.Start, ring.End = arg(info, r, "start"), arg(info, r, "end")
+	ring.Capacity = arg(info, r, "capacity")
+	switch r.Point {
+	case probe.RingAppend:
+		ring.Oldest = uint64(arg(info, r, "oldest"))
+		cell := Cell{Pos: ring.End - 1, T: int64(r.Time), Type: bound(r.Type), Key: bound(r.Key), RV: r.RV}
+		ring.Cells = append(ring.Cells, cell)
+	case probe.RingResize:
+		ring.Oldest = uint64(arg(info, r, "oldest"))
+	case probe.CacheReplaced:
+		ring.Oldest, ring.Newest = r.RV, r.RV
+		ring.Cells = []Cell{}
+	}
+	ring.Cells = newest(ring.Cells, min(ring.End-ring.Start, maxCells))
+}
+
+// takeResult counts a receive from resultChan when the cacher's own reflector has received an event: the channel's receiver reports
+// nothing itself. The reflector reads the youngest watch of the resource.
+func (r *Resource) takeResult(rec *probe.Record) {
+	if rec.Subject != "cacher" {
+		return
+	}
+	var youngest *Subject
+	for _, subject := range r.Subjects {
+		if subject.Kind == "watchchan" && (youngest == nil || subject.Opened > youngest.Opened) {
+			youngest = subject
+		}
+	}
+	if youngest == nil {
+		return
+	}
+	q := youngest.queue("etcd3-result")
+	q.transfer(false, Token{}, q.Cap)
+}
+
+// update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the store was
+// replaced, and the rows are unknown, or a bookmark has said how new the store is, and the rows stay.
+func (sh *Shelf) update(r *probe.Record, n int64) {
+	sh.N = n
+	if r.Key == "" {
+		if r.Type != bookmark {
+			sh.Rows = []Row{}
+		}
+		return
+	}
+	key := bound(r.Key)
+	rows := sh.Rows[:0]
+	for _, row := range sh.Rows {
+		if row.Key != key {
+			rows = append(rows, row)
+		}
+	}
+	if !strings.HasPrefix(strings.ToUpper(r.Type), "DELETE") {
+		rows = append(rows, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq})
+	}
+	sh.Rows = newest(rows, MaxRows)
+}
+
+// hold names an object that has been on the shelf without a name. Its place among the others follows from its version.
+func (sh *Shelf) hold(r *probe.Record, n int64) {
+	sh.N = n
+	key := bound(r.Key)
+	at := len(sh.Rows)
+	for i, row := range sh.Rows {
+		if row.Key == key {
+			return
+		}
+		if at == len(sh.Rows) && row.RV > r.RV {
+			at = i
+		}
+	}
+	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Key: key, Type: bound(r.Type), RV: r.RV, Seq: r.Seq}), MaxRows)
+}
+
+func momentOf(r *probe.Record, info *probe.Info) Moment {
+	return Moment{
+		Seq: r.Seq, T: int64(r.Time), Point: info.Name, Subject: bound(r.Subject), Type: bound(r.Type),
+		Key: bound(r.Key), RV: r.RV, Text: bound(r.Text),
+	}
+}
+
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add to.
+func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
+	if info.Queue != "" || info.Op == probe.Sum {
+		return
+	}
+	for i, name := range info.ArgNames() {
+		vars[name] = int64(r.Args[i])
+	}
+}
+
+// arg returns the arg of that name, 0 if the point has none.
+func arg(info *probe.Info, r *probe.Record, name string) int64 {
+	for i, known := range info.ArgNames() {
+		if known == name {
+			return int64(r.Args[i])
+		}
+	}
+	return 0
+}
+
+// Bound returns a text as the picture keeps it: valid UTF-8, and at most [probe.MaxText] runes.
+func Bound(text string) string { return bound(text) }
+
+// bound cuts a text that a client chose, and makes it valid UTF-8.
+func bound(text string) string {
+	if len(text) <= maxText && isASCII(text) {
+		return text
+	}
+	var cut strings.Builder
+	n := 0
+	for _, r := range text { // an invalid byte is one U+FFFD, here as in JSON
+		if n == maxText {
+			break
+		}
+		cut.WriteRune(r)
+		n++
+	}
+	return cut.String()
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,131 @@
+package fold
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"listwatch/internal/observe/probe"
+)
+
+// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual come within it.
+// Writing a state costs as much as folding a thousand records, and with a thousand watchers more.
+const keyframeSpacing = 100 * time.Millisecond
+
+// crowd times the usual number of records may lie between two keyframes when records come too fast.
+const crowd = 8
+
+// maxKeyframes bounds the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
+const maxKeyframes = 64 << 20
+
+// Keyframe is the picture after the record Seq, as JSON: what [Read] reads.
+type Keyframe struct {
+	Seq   uint64
+	State json.RawMessage
+}
+
+// Keyframes are pictures kept while a log is folded, so that the picture at any record can be had again by folding the
+// few that follow the keyframe before it. They are bounded by the caller of [Keyframes.Forget], and in their bytes.
+type Keyframes struct {
+	every  uint64
+	frames []Keyframe // oldest first
+	bytes  int        // of all frames together
+	last   int64      // T of the newest one
+}
+
+// NewKeyframes returns an empty list that keeps a picture about once in every records; 0 is taken as 1.
+func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
+
+// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the state as it
+// was before the records. A gap in the records drops all older keyframes: no record leads from them to the picture after the gap.
+func (k *Keyframes) Fold(s *State, records []probe.Record) {
+	if len(k.frames) == 0 {
+		k.keep(s)
+	}
+	for len(records) > 0 {
+		switch first := records[0].Seq; {
+		case first <= s.Seq:
+			records = records[1:]
+		case first > s.Seq+1:
+			s.Apply(records[:1])
+			records = records[1:]
+			k.drop(0, len(k.frames))
+			k.keep(s)
+		default:
+			n := min(uint64(len(records)), k.room(s))
+			s.Apply(records[:n])
+			records = records[n:]
+			k.keepIfDue(s)
+		}
+	}
+}
+
+// room returns how many records may be folded before the caller has to look whether a keyframe is due, 1 at least.
+func (k *Keyframes) room(s *State) uint64 {
+	since := s.Seq - k.newest().Seq
+	return k.every - since%k.every
+}
+
+func (k *Keyframes) keepIfDue(s *State) {
+	since := s.Seq - k.newest().Seq
+	if since < k.every {
+		return
+	}
+	if time.Duration(s.T-k.last) >= keyframeSpacing || since >= crowd*k.every {
+		k.keep(s)
+	}
+}
+
+func (k *Keyframes) keep(s *State) {
+	written, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
+	}
+	k.frames = append(k.frames, Keyframe{Seq: s.Seq, State: written})
+	k.bytes += len(written)
+	k.last = s.T
+	if k.bytes > maxKeyframes {
+		for i := 1; i < len(k.frames)-1; i++ { // every other one goes: the older, the wider apart
+			k.drop(i, i+1)
+		}
+	}
+}
+
+// drop removes the frames in [from, to).
+func (k *Keyframes) drop(from, to int) {
+	for _, frame := range k.frames[from:to] {
+		k.bytes -= len(frame.State)
+	}
+	k.frames = slices.Delete(k.frames, from, to)
+}
+
+func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
+
+// At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller does not
+// write to it.
+func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
+	for _, frame := range slices.Backward(k.frames) { // some thirty
+		if frame.Seq <= seq {
+			return frame, true
+		}
+	}
+	return Keyframe{}, false
+}
+
+// Oldest returns the record from which on any picture can be had, 0 if all can be.
+func (k *Keyframes) Oldest() uint64 {
+	if len(k.frames) == 0 {
+		return 0
+	}
+	return k.frames[0].Seq
+}
+
+// Forget drops the keyframes from which nothing leads on because oldest is the first record that is still there.
+func (k *Keyframes) Forget(oldest uint64) {
+	n := 0
+	for n < len(k.frames) && k.frames[n].Seq+1 < oldest {
+		n++
+	}
+	k.drop(0, n)
+}

@@ -1,0 +1,140 @@
+package fold
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"listwatch/internal/observe/probe"
+)
+
+// at returns the picture after seq, from the keyframe before it.
+func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
+	frame, ok := k.At(seq)
+	if !ok {
+		t.Fatalf("no keyframe at %d; the oldest is %d", seq, k.Oldest())
+	}
+	state, err := Read(frame.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Seq != frame.Seq {
+		t.Fatalf("keyframe %d holds the state %d", frame.Seq, state.Seq)
+	}
+	for i := range records {
+		if r := records[i : i+1]; r[0].Seq > frame.Seq && r[0].Seq <= seq {
+			state.Apply(r)
+		}
+	}
+	return state
+}
+
+func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := history(t)
+		pace := time.Duration(rapid.SampledFrom([]int{0, 1, 60, 1000}).Draw(t, "ms between records")) * time.Millisecond
+		for i := range records {
+			records[i].Time = time.Duration(i) * pace
+		}
+		k := NewKeyframes(rapid.Uint64Max(20).Draw(t, "every"))
+		state := New()
+		for rest := records; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
+			k.Fold(state, rest[:n])
+			k.Fold(state, rest[:n]) // a batch that comes twice changes nothing
+			rest = rest[n:]
+		}
+		if diff := cmp.Diff(folded(records), state); diff != "" {
+			t.Fatalf("state (-whole +with keyframes):\n%s", diff)
+		}
+		for range 5 {
+			cursor := rapid.IntRange(0, len(records)).Draw(t, "cursor")
+			if cursor == 0 && len(records) == 0 {
+				continue // nothing was folded: nothing is kept
+			}
+			want := folded(records[:cursor])
+			if got := at(t, k, records, uint64(cursor)); got.Hash() != want.Hash() {
+				t.Fatalf("at %d: got %s, want %s\n%s", cursor, got.Hash(), want.Hash(), cmp.Diff(want, got))
+			}
+		}
+	})
+}
+
+func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
+	tests := []struct {
+		name string
+		pace time.Duration
+		want int // of 8000 records, one every hundred, and the beginning
+	}{
+		{"slow", 10 * time.Millisecond, 81},
+		{"fast", 100 * time.Microsecond, 11}, // ten thousand a second: as many as crowd allows
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			k := NewKeyframes(100)
+			s := New()
+			for i := range 8000 {
+				r := rec(probe.TxnCommitted, "", "ADDED", "a", 1)
+				r.Seq, r.Time = uint64(i+1), time.Duration(i)*test.pace
+				k.Fold(s, []probe.Record{r})
+			}
+			if n := len(k.frames); n < test.want-1 || n > test.want+1 {
+				t.Errorf("got %d keyframes, want about %d", n, test.want)
+			}
+		})
+	}
+}
+
+// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest and the newest are kept, and some between.
+func TestKeyframesAreBoundedInBytes(t *testing.T) {
+	s := New()
+	for i := range 1000 {
+		subject := newSubject("watcher", 1)
+		subject.Texts["WireOpened"] = strings.Repeat("x", 2000)
+		s.resource("pods").Subjects[fmt.Sprint("w", i)] = subject
+	}
+	k := NewKeyframes(10)
+	for i := range 1000 {
+		r := rec(probe.TxnCommitted, "", "ADDED", "a", 1)
+		r.Seq, r.Time = uint64(i+1), time.Duration(i)*time.Second
+		k.Fold(s, []probe.Record{r})
+	}
+	bytes := 0
+	for _, frame := range k.frames {
+		bytes += len(frame.State)
+	}
+	if bytes != k.bytes || bytes > maxKeyframes || bytes < maxKeyframes/3 {
+		t.Errorf("%d bytes, counted as %d; want at most %d", bytes, k.bytes, maxKeyframes)
+	}
+	if k.frames[0].Seq != 0 || k.newest().Seq != 1000 {
+		t.Errorf("the pictures are of %d to %d, want 0 to 1000", k.frames[0].Seq, k.newest().Seq)
+	}
+}
+
+func TestWhatTheLogHasLostCannotBeHadAgain(t *testing.T) {
+	records := make([]probe.Record, 100)
+	for i := range records {
+		records[i] = rec(probe.TxnCommitted, "", "ADDED", "a", uint64(i))
+		records[i].Seq, records[i].Time = uint64(i+1), time.Duration(i)*time.Second
+	}
+	k := NewKeyframes(10)
+	s := New()
+	k.Fold(s, records)
+	k.Forget(35)
+	if _, ok := k.At(39); ok {
+		t.Errorf("there is a keyframe at 39, and the oldest record is 35: the one after 40 is the first of use")
+	}
+	if got := k.Oldest(); got != 40 {
+		t.Errorf("oldest: got %d, want 40", got)
+	}
+	gap := rec(probe.TxnCommitted, "", "ADDED", "a", 7)
+	gap.Seq = 500
+	k.Fold(s, []probe.Record{gap})
+	if _, ok := k.At(499); ok || k.Oldest() != 500 {
+		t.Errorf("after a gap: oldest %d, want 500 and nothing before", k.Oldest())
+	}
+}

@@ -1,0 +1,291 @@
+package hold
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/worldclock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture is a running world with one worker that reports every second of the world's time.
+type fixture struct {
+	*World
+	clock, patience *worldclock.Clock
+	log             *probe.Log
+	said            []string
+	end             func() // ends the world, and then the worker
+}
+
+func start(t *testing.T) *fixture {
+	f := &fixture{clock: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
+	f.log = probe.NewLog(f.clock, 0)
+	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience, Wall: clock.RealClock{}, Say: func(line string) { f.said = append(f.said, line) }})
+	clocks, stopClocks := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	var times, group routine.Group
+	times.Go(clocks, "world", f.clock.Run)
+	times.Go(clocks, "patience", f.patience.Run)
+	group.Go(ctx, "hold", f.Run)
+	group.Go(ctx, "worker", f.work)
+	f.end = func() {
+		cancel()
+		group.Wait()
+		stopClocks()
+		times.Wait()
+	}
+	t.Cleanup(f.end)
+	synctest.Wait() // the worker waits for its first tick
+	return f
+}
+
+func (f *fixture) work(ctx context.Context) {
+	p := probe.New(f.log).Resource("pods").Subject("w1")
+	ticker := f.clock.NewTicker(time.Second)
+	defer ticker.Stop()
+	for rv := uint64(1); ; rv++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			p.Event(probe.InputReceived, "ADDED", "/registry/pods/default/a", rv, 0, 10)
+		}
+	}
+}
+
+func TestAHeldWorldLosesNoTime(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		time.Sleep(2500 * time.Millisecond)
+		leave := f.Attend()
+		defer leave()
+		f.Hold(0)
+		now := f.clock.Now()
+		time.Sleep(time.Hour)
+		if !f.clock.Now().Equal(now) || f.log.Last() != 2 {
+			t.Errorf("after an hour the clock is %v on, with %d records", f.clock.Since(now), f.log.Last())
+		}
+		if s := f.Status(); !s.Held || s.Usual() || !s.Clock.Paused || len(s.Waiting) != 0 || time.Since(*s.Since) != time.Hour {
+			t.Errorf("status: %+v", s)
+		}
+		f.Release()
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		if f.log.Last() != 3 {
+			t.Errorf("half a second later: %d records, want the third, which was half a second away", f.log.Last())
+		}
+		if s := f.Status(); !s.Usual() {
+			t.Errorf("status: %+v", s)
+		}
+	})
+}
+
+func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.Hold(0)
+		f.SetPaused(false)
+		time.Sleep(5500 * time.Millisecond)
+		synctest.Wait()
+		s := f.Status()
+		if f.log.Last() != 1 || len(s.Waiting) != 1 || s.Clock.Paused {
+			t.Fatalf("%d records, want the worker held at its first: %+v", f.log.Last(), s)
+		}
+		got := s.Waiting[0]
+		if got.Point != "InputReceived" || got.Station != probe.Watcher || got.Subject != "w1" || got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 ||
+			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" || !strings.HasPrefix(got.Line, "hold_test.go:") ||
+			got.Says != "w1 takes ADDED default/a at 1 from its input." {
+			t.Errorf("waiting: %+v", got)
+		}
+		if n := f.Step(probe.Hop{Key: "default/b"}); n != 0 {
+			t.Errorf("%d passed with an object that does not exist", n)
+		}
+		if n := f.Step(probe.Hop{Key: "default/a"}); n != 1 {
+			t.Errorf("%d passed, want 1", n)
+		}
+		synctest.Wait()
+		if f.log.Last() != 2 {
+			t.Errorf("after the hop %d records, want 2: it missed ticks, as anybody who is slow", f.log.Last())
+		}
+		f.SetPaused(true)
+		if !f.Status().Clock.Paused {
+			t.Error("the clock of the held world does not stop")
+		}
+		f.Release()
+		if f.Status().Clock.Paused {
+			t.Error("released, the clock stands: it had only been stopped by the hold")
+		}
+	})
+}
+
+func TestAClockThatWasStoppedBeforeStaysSo(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.SetPaused(true)
+		f.Hold(0)
+		f.Release()
+		if !f.Status().Clock.Paused {
+			t.Error("released, the clock runs")
+		}
+		f.Advance(3 * time.Second)
+		synctest.Wait()
+		if f.log.Last() != 3 {
+			t.Errorf("three seconds moved by hand gave %d records", f.log.Last())
+		}
+		if due, ok := f.AdvanceToNext(); !ok || !strings.Contains(due.Who, "work") {
+			t.Errorf("the next timer: %+v, %v", due, ok)
+		}
+		synctest.Wait()
+		if f.log.Last() != 4 {
+			t.Errorf("the next timer gave %d records, want 4", f.log.Last())
+		}
+	})
+}
+
+func TestPatienceNeverStandsAndNeverLags(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		if err := f.SetSpeed(0.001); err != nil {
+			t.Fatal(err)
+		}
+		if f.SetSpeed(11) == nil {
+			t.Error("speed 11 is accepted")
+		}
+		f.Hold(0)
+		began := f.patience.Now()
+		time.Sleep(3 * time.Second)
+		if got := f.patience.Since(began); got != 3*time.Second {
+			t.Errorf("beside a held world the patience is %v on after 3s", got)
+		}
+		f.Advance(10 * time.Second)
+		if got := f.patience.Since(began); got < 13*time.Second || got > 14*time.Second {
+			t.Errorf("moved by ten seconds it is %v on, want 13s", got)
+		}
+		_ = f.SetSpeed(10)
+		began = f.patience.Now()
+		time.Sleep(time.Second)
+		if got := f.patience.Since(began); got != 10*time.Second {
+			t.Errorf("at speed 10 it is %v on after a second", got)
+		}
+	})
+}
+
+func TestTheWatchdogLetsGoWhenNobodyIsThere(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		leave := f.Attend()
+		f.Hold(15 * time.Second)
+		time.Sleep(time.Hour)
+		if !f.Status().Held {
+			t.Fatal("it was let go although a page was open")
+		}
+		leave()
+		time.Sleep(14 * time.Second)
+		if !f.Status().Held {
+			t.Error("it was let go too early")
+		}
+		back := f.Attend() // a page that is reloaded
+		time.Sleep(time.Minute)
+		if !f.Status().Held {
+			t.Error("it was let go although the page came back")
+		}
+		back()
+		time.Sleep(17 * time.Second)
+		s := f.Status()
+		if s.Held || s.Clock.Paused || !strings.Contains(s.LetGo, "no page was open for 1") || s.Usual() {
+			t.Errorf("status: %+v", s)
+		}
+		if len(f.said) != 1 || f.said[0] != s.LetGo {
+			t.Errorf("said: %q", f.said)
+		}
+		f.Hold(0)
+		if s := f.Status(); s.LetGo != "" || s.Unattended != Unattended.String() {
+			t.Errorf("held again: %+v", s)
+		}
+		f.Leave(2 * time.Second)
+		time.Sleep(4 * time.Second)
+		if f.Status().Held {
+			t.Error("the page that held has left, and it is held still")
+		}
+	})
+}
+
+func TestTheWatchdogOpensForgottenGates(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.HoldAt(probe.Selector{Station: probe.Watcher, Subject: "w1"}, time.Minute)
+		time.Sleep(2 * time.Second)
+		if s := f.Status(); s.Held || len(s.Gates) != 1 || len(s.Waiting) != 1 || s.Clock.Paused {
+			t.Errorf("status: %+v", s)
+		}
+		time.Sleep(2 * time.Minute)
+		if s := f.Status(); len(s.Gates) != 0 || len(s.Waiting) != 0 || s.LetGo == "" {
+			t.Errorf("two minutes later: %+v", s)
+		}
+	})
+}
+
+func TestAGateOfItsOwnOutlastsTheHold(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.HoldAt(probe.Selector{Station: probe.Watcher}, 0)
+		f.Hold(0)
+		f.Release()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if s := f.Status(); s.Held || len(s.Gates) != 1 || len(s.Waiting) != 1 {
+			t.Errorf("the world was let go: %+v", s)
+		}
+		f.Release()
+		synctest.Wait()
+		if s := f.Status(); !s.Usual() || len(s.Waiting) != 0 {
+			t.Errorf("the gates were opened: %+v", s)
+		}
+	})
+}
+
+func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.Hold(0)
+		f.SetPaused(false)
+		time.Sleep(2 * time.Second)
+		f.SetPaused(true)
+		if len(f.Status().Waiting) != 1 {
+			t.Fatal("no goroutine is held")
+		}
+		f.end() // does not return if the worker stays at the gate
+		f.Hold(0)
+		if f.clock.State().Paused {
+			t.Error("after the end the clock can still be stopped")
+		}
+	})
+}
+
+func TestGatesCanBeClosedWhereSomebodyCanBeHeld(t *testing.T) {
+	got := Stations()
+	for _, want := range []probe.Station{probe.Etcd3, probe.Incoming, probe.Watcher, probe.Wire, probe.Reflector, probe.FIFO, probe.Listener, probe.Handler, probe.Workqueue} {
+		found := false
+		for _, each := range got {
+			found = found || each == want
+		}
+		if !found {
+			t.Errorf("no gate at %s: %v", want, got)
+		}
+	}
+	for _, each := range got {
+		if each == probe.Ring || each == probe.Store || each == probe.Indexer {
+			t.Errorf("a gate at %s, where everything is told under a lock", each)
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package probe
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+)
+
+// line is three goroutines with two channels between them: what passes is reported as in a real station.
+//
+//	source ─► ch "input", 10 ─► middle ─► ch "result", 10 ─► sink
+type line struct {
+	log           *Log
+	probe         *Probe
+	input, result chan int
+}
+
+func newLine() *line {
+	log := NewLog(clock.RealClock{}, 0)
+	return &line{log: log, probe: New(log).Resource("pods").Subject("w1"), input: make(chan int, 10), result: make(chan int, 10)}
+}
+
+// run passes n values from end to end.
+func (l *line) run(ctx context.Context, n int) *routine.Group {
+	group := &routine.Group{}
+	group.Go(ctx, "source", func(context.Context) {
+		defer close(l.input)
+		for i := 1; i <= n; i++ {
+			l.input <- i
+			l.probe.At(InputSent, "default/"+strconv.Itoa(i), uint64(i), len(l.input), cap(l.input))
+		}
+	})
+	group.Go(ctx, "middle", func(context.Context) {
+		defer close(l.result)
+		for i := range l.input {
+			l.probe.At(InputReceived, "default/"+strconv.Itoa(i), uint64(i), len(l.input), cap(l.input))
+			l.result <- i
+			l.probe.At(ResultSent, "default/"+strconv.Itoa(i), uint64(i), len(l.result), cap(l.result))
+		}
+	})
+	group.Go(ctx, "sink", func(context.Context) {
+		for i := range l.result {
+			l.probe.At(ResultReceived, "default/"+strconv.Itoa(i), uint64(i), len(l.result), cap(l.result))
+			l.probe.At(FrameWritten, "default/"+strconv.Itoa(i), uint64(i), 0, 0)
+		}
+	})
+	return group
+}
+
+// counts returns how often each point has been reported.
+func (l *line) counts() map[Point]int {
+	counts := map[Point]int{}
+	records, _ := l.log.Since(nil, 0, l.log.Size())
+	for i := range records {
+		counts[records[i].Point]++
+	}
+	return counts
+}
+
+// where returns at which points goroutines are held, in path order.
+func where(g *Gate) []Point {
+	var at []Point
+	for _, held := range g.State().Held {
+		at = append(at, held.Record.Point)
+	}
+	slices.Sort(at)
+	return at
+}
+
+func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLine()
+		gate := l.log.Gate()
+		gate.Hold()
+		group := l.run(t.Context(), 5)
+		synctest.Wait()
+		// The source's first value lies in input, so middle has it in hand, and nothing is in result yet.
+		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived}) {
+			t.Fatalf("held at %v", got)
+		}
+		if n := gate.Step(Hop{}); n != 2 {
+			t.Errorf("%d passed, want 2", n)
+		}
+		synctest.Wait()
+		if got := where(gate); !slices.Equal(got, []Point{InputSent, ResultSent, ResultReceived}) {
+			t.Errorf("after one hop held at %v", got)
+		}
+		if got := l.counts(); got[InputSent] != 2 || got[InputReceived] != 1 || got[ResultSent] != 1 || got[ResultReceived] != 1 || got[FrameWritten] != 0 {
+			t.Errorf("after one hop reported: %v", got)
+		}
+		gate.Release()
+		group.Wait()
+		if got := l.counts(); got[FrameWritten] != 5 {
+			t.Errorf("%d values arrived, want 5", got[FrameWritten])
+		}
+	})
+}
+
+func TestOnlyTheFollowedObjectPasses(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLine()
+		gate := l.log.Gate()
+		gate.Hold()
+		group := l.run(t.Context(), 5)
+		synctest.Wait()
+		gate.Step(Hop{}) // 2 stands at InputSent, 1 at ResultSent and ResultReceived
+		synctest.Wait()
+		if n := gate.Step(Hop{Key: "/registry/pods/default/1"}); n != 2 {
+			t.Errorf("%d passed with default/1, want 2", n)
+		}
+		synctest.Wait()
+		if got := where(gate); !slices.Equal(got, []Point{InputSent, InputReceived, FrameWritten}) {
+			t.Errorf("held at %v, want default/2 where it was, and taken by middle, which had nothing else to do", got)
+		}
+		if n := gate.Step(Hop{RV: 4711}); n != 0 {
+			t.Errorf("%d passed with a version that does not exist", n)
+		}
+		if n := gate.Step(Hop{Selector: Selector{Station: Wire}}); n != 1 {
+			t.Errorf("%d passed at the wire, want 1", n)
+		}
+		gate.End()
+		group.Wait()
+	})
+}
+
+func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLine()
+		gate := l.log.Gate()
+		gate.Close(Selector{Station: Wire})
+		group := l.run(t.Context(), 100)
+		synctest.Wait()
+		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
+			t.Errorf("held at %v, want the sink alone", got)
+		}
+		// The sink holds one, result and input are full, and so are the hands of those who want to send.
+		if len(l.result) != 10 || len(l.input) != 10 {
+			t.Errorf("queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
+		}
+		if got := l.counts(); got[ResultReceived] != 1 || got[ResultSent] != 11 || got[InputReceived] != 12 || got[InputSent] != 22 {
+			t.Errorf("reported: %v", got)
+		}
+		gate.Open(Selector{Station: Wire})
+		group.Wait()
+		if got := l.counts(); got[FrameWritten] != 100 {
+			t.Errorf("%d values arrived, want 100", got[FrameWritten])
+		}
+	})
+}
+
+func TestAGateForOneSubjectStopsNobodyElse(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		slow, fast := newLine(), newLine()
+		fast.log, fast.probe = slow.log, New(slow.log).Resource("pods").Subject("w2")
+		gate := slow.log.Gate()
+		gate.Close(Selector{Station: Wire, Subject: "w1"})
+		slowly, quickly := slow.run(t.Context(), 30), fast.run(t.Context(), 30)
+		quickly.Wait()
+		synctest.Wait()
+		if got := slow.counts()[FrameWritten]; got != 30 {
+			t.Errorf("%d frames in the log, want the 30 of w2", got)
+		}
+		gate.Open(Selector{Station: Wire, Subject: "w1"})
+		slowly.Wait()
+	})
+}
+
+func TestInAHeldWorldAStationCanRun(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLine()
+		gate := l.log.Gate()
+		gate.Hold()
+		group := l.run(t.Context(), 8)
+		synctest.Wait()
+		gate.Open(Selector{Station: Watcher})
+		synctest.Wait()
+		if got := where(gate); !slices.Equal(got, []Point{ResultReceived}) {
+			t.Errorf("held at %v, want the sink alone", got)
+		}
+		if len(l.result) != 7 {
+			t.Errorf("result holds %d, want the 7 that the sink has not", len(l.result))
+		}
+		gate.Hold() // everything is held again
+		gate.Step(Hop{})
+		synctest.Wait()
+		if got := where(gate); !slices.Equal(got, []Point{FrameWritten}) {
+			t.Errorf("held at %v", got)
+		}
+		gate.Release()
+		group.Wait()
+	})
+}
+
+func TestNobodyIsHeldUnderALockOrWhileLooking(t *testing.T) {
+	log := NewLog(clock.RealClock{}, 0)
+	p := New(log)
+	log.Gate().Hold()
+	for _, point := range Points() {
+		if !point.Holdable() {
+			p.At(point, "default/a", 1) // returns, or the test never ends
+		}
+	}
+	p.Text(RequestReceived, "GET /api/v1/pods", "", 0)
+	p.Text(RequestAnswered, "GET /api/v1/pods?watch=1", "", 0)
+	if n := len(log.Gate().State().Held); n != 0 {
+		t.Errorf("%d are held", n)
+	}
+}
+
+func TestAnEndedGateHoldsNobody(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLine()
+		gate := l.log.Gate()
+		gate.Hold()
+		group := l.run(t.Context(), 50)
+		synctest.Wait()
+		gate.End()
+		gate.Hold() // too late
+		gate.Close(Selector{Station: Watcher})
+		group.Wait()
+		if state := gate.State(); state.World || len(state.Held) != 0 {
+			t.Errorf("state: %+v", state)
+		}
+	})
+}
+
+func TestAGateSaysWhoStandsThere(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLine()
+		gate := l.log.Gate()
+		before := gate.Changes()
+		gate.Hold()
+		group := l.run(t.Context(), 1)
+		synctest.Wait()
+		if gate.Changes() == before {
+			t.Error("the number of changes has not changed")
+		}
+		held := gate.State().Held
+		if len(held) != 2 {
+			t.Fatalf("held: %+v", held)
+		}
+		for _, each := range held {
+			if each.Record.Subject != "w1" || each.Record.Key != "default/1" || each.Record.Seq == 0 || each.Since.IsZero() {
+				t.Errorf("held: %+v", each)
+			}
+			if !strings.HasPrefix(each.Function, "probe.(*line).run.func") || !strings.HasPrefix(each.Line, "gate_test.go:") {
+				t.Errorf("it stands in %q at %q", each.Function, each.Line)
+			}
+		}
+		goroutines := []string{held[0].Goroutine, held[1].Goroutine} // in the order in which they came, which is anybody's
+		slices.Sort(goroutines)
+		if !slices.Equal(goroutines, []string{"cacheWatcher.processInterval", "cacher.dispatchEvents"}) {
+			t.Errorf("goroutines: %q, want the lanes of their points", goroutines)
+		}
+		gate.Release()
+		group.Wait()
+	})
+}
+
+func TestAGateCostsNothingWhileItIsOpen(t *testing.T) {
+	log := NewLog(clock.RealClock{}, 16)
+	p := New(log).Subject("w1")
+	log.Gate().Hold()
+	log.Gate().Release()
+	if n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, 1, 10) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,188 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/rules"
+)
+
+const (
+	flightWindow = 30 * time.Second // of the past that a file holds
+	flightAfter  = 2 * time.Second  // of what follows the fault
+	flightRest   = 30 * time.Second // between two files: one fault is one file, however often it shows
+	maxFlights   = 20               // files of one process
+)
+
+// Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a file. Three things
+// count as wrong: the server closes a watcher that does not keep up, a client is told that its history is gone (410), or one of the ten
+// promises is broken.
+type Flight struct {
+	// Set by its maker, never changed.
+	Log      *probe.Log
+	Clock    clock.WithTicker // wall time, not the pipeline's clock
+	Dir      string
+	Switches map[string]string
+	// Keyframe returns a picture at or before a record, from which the recording can begin, and the picture's record; or an error
+	// if there is none.
+	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
+	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are checked.
+	Breaches func(seq uint64) []rules.Breach
+	// Budget bounds the files of every Flight of the process; nil: of this one.
+	Budget *Budget
+	// Say is called with one line about every file, also if it could not be written.
+	Say func(line string)
+
+	// Owned by Run.
+	seq    uint64 // looked at up to here
+	broken uint64 // record of the newest breach that was looked at
+}
+
+// Budget counts the files that the flight recorders of one process have saved. They run one after the other, so it needs no lock. The
+// zero value is ready to use.
+type Budget struct {
+	files   int
+	resting time.Time // until then nothing is saved
+}
+
+// Run watches the log until ctx is done. It is called once.
+func (f *Flight) Run(ctx context.Context) {
+	f.seq = f.Log.Last()
+	if f.Budget == nil {
+		f.Budget = &Budget{}
+	}
+	routine.Every(ctx, f.Clock, interval, f.look)
+}
+
+// trigger is what a file is written for.
+type trigger struct {
+	record probe.Record
+	reason string
+}
+
+// look saves a recording if one is due.
+func (f *Flight) look(ctx context.Context) {
+	trigger, found := f.due()
+	if !found || f.Budget.files >= maxFlights || f.Clock.Now().Before(f.Budget.resting) {
+		return
+	}
+	if routine.Sleep(ctx, f.Clock, flightAfter) != nil {
+		return
+	}
+	f.Budget.resting = f.Clock.Now().Add(flightRest)
+	name, err := f.save(ctx, trigger)
+	if err != nil {
+		f.Say(fmt.Sprintf("the flight recording of %q could not be saved: %v", trigger.reason, err))
+		return
+	}
+	f.Budget.files++
+	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", trigger.reason, flightWindow, name))
+}
+
+// due returns what is worth a file since the last look. A broken promise comes first: it should never happen.
+func (f *Flight) due() (trigger, bool) {
+	record, found := f.next()
+	if f.Breaches != nil {
+		if breaches := f.Breaches(f.broken); len(breaches) > 0 {
+			f.broken = breaches[len(breaches)-1].Record.Seq
+			first := breaches[0]
+			return trigger{first.Record, fmt.Sprintf("Promise %d was broken: %s.", first.Rule, first.Text)}, true
+		}
+	}
+	if !found {
+		return trigger{}, false
+	}
+	return trigger{record, reason(&record)}, true
+}
+
+// next returns the first record since the last look that is worth a file. What the log has overrun is left out: what led there is gone,
+// too.
+func (f *Flight) next() (first probe.Record, found bool) {
+	for r := range f.Log.Between(f.seq, f.Log.Last()) {
+		if !found && worthAFile(r) {
+			first, found = *r, true
+		}
+		f.seq = r.Seq
+	}
+	return first, found
+}
+
+// worthAFile reports whether a record tells of a fault that people ask about afterwards.
+func worthAFile(r *probe.Record) bool {
+	switch r.Point {
+	case probe.WatcherForced, probe.WatchChanError:
+		return true
+	case probe.RequestAnswered, probe.FrameWritten:
+		return r.Anomaly() // 410, as an answer or in a stream
+	}
+	return false
+}
+
+// reason says what went wrong.
+func reason(r *probe.Record) string {
+	if r.Point == probe.FrameWritten {
+		return "A watch was answered with an error in its stream, and its client has to begin again."
+	}
+	return r.Sentence()
+}
+
+// save writes the window before the fault and what came after, and returns the file's name. If writing fails, it removes the file.
+func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
+	records := f.window(t.record.Time - flightWindow)
+	header := NewHeader(f.Clock.Now(), f.Switches)
+	header.Reason = t.reason
+	if len(records) > 0 && records[0].Seq > 1 {
+		records, header.Keyframe = f.fromKeyframe(ctx, records)
+	}
+	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"), strings.ToLower(t.record.Point.String()))
+	file, err := os.CreateTemp(f.Dir, name)
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(WriteAll(file, header, records), file.Close())
+	if err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return filepath.Clean(file.Name()), nil
+}
+
+// window returns what the log holds since a time on its clock, without a gap.
+func (f *Flight) window(since time.Duration) (kept []probe.Record) {
+	for r := range f.Log.Between(f.Log.Oldest()-1, f.Log.Last()) {
+		if n := len(kept); n > 0 && r.Seq != kept[n-1].Seq+1 {
+			kept = kept[:0] // the log has overrun us
+		}
+		if r.Time >= since {
+			kept = append(kept, *r)
+		}
+	}
+	return kept
+}
+
+// fromKeyframe makes the recording begin at a keyframe: at the last one before its first record, with the records from there. If the
+// log no longer holds those, the recording begins at the first keyframe within it.
+func (f *Flight) fromKeyframe(ctx context.Context, records []probe.Record) ([]probe.Record, json.RawMessage) {
+	first := records[0].Seq
+	if at, state, err := f.Keyframe(ctx, first-1); err == nil {
+		lead, ok := f.Log.Since(nil, at, int(first-1-at))
+		if ok {
+			return append(lead, records...), state
+		}
+	}
+	last := records[len(records)-1].Seq
+	at, state, err := f.Keyframe(ctx, last)
+	if err != nil || at < first {
+		return records, nil // it begins with a gap, and says so when it is shown
+	}
+	return records[at-first+1:], state
+}

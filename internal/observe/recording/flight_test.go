@@ -1,0 +1,218 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/rules"
+)
+
+// flown is a flight recorder over a log that is folded beside it.
+type flown struct {
+	log   *probe.Log
+	pods  *probe.Probe
+	dir   string
+	lines []string
+
+	mu   sync.Mutex // guards the fields below: the test folds while the recorder asks for a keyframe
+	fold *fold.State
+	kept *fold.Keyframes
+
+	budget Budget          // of all its runs
+	broken json.RawMessage // returned instead of every keyframe, unless nil
+}
+
+func newFlown(t *testing.T, size int) *flown {
+	log := probe.NewLog(clock.RealClock{}, size)
+	return &flown{log: log, pods: probe.New(log).Resource("pods"), dir: t.TempDir(), fold: fold.New(), kept: fold.NewKeyframes(16)}
+}
+
+func (f *flown) catchUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	records, _ := f.log.Since(nil, f.fold.Seq, 1<<20)
+	f.kept.Fold(f.fold, records)
+	f.kept.Forget(f.log.Oldest())
+}
+
+func (f *flown) keyframe(_ context.Context, seq uint64) (uint64, json.RawMessage, error) {
+	if f.broken != nil {
+		return seq, f.broken, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if frame, ok := f.kept.At(seq); ok {
+		return frame.Seq, frame.State, nil
+	}
+	return 0, nil, errors.New("gone")
+}
+
+func (f *flown) run(t *testing.T, story func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	monitor := rules.NewMonitor(f.log)
+	flight := &Flight{
+		Log: f.log, Clock: clock.RealClock{}, Dir: f.dir, Keyframe: f.keyframe,
+		Say: func(line string) { f.lines = append(f.lines, line) }, Breaches: monitor.Breaches, Budget: &f.budget,
+	}
+	go monitor.Run(ctx, clock.RealClock{})
+	done := make(chan struct{}) // closed when Run has returned
+	go func() { flight.Run(ctx); close(done) }()
+	synctest.Wait()
+	story()
+	cancel()
+	<-done
+}
+
+// live writes a record every 100 ms for d.
+func (f *flown) live(d time.Duration) {
+	for range d / (100 * time.Millisecond) {
+		f.pods.Subject("w1").Event(probe.InputSent, "ADDED", "a", f.log.Last()+1, 1, 10)
+		f.catchUp()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (f *flown) files(t *testing.T) []string {
+	files, err := filepath.Glob(filepath.Join(f.dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.run(t, func() {
+			f.pods.Subject("w1").Text(probe.WatcherAdded, "everything", "", 1, 10)
+			f.live(time.Minute)
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(5 * time.Second)
+		})
+		files := f.files(t)
+		if len(files) != 1 || len(f.lines) != 1 || !strings.Contains(f.lines[0], files[0]) {
+			t.Fatalf("files %v, told %q, want one file and a line that names it", files, f.lines)
+		}
+		rec, err := Open(t.Context(), files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, records, got := rec.Header, rec.Records, rec.Start
+		if !strings.Contains(header.Reason, "w1 does not keep up") {
+			t.Errorf("reason: got %q", header.Reason)
+		}
+		first, last := records[0].Time, records[len(records)-1].Time
+		if first > 30*time.Second || first < 25*time.Second || last < 61*time.Second || last > 63*time.Second {
+			t.Errorf("the recording is of %v to %v, want about 30s before 1m0s and 2s after", first, last)
+		}
+		got.Apply(records)
+		all, _ := f.log.Since(nil, 0, int(records[len(records)-1].Seq))
+		want := fold.New()
+		want.Apply(all)
+		if got.Hash() != want.Hash() {
+			t.Errorf("the picture at its end: got %s, want %s", got.Hash(), want.Hash())
+		}
+	})
+}
+
+func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.run(t, func() {
+			for i := range 4 {
+				f.pods.Subject(fmt.Sprint("w", i)).At(probe.WatcherForced, "", 0)
+				f.live(time.Second)
+			}
+			f.live(40 * time.Second)
+			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 200)
+			f.live(3 * time.Second)
+			if n := len(f.files(t)); n != 1 {
+				t.Errorf("after one fault and an answer 200: %d files, want 1", n)
+			}
+			f.pods.Text(probe.RequestAnswered, "GET /api/v1/pods", "", 0, 410)
+			f.live(3 * time.Second)
+		})
+		if n := len(f.files(t)); n != 2 {
+			t.Errorf("after a 410: %d files, want 2", n)
+		}
+	})
+}
+
+func TestABrokenPromiseIsSaved(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.run(t, func() {
+			f.live(5 * time.Second)
+			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/a", 900, 0, 1, 100, 900)
+			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900) // and a not in the store
+			f.live(40 * time.Second)
+		})
+		if len(f.lines) != 1 || len(f.files(t)) != 1 || !strings.Contains(f.lines[0], "Promise 1 was broken: ") {
+			t.Errorf("files %v, told %q, want one file that says which promise", f.files(t), f.lines)
+		}
+	})
+}
+
+func TestAFileThatCannotBeWrittenIsTold(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFlown(t, 64)
+		f.dir = filepath.Join(f.dir, "no", "such")
+		f.run(t, func() {
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(4 * time.Second)
+		})
+		if len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
+			t.Errorf("told %q, want that it could not be saved", f.lines)
+		}
+	})
+}
+
+func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		f.live(time.Minute)
+		f.broken = json.RawMessage("{") // cannot be written
+		f.run(t, func() {
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(4 * time.Second)
+		})
+		if files := f.files(t); len(files) != 0 || len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
+			t.Errorf("files %v, told %q; want none, and that it could not be saved", files, f.lines)
+		}
+	})
+}
+
+func TestTheBoundsAreThoseOfAllRunsOfAProcess(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFlown(t, 1<<12)
+		evict := func() {
+			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			f.live(4 * time.Second)
+		}
+		f.run(t, evict)
+		f.run(t, evict)
+		if n := len(f.files(t)); n != 1 {
+			t.Errorf("two faults within %v, in two runs: %d files, want 1", flightRest, n)
+		}
+		for range 2 * maxFlights {
+			f.live(flightRest)
+			f.run(t, evict)
+		}
+		if n := len(f.files(t)); n != maxFlights {
+			t.Errorf("got %d files, want %d", n, maxFlights)
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package recording
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+)
+
+// What is read of a file is bounded: all of it is kept in memory. What its picture may hold, [fold.State.Fits] says.
+const (
+	maxLine    = 64 << 20  // bytes: a header may hold a keyframe; a record has a few hundred
+	maxBytes   = 512 << 20 // of the whole file, unpacked
+	maxRecords = 2_000_000 // more than half an hour at a thousand a second
+)
+
+// limits are those of Read; tests have smaller ones.
+type limits struct {
+	bytes   int64
+	records int
+}
+
+// Recording is one that was read as a whole. It is the caller's own.
+type Recording struct {
+	Header  Header
+	Start   *fold.State    // the picture before the first record
+	Records []probe.Record // they follow each other without a gap
+	Hash    string         // of its file, as [Hash] returns it
+}
+
+// Open reads the recording in a file, as [Read] does.
+func Open(ctx context.Context, name string) (*Recording, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return Read(ctx, file)
+}
+
+// Read reads a whole recording, until ctx is done. The error says what is wrong with a file that is not a recording, was cut off,
+// says what no recording says (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or holds more than
+// can be shown, in bytes, records, or at any moment in its picture.
+func Read(ctx context.Context, in io.Reader) (*Recording, error) {
+	return limits{maxBytes, maxRecords}.read(ctx, in)
+}
+
+func (l limits) read(ctx context.Context, in io.Reader) (*Recording, error) {
+	sum := sha256.New()
+	file := io.TeeReader(in, sum)
+	zipped, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, fmt.Errorf("not a recording: %w", err)
+	}
+	bounded := &io.LimitedReader{R: zipped, N: l.bytes}
+	rec, err := l.readLines(ctx, bounded)
+	if bounded.N <= 0 {
+		return nil, fmt.Errorf("the recording is longer than the %d MB that can be shown", l.bytes>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, file); err != nil { // what follows the end belongs to the file, too
+		return nil, err
+	}
+	rec.Hash = nameOf([sha256.Size]byte(sum.Sum(nil)))
+	return rec, nil
+}
+
+// readLines reads what the file holds, unpacked.
+func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, int(min(maxLine, l.bytes)))
+	if !lines.Scan() {
+		return nil, fmt.Errorf("not a recording: no header: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))
+	}
+	rec := &Recording{Start: fold.New()}
+	if err := json.Unmarshal(lines.Bytes(), &rec.Header); err != nil || rec.Header.Format != format {
+		return nil, fmt.Errorf("not a recording: the first line is not its header")
+	}
+	err := rec.readStart()
+	if err == nil {
+		err = l.readRecords(ctx, rec, lines)
+	}
+	if version := rec.Header.Version; err != nil && version != Version && ctx.Err() == nil {
+		err = fmt.Errorf("the recording is of version %d, and this program, which writes version %d, cannot read it: %w", version, Version, err)
+	}
+	return rec, err
+}
+
+// readStart reads the picture before the first record.
+func (r *Recording) readStart() (err error) {
+	if r.Header.Keyframe == nil {
+		return nil
+	}
+	if r.Start, err = fold.Read(r.Header.Keyframe); err != nil {
+		return err
+	}
+	return r.Start.Fits()
+}
+
+// readRecords reads the records, and folds them as it goes: what no picture has room for is refused before the rest is read.
+func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Scanner) error {
+	picture := rec.Start.Clone()
+	for lines.Scan() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := fold.ReadRecord(lines.Bytes())
+		if err == nil {
+			err = rec.takes(&r)
+		}
+		if err != nil {
+			return fmt.Errorf("recording, line %d: %w", len(rec.Records)+2, err)
+		}
+		if len(rec.Records) == l.records {
+			return fmt.Errorf("the recording has more than the %d records that can be shown", l.records)
+		}
+		rec.Records = append(rec.Records, r)
+		if len(rec.Records)%batch == 0 {
+			picture.Apply(rec.Records[len(rec.Records)-batch:])
+			if err := picture.Fits(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("recording, after line %d: %w", len(rec.Records)+1, err)
+	}
+	picture.Apply(rec.Records[max(0, len(rec.Records)-batch):])
+	return picture.Fits()
+}
+
+// takes says why a record cannot come after those that were read, nil if it can.
+func (r *Recording) takes(next *probe.Record) error {
+	if next.Seq == 0 || next.Seq > fold.MaxNumber || next.Time < 0 || next.Time > fold.MaxNumber {
+		return fmt.Errorf("record %d at %d ns: a number is larger than 2^53, or negative", next.Seq, next.Time)
+	}
+	for _, arg := range next.Args {
+		if arg < -fold.MaxNumber || arg > fold.MaxNumber {
+			return fmt.Errorf("record %d: %d is larger than 2^53", next.Seq, arg)
+		}
+	}
+	if len(r.Records) == 0 {
+		if start := r.Start.Seq; r.Header.Keyframe != nil && start != next.Seq-1 {
+			return fmt.Errorf("the recording's picture is of record %d, but its records begin with %d", start, next.Seq)
+		}
+		return nil
+	}
+	last := &r.Records[len(r.Records)-1]
+	switch {
+	case next.Seq != last.Seq+1:
+		return fmt.Errorf("record %d is missing", last.Seq+1)
+	case next.Time < last.Time:
+		return fmt.Errorf("record %d is earlier than the one before it", next.Seq)
+	}
+	return nil
+}
+
+// Load appends the records to log, all at once, with the times at which they were made. The log should have room for all of them. A
+// page that shows the log moves through it at a pace of its own.
+func Load(log *probe.Log, records []probe.Record) {
+	for i := range records {
+		log.Replay(records[i])
+	}
+}

@@ -1,0 +1,187 @@
+// Package recording writes the probe log to a file while the program runs, and loads such a file back into a log when
+// nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
+//
+// [Write] follows the log from its beginning, because the command line asked for it. A [Flight] watches the log and, when something
+// goes wrong, writes what led there. [Read] reads such a file and bounds what it takes into memory.
+//
+// This package has no lock; a Flight belongs to the goroutine that runs it.
+package recording
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+)
+
+// Version is the version of the format. [Read] takes a recording of another version if it understands every line.
+const Version = 1
+
+const (
+	interval = 100 * time.Millisecond // how often a writer looks at the log
+	batch    = 4096                   // records taken from the log, or folded, at once
+)
+
+// Header is the first line of a recording.
+type Header struct {
+	Format   string            `json:"format"` // "listwatch recording"
+	Version  int               `json:"version"`
+	Started  time.Time         `json:"started"`            // when the file was begun, in UTC
+	Reason   string            `json:"reason,omitempty"`   // why, if the command line did not ask for it
+	Revision string            `json:"revision,omitempty"` // of the source, where the build knows it
+	Points   string            `json:"points,omitempty"`   // hash of the table of points: another one may mean other pictures
+	Switches map[string]string `json:"switches,omitempty"` // the command line's, for later readers
+	// Keyframe is the picture before the first record, as [fold.Read] reads it; nil: the recording begins with an empty picture.
+	Keyframe json.RawMessage `json:"keyframe,omitempty"`
+}
+
+// NewHeader returns the header of a recording that was begun at started, by this program with these switches. It takes switches.
+func NewHeader(started time.Time, switches map[string]string) Header {
+	return Header{
+		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Points: PointsHash(), Switches: switches,
+	}
+}
+
+// PointsHash returns a short text that changes when the table of points changes: then an older recording may be shown wrongly.
+func PointsHash() string {
+	sum := sha256.New()
+	for _, p := range probe.Points() {
+		info := p.Info()
+		fmt.Fprintln(sum, info.Name, info.Station, info.Op, info.Opens, info.Queue, info.Args, info.Lane)
+	}
+	return nameOf([sha256.Size]byte(sum.Sum(nil)))
+}
+
+// revision returns the source revision the program was built from, "" if the build does not say.
+func revision() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}
+
+// Hash returns the name by which links know a recording: the beginning of the SHA-256 of its file.
+func Hash(file []byte) string { return nameOf(sha256.Sum256(file)) }
+
+// nameOf returns the beginning of a hash as text.
+func nameOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:8]) }
+
+const format = "listwatch recording"
+
+// ErrGap is returned by [Write] when the log dropped records before they were written.
+var ErrGap = errors.New("the log moved on faster than it could be written")
+
+// Write writes the log to out from its oldest record on until ctx is done, and then the rest. It returns when everything is written
+// and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader can still read what was written
+// before, provided that out takes the end of the file.
+func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches map[string]string, out io.Writer) error {
+	zipped := gzip.NewWriter(out)
+	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
+		return err
+	}
+	w := &writer{log: log, out: zipped, seq: log.Oldest() - 1}
+	err := w.follow(ctx, clk)
+	return errors.Join(err, zipped.Close())
+}
+
+// appendLine appends a record as a line, with secrets in its text redacted.
+func appendLine(dst []byte, r *probe.Record) []byte {
+	masked := *r
+	masked.Text = redact.Text(r.Text)
+	return append(fold.AppendRecord(dst, &masked), '\n')
+}
+
+func writeHeader(out io.Writer, header Header) error {
+	if json.Valid(header.Keyframe) { // what is not JSON is refused just below
+		header.Keyframe = redact.JSON(header.Keyframe)
+	}
+	line, err := json.Marshal(header)
+	if err != nil {
+		return fmt.Errorf("write recording: %w", err)
+	}
+	if _, err := out.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write recording: %w", err)
+	}
+	return nil
+}
+
+// WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts and in the
+// keyframe, and does not close out.
+func WriteAll(out io.Writer, header Header, records []probe.Record) error {
+	zipped := gzip.NewWriter(out)
+	if err := writeHeader(zipped, header); err != nil {
+		return err
+	}
+	var line []byte
+	for i := range records {
+		line = appendLine(line[:0], &records[i])
+		if _, err := zipped.Write(line); err != nil {
+			return fmt.Errorf("write recording: %w", err)
+		}
+	}
+	return zipped.Close()
+}
+
+// writer is the state of one Write.
+type writer struct {
+	log     *probe.Log
+	out     io.Writer
+	seq     uint64 // last one written
+	records []probe.Record
+	bytes   []byte
+}
+
+func (w *writer) follow(ctx context.Context, clk clock.WithTicker) error {
+	ticker := clk.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return w.drain()
+		case <-ticker.C():
+			if err := w.drain(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// drain writes everything the log holds beyond seq.
+func (w *writer) drain() error {
+	for {
+		var ok bool
+		w.records, ok = w.log.Since(w.records[:0], w.seq, batch)
+		if !ok {
+			return fmt.Errorf("write recording after record %d: %w", w.seq, ErrGap)
+		}
+		if len(w.records) == 0 {
+			return nil
+		}
+		w.bytes = w.bytes[:0]
+		for i := range w.records {
+			w.bytes = appendLine(w.bytes, &w.records[i])
+		}
+		if _, err := w.out.Write(w.bytes); err != nil {
+			return fmt.Errorf("write recording: %w", err)
+		}
+		w.seq = w.records[len(w.records)-1].Seq
+	}
+}

@@ -1,0 +1,215 @@
+package recording
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 64)
+		p := probe.New(log).Resource("pods").Subject("w1")
+		ctx, cancel := context.WithCancel(t.Context())
+		var file bytes.Buffer
+		written := make(chan error, 1) // sent once by the writer
+		go func() {
+			written <- Write(ctx, log, clock.RealClock{}, map[string]string{"fifo": "real"}, &file)
+		}()
+		p.Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 7, 1, 10)
+		time.Sleep(3 * time.Second)
+		p.Text(probe.WatchChanError, "<b>\"boom\"</b>\n", "", 0)
+		cancel()
+		if err := <-written; err != nil {
+			t.Fatal(err)
+		}
+
+		rec, err := Read(t.Context(), &file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, records := rec.Header, rec.Records
+		if header.Switches["fifo"] != "real" || header.Version != Version {
+			t.Errorf("header: got %+v", header)
+		}
+		want, _ := log.Since(nil, 0, 64)
+		if !slices.Equal(records, want) {
+			t.Fatalf("records: got %+v, want %+v", records, want)
+		}
+
+		replayed := probe.NewLog(clock.RealClock{}, 64)
+		Load(replayed, records)
+		if got, _ := replayed.Since(nil, 0, 64); !slices.Equal(got, want) {
+			t.Errorf("replayed: got %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestALogThatMovedOnIsReported(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 4)
+	w := &writer{log: log, out: &bytes.Buffer{}}
+	for rv := range uint64(9) {
+		probe.New(log).At(probe.RingAppend, "default/a", rv)
+	}
+	if err := w.drain(); !errors.Is(err, ErrGap) {
+		t.Errorf("got %v, want ErrGap", err)
+	}
+}
+
+func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 4)
+		p := probe.New(log)
+		var file bytes.Buffer
+		written := make(chan error, 1) // sent once by the writer
+		p.At(probe.RingAppend, "default/a", 1)
+		go func() { written <- Write(t.Context(), log, clock.RealClock{}, nil, &file) }()
+		time.Sleep(2 * interval)
+		for rv := range uint64(9) {
+			p.At(probe.RingAppend, "default/a", 2+rv)
+		}
+		if err := <-written; !errors.Is(err, ErrGap) {
+			t.Errorf("got %v, want ErrGap", err)
+		}
+		if rec, err := Read(t.Context(), &file); err != nil || len(rec.Records) != 1 {
+			t.Errorf("read %+v, %v; want the one before the gap", rec, err)
+		}
+	})
+}
+
+// packed returns a text as the file of a recording.
+func packed(t *testing.T, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w := gzip.NewWriter(&file)
+	_, err := w.Write([]byte(text))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
+	zip := func(text string) []byte { return packed(t, text) }
+	good := `{"format":"listwatch recording","version":1}` + "\n"
+	tests := []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"plain text", []byte("hello"), "not a recording"},
+		{"empty", zip(""), "no header"},
+		{"other JSON", zip("{}\n"), "first line"},
+		{"other version", zip(`{"format":"listwatch recording","version":99}` + "\n" + `["RingAppend"]`), "is of version 99, and this program, which writes version 1, cannot read it"},
+		{"a gap", zip(good + `{"seq":1,"point":"RingAppend"}` + "\n" + `{"seq":3,"point":"RingAppend"}`), "line 3: record 2 is missing"},
+		{"time goes back", zip(good + `{"seq":1,"t":5,"point":"RingAppend"}` + "\n" + `{"seq":2,"t":4,"point":"RingAppend"}`), "record 2 is earlier"},
+		{"huge time", zip(good + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`), "larger than 2^53"},
+		{"huge arg", zip(good + `{"seq":1,"point":"RingAppend","args":[9007199254740993]}`), "larger than 2^53"},
+		{"no number", zip(good + `{"point":"RingAppend"}`), "record 0"},
+		{"unknown point", zip(good + `{"seq":1,"point":"Nowhere"}`), `line 2: read record 1: no point "Nowhere"`},
+		{"cut off", zip(good + strings.Repeat(`{"seq":1,"point":"RingAppend"}`+"\n", 100))[:40], "unexpected EOF"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := Read(t.Context(), bytes.NewReader(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
+	var file bytes.Buffer
+	zipped := gzip.NewWriter(&file)
+	fmt.Fprintln(zipped, `{"format":"listwatch recording","version":7,"more":[]}`+"\n"+`{"seq":1,"point":"RingAppend","newer":true}`)
+	zipped.Close()
+	rec, err := Read(t.Context(), &file)
+	if err != nil || rec.Header.Version != 7 || len(rec.Records) != 1 {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+}
+
+func TestARecordingIsBounded(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 16)
+	for range 9 {
+		probe.New(log).Resource("pods").At(probe.RingAppend, "default/a", 1)
+	}
+	records, _ := log.Since(nil, 0, 16)
+	write := func() *bytes.Buffer {
+		var file bytes.Buffer
+		if err := WriteAll(&file, NewHeader(time.Now(), nil), records); err != nil {
+			t.Fatal(err)
+		}
+		return &file
+	}
+	if _, err := (limits{1 << 20, 8}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(), "more than the 8 records") {
+		t.Errorf("nine records of at most eight: %v", err)
+	}
+	if _, err := (limits{500, 100}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("more bytes than there may be: %v", err)
+	}
+	if _, err := (limits{1 << 20, 9}).read(t.Context(), write()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPictureOfAnotherMomentIsRefused(t *testing.T) {
+	records := []probe.Record{{Seq: 8, Point: probe.RingAppend}, {Seq: 9, Point: probe.RingAppend}}
+	for seq, good := range map[int]bool{6: false, 7: true, 8: false, 1_000_000: false} {
+		header := NewHeader(time.Now(), nil)
+		header.Keyframe = fmt.Appendf(nil, `{"seq":%d}`, seq)
+		var file bytes.Buffer
+		if err := WriteAll(&file, header, records); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := Read(t.Context(), &file); (err == nil) != good || good && rec.Start.Seq != 7 {
+			t.Errorf("a picture at %d before record 8: %v", seq, err)
+		}
+	}
+}
+
+func TestARecordingOpensNoDoors(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 16)
+	p := probe.New(log).Resource("pods").Subject("w1")
+	p.Text(probe.WireOpened, "curl /api/v1/pods?watch=1&access_token=s3cret", "", 0)
+	p.Text(probe.WatchChanError, "Authorization: Bearer s3cret", "", 0)
+	records, _ := log.Since(nil, 0, 16)
+	state := fold.New()
+	state.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w1"}, {Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
+	state.Seq = 0 // the picture before the first record
+	header := NewHeader(time.Now(), nil)
+	header.Keyframe = state.Canonical()
+	flown, written := &bytes.Buffer{}, &bytes.Buffer{}
+	if err := WriteAll(flown, header, records); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Write(ctx, log, clock.RealClock{}, nil, written); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]*bytes.Buffer{"flight": flown, "recording": written} {
+		rec, err := Read(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe)); strings.Contains(all, "s3cret") || !strings.Contains(all, "access_token=***") {
+			t.Errorf("%s: %s", name, all)
+		}
+	}
+}

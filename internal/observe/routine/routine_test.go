@@ -1,0 +1,56 @@
+package routine
+
+import (
+	"context"
+	"runtime/pprof"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/bubble"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWaitReturnsWhenEveryBodyHasEnded(t *testing.T) {
+	var g Group
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan string, 2) // sent by the bodies, never closed; room for both
+	body := func(ctx context.Context) {
+		label, _ := pprof.Label(ctx, "routine")
+		<-ctx.Done()
+		ended <- label
+	}
+	g.Go(ctx, "test.one", body)
+	g.Go(ctx, "test.two", body)
+	cancel()
+	g.Wait()
+	if len(ended) != 2 {
+		t.Fatalf("got %d bodies ended after Wait, want 2", len(ended))
+	}
+	names := map[string]bool{<-ended: true, <-ended: true}
+	if !names["test.one"] || !names["test.two"] {
+		t.Errorf("labels: got %v, want test.one and test.two", names)
+	}
+}
+
+func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var g Group
+		var at []time.Duration
+		start := time.Now()
+		g.Go(ctx, "test.every", func(ctx context.Context) {
+			Every(ctx, clock.RealClock{}, time.Minute, func(context.Context) { at = append(at, time.Since(start)) })
+		})
+		time.Sleep(2*time.Minute + time.Second)
+		cancel()
+		g.Wait()
+		if !slices.Equal(at, []time.Duration{time.Minute, 2 * time.Minute}) {
+			t.Errorf("got %v, want one call a minute", at)
+		}
+	})
+}

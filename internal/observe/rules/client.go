@@ -1,0 +1,193 @@
+package rules
+
+import (
+	"fmt"
+
+	"listwatch/internal/observe/probe"
+)
+
+// opaqueVersions is rule 7. A client that asks only for versions it was given does no arithmetic with them. The cacher's own
+// reflector is in the server, and keeps the rule as well.
+type opaqueVersions struct {
+	reflectors map[string]*asker
+}
+
+// asker is one reflector: what it asked for last, and what it was given since. Of the versions that it was given, the newest
+// two generations are kept; of an older one nothing is said.
+type asker struct {
+	given, before map[uint64]bool
+	floor         uint64 // below it, versions have been forgotten
+}
+
+func (o *opaqueVersions) check(r *probe.Record) string {
+	switch r.Point {
+	case probe.ReflectorListed, probe.ReflectorSynced, probe.ReflectorReceived:
+		if asker := o.reflectors[r.Subject]; asker != nil {
+			asker.give(r.RV)
+		}
+	case probe.ReflectorWatching:
+		return o.asks(r)
+	}
+	return ""
+}
+
+func (a *asker) give(rv uint64) {
+	if len(a.given) >= maxSettled {
+		for forgotten := range a.before {
+			a.floor = max(a.floor, forgotten)
+		}
+		a.before, a.given = a.given, map[uint64]bool{}
+	}
+	a.given[rv] = true
+}
+
+func (o *opaqueVersions) asks(r *probe.Record) string {
+	if o.reflectors == nil {
+		o.reflectors = map[string]*asker{}
+	}
+	asks := o.reflectors[r.Subject]
+	o.reflectors[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
+	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] { // asks nil: nothing is known of it yet
+		return ""
+	}
+	return fmt.Sprintf("%s asks for %d, which no server gave it", r.Subject, r.RV)
+}
+
+// storeFirst is rule 8. The local store holds what a handler is called with, or has held it; and of one object a handler
+// hears in the order of its versions. A deletion that was only inferred has no version, and is not checked. A listener
+// whose opening was not seen belongs to no known store: only the order is checked.
+type storeFirst struct {
+	fromStart bool // what was not seen to be stored was not stored
+
+	stores     map[string]*localStore       // by informer
+	told       map[string]map[string]uint64 // by listener and key: the newest version its handler was called with
+	informerOf map[string]string            // by listener, as far as it is known
+}
+
+// localStore is what is known of one informer's store.
+type localStore struct {
+	versions map[string]uint64 // by key: the newest version that the store has had
+	replaced bool              // it was replaced as a whole: what came with that is not known
+	deleted  settled           // keys that it no longer holds
+}
+
+func newStoreFirst(fromStart bool) *storeFirst {
+	return &storeFirst{
+		fromStart: fromStart,
+		stores:    map[string]*localStore{}, told: map[string]map[string]uint64{}, informerOf: map[string]string{},
+	}
+}
+
+func (s *storeFirst) check(r *probe.Record) string {
+	switch r.Point {
+	case probe.IndexerUpdated:
+		s.store(r)
+	case probe.ListenerAdded:
+		delete(s.told, r.Subject)
+		s.informerOf[r.Subject] = r.Text
+	case probe.ListenerRemoved:
+		delete(s.told, r.Subject)
+		delete(s.informerOf, r.Subject)
+	case probe.HandlerCalled:
+		if r.RV > 0 && r.Key != "" {
+			return s.call(r)
+		}
+	}
+	return ""
+}
+
+// of returns what is known of an informer's store.
+func (s *storeFirst) of(informer string) *localStore {
+	store := s.stores[informer]
+	if store == nil {
+		store = &localStore{versions: map[string]uint64{}}
+		s.stores[informer] = store
+	}
+	return store
+}
+
+func (s *storeFirst) store(r *probe.Record) {
+	store := s.of(r.Subject)
+	if r.Key == "" {
+		store.replaced = store.replaced || r.Type != bookmark
+		return
+	}
+	store.versions[r.Key] = max(store.versions[r.Key], r.RV)
+	if r.Type == "Deleted" || r.Type == deleted {
+		s.forget(r.Subject, store.deleted.add(r.Key))
+	}
+}
+
+// forget drops what is known of an object that was deleted from an informer's store long ago. What was not seen to be
+// stored may from then on have been so.
+func (s *storeFirst) forget(informer, key string) {
+	if key == "" {
+		return
+	}
+	s.fromStart = false
+	delete(s.of(informer).versions, key)
+	for listener, told := range s.told {
+		if of, known := s.informerOf[listener]; !known || of == informer {
+			delete(told, key)
+		}
+	}
+}
+
+func (s *storeFirst) call(r *probe.Record) string {
+	if s.told[r.Subject] == nil {
+		s.told[r.Subject] = map[string]uint64{}
+	}
+	before := s.told[r.Subject][r.Key]
+	s.told[r.Subject][r.Key] = r.RV
+	informer, hangs := s.informerOf[r.Subject]
+	store := s.of(informer)
+	stored, known := store.versions[r.Key]
+	switch {
+	case r.RV < before:
+		return fmt.Sprintf("the handler of %s is told %s after %d", r.Subject, object(r), before)
+	case hangs && r.RV > stored && !store.replaced && (known || s.fromStart):
+		return fmt.Sprintf("the handler of %s is told %s, and the store has had %d", r.Subject, object(r), stored)
+	}
+	return ""
+}
+
+// unbounded are the queues that may hold whatever comes: a FIFO takes one entry for each change, a workqueue one for each
+// key, and the pending ring is where a slow handler is paid for.
+var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
+
+// backpressure is rule 10.
+type backpressure struct {
+	capacities map[channel]int
+}
+
+type channel struct {
+	subject, queue string
+}
+
+func (b *backpressure) check(r *probe.Record) string {
+	info := r.Point.Info()
+	if info.Op == probe.Open || info.Op == probe.Close {
+		for each := range b.capacities {
+			if each.subject == r.Subject {
+				delete(b.capacities, each)
+			}
+		}
+	}
+	if info.Queue == "" || unbounded[info.Queue] {
+		return ""
+	}
+	if b.capacities == nil {
+		b.capacities = map[channel]int{}
+	}
+	length, capacity := r.Args[0], r.Args[1] // "len cap", as every point of a queue declares
+	which := channel{r.Subject, info.Queue}
+	before, known := b.capacities[which]
+	b.capacities[which] = capacity
+	switch {
+	case length > capacity:
+		return fmt.Sprintf("%s of %q holds %d of %d", info.Queue, r.Subject, length, capacity)
+	case known && before != capacity:
+		return fmt.Sprintf("%s of %q had room for %d, and has for %d", info.Queue, r.Subject, before, capacity)
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+)
+
+const (
+	monitorPeriod = 100 * time.Millisecond // how often the log is looked at
+	monitorBatch  = 1024                   // records taken from the log at once, so that its lock is never held for long
+	maxBreaches   = 100                    // of all rules together, the newest
+)
+
+// Monitor keeps the rules at work on a log while it grows. However long that is, it holds a bounded amount of memory: the
+// checkers forget what has been settled, and only the newest breaches are kept, while all are counted.
+//
+// Its methods may be called from any goroutine.
+type Monitor struct {
+	// Set by NewMonitor, never changed.
+	log *probe.Log
+	// Notify is told about every breach, by the goroutine that found it, under a lock: it must not call back. May be nil;
+	// to be set before anything else is called.
+	Notify func(Breach)
+
+	mu       sync.Mutex // guards the fields below; taken before the log's own lock
+	checker  *Checker
+	checked  uint64 // records seen
+	missed   uint64 // records that had left the log before they were seen
+	counts   map[int]int
+	breaches []Breach
+	batch    []probe.Record
+}
+
+// NewMonitor returns a monitor that has seen nothing. It starts nothing; [Monitor.Run] and [Monitor.Look] do the work.
+func NewMonitor(log *probe.Log) *Monitor {
+	return &Monitor{log: log, checker: New(), counts: map[int]int{}}
+}
+
+// Run looks at the log until ctx is done. It is called once.
+func (m *Monitor) Run(ctx context.Context, clk clock.WithTicker) {
+	routine.Every(ctx, clk, monitorPeriod, m.Look)
+}
+
+// Look checks what has been written since the last look, or until ctx is done.
+func (m *Monitor) Look(ctx context.Context) {
+	for ctx.Err() == nil && m.lookOnce() {
+	}
+}
+
+// lookOnce checks one batch, and reports whether there may be more.
+func (m *Monitor) lookOnce() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	records, ok := m.log.Since(m.batch[:0], m.checker.seq, monitorBatch)
+	m.batch = records
+	if !ok {
+		oldest := m.log.Oldest()
+		m.missed += oldest - 1 - m.checker.seq
+		m.checker.skip(oldest - 1)
+		return true
+	}
+	m.checked += uint64(len(records))
+	for _, breach := range m.checker.Apply(records) {
+		m.keepLocked(breach)
+	}
+	return len(records) == monitorBatch
+}
+
+func (m *Monitor) keepLocked(breach Breach) {
+	m.counts[breach.Rule]++
+	if len(m.breaches) == maxBreaches {
+		m.breaches = slices.Delete(m.breaches, 0, 1)
+	}
+	m.breaches = append(m.breaches, breach)
+	if m.Notify != nil {
+		m.Notify(breach)
+	}
+}
+
+// Breaches returns the breaches found at records after seq, in the order of the log, as many as are kept.
+func (m *Monitor) Breaches(after uint64) []Breach {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []Breach
+	for _, breach := range m.breaches {
+		if breach.Record.Seq > after {
+			found = append(found, breach)
+		}
+	}
+	return found
+}
+
+// Report is how the rules stand.
+type Report struct {
+	Seq     uint64       `json:"seq"`     // checked up to here
+	Checked uint64       `json:"checked"` // records, since the monitor began
+	Missed  uint64       `json:"missed"`  // records that had left the log before they could be checked
+	Rules   []RuleReport `json:"rules"`   // in the order of [All]
+}
+
+// RuleReport is how one rule stands.
+type RuleReport struct {
+	Number   int            `json:"number"`
+	Text     string         `json:"text"`
+	Loud     bool           `json:"loud,omitempty"`     // of watchers it follows only those that were never quiet
+	Count    int            `json:"count"`              // of breaches
+	Breaches []BreachReport `json:"breaches,omitempty"` // the newest
+}
+
+// BreachReport is one breach.
+type BreachReport struct {
+	Seq      uint64 `json:"seq"` // of the record at which it was noticed
+	Resource string `json:"resource"`
+	Point    string `json:"point"`
+	Text     string `json:"text"` // hostile input: escape before showing
+}
+
+// Report returns the state of the rules at the last look.
+func (m *Monitor) Report() Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	report := Report{Seq: m.checker.seq, Checked: m.checked, Missed: m.missed}
+	for _, rule := range All {
+		each := RuleReport{Number: rule.Number, Text: rule.Text, Loud: rule.Loud, Count: m.counts[rule.Number]}
+		for _, breach := range m.breaches {
+			if breach.Rule == rule.Number {
+				r := &breach.Record
+				each.Breaches = append(each.Breaches, BreachReport{Seq: r.Seq, Resource: r.Resource, Point: r.Point.String(), Text: breach.Text})
+			}
+		}
+		report.Rules = append(report.Rules, each)
+	}
+	return report
+}

@@ -1,0 +1,269 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"listwatch/internal/observe/probe"
+)
+
+// The rules are tried on one story in which everything is right: a pod is created, changed and deleted while w1, which
+// began with the state, and w2, which began at 5, watch; a bookmark follows; w1 is served over HTTP, and an informer
+// tells a handler. Then it is told again with one fault in it, and exactly the rule that it breaks must notice.
+
+const pods, a, b = "/registry/pods/", "/registry/pods/default/a", "/registry/pods/default/b"
+
+func at(p probe.Point, subject, typ, key string, rv uint64, args ...int) probe.Record {
+	r := probe.Record{Point: p, Resource: "pods", Subject: subject, Type: typ, Key: key, RV: rv}
+	copy(r.Args[:], args)
+	return r
+}
+
+func added(subject string, rv uint64) probe.Record {
+	r := at(probe.WatcherAdded, subject, "", pods, rv, 10)
+	r.Text = pods
+	return r
+}
+
+// changed is one event from the ring to both watchers.
+func changed(typ, key string, rv uint64) []probe.Record {
+	return []probe.Record{
+		at(probe.RingAppend, "cacher", typ, key, rv, 0, int(rv), 100, 6),
+		at(probe.StoreUpdate, "cacher", typ, key, rv, 1),
+		at(probe.IncomingSent, "cacher", typ, key, rv, 1, 100),
+		at(probe.IncomingReceived, "cacher", typ, key, rv, 0, 100),
+		at(probe.DispatchStarted, "cacher", typ, key, rv, 2),
+		at(probe.InputSent, "w1", typ, key, rv, 1, 10),
+		at(probe.InputSent, "w2", typ, key, rv, 1, 10),
+		at(probe.DispatchFinished, "cacher", typ, key, rv),
+		at(probe.ResultReceived, "w1", typ, key, rv, 0, 10), // written down before its send
+		at(probe.ResultSent, "w1", typ, key, rv, 1, 10),
+		at(probe.ResultSent, "w2", typ, key, rv, 1, 10),
+		at(probe.ReflectorReceived, "informer", typ, "default/a", rv),
+		at(probe.IndexerUpdated, "informer", typ, "default/a", rv, 1),
+		at(probe.HandlerCalled, "l1", typ, "default/a", rv),
+	}
+}
+
+func story() []probe.Record {
+	listens := at(probe.ListenerAdded, "l1", "", "", 0)
+	listens.Text = "informer"
+	records := []probe.Record{
+		listens,
+		at(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 1),
+		added("w1", 5),
+		added("w2", 5),
+		at(probe.ResultSent, "w1", "ADDED", b, 5, 1, 10),
+		at(probe.ResultReceived, "w1", "ADDED", b, 3, 0, 10), // the object keeps its own version
+		at(probe.WatcherInterval, "w1", "", "", 5, 1),
+		at(probe.ReflectorListed, "informer", "", "", 5, 1),
+		at(probe.ReflectorWatching, "informer", "", "", 5),
+	}
+	records = append(records, changed("ADDED", a, 6)...)
+	records = append(records, changed("MODIFIED", a, 7)...)
+	records = append(records, changed(deleted, a, 8)...)
+	return append(records,
+		at(probe.RVAdvanced, "cacher", "", "", 9),
+		at(probe.DispatchStarted, "cacher", bookmark, "", 9, 2),
+		at(probe.InputSent, "w1", bookmark, "", 9, 1, 10),
+		at(probe.DispatchFinished, "cacher", bookmark, "", 9),
+		at(probe.ResultSent, "w1", bookmark, "", 9, 1, 10),
+		at(probe.ReflectorReceived, "informer", bookmark, "", 9),
+		at(probe.ReflectorWatching, "informer", "", "", 9),
+		at(probe.WatcherRemoved, "w2", "", "", 8),
+		at(probe.DispatchStarted, "cacher", "ADDED", a, 10, 1),
+		at(probe.InputSent, "w1", "ADDED", a, 10, 1, 10),
+		at(probe.DispatchFinished, "cacher", "ADDED", a, 10),
+		at(probe.ResultSent, "w1", "ADDED", a, 10, 1, 10),
+	)
+}
+
+// where returns the position of the record of a point, a subject and a version.
+func where(t *testing.T, records []probe.Record, p probe.Point, subject string, rv uint64) int {
+	t.Helper()
+	i := slices.IndexFunc(records, func(r probe.Record) bool { return r.Point == p && r.Subject == subject && r.RV == rv })
+	if i < 0 {
+		t.Fatalf("the story has no %s of %s at %d", p, subject, rv)
+	}
+	return i
+}
+
+func numbered(records []probe.Record, from uint64) []probe.Record {
+	for i := range records {
+		records[i].Seq = from + uint64(i)
+	}
+	return records
+}
+
+func broken(records []probe.Record) string {
+	var rules []int
+	for _, breach := range New().Apply(records) {
+		rules = append(rules, breach.Rule)
+	}
+	return fmt.Sprint(rules)
+}
+
+func TestAStoryInWhichEverythingIsRightBreaksNoRule(t *testing.T) {
+	for _, breach := range New().Apply(numbered(story(), 1)) {
+		t.Error(breach)
+	}
+}
+
+// faults are the seeded ones: each changes the story, and names the rules that must notice.
+var faults = map[string]struct {
+	point   probe.Point
+	subject string
+	rv      uint64
+	change  func(records []probe.Record, i int) []probe.Record
+	want    int // the rule
+}{
+	"the store is not changed with the ring":      {probe.StoreUpdate, "cacher", 7, remove, 1},
+	"the dispatcher hears of it before the store": {probe.StoreUpdate, "cacher", 7, later, 1},
+	"a bookmark between ring and store":           {probe.RVAdvanced, "cacher", 9, moveTo(probe.StoreUpdate, 7), 1},
+	"the ring goes back": {probe.RingAppend, "cacher", 8, func(records []probe.Record, i int) []probe.Record {
+		records[i].RV, records[i+1].RV = 4, 4
+		return records
+	}, 1},
+	"an event between starting point and dispatch":   {probe.InputSent, "w2", 7, remove, 2},
+	"a bookmark before its event":                    {probe.ResultSent, "w1", 9, moveTo(probe.ResultSent, 8), 3},
+	"a bookmark that goes back":                      {probe.ResultSent, "w1", 9, setRV(6), 3},
+	"an input that was closed while dispatching":     {probe.InputSent, "w1", 10, setSubject("w2"), 4},
+	"a change of an object that was deleted":         {probe.ResultSent, "w1", 10, setType("MODIFIED"), 5},
+	"an object that is added twice":                  {probe.ResultSent, "w2", 7, setType("ADDED"), 5},
+	"an object that keeps its version when deleted":  {probe.ResultReceived, "w1", 8, setRV(7), 6},
+	"a client that reckons with versions":            {probe.ReflectorWatching, "informer", 9, setRV(10), 7},
+	"a handler before the store":                     {probe.IndexerUpdated, "informer", 7, later, 8},
+	"a handler before the store, of an unknown key":  {probe.IndexerUpdated, "informer", 6, later, 8},
+	"a handler that is told of the past":             {probe.HandlerCalled, "l1", 8, setRV(6), 8},
+	"an event that comes twice":                      {probe.ResultSent, "w2", 7, double, 9},
+	"events that come out of order":                  {probe.ResultSent, "w2", 8, setRV(6), 9},
+	"a channel that holds more than it has room for": {probe.IncomingSent, "cacher", 7, setArgs(101, 100), 10},
+	"a channel that grows":                           {probe.InputSent, "w1", 7, setArgs(1, 20), 10},
+}
+
+func remove(records []probe.Record, i int) []probe.Record { return slices.Delete(records, i, i+1) }
+func double(records []probe.Record, i int) []probe.Record {
+	return slices.Insert(records, i, records[i])
+}
+func later(records []probe.Record, i int) []probe.Record {
+	records[i], records[i+1] = records[i+1], records[i]
+	return records
+}
+
+// moveTo moves the record to just before another.
+func moveTo(p probe.Point, rv uint64) func([]probe.Record, int) []probe.Record {
+	return func(records []probe.Record, i int) []probe.Record {
+		moved := records[i]
+		records = slices.Delete(records, i, i+1)
+		to := slices.IndexFunc(records, func(r probe.Record) bool { return r.Point == p && r.RV == rv })
+		return slices.Insert(records, to, moved)
+	}
+}
+
+func setRV(rv uint64) func([]probe.Record, int) []probe.Record {
+	return func(records []probe.Record, i int) []probe.Record { records[i].RV = rv; return records }
+}
+
+func setType(typ string) func([]probe.Record, int) []probe.Record {
+	return func(records []probe.Record, i int) []probe.Record { records[i].Type = typ; return records }
+}
+
+func setSubject(subject string) func([]probe.Record, int) []probe.Record {
+	return func(records []probe.Record, i int) []probe.Record { records[i].Subject = subject; return records }
+}
+
+func setArgs(args ...int) func([]probe.Record, int) []probe.Record {
+	return func(records []probe.Record, i int) []probe.Record { copy(records[i].Args[:], args); return records }
+}
+
+func TestEveryRuleNoticesWhenItIsBroken(t *testing.T) {
+	noticed := map[int]bool{}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			records := story()
+			records = numbered(fault.change(records, where(t, records, fault.point, fault.subject, fault.rv)), 1)
+			breaches := New().Apply(records)
+			others := slices.ContainsFunc(breaches, func(b Breach) bool { return b.Rule != fault.want })
+			if len(breaches) == 0 || others {
+				t.Errorf("got %v, want rule %d to be broken", breaches, fault.want)
+			}
+		})
+		noticed[fault.want] = true
+	}
+	for _, rule := range All {
+		if !noticed[rule.Number] {
+			t.Errorf("no fault was seeded for rule %d: %s", rule.Number, rule.Text)
+		}
+	}
+}
+
+func TestAWatcherThatIsRegisteredDuringADispatchIsNotPartOfIt(t *testing.T) {
+	records := story()
+	began := where(t, records, probe.DispatchStarted, "cacher", 6)
+	records = slices.Insert(records, began+1, added("w3", 6))
+	next := where(t, records, probe.InputSent, "w2", 7)
+	records = slices.Insert(records, next, at(probe.InputSent, "w3", "MODIFIED", a, 7, 1, 10))
+	if got := broken(numbered(records, 1)); got != "[]" {
+		t.Errorf("broken: %s", got)
+	}
+}
+
+func TestNobodyIsAccusedOfWhatWasNotSeen(t *testing.T) {
+	for from := range story() {
+		if got := broken(numbered(story()[from:], uint64(from+10))); got != "[]" {
+			t.Errorf("beginning at record %d: %s", from, got)
+		}
+	}
+	whole := numbered(story(), 1)
+	for hole := 1; hole < len(whole)-3; hole++ {
+		checker := New()
+		breaches := append(checker.Apply(whole[:hole]), checker.Apply(whole[hole+3:])...)
+		if len(breaches) > 0 {
+			t.Errorf("without records %d to %d: %v", hole, hole+2, breaches)
+		}
+	}
+}
+
+// Of a quiet watcher some moments are missing, and no gap in the log says so: only its sums do.
+func TestAQuietWatcherIsNotAccused(t *testing.T) {
+	whole := story()
+	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine != "" }
+	for quietFrom := 5; quietFrom < len(whole); quietFrom++ {
+		for loudFrom := quietFrom; loudFrom < len(whole); loudFrom += 5 {
+			var records []probe.Record
+			for i, r := range whole {
+				if i == quietFrom {
+					records = append(records, at(probe.WatcherSummed, "w1", "", "", 0))
+				}
+				if i < quietFrom || i >= loudFrom || !routine(r) {
+					records = append(records, r)
+				}
+			}
+			if got := broken(numbered(records, 1)); got != "[]" {
+				t.Errorf("quiet from %d to %d: broken: %s", quietFrom, loudFrom, got)
+			}
+		}
+	}
+}
+
+func TestBatchesMayOverlap(t *testing.T) {
+	whole := numbered(story(), 1)
+	checker := New()
+	for i := range whole {
+		if breaches := checker.Apply(whole[max(0, i-5) : i+1]); len(breaches) > 0 {
+			t.Error(breaches)
+		}
+	}
+}
+
+func TestResourcesAreCheckedApart(t *testing.T) {
+	records := story()
+	nodes := story()
+	for i := range nodes {
+		nodes[i].Resource = "nodes"
+	}
+	if got := broken(numbered(append(records, nodes...), 1)); got != "[]" {
+		t.Errorf("broken: %s", got)
+	}
+}

@@ -1,0 +1,323 @@
+package takes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	processor "listwatch/chapters/12-processor"
+	informer "listwatch/chapters/13-informer"
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
+)
+
+var update = flag.Bool("update", false, "make the recordings again")
+
+// set is a whole pipeline in a bubble, with a camera.
+type set struct {
+	log    *probe.Log
+	client *listwatch.RESTClient // a user's kubectl
+	http   *http.Client          // a user's curl
+	from   uint64                // the camera runs from the record after this one
+	before *fold.State           // the picture then
+	pods   *informer.SharedIndexInformer
+}
+
+// script is what happens in a take. It says roll when the camera is to run; until then nothing is kept.
+type script struct {
+	capacity    int // of the ring; 0: dynamic
+	controllers bool
+	whole       bool // from the first record on
+	play        func(t *testing.T, s *set)
+}
+
+var scripts = map[string]script{
+	"start": {controllers: true, whole: true, play: func(t *testing.T, s *set) { time.Sleep(3 * time.Second) }},
+	"life":  {controllers: true, play: playLife},
+	"busy":  {controllers: true, play: playBusy},
+	"ring":  {capacity: 10, play: playRing},
+	"slow":  {capacity: 10, play: playSlow},
+	"tour":  {controllers: true, play: playTour},
+}
+
+func playLife(t *testing.T, s *set) {
+	s.roll()
+	s.create(t, "a")
+	time.Sleep(10 * time.Second)
+	s.label(t, "a", "blue")
+	time.Sleep(5 * time.Second)
+	s.remove(t, "a")
+	time.Sleep(40 * time.Second) // the kubelet's grace
+}
+
+func playBusy(t *testing.T, s *set) {
+	for _, name := range []string{"a", "b", "c"} {
+		s.create(t, name)
+		time.Sleep(4 * time.Second)
+	}
+	s.roll()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for i, name := range []string{"d", "e"} {
+		s.create(t, name)
+		time.Sleep(3 * time.Second)
+		s.label(t, "a", name)
+		s.label(t, "b", name)
+		time.Sleep(time.Second)
+		if i == 1 {
+			s.remove(t, "c")
+			time.Sleep(time.Second)
+		}
+	}
+	s.create(t, "f")
+	time.Sleep(3 * time.Second)
+}
+
+func playRing(t *testing.T, s *set) {
+	s.create(t, "a")
+	s.roll()
+	for i := range 12 {
+		s.label(t, "a", string(rune('k'+i)))
+		time.Sleep(time.Second)
+	}
+	_, _ = s.get(t, "/api/v1/pods?watch=true&resourceVersion=2") // 410: what it says is in the log
+	time.Sleep(time.Second)
+}
+
+func playSlow(t *testing.T, s *set) {
+	s.create(t, "a")
+	s.roll()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	response, err := s.get(t, "/api/v1/pods?watch=true", ctx) // the client does not read what comes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	time.Sleep(time.Second)
+	for i := range 40 {
+		s.label(t, "a", string(rune('a'+i%26)))
+		time.Sleep(50 * time.Millisecond)
+	}
+	time.Sleep(time.Second)
+}
+
+// playTour does what viz/tour/play.js does to the program.
+func playTour(t *testing.T, s *set) {
+	// As in the program. The tour ends at a handler, which must not be called before the informer on stage has the change.
+	if _, err := s.pods.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: "observer"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		s.create(t, name)
+		time.Sleep(4 * time.Second)
+	}
+	s.roll()
+	const agent = sandbox.WatcherAgent + "1"
+	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true", t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	time.Sleep(time.Second)
+	reading := make(chan struct{}) // closed by reader when it stops
+	reader := stopping{body: response.Body, stop: make(chan struct{})}
+	go func() {
+		defer close(reading)
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	s.create(t, "my-pod")
+	time.Sleep(10 * time.Second)
+	probe.New(s.log).Text(probe.KnobTurned, "line.stall of "+agent+" to true", "", 0)
+	close(reader.stop)
+	for i := range 16 {
+		s.label(t, "my-pod", string(rune('a'+i)))
+		time.Sleep(100 * time.Millisecond)
+	}
+	<-reading
+}
+
+// stopping reads until it is told to stop: then it returns with what comes next.
+type stopping struct {
+	body io.Reader
+	stop chan struct{}
+}
+
+func (s stopping) Read(p []byte) (int, error) {
+	select {
+	case <-s.stop:
+		return 0, io.EOF
+	default:
+		return s.body.Read(p)
+	}
+}
+
+// roll begins to keep what happens.
+func (s *set) roll() {
+	synctest.Wait()
+	s.rollFrom(s.log.Last())
+}
+
+// rollFrom begins to keep what has happened after a record.
+func (s *set) rollFrom(seq uint64) {
+	s.before, s.from = fold.New(), seq
+	records, _ := s.log.Since(nil, 0, int(seq))
+	s.before.Apply(records)
+}
+
+func (s *set) get(t *testing.T, path string, ctx ...context.Context) (*http.Response, error) {
+	t.Helper()
+	ctx = append(ctx, t.Context())
+	response, err := s.getAs(t, "curl", path, ctx[0])
+	if err == nil && len(ctx) == 1 {
+		_, _ = io.Copy(io.Discard, response.Body) // who leaves before the end may never have been told
+		response.Body.Close()
+	}
+	return response, err
+}
+
+func (s *set) getAs(t *testing.T, agent, path string, ctx context.Context) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pipe"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", agent)
+	return s.http.Do(request)
+}
+
+func (s *set) create(t *testing.T, name string) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+	}
+	if err := s.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *set) label(t *testing.T, name, colour string) {
+	t.Helper()
+	body := []byte(`{"metadata":{"labels":{"colour":"` + colour + `"}}}`)
+	if err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *set) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := s.client.Delete().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shoot runs a script in a bubble and returns the recording.
+func shoot(t *testing.T, sc script) (file []byte) {
+	bubble.Test(t, func(t *testing.T) {
+		clk := clock.RealClock{} // the bubble's
+		listener := pipenet.Listen()
+		base := &url.URL{Scheme: "http", Host: "pipe"}
+		s := &set{log: probe.NewLog(clk, 1<<16), http: listener.Client(), before: fold.New()}
+		s.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: s.http, Clock: clk, QPS: -1, UserAgent: "kubectl"})
+		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: listener.Client(), Clock: clk, Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pods = client.Pods().Informer()
+		whole := &pipeline.Pipeline{Server: server, Client: client}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{}) // closed when Run has returned
+		go func() {
+			defer close(ended)
+			whole.Run(ctx, func(ctx context.Context) {
+				front := &http.Server{Handler: server.Handler()}
+				go front.Serve(listener)
+				<-ctx.Done()
+				front.Close()
+			})
+		}()
+		if err := whole.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !sc.whole {
+			time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
+		}
+		synctest.Wait()
+		sc.play(t, s)
+		synctest.Wait()
+		file = s.develop(t, s.log.Last())
+		s.http.CloseIdleConnections()
+		cancel()
+		<-ended
+		listener.Close()
+	})
+	return file
+}
+
+// develop writes what the camera saw up to a record. The header's revision is left out: it would be another one with each commit.
+func (s *set) develop(t *testing.T, to uint64) []byte {
+	records, ok := s.log.Since(nil, s.from, int(to-s.from))
+	if !ok || len(records) == 0 {
+		t.Fatalf("nothing to be seen after record %d", s.from)
+	}
+	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+	header.Revision = ""
+	if s.from > 0 {
+		keyframe, err := json.Marshal(s.before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Keyframe = keyframe
+	}
+	var out bytes.Buffer
+	if err := recording.WriteAll(&out, header, records); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestMake makes every take but those of stories; with -update it keeps them.
+func TestMake(t *testing.T) {
+	for _, take := range All {
+		t.Run(take.Name, func(t *testing.T) {
+			file := shoot(t, scripts[take.Name])
+			check(t, take, file)
+			if !*update {
+				return
+			}
+			if err := os.WriteFile(take.Name+Suffix, file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,244 @@
+package takes
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"listwatch/internal/check/sandboxtest"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/sandbox"
+)
+
+// numbers is the one story that all chapters tell, each from its own station: three pods, five watchers, the versions 8 to 40.
+type numbers struct {
+	began   time.Duration
+	records []probe.Record
+	names   map[string]string // of watchers, by their number in the server: "w7" is the sleeper
+}
+
+const (
+	informerAgent = "listwatch-informer"
+	sleeper       = "the sleeper"
+)
+
+// playNumbers is the plot.
+func playNumbers(t *testing.T) (n numbers) {
+	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
+		client := w.Pipeline.Client.NewClient("kubectl", nil, nil)
+		create := func(name, app string) {
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+			}
+			if err := client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		label := func(name, key, value string) {
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
+			if err := client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(patch).Do(t.Context()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		turn := func(name, target, value string) {
+			if _, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target, Value: value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := w.Log.Last()
+		n.names = map[string]string{}
+		for _, each := range []struct{ name, labels, fields string }{
+			{"all", "", ""}, {"app=web", "app=web", ""}, {"node-1", "", "spec.nodeName=node-1"}, {"unassigned", "", "spec.nodeName="}, {sleeper, "", ""},
+		} {
+			before := w.Log.Last()
+			_, _, err := w.Sandbox.AddWatcher(t.Context(), sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels, FieldSelector: each.fields, ResourceVersion: "0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			records, _ := w.Log.Since(nil, before, 1<<16)
+			for i := range records {
+				if records[i].Point == probe.WatcherAdded {
+					n.names[records[i].Subject] = each.name
+				}
+			}
+			if each.name == sleeper {
+				watchers := w.Sandbox.Watchers()
+				turn("line.stall", watchers[len(watchers)-1].UserAgent, "true")
+			}
+		}
+		time.Sleep(time.Second)
+		for _, pod := range []string{"a", "b", "c"} {
+			create(pod, map[string]string{"a": "web", "b": "db", "c": "web"}[pod])
+			time.Sleep(4 * time.Second) // bound, arrived, running
+		}
+		label("a", "app", "db")
+		time.Sleep(time.Second)
+		turn("line.drop", informerAgent, "")
+		label("b", "app", "web")
+		label("c", "n", "0")
+		time.Sleep(5 * time.Second)
+		for i := range 18 {
+			label("c", "n", fmt.Sprint(i+1))
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		n.records, _ = w.Log.Since(nil, first, 1<<16)
+		n.began = n.records[0].Time
+	})
+	return n
+}
+
+// scene is what a chapter shows of the story.
+type scene struct {
+	chapter string
+	lead    string
+	tell    teller
+	logged  bool // the rows are one goroutine's, in its order; otherwise those of one moment stand in the order of the path
+}
+
+// teller reports whether a record belongs to a scene.
+type teller func(n *numbers, r *probe.Record) bool
+
+// heading begins the part of a chapter's README that is written from the story. It ends before the next heading.
+const heading = "### The story in numbers\n"
+
+// cast stands in the last chapter, and all others lead there.
+const cast = `Each chapter shows its part of one story. This program plays it, with its informer, its scheduler and its kubelets:
+
+- The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
+- Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The fifth, the sleeper, selects everything and never reads.
+- With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
+- Then c changes every 50 ms, up to version 40.
+
+`
+
+var scenes = []scene{
+	{chapter: "01-storage", lead: "Some of the writes, and the version that each gets.", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
+	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted, probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
+	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, and nothing is missing.", logged: true,
+		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
+	{chapter: "04-watchcache", lead: "The ring gives each event the next position.", tell: at(rvs(8, 9, 20, 40), "", probe.RingAppend)},
+	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
+	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
+	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last row is the informer's, when it resumes; its first watch began earlier.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
+	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
+	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
+	{chapter: "10-deltafifo", lead: "Two changes in the informer's queue.", tell: at(rvs(19, 20), "informer", probe.FIFOAdded, probe.FIFOPopped)},
+	{chapter: "11-indexer", lead: "What the informer's store holds.", tell: at(rvs(8, 12, 16, 20), "informer", probe.IndexerUpdated)},
+	{chapter: "12-processor", lead: "Version 20 on its way to the handler.", tell: at(rvs(20), "observer")},
+	{chapter: "13-informer", lead: "Version 20 through the whole client half. The store comes first, the handler second.",
+		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded, probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
+	{chapter: "14-controllers", lead: "Version 8 has reached the scheduler: a key, a look, a write.",
+		tell: either(at(rvs(9), "", probe.TxnCommitted), func(_ *numbers, r *probe.Record) bool {
+			return r.Subject == "scheduler" && r.Key == "default/a" && is(r, probe.WorkAdded, probe.WorkGot)
+		})},
+	{chapter: "15-pipeline", lead: cast + "Version 9, the binding of a, and who receives it.", tell: at(rvs(9), "", probe.TxnCommitted, probe.ReflectorReceived)},
+}
+
+func rvs(list ...uint64) []uint64 { return list }
+
+func is(r *probe.Record, points ...probe.Point) bool {
+	return len(points) == 0 || slices.Contains(points, r.Point)
+}
+
+// at tells the records of some points, and if they are given only of these versions and of this subject.
+func at(versions []uint64, subject string, points ...probe.Point) teller {
+	return func(_ *numbers, r *probe.Record) bool {
+		return is(r, points...) && (versions == nil || slices.Contains(versions, r.RV)) && (subject == "" || r.Subject == subject)
+	}
+}
+
+// ours tells the records of our watchers alone. The sleeper is left out: how much the connection holds for it differs by an event from time to time.
+func ours(versions []uint64, points ...probe.Point) teller {
+	tell := at(versions, "", points...)
+	return func(n *numbers, r *probe.Record) bool {
+		return n.names[r.Subject] != "" && n.names[r.Subject] != sleeper && tell(n, r)
+	}
+}
+
+func either(one, other teller) teller {
+	return func(n *numbers, r *probe.Record) bool { return one(n, r) || other(n, r) }
+}
+
+var watcherName = regexp.MustCompile(`\bw\d+\b`)
+
+// table tells a scene.
+func (n *numbers) table(s scene) string {
+	var told []probe.Record
+	for _, r := range n.records {
+		if r.Resource == "pods" && s.tell(n, &r) {
+			told = append(told, r)
+		}
+	}
+	if !s.logged {
+		slices.SortStableFunc(told, func(a, b probe.Record) int {
+			return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.RV, b.RV), cmp.Compare(a.Point, b.Point), cmp.Compare(n.names[a.Subject], n.names[b.Subject]), cmp.Compare(a.Subject, b.Subject))
+		})
+	}
+	var out strings.Builder
+	out.WriteString("| at | version | what happens |\n|--:|--:|---|\n")
+	for _, r := range told {
+		says := watcherName.ReplaceAllStringFunc(r.Sentence(), func(id string) string { return cmp.Or(n.names[id], id) })
+		version := fmt.Sprint(r.RV)
+		if r.RV == 0 {
+			version = "–"
+		}
+		fmt.Fprintf(&out, "| %.2f s | %s | %s |\n", (r.Time - n.began).Seconds(), version, strings.NewReplacer("|", `\|`, "<", "&lt;", "_", `\_`).Replace(says))
+	}
+	return out.String()
+}
+
+// TestTheStoryInNumbersStandsInEveryChapter plays the story and compares what the chapters say. With -update it writes it.
+func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
+	n := playNumbers(t)
+	for again := 0; *update && again < 5; again++ { // what is written must be the same each time
+		other := playNumbers(t)
+		for _, s := range scenes {
+			if was, is := n.table(s), other.table(s); was != is {
+				t.Errorf("%s: one time\n%sthe other\n%s", s.chapter, was, is)
+			}
+		}
+	}
+	for _, s := range scenes {
+		file := filepath.Join("..", "..", "..", "chapters", s.chapter, "README.md")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := heading + "\n" + s.lead
+		if s.chapter != "15-pipeline" {
+			part += " [One story](../15-pipeline/README.md#the-story-in-numbers) runs through all chapters: three pods, five watchers, versions 8 to 40."
+		}
+		part += "\n\n" + n.table(s) + "\n"
+		before, rest, ok := strings.Cut(string(text), heading)
+		next := strings.Index(rest, "\n## ")
+		if !ok || next < 0 {
+			t.Errorf("%s: no %q", file, heading)
+			continue
+		}
+		want := before + part + rest[next+1:]
+		switch {
+		case want == string(text):
+		case *update:
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Errorf("%s is stale: go test ./internal/observe/takes -run Numbers -update\n%s", file, part)
+		}
+	}
+}

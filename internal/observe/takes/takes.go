@@ -1,0 +1,96 @@
+// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories are told from them, and
+// screenshots are taken of them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no socket. Two runs
+// differ only in which of two ready goroutines comes first.
+//
+// Everything here is immutable; this package has no lock and no goroutine.
+package takes
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"slices"
+
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+)
+
+//go:embed *.lw.gz
+var files embed.FS
+
+// StoryPrefix begins the name of the take of a story (internal/play/scenario); the story's id follows.
+const StoryPrefix = "story-"
+
+// Suffix is that of a recording's file.
+const Suffix = ".lw.gz"
+
+// Take is one recording that the program brings along.
+type Take struct {
+	Name  string // of its file, without [Suffix]
+	Title string // what happens in it
+	Key   string // the object the story is about
+}
+
+// All are the takes that are not of stories: chapters, the tour and screenshots show them.
+var All = []Take{
+	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches", "default/a"},
+	{"life", "A pod is created, scheduled, run, changed and deleted", "default/a"},
+	{"busy", "Pods come and go while a client that watches them all has stopped reading", "default/a"},
+	{"ring", "The history of ten events is overrun, and a watch asks for what it no longer holds", "default/a"},
+	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
+	{"tour", "What the tour tells: a pod is created, and changed while a client has stopped reading", "default/my-pod"},
+}
+
+// Stories are the takes of the stories in internal/play/scenario, each up to where its last beat rests.
+var Stories = []Take{
+	{StoryPrefix + "loses-nothing", "List, then watch: nothing is lost", "default/loses-nothing-a"},
+	{StoryPrefix + "watch-list", "Watch-list against list: memory, and the first event", "default/watch-list-a"},
+	{StoryPrefix + "three-versions", "No version, 0, and exactly N", "default/three-versions-a"},
+	{StoryPrefix + "ring-wrap", "The ring wraps: 410, and the whole state again", "default/ring-wrap-a"},
+	{StoryPrefix + "slow-watcher", "A watcher that does not read is closed", "default/traffic-000"},
+	{StoryPrefix + "trigger-index", "A thousand nodes, two deliveries", "default/trigger-index-a"},
+	{StoryPrefix + "selector", "In and out of a selector", "default/selector-a"},
+	{StoryPrefix + "bookmarks", "Bookmarks keep a quiet watch alive", "default/bookmarks-a"},
+	{StoryPrefix + "compaction", "etcd forgets", "default/compaction-a"},
+	{StoryPrefix + "missed-deletion", "The deletion that no watch saw", "default/missed-deletion-a"},
+	{StoryPrefix + "resync", "A resync asks no server", "default/resync-a"},
+	{StoryPrefix + "slow-handler", "A slow handler, and what it costs", "default/slow-handler-a"},
+	{StoryPrefix + "two-queues", "RealFIFO against DeltaFIFO", "default/two-queues-a"},
+	{StoryPrefix + "stale-write", "A stale read, then a 409", "default/stale-write-a"},
+	{StoryPrefix + "finalizers", "Finalizers, or why Delete answers MODIFIED", "default/finalizers-a"},
+	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back", "default/server-restart-a"},
+	{StoryPrefix + "leader-gone", "etcd’s leader is gone", "default/leader-gone-b"},
+	{StoryPrefix + "fail-over", "A client that fails over", "default/fail-over-a"},
+	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
+}
+
+// Find returns the take of that name; ok is false if there is none.
+func Find(name string) (take Take, ok bool) {
+	for _, take := range slices.Concat(All, Stories) {
+		if take.Name == name {
+			return take, true
+		}
+	}
+	return Take{}, false
+}
+
+// File returns the recording's file. The caller owns it.
+func (t Take) File() []byte {
+	file, err := files.ReadFile(t.Name + Suffix)
+	if err != nil {
+		panic(fmt.Sprintf("takes: %v", err))
+	}
+	return file
+}
+
+// Load reads the take and returns its records, and the picture before the first of them. Both are the caller's own. An error means
+// that the file is of another version of the program: a test finds that.
+func (t Take) Load() (*fold.State, []probe.Record, error) {
+	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("take %s: %w", t.Name, err)
+	}
+	return rec.Start, rec.Records, nil
+}

@@ -1,0 +1,158 @@
+package takes
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"listwatch/internal/observe/fold"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
+)
+
+// signatures are the points without which a take does not tell its story.
+var signatures = map[string][]probe.Point{
+	"start": {probe.WatchChanOpened, probe.CacheReplaced, probe.CacherReady, probe.WatcherAdded, probe.ReflectorWatching, probe.ReflectorSynced},
+	"life":  {probe.RequestReceived, probe.TxnCommitted, probe.Etcd3IncomingSent, probe.RingAppend, probe.StoreUpdate, probe.IncomingReceived, probe.DispatchStarted, probe.InputSent, probe.FrameWritten, probe.FrameDecoded, probe.HandlerCalled, probe.HandlerReturned},
+	"busy":  {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone, probe.HandlerReturned},
+	"ring":  {probe.RingAppend, probe.TxnCommitted},
+	"slow":  {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
+	"tour":  {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded, probe.HandlerCalled},
+}
+
+// check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
+func check(t *testing.T, take Take, file []byte) {
+	t.Helper()
+	if len(file) >= 130_000 {
+		t.Errorf("%d bytes, want less than 130 kB", len(file))
+	}
+	rec, err := recording.Read(t.Context(), bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFold(t, rec)
+	records := rec.Records
+	seen := map[probe.Point]bool{}
+	anomalies, keyed := 0, false
+	for i := range records {
+		seen[records[i].Point] = true
+		keyed = keyed || records[i].Key != "" && probe.ObjectKey(records[i].Key) == take.Key
+		if records[i].Anomaly() {
+			anomalies++
+		}
+	}
+	isStory := strings.HasPrefix(take.Name, StoryPrefix)
+	for _, point := range signatures[take.Name] {
+		if !seen[point] {
+			t.Errorf("%s does not happen in it", point)
+		}
+	}
+	if wantAnomaly := take.Name == "ring" || take.Name == "slow"; !isStory && wantAnomaly != (anomalies > 0) {
+		t.Errorf("%d anomalies", anomalies)
+	}
+	if !keyed && take.Name != "start" {
+		t.Errorf("nothing happens to %s", take.Key)
+	}
+	t.Logf("%s: %d records, %d bytes", take.Name, len(records), len(file))
+}
+
+// checkFold folds the recording at once, one by one, and from a keyframe at a hundred cursors.
+func checkFold(t *testing.T, rec *recording.Recording) {
+	t.Helper()
+	records := rec.Records
+	random := rand.New(rand.NewPCG(1, 2))
+	hashes := map[int]string{}                  // by cursor
+	for range min(100, 1+50_000/len(records)) { // a long recording has large pictures
+		hashes[random.IntN(len(records)+1)] = ""
+	}
+	whole, single := rec.Start.Clone(), rec.Start.Clone()
+	frames := fold.NewKeyframes(uint64(max(50, len(records)/20)))
+	whole.Apply(records)
+	for i := range len(records) + 1 {
+		if _, chosen := hashes[i]; chosen {
+			hashes[i] = single.Hash()
+		}
+		if i < len(records) {
+			frames.Fold(single, records[i:i+1])
+		}
+	}
+	if whole.Lost > 0 || whole.Hash() != single.Hash() {
+		t.Errorf("folded at once: %s, one by one: %s, lost %d", whole.Hash(), single.Hash(), whole.Lost)
+	}
+	first := records[0].Seq - 1
+	for cursor, want := range hashes {
+		frame, ok := frames.At(first + uint64(cursor))
+		if !ok {
+			t.Fatalf("no picture at %d", cursor)
+		}
+		state, err := fold.Read(frame.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Apply(records[frame.Seq-first : cursor])
+		if state.Hash() != want {
+			t.Fatalf("at %d: %s from the keyframe at %d, %s from the beginning", cursor, state.Hash(), frame.Seq, want)
+		}
+	}
+}
+
+func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
+	for _, take := range slices.Concat(All, Stories) {
+		t.Run(take.Name, func(t *testing.T) { check(t, take, take.File()) })
+	}
+	entries, err := files.ReadDir(".")
+	if err != nil || len(entries) != len(All)+len(Stories) {
+		t.Errorf("%d files for %d takes: %v", len(entries), len(All)+len(Stories), err)
+	}
+}
+
+// TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of points,
+// all of whose points are still reported. It is never made again.
+func TestAnOldRecordingStillReplays(t *testing.T) {
+	rec, err := recording.Open(t.Context(), "testdata/old.lw.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Header.Points == recording.PointsHash() {
+		t.Error("it was written with today's table of points: it is not old")
+	}
+	checkFold(t, rec)
+	state := fold.New()
+	state.Apply(rec.Records)
+	pods := state.Resources["pods"]
+	if pods == nil {
+		t.Fatal("there are no pods in it")
+	}
+	got := [3]uint64{pods.Ring.Newest, pods.Points["WatcherAdded"], pods.Points["FrameDecoded"]}
+	if want := [3]uint64{7, 4, 4}; got != want {
+		t.Errorf("newest version, watchers, frames: got %v at its end, want %v", got, want)
+	}
+}
+
+// TestAnOlderRecordingIsRefused reads one that holds moments which are not reported any more.
+func TestAnOlderRecordingIsRefused(t *testing.T) {
+	_, err := recording.Open(t.Context(), "testdata/older.lw.gz")
+	if err == nil || !strings.Contains(err.Error(), `no point "AddSent": another version of the program wrote it`) {
+		t.Errorf("got %v, want that it was written by another version", err)
+	}
+}
+
+func TestATakeIsFoundByItsName(t *testing.T) {
+	for _, take := range slices.Concat(All, Stories) {
+		if found, ok := Find(take.Name); !ok || found != take {
+			t.Errorf("%s: got %v", take.Name, found)
+		}
+		if _, ok := scripts[take.Name]; !ok && !strings.HasPrefix(take.Name, StoryPrefix) {
+			t.Errorf("%s has no script", take.Name)
+		}
+		start, records, err := take.Load()
+		if err != nil || len(records) == 0 || start.Seq+1 != records[0].Seq {
+			t.Errorf("%s begins at %d with record %d: %v", take.Name, start.Seq, records[0].Seq, err)
+		}
+	}
+	if _, ok := Find("none"); ok || slices.ContainsFunc(slices.Concat(All, Stories), func(take Take) bool { return take.Name == "" }) {
+		t.Error("found a take that is none")
+	}
+}

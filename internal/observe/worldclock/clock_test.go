@@ -1,0 +1,414 @@
+package worldclock
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/routine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start returns a running clock, in a bubble.
+func start(t *testing.T) *Clock {
+	c := New(time.Now())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{}) // closed when Run has returned
+	go func() {
+		defer close(done)
+		c.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return c
+}
+
+// drained returns how many ticks wait or come until nothing happens any more at this moment.
+func drained(ch <-chan time.Time) int {
+	for n := 0; ; n++ {
+		synctest.Wait()
+		select {
+		case <-ch:
+		default:
+			return n
+		}
+	}
+}
+
+func TestAClockOfSpeedOneIsTheWalls(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		began := c.Now()
+		timer := c.NewTimer(5 * time.Second)
+		wall := time.Now()
+		at := <-timer.C()
+		if got := time.Since(wall); got != 5*time.Second {
+			t.Errorf("the timer took %v on the wall, want 5s", got)
+		}
+		if got := at.Sub(began); got != 5*time.Second {
+			t.Errorf("the timer fired at %v, want 5s", got)
+		}
+	})
+}
+
+func TestSpeedScalesWhatOneWaitsFor(t *testing.T) {
+	for _, test := range []struct {
+		speed float64
+		wall  time.Duration
+	}{{MinSpeed, 3000 * time.Second}, {0.1, 30 * time.Second}, {1, 3 * time.Second}, {MaxSpeed, 300 * time.Millisecond}} {
+		bubble.Test(t, func(t *testing.T) {
+			c := start(t)
+			if err := c.SetSpeed(test.speed); err != nil {
+				t.Fatal(err)
+			}
+			wall, world := time.Now(), c.Now()
+			c.Sleep(3 * time.Second)
+			if got := time.Since(wall); (got - test.wall).Abs() > time.Millisecond {
+				t.Errorf("at %v: 3s took %v on the wall, want %v", test.speed, got, test.wall)
+			}
+			if got := c.Since(world); (got - 3*time.Second).Abs() > time.Millisecond {
+				t.Errorf("at %v: the world is %v on, want 3s", test.speed, got)
+			}
+		})
+	}
+}
+
+func TestASpeedOutOfBoundsIsRefused(t *testing.T) {
+	c := New(time.Now())
+	for _, speed := range []float64{0, -1, MinSpeed / 2, MaxSpeed * 2, math.NaN(), math.Inf(1)} {
+		if c.SetSpeed(speed) == nil {
+			t.Errorf("speed %v: accepted", speed)
+		}
+	}
+	if got := c.State().Speed; got != 1 {
+		t.Errorf("speed: got %v, want 1 as before", got)
+	}
+}
+
+func TestWhileItIsPausedNothingIsDue(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		timer := c.NewTimer(10 * time.Second)
+		time.Sleep(4 * time.Second)
+		c.SetPaused(true)
+		stood := c.Now()
+		time.Sleep(time.Hour)
+		if n := drained(timer.C()); n != 0 || !c.Now().Equal(stood) {
+			t.Errorf("after an hour of pause: %d ticks, moved by %v", n, c.Since(stood))
+		}
+		c.SetPaused(false)
+		resumed := time.Now()
+		<-timer.C()
+		if got := time.Since(resumed); got != 6*time.Second {
+			t.Errorf("it fired %v after the pause, want the 6s that were left", got)
+		}
+	})
+}
+
+func TestAChangeOfPaceConcernsThoseWhoWaitAlready(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		wall := time.Now()
+		timer := c.NewTimer(10 * time.Second)
+		time.Sleep(5 * time.Second)
+		_ = c.SetSpeed(10)
+		<-timer.C()
+		if got := time.Since(wall); got != 5500*time.Millisecond {
+			t.Errorf("fired after %v, want 5.5s: half at speed 1, half at 10", got)
+		}
+	})
+}
+
+func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		began := c.Now()
+		ticker := c.NewTicker(time.Second)
+		defer ticker.Stop()
+		var seen []time.Duration
+		stop := make(chan struct{}) // closed by the test
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for {
+				select {
+				case <-stop:
+					return
+				case at := <-ticker.C():
+					seen = append(seen, at.Sub(began))
+				}
+			}
+		}()
+		c.Advance(time.Minute)
+		synctest.Wait()
+		close(stop)
+		<-stopped
+		if len(seen) != 60 || seen[0] != time.Second || seen[59] != time.Minute {
+			t.Errorf("got %d ticks: %v", len(seen), seen)
+		}
+		if got := c.Since(began); got != time.Minute {
+			t.Errorf("the world is %v on, want 1m", got)
+		}
+	})
+}
+
+func TestATimerSetOnTheWayFiresOnTheWay(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		began := c.Now()
+		var second time.Duration
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Sleep(2 * time.Second)
+			c.Sleep(3 * time.Second)
+			second = c.Since(began)
+		}()
+		synctest.Wait()
+		c.Advance(time.Minute)
+		<-done
+		if second < 5*time.Second || second >= time.Minute {
+			t.Errorf("the second sleep ended at %v, want 5s", second)
+		}
+	})
+}
+
+func TestARunningClockCanBeMovedAndRunsOn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		began := c.Now()
+		c.Advance(10 * time.Second)
+		if got := c.Since(began); got != 10*time.Second {
+			t.Errorf("moved by %v, want 10s", got)
+		}
+		time.Sleep(time.Second)
+		if got := c.Since(began); got != 11*time.Second {
+			t.Errorf("a second later: %v, want 11s", got)
+		}
+	})
+}
+
+func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		if due, ok := c.AdvanceToNext(); ok {
+			t.Errorf("no goroutine waits, got %+v", due)
+		}
+		began := c.Now()
+		late, early := c.NewTimer(9*time.Second), c.NewTimer(7*time.Second)
+		due, ok := c.AdvanceToNext()
+		if !ok || c.Since(began) != 7*time.Second || drained(early.C()) != 1 || drained(late.C()) != 0 {
+			t.Errorf("got %+v at %v", due, c.Since(began))
+		}
+		if !strings.HasPrefix(due.Who, "worldclock.TestAdvanceToNextFiresExactlyThat") || !strings.HasPrefix(due.Line, "clock_test.go:") {
+			t.Errorf("it was set by %q at %q", due.Who, due.Line)
+		}
+		if next := c.Upcoming(5); len(next) != 1 || next[0].In != 2*time.Second {
+			t.Errorf("upcoming: %+v, want the late one in 2s", next)
+		}
+	})
+}
+
+// TestATimerIsItsUsers: a timer that a helper sets is named by the function that waits.
+func TestATimerIsItsUsers(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		go waitASecond(t.Context(), c)
+		synctest.Wait()
+		if due, ok := c.AdvanceToNext(); !ok || due.Who != "worldclock.waitASecond" {
+			t.Errorf("it was set by %q", due.Who)
+		}
+	})
+}
+
+func waitASecond(ctx context.Context, c *Clock) {
+	if err := routine.Sleep(ctx, c, time.Second); err != nil {
+		panic(err)
+	}
+}
+
+func TestAStoppedTimerHasNothingToSay(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		timer := c.NewTimer(time.Second)
+		time.Sleep(2 * time.Second) // it has fired, and the test has not looked
+		if !timer.Stop() || drained(timer.C()) != 0 {
+			t.Error("after Stop the timer still fires")
+		}
+		if timer.Stop() {
+			t.Error("a stopped timer was stopped again")
+		}
+		if timer.Reset(time.Second) {
+			t.Error("Reset of a stopped timer reports that it was set")
+		}
+		if !timer.Reset(3 * time.Second) {
+			t.Error("Reset of a set timer reports that it was not")
+		}
+		began := time.Now()
+		<-timer.C()
+		if got := time.Since(began); got != 3*time.Second {
+			t.Errorf("fired after %v, want 3s", got)
+		}
+		timer.Reset(0)
+		if drained(timer.C()) != 1 {
+			t.Error("Reset(0) did not fire")
+		}
+	})
+}
+
+func TestWhatIsDueAtOnceFiresWhileTheClockStands(t *testing.T) {
+	c := New(time.Now())
+	c.SetPaused(true)
+	<-c.NewTimer(0).C()
+	<-c.After(-time.Second)
+}
+
+func TestTimersFireInTheOrderOfTheirTimes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		var order []int
+		var channels []<-chan time.Time
+		for _, s := range []int{5, 3, 9, 1, 7} {
+			channels = append(channels, c.NewTimer(time.Duration(s)*time.Second).C())
+			order = append(order, s)
+		}
+		var fired []int
+		for range channels {
+			c.AdvanceToNext()
+			for i, ch := range channels {
+				if drained(ch) == 1 {
+					fired = append(fired, order[i])
+				}
+			}
+		}
+		if !slices.Equal(fired, []int{1, 3, 5, 7, 9}) {
+			t.Errorf("fired in the order %v", fired)
+		}
+	})
+}
+
+func TestALateTickerSkipsWhatItMissed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		ticker := c.NewTicker(time.Second)
+		defer ticker.Stop()
+		time.Sleep(10 * time.Second) // the test does not look
+		if got := drained(ticker.C()); got != 1 {
+			t.Errorf("%d ticks waited, want 1", got)
+		}
+	})
+}
+
+func TestTimeNeverRunsBackwards(t *testing.T) {
+	c := New(time.Now())
+	var readers []chan error
+	stop := make(chan struct{}) // closed by the test
+	for range 2 {
+		failed := make(chan error, 1)
+		readers = append(readers, failed)
+		go func() {
+			defer close(failed)
+			for last := c.Now(); ; {
+				now := c.Now()
+				if now.Before(last) {
+					t.Errorf("from %v back to %v", last, now)
+					return
+				}
+				last = now
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	for i := range 2000 {
+		_ = c.SetSpeed([]float64{0.001, 10, 1, 0.3}[i%4])
+		c.SetPaused(i%3 == 0)
+		if i%100 == 0 {
+			c.Advance(time.Second)
+		}
+	}
+	close(stop)
+	for _, reader := range readers {
+		<-reader
+	}
+}
+
+func BenchmarkSince(b *testing.B) {
+	c := New(time.Now())
+	began := c.Now()
+	for b.Loop() {
+		_ = c.Since(began)
+	}
+}
+
+func BenchmarkSinceOfTheWall(b *testing.B) {
+	began := time.Now()
+	for b.Loop() {
+		_ = time.Since(began)
+	}
+}
+
+// Without anything that beats, a bubble in which time passes is what a stopped program sees of the wall's clock.
+func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
+	for _, speed := range []float64{0.5, 1, MaxSpeed} {
+		bubble.Test(t, func(t *testing.T) {
+			c := New(time.Now())
+			if err := c.SetSpeed(speed); err != nil {
+				t.Fatal(err)
+			}
+			c.setBeating(true)
+			began := c.Now()
+			timer := c.NewTimer(10 * time.Second)
+			time.Sleep(61 * time.Second)
+			ran := time.Duration(float64(reach) * speed)
+			if got := c.Since(began); got != ran {
+				t.Errorf("at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go c.Run(ctx)
+			if got := <-c.Stops(); got != 61*time.Second {
+				t.Errorf("at %v: stopped for %v, want 61s", speed, got)
+			}
+			wall := time.Now()
+			<-timer.C()
+			left := time.Duration(float64(10*time.Second-ran) / speed)
+			if got := time.Since(wall); (got - left).Abs() > time.Millisecond {
+				t.Errorf("at %v: the timer fired %v later, want the %v that were left", speed, got, left)
+			}
+		})
+	}
+}
+
+func TestAClockThatStandsTellsOfNoStop(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.SetPaused(true)
+		time.Sleep(time.Hour)
+		c.SetPaused(false)
+		time.Sleep(time.Hour)
+		select {
+		case stopped := <-c.Stops():
+			t.Errorf("told of a stop of %v", stopped)
+		default:
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package worldclock
+
+import (
+	"container/heap"
+	"runtime"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// timer is one timer or ticker of a clock. Like those of package time since Go 1.23, it has no stale value to offer once it
+// has been stopped or set again.
+type timer struct {
+	// Set when it is made, never changed.
+	clock  *Clock
+	ch     chan time.Time // sent by fireLocked, never closed; room for one: who does not look in time misses a tick
+	period time.Duration  // 0: fires once
+	maker  uintptr        // where it was made
+
+	// Guarded by clock.mu.
+	when  time.Time
+	index int // in the heap; idle: not in it
+}
+
+const idle = -1
+
+var (
+	_ clock.Timer  = (*timer)(nil)
+	_ clock.Ticker = ticker{}
+)
+
+// ticker is a timer with the methods of a ticker.
+type ticker struct{ *timer }
+
+// Stop ends the ticker.
+func (t ticker) Stop() { t.timer.Stop() }
+
+// NewTimer returns a timer that fires once, when d has passed in the world.
+func (c *Clock) NewTimer(d time.Duration) clock.Timer { return c.start(d, 0) }
+
+// NewTicker returns a ticker that fires every d. It panics if d is not positive, as time.NewTicker does.
+func (c *Clock) NewTicker(d time.Duration) clock.Ticker {
+	if d <= 0 {
+		panic("worldclock: NewTicker: the period must be positive")
+	}
+	return ticker{c.start(d, d)}
+}
+
+// After returns the channel of a timer that cannot be stopped.
+func (c *Clock) After(d time.Duration) <-chan time.Time { return c.start(d, 0).ch }
+
+// Tick returns the channel of a ticker that cannot be stopped.
+func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.start(d, d).ch }
+
+// Sleep returns when d has passed in the world.
+func (c *Clock) Sleep(d time.Duration) { <-c.start(d, 0).ch }
+
+// start makes a timer and sets it. It is called by what the user calls, and by nothing else: it looks two callers up.
+func (c *Clock) start(d, period time.Duration) *timer {
+	var makers [2]uintptr
+	runtime.Callers(3, makers[:]) // not runtime.Callers itself, not start, not our method
+	maker := makers[0]
+	if strings.HasPrefix(runtime.FuncForPC(maker).Name(), "listwatch/internal/observe/routine.") {
+		maker = makers[1] // who waits, and not the helper that it waits with
+	}
+	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period, maker: maker, index: idle}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.setLocked(d)
+	return t
+}
+
+// C returns the channel on which the timer fires.
+func (t *timer) C() <-chan time.Time { return t.ch }
+
+// Stop reports whether it has kept the timer from being noticed.
+func (t *timer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.stopLocked()
+}
+
+// Reset sets the timer again. It reports whether it was set or had fired unnoticed.
+func (t *timer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	pending := t.stopLocked()
+	t.setLocked(d)
+	return pending
+}
+
+func (t *timer) stopLocked() (pending bool) {
+	if t.index != idle {
+		heap.Remove(&t.clock.timers, t.index)
+		pending = true
+	}
+	select {
+	case <-t.ch: // no send can be under way: sends are done under the lock
+		pending = true
+	default:
+	}
+	return pending
+}
+
+// setLocked expects clock.mu. What is due at once fires at once: while the clock stands, too.
+func (t *timer) setLocked(d time.Duration) {
+	now := t.clock.Now()
+	t.when = now.Add(d)
+	if d <= 0 {
+		t.when = now
+		t.sendLocked(now)
+		return
+	}
+	heap.Push(&t.clock.timers, t)
+	if t.index == 0 {
+		t.clock.rouseLocked()
+	}
+}
+
+// fireLocked expects clock.mu, and that the timer is the next. A ticker that is late skips the ticks it has missed.
+func (t *timer) fireLocked(now time.Time) {
+	if t.period > 0 {
+		missed := now.Sub(t.when) / t.period
+		t.when = t.when.Add((missed + 1) * t.period)
+		heap.Fix(&t.clock.timers, t.index)
+	} else {
+		heap.Remove(&t.clock.timers, t.index)
+	}
+	t.sendLocked(now)
+}
+
+func (t *timer) sendLocked(now time.Time) {
+	select {
+	case t.ch <- now:
+	default: // the last one has not been noticed yet
+	}
+}
+
+// timers is a heap, the next one first.
+type timers []*timer
+
+func (ts timers) next() *timer {
+	if len(ts) == 0 {
+		return nil
+	}
+	return ts[0]
+}
+
+func (ts timers) Len() int           { return len(ts) }
+func (ts timers) Less(i, j int) bool { return ts[i].when.Before(ts[j].when) }
+func (ts timers) Swap(i, j int) {
+	ts[i], ts[j] = ts[j], ts[i]
+	ts[i].index, ts[j].index = i, j
+}
+
+// Push is for package heap.
+func (ts *timers) Push(x any) {
+	t := x.(*timer)
+	t.index = len(*ts)
+	*ts = append(*ts, t)
+}
+
+// Pop is for package heap.
+func (ts *timers) Pop() any {
+	last := len(*ts) - 1
+	t := (*ts)[last]
+	(*ts)[last] = nil
+	*ts = (*ts)[:last]
+	t.index = idle
+	return t
+}

@@ -1,0 +1,223 @@
+package guest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	processor "listwatch/chapters/12-processor"
+	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+)
+
+// metadataDecoder reads such answers, and Statuses.
+var metadataDecoder = newMetadataDecoder()
+
+func newMetadataDecoder() runtime.Decoder {
+	known := runtime.NewScheme()
+	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
+	utilruntime.Must(metav1.AddMetaToScheme(known))
+	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(known).SupportedMediaTypes(), runtime.ContentTypeJSON)
+	if !ok {
+		panic("guest: the scheme does not know JSON")
+	}
+	return info.Serializer
+}
+
+const (
+	maxChosen  = 8       // resources
+	maxObjects = 150_000 // unless Config says otherwise
+)
+
+// Choice is what a guest watches.
+type Choice struct {
+	Resources []string `json:"resources"` // "pods", "deployments.apps"
+	Namespace string   `json:"namespace"` // "": all
+	Labels    string   `json:"labels"`
+	Fields    string   `json:"fields"`
+}
+
+// Config describes a [Guest]. All but Probe are required.
+type Config struct {
+	Servers      []*url.URL
+	Choice       Choice
+	Resources    []Resource // of Choice, as [Discovery.Find] has found them
+	Clock        clock.WithTicker
+	Probe        *probe.Probe
+	FIFO         string
+	UseWatchList bool
+	MaxObjects   int64 // of one resource; 0: 150,000. A resource that has more is not watched
+}
+
+// Guest is a client half of ours on a server that is not ours: an informer of metadata for each resource that was
+// chosen.
+type Guest struct {
+	// Set by New, never changed.
+	config  Config
+	client  *http.Client
+	watched []*watchedResource
+}
+
+// watchedResource is one informer, and the handler that counts its objects.
+type watchedResource struct {
+	// Set by Guest.add, never changed.
+	resource Resource
+	informer *informer.SharedIndexInformer
+	factory  *informer.SharedInformerFactory
+	answers  *answers
+
+	objects atomic.Int64
+	once    sync.Once     // closes full
+	full    chan struct{} // closed when there are too many objects; nothing is sent
+}
+
+var _ processor.ResourceEventHandler = (*watchedResource)(nil)
+
+// New returns a guest. It starts nothing.
+func New(config Config) (*Guest, error) {
+	config.MaxObjects = cmp.Or(config.MaxObjects, maxObjects)
+	g := &Guest{config: config, client: newClient(config.Servers)}
+	for _, resource := range config.Resources {
+		if err := g.add(resource); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// add makes an informer.
+func (g *Guest) add(resource Resource) error {
+	w := &watchedResource{resource: resource, full: make(chan struct{})}
+	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace, maxObjects: g.config.MaxObjects, stop: w.stop}
+	p := g.config.Probe.Subject("informer")
+	client := listwatch.NewRESTClient(listwatch.Config{
+		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay}, UserAgent: "listwatch-guest",
+		Clock: g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path, Decoder: decoder{metadataDecoder, w.answers},
+	})
+	w.factory = informer.NewSharedInformerFactory(informer.FactoryConfig{
+		Client: client, Clock: g.config.Clock, Probe: p, Namespace: g.config.Choice.Namespace, TweakListOptions: g.narrow,
+		FIFO: g.config.FIFO, UseWatchList: g.config.UseWatchList,
+	})
+	w.informer = w.factory.ForResource(resource.plural(), resource.Namespaced).Informer()
+	if _, err := w.informer.AddEventHandlerWithOptions(w, informer.HandlerOptions{Name: "observer"}); err != nil {
+		return fmt.Errorf("watch %s: %w", resource.Name, err)
+	}
+	g.watched = append(g.watched, w)
+	return nil
+}
+
+func (g *Guest) narrow(options *metav1.ListOptions) {
+	options.LabelSelector, options.FieldSelector = g.config.Choice.Labels, g.config.Choice.Fields
+}
+
+// stop lets run end the informer.
+func (w *watchedResource) stop() { w.once.Do(func() { close(w.full) }) }
+
+// OnAdd implements [processor.ResourceEventHandler].
+func (w *watchedResource) OnAdd(any, bool) {
+	if w.objects.Add(1) > w.answers.maxObjects {
+		_ = w.answers.exceeded()
+	}
+}
+
+// OnUpdate implements [processor.ResourceEventHandler].
+func (w *watchedResource) OnUpdate(any, any) {}
+
+// OnDelete implements [processor.ResourceEventHandler].
+func (w *watchedResource) OnDelete(any) { w.objects.Add(-1) }
+
+// Run watches until ctx is done.
+func (g *Guest) Run(ctx context.Context) {
+	var group routine.Group
+	for _, w := range g.watched {
+		group.Go(ctx, "guest.watch", w.run)
+	}
+	<-ctx.Done()
+	group.Wait()
+	g.client.CloseIdleConnections()
+}
+
+// run runs one informer until ctx is done, or until there are more objects than we have room for.
+func (w *watchedResource) run(ctx context.Context) {
+	watching, stop := context.WithCancel(ctx)
+	defer w.factory.Shutdown()
+	defer stop()
+	w.factory.Start(watching)
+	select {
+	case <-ctx.Done():
+	case <-w.full:
+	}
+}
+
+// Recount lets the stores of a resource report what they hold, if that is at most limit objects.
+func (g *Guest) Recount(resource, subject string, limit int) {
+	for _, w := range g.watched {
+		if subject == "informer" && w.resource.plural() == resource {
+			w.informer.Recount(limit)
+		}
+	}
+}
+
+// Snapshot returns the state of the informers.
+func (g *Guest) Snapshot() map[string]informer.Snapshot {
+	snapshots := map[string]informer.Snapshot{}
+	for _, w := range g.watched {
+		snapshots[w.resource.Name] = w.informer.Snapshot()
+	}
+	return snapshots
+}
+
+// State is how a guest is doing.
+type State struct {
+	Server  string         `json:"server"` // the address that is asked first
+	Choice  Choice         `json:"choice"`
+	Watched []WatchedState `json:"watched"`
+	Memory  uint64         `json:"memory"` // bytes of the program's heap
+}
+
+// WatchedState is one resource that is watched.
+type WatchedState struct {
+	Resource string `json:"resource"`
+	Synced   bool   `json:"synced"`
+	Objects  int64  `json:"objects"`
+	Trouble  string `json:"trouble"` // what is wrong, and what to do; "" if nothing is
+}
+
+// State returns how the guest is doing.
+func (g *Guest) State() State {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	state := State{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice, Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
+	for _, w := range g.watched {
+		state.Watched = append(state.Watched, WatchedState{
+			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(), Trouble: w.answers.said(),
+		})
+	}
+	return state
+}
+
+// Check refuses a choice that cannot be meant: 400.
+func (c *Choice) Check() error {
+	slices.Sort(c.Resources)
+	c.Resources = slices.Compact(c.Resources)
+	if len(c.Resources) == 0 || len(c.Resources) > maxChosen {
+		return apierrors.NewBadRequest(fmt.Sprintf("choose 1 to %d resources", maxChosen))
+	}
+	return nil
+}

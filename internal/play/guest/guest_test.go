@@ -1,0 +1,225 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/eventually"
+)
+
+// cluster is a server of the test's own: gadgets of a group that only a CustomResourceDefinition knows.
+type cluster struct {
+	*httptest.Server // set by visit
+
+	mu       sync.Mutex // guards the fields below
+	status   int        // of every list and watch; 0: they are answered
+	requests []string   // method, path, selector, version and what is accepted
+}
+
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.requests = append(c.requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+r.URL.Query().Get("resourceVersion")+" "+r.Header.Get("Accept"))
+	status := c.status
+	c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	write := func(value any) { _ = json.NewEncoder(w).Encode(value) }
+	switch r.URL.Path {
+	case "/apis":
+		write(metav1.APIGroupList{Groups: []metav1.APIGroup{
+			{Name: "example.com", PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: "example.com/v2"}},
+			{Name: "gone.example.com", PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: "gone.example.com/v1"}},
+		}})
+	case "/api/v1":
+		write(metav1.APIResourceList{APIResources: []metav1.APIResource{
+			{Name: "pods", Namespaced: true, Verbs: []string{"list", "watch"}}, {Name: "pods/status", Verbs: []string{"list", "watch"}}, {Name: "bindings", Verbs: []string{"create"}},
+		}})
+	case "/apis/example.com/v2":
+		write(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "gadgets", Namespaced: true, Verbs: []string{"list", "watch"}}}})
+	case "/apis/example.com/v2/namespaces/x/gadgets":
+		if status != 0 {
+			w.Header().Set("Location", "http://elsewhere.example/")
+			w.WriteHeader(status)
+			return
+		}
+		const kind = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`
+		if !r.URL.Query().Has("watch") {
+			fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
+			return
+		}
+		fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+"\n", kind)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// visit runs a guest on a cluster's addresses until the test ends.
+func visit(t *testing.T, addresses ...*cluster) *Guest {
+	t.Helper()
+	var servers []*url.URL
+	for _, c := range addresses {
+		c.Server = httptest.NewServer(c)
+		base, err := url.Parse(c.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, base)
+	}
+	discovery := NewDiscovery(servers)
+	all, err := discovery.All(t.Context())
+	if err != nil || len(all) != 2 || all[0].Name != "gadgets.example.com" || all[1] != Pods {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	choice := Choice{Resources: []string{"gadgets.example.com"}, Namespace: "x", Labels: "app=web"}
+	found, err := discovery.Find(t.Context(), choice.Resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guest, err := New(Config{Servers: servers, Choice: choice, Resources: found, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{}) // closed when Run has returned
+	go func() { defer close(ended); guest.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		discovery.Close()
+		for _, c := range addresses {
+			eventually.Closes(c.Server)
+		}
+	})
+	return guest
+}
+
+func (g *Guest) until(t *testing.T, fact func(WatchedState) bool) {
+	t.Helper()
+	var state State
+	eventually.Holds(t, &state, func() bool { state = g.State(); return fact(state.Watched[0]) })
+}
+
+func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
+	c := &cluster{}
+	guest := visit(t, c)
+	guest.until(t, func(s WatchedState) bool { return s.Objects == 2 && s.Synced && s.Trouble == "" })
+	for _, object := range guest.watched[0].informer.GetStore().List() {
+		if partial := object.(*metav1.PartialObjectMetadata); partial.Annotations != nil {
+			t.Errorf("%s: its annotations are kept", partial.Name)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.requests, func(r string) bool { return !strings.HasPrefix(r, "GET ") }); i >= 0 {
+		t.Errorf("a guest sent %s", c.requests[i])
+	}
+	if want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}; !slices.Equal(c.requests[len(c.requests)-2:], want) {
+		t.Errorf("got %q, want %q", c.requests, want)
+	}
+}
+
+const gadgets = "GET /apis/example.com/v2/namespaces/x/gadgets app=web "
+
+func TestAGuestFailsOverAndResumes(t *testing.T) {
+	first, second := &cluster{}, &cluster{}
+	guest := visit(t, first, second)
+	guest.until(t, func(s WatchedState) bool { return s.Objects == 2 && s.Synced })
+	before := guest.State().Server
+	eventually.Closes(first.Server)
+	guest.until(t, func(s WatchedState) bool {
+		second.mu.Lock()
+		defer second.mu.Unlock()
+		return len(second.requests) > 0
+	})
+	second.mu.Lock()
+	defer second.mu.Unlock()
+	if want := gadgets + "8 " + metadataOnly; !slices.Equal(second.requests, []string{want}) {
+		t.Errorf("the second address was asked %q, want %q", second.requests, want)
+	}
+	if state := guest.State(); before != first.URL || state.Server != second.URL || state.Watched[0].Trouble != "" {
+		t.Errorf("got %s, then %+v", before, state)
+	}
+}
+
+func TestAGuestIsToldWhatToDo(t *testing.T) {
+	for status, want := range map[int]string{
+		401: "restart kubectl proxy", 403: "you may not list and watch gadgets.example.com in x. Choose a namespace", 404: "CustomResourceDefinition",
+		302: "leads elsewhere", 503: "tries again",
+	} {
+		guest := visit(t, &cluster{status: status})
+		guest.until(t, func(s WatchedState) bool { return strings.Contains(s.Trouble, want) && !s.Synced })
+	}
+}
+
+func TestAProxyThatIsGoneIsTold(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	base, err := url.Parse(server.URL)
+	server.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &answers{next: &http.Transport{}, resource: "pods"}
+	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
+	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") || strings.Contains(w.said(), "s3cret") {
+		t.Errorf("got %q, %v", w.said(), err)
+	}
+	if _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatCannotBeChosenIsRefused(t *testing.T) {
+	guest := visit(t, &cluster{})
+	discovery := NewDiscovery(guest.config.Servers)
+	defer discovery.Close()
+	for _, names := range [][]string{{"bindings"}, {"pods/status"}, {"gadgets"}} {
+		if _, err := discovery.Find(t.Context(), names); err == nil {
+			t.Errorf("%v can be chosen", names)
+		}
+	}
+	for _, choice := range []Choice{{}, {Resources: strings.Split("a b c d e f g h i", " ")}} {
+		if choice.Check() == nil {
+			t.Errorf("%+v can be chosen", choice)
+		}
+	}
+}
+
+func TestMetricsAreAddedUpByResource(t *testing.T) {
+	got, trouble := readMetrics(io.LimitReader(strings.NewReader(`# HELP x y
+apiserver_watch_cache_events_dispatched_total{group="",resource="pods"} 31
+apiserver_watch_cache_events_dispatched_total{resource="deployments.apps"} 7
+watch_cache_capacity{resource="/pods"} 200
+apiserver_longrunning_requests{group="",resource="pods",scope="cluster",verb="WATCH"} 4
+apiserver_longrunning_requests{group="",resource="pods",scope="namespace",verb="WATCH"} 2
+apiserver_longrunning_requests{group="",resource="pods",verb="CONNECT"} 9
+etcd_request_duration_seconds_sum{operation="get",type="/registry/pods"} 0.5
+etcd_request_duration_seconds_count{operation="get",type="/registry/pods"} 100
+go_goroutines 12
+apiserver_watch_cache_capacity{resource="pods" broken
+`), maxMetrics))
+	if trouble != "" {
+		t.Error(trouble)
+	}
+	m := &Metrics{values: got}
+	_, texts := m.State()
+	want := map[string]string{"dispatch dispatched": "31", "ring capacity": "200", "watcher open": "6", "etcd": "5.0 ms"}
+	if fmt.Sprint(texts["pods"]) != fmt.Sprint(want) || texts["deployments"]["dispatch dispatched"] != "7" || len(texts) != 2 {
+		t.Errorf("got %v", texts)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,273 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/tools/txtar"
+)
+
+const root = "../../.."
+
+// tasks returns the labs that change a source.
+func tasks() []Lab { return slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind == Predict }) }
+
+// TestBrokenVersionsFailForTheirReason makes broken versions and sees their checks fail, and say why: one of each kind, all
+// with FULL=1.
+func TestBrokenVersionsFailForTheirReason(t *testing.T) {
+	for _, each := range tasks() {
+		if os.Getenv("FULL") == "" && each.ID != "neighbours" && each.ID != "build-the-table" {
+			continue
+		}
+		t.Run(each.ID, func(t *testing.T) {
+			verdict, err := checking{limit: checkLimit, progress: io.Discard, overlay: overlayOf(t, each)}.check(t.Context(), root, each)
+			if err != nil {
+				t.Fatal(err)
+			}
+			says := strings.Join(verdict.Says, "\n")
+			t.Log(says)
+			if verdict.Solved {
+				t.Fatal("the check passes though the sources are broken")
+			}
+			if !strings.HasPrefix(says, "Not yet.") || each.Fails == "" || !strings.Contains(says, each.Fails) {
+				t.Errorf("it does not fail for its reason, %q", each.Fails)
+			}
+			if each.Record != "" && !strings.Contains(says, "The record that shows it: ") {
+				t.Errorf("it does not show its record, %q", each.Record)
+			}
+			if len(verdict.Says) > maxLines+5 || regexp.MustCompile(`goroutine \d`).MatchString(says) {
+				t.Errorf("it says %d lines, want a few and no stacks", len(verdict.Says))
+			}
+		})
+	}
+}
+
+// overlayOf writes the changed file of a lab, and the file that tells the go command of it.
+func overlayOf(t *testing.T, l Lab) string {
+	t.Helper()
+	name, _, broken, err := l.Break(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	original, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "broken.go"), string(broken))
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{original: filepath.Join(dir, "broken.go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), string(list))
+	return filepath.Join(dir, "overlay.json")
+}
+
+// TestEveryBrokenVersionIsGo checks the types of every broken version. What it imports comes from the build cache.
+func TestEveryBrokenVersionIsGo(t *testing.T) {
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./chapters/...")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		importPath, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		exports[importPath] = file
+	}
+	fset := token.NewFileSet()
+	from := importer.ForCompiler(fset, "gc", func(importPath string) (io.ReadCloser, error) { return os.Open(exports[importPath]) })
+	for _, each := range tasks() {
+		name, before, after, err := each.Break(os.DirFS(root))
+		if err != nil {
+			t.Errorf("%s: %v", each.ID, err)
+			continue
+		}
+		if string(before) == string(after) {
+			t.Errorf("%s changes nothing", each.ID)
+		}
+		var files []*ast.File
+		sources, err := filepath.Glob(filepath.Join(root, each.dir(), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, source := range sources {
+			var text any // nil: the file's own
+			if filepath.Base(source) == filepath.Base(name) {
+				text = after
+			}
+			if strings.HasSuffix(source, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(fset, source, text, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		config := types.Config{Importer: from}
+		if _, err := config.Check("listwatch/"+each.dir(), fset, files, nil); err != nil {
+			t.Errorf("%s does not compile: %v", each.ID, err)
+		}
+	}
+}
+
+// TestEveryLabNamesWhatThereIs: the section that it tells to read, and the tests that check it.
+func TestEveryLabNamesWhatThereIs(t *testing.T) {
+	for _, each := range All() {
+		if other, err := ByID(each.ID); err != nil || other.Chapter != each.Chapter {
+			t.Errorf("there are two labs %s", each.ID)
+		}
+		readme, err := os.ReadFile(filepath.Join(root, each.dir(), "README.md"))
+		if err != nil || !regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+`(:.*)?$`).Match(readme) {
+			t.Errorf("%s: %s has no section %q", each.ID, each.Chapter, each.Section)
+		}
+		if !strings.Contains(string(readme), "`"+each.ID+"`") {
+			t.Errorf("%s: the README of %s does not name it at the end of its section Try it", each.ID, each.Chapter)
+		}
+		if n := len(each.Hints); n != 3 || each.Title == "" || each.Goal == "" || each.promise() == "" ||
+			each.Minutes < 10 || each.Minutes > 30 || each.Stars < 1 || each.Stars > 3 {
+			t.Errorf("%s: has %d hints, goal %q, promise %q, %d minutes, %d stars",
+				each.ID, n, each.Goal, each.promise(), each.Minutes, each.Stars)
+		}
+		if each.Kind == Predict {
+			if each.Take == "" || each.Ask == "" {
+				t.Errorf("%s asks %q of %q", each.ID, each.Ask, each.Take)
+			}
+			continue
+		}
+		names := testsOf(t, each.Chapter)
+		for _, pattern := range each.Tests {
+			if !slices.ContainsFunc(names, regexp.MustCompile(pattern).MatchString) {
+				t.Errorf("%s: no test of %s is called %q", each.ID, each.Chapter, pattern)
+			}
+		}
+		if each.Kind != Find && each.Kind != Build || len(each.Tests) == 0 || each.Symptom == "" || each.Look == "" {
+			t.Errorf("%s: %q, tests %q, symptom %q, see it %q", each.ID, each.Kind, each.Tests, each.Symptom, each.Look)
+		}
+	}
+	for n := 1; n <= 14; n++ {
+		if !slices.ContainsFunc(All(), func(l Lab) bool { return strings.HasPrefix(l.Chapter, fmt.Sprintf("%02d-", n)) }) {
+			t.Errorf("chapter %02d has no lab", n)
+		}
+	}
+}
+
+// testsOf returns the names of a chapter's tests.
+func testsOf(t *testing.T, chapter string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "chapters", chapter, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no tests: %v", chapter, err)
+	}
+	var names []string
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+|Fuzz\w+)\(`).FindAllSubmatch(src, -1) {
+			names = append(names, string(match[1]))
+		}
+	}
+	return names
+}
+
+// TestALabThatIsMalformedIsNamed: the error says which file, and what is wrong in it.
+func TestALabThatIsMalformedIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"title: [":                            "01-storage/labs/x.txtar: ",
+		"titel: X\n":                          "titel",
+		"title: X\n-- olde: Key --\n":         `section "olde: Key"`,
+		"title: X\nstars: many\n":             "stars",
+		"title: X\n-- old: Key --\n--new--\n": "",
+	} {
+		_, err := Load(fstest.MapFS{"01-storage/labs/x.txtar": {Data: []byte(text)}})
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestALabWhosePlaceIsGoneIsAnError: after a change of the sources a lab fails here, not in a workshop.
+func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
+	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() }\n\ntype T struct{}\n")}}
+	for want, l := range map[string]Lab{
+		"x.Gone":               {Symbol: "x.Gone"},
+		"occurs in it 0 times": {Symbol: "key", Old: "b()"},
+		"occurs in it 2 times": {Symbol: "key", Old: "a()"},
+		"it has no body":       {Symbol: "T", New: "a()"},
+		"file does not exist":  {Symbol: "key", Chapter: "02-etcd3"},
+		"missing condition":    {Symbol: "key", New: "if {"},
+	} {
+		if l.Chapter == "" {
+			l.Chapter = "01-storage"
+		}
+		if _, _, _, err := l.Break(sources); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestEveryQuestionIsAnsweredByItsRecording: the answers are those that the questions are written for. If one of them changes,
+// the question has to be read again.
+func TestEveryQuestionIsAnsweredByItsRecording(t *testing.T) {
+	want := map[string]string{
+		"predict-synced": "BOOKMARK", "predict-first-told": "ADDED 9", "predict-room": "21",
+		"predict-wait": "100", "predict-deletion": "3", "predict-status": "200",
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(answers)), slices.Sorted(maps.Keys(want))) {
+		t.Errorf("code answers %v", slices.Sorted(maps.Keys(answers)))
+	}
+	for id, want := range want {
+		t.Run(id, func(t *testing.T) {
+			each, err := ByID(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, seq, err := each.answer()
+			if err != nil || answer != want || seq == 0 {
+				t.Errorf("got %q by record %d, %v; want %q", answer, seq, err, want)
+			}
+			dir := t.TempDir()
+			for given, solved := range map[string]bool{
+				each.form(): false, each.form() + "no idea\n": false, each.form() + answer + "\n": true,
+			} {
+				write(t, filepath.Join(dir, answerFile), given)
+				if verdict, err := Check(t.Context(), dir, each, io.Discard); err != nil || verdict.Solved != solved {
+					t.Errorf("%q: solved %v, %v; want %v", given, verdict.Solved, err, solved)
+				}
+			}
+		})
+	}
+}
+
+// TestALabsFileHasItsEditLast: in a working copy it ends before.
+func TestALabsFileHasItsEditLast(t *testing.T) {
+	for _, each := range tasks() {
+		text, err := os.ReadFile(filepath.Join(root, each.dir(), "labs", each.ID+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := parse(&txtar.Archive{Comment: txtar.Parse(text).Comment})
+		if err != nil || short.Symbol+short.Old+short.New != "" || short.Title != each.Title || each.Symbol == "" {
+			t.Errorf("%s: a working copy has %+v, %v", each.ID, short, err)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package lens
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/kube/redact"
+)
+
+// Ask is what a request asks for. Of the request's headers it holds only the user agent, so there are no credentials
+// in it. Its texts have at most 200 bytes.
+type Ask struct {
+	Client        string `json:"client"` // the user agent
+	Method        string `json:"method"`
+	Resource      string `json:"resource"` // "pods", "deployments.apps"; "" if the path is none of the API's
+	Namespace     string `json:"namespace,omitempty"`
+	Name          string `json:"name,omitempty"`
+	Subresource   string `json:"subresource,omitempty"`
+	Labels        string `json:"labels,omitempty"`
+	Fields        string `json:"fields,omitempty"`
+	Version       string `json:"version"`
+	Match         string `json:"match,omitempty"`
+	Limit         string `json:"limit,omitempty"`
+	Continue      bool   `json:"continue,omitempty"`
+	Watch         bool   `json:"watch,omitempty"`
+	Bookmarks     bool   `json:"bookmarks,omitempty"`
+	InitialEvents bool   `json:"initialEvents,omitempty"`
+}
+
+const (
+	maxText   = 200         // bytes that are kept of any text that a client sends
+	maxRedact = 4 * maxText // bytes in which secrets are looked for
+)
+
+// bound returns the beginning of a text without secrets, and without the rest of it in memory.
+func bound(text string) string {
+	text = redact.Text(text[:min(len(text), maxRedact)])
+	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "")
+}
+
+// newAsk reads a request as a kube-apiserver does.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
+func newAsk(r *http.Request) Ask {
+	query := r.URL.Query()
+	ask := askPath(r.URL.Path)
+	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
+	ask.Labels, ask.Fields = bound(query.Get("labelSelector")), bound(query.Get("fieldSelector"))
+	ask.Version, ask.Match = bound(query.Get("resourceVersion")), bound(query.Get("resourceVersionMatch"))
+	ask.Limit, ask.Continue = bound(query.Get("limit")), query.Get("continue") != ""
+	ask.Watch = ask.Watch || ask.Name == "" && isTrue(query, "watch")
+	ask.Bookmarks, ask.InitialEvents = isTrue(query, "allowWatchBookmarks"), isTrue(query, "sendInitialEvents")
+	return ask
+}
+
+// isTrue reads a parameter as API servers do: every value is true but "false" and "0".
+func isTrue(query url.Values, name string) (yes bool) {
+	values := query[name]
+	_ = runtime.Convert_Slice_string_To_bool(&values, &yes, nil) // never fails
+	return yes
+}
+
+// askPath reads /api/v1/… and /apis/GROUP/VERSION/….
+func askPath(path string) (ask Ask) {
+	parts := slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" })
+	group := ""
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		group, parts = "."+parts[1], parts[3:]
+	default:
+		return ask
+	}
+	if parts[0] == "watch" { // how a watch was asked for before 1.11
+		ask.Watch, parts = true, parts[1:]
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
+		ask.Namespace, parts = bound(parts[1]), parts[2:]
+	}
+	for i, field := range []*string{&ask.Resource, &ask.Name, &ask.Subresource} {
+		if i < len(parts) {
+			*field = bound(parts[i])
+		}
+	}
+	if ask.Resource != "" {
+		ask.Resource += bound(group)
+	}
+	return ask
+}
+
+// reads reports whether it is a GET of a collection: a list or a watch.
+func (a *Ask) reads() bool {
+	return a.Method == http.MethodGet && a.Resource != "" && (a.Watch || a.Name == "")
+}
+
+// state reports whether it asks for the state there is: a list, or a watch-list.
+func (a *Ask) state() bool { return a.reads() && (!a.Watch || a.InitialEvents) }
+
+// writes reports whether it changes an object.
+func (a *Ask) writes() bool {
+	return a.Resource != "" && a.Name != "" && a.Method != http.MethodGet && a.Method != http.MethodHead && a.Method != http.MethodOptions
+}
+
+// history is the key of what requests have in common that belong together: the work of one informer.
+func (a *Ask) history() string {
+	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
+}
+
+// plural is the resource without its group, as our client half calls it.
+func (a *Ask) plural() string {
+	name, _, _ := strings.Cut(a.Resource, ".")
+	return name
+}
+
+// what names what a request is about.
+func (a *Ask) what() string {
+	text := a.Resource
+	if a.Namespace != "" {
+		text += " in " + a.Namespace
+	}
+	if selector := strings.Trim(a.Labels+","+a.Fields, ","); selector != "" {
+		text += " with " + selector
+	}
+	return text
+}
+
+// short is the first word of a user agent without its version.
+func short(client string) string {
+	name, _, _ := strings.Cut(client, " ")
+	name, _, _ = strings.Cut(name, "/")
+	if name == "" {
+		return "a client without a user agent"
+	}
+	return name
+}

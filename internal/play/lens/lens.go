@@ -1,0 +1,194 @@
+package lens
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/guest"
+)
+
+// Config describes a [Lens]. Servers, Discovery and Clock are required.
+type Config struct {
+	Servers   []*url.URL       // one server's addresses
+	Discovery *guest.Discovery // of that server
+	Writes    bool             // let requests pass that write
+	Clock     clock.WithTicker
+}
+
+// Lens forwards requests to a server that is not ours, and looks at the lists and watches among them. It may be used
+// from any goroutine.
+type Lens struct {
+	// Set by New, never changed.
+	config    Config
+	discovery *guest.Discovery
+	transport *guest.Transport
+	proxy     *httputil.ReverseProxy
+	findings  *findings
+
+	lastID  atomic.Uint64
+	running sync.Map                  // *exchange of every request that is being forwarded
+	log     atomic.Pointer[probe.Log] // where the lens tells what it sees; nil: nowhere
+	names   names
+}
+
+var _ http.Handler = (*Lens)(nil)
+
+// New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
+func New(config Config) *Lens {
+	l := &Lens{config: config, discovery: config.Discovery, transport: guest.NewTransport(config.Servers), findings: newFindings()}
+	l.proxy = &httputil.ReverseProxy{
+		Rewrite:        l.rewrite,
+		Transport:      l.transport,
+		FlushInterval:  -1, // a frame is sent on as it comes
+		ErrorLog:       log.New(io.Discard, "", 0),
+		BufferPool:     &buffers{},
+		ModifyResponse: l.answered,
+		ErrorHandler:   l.unreachable,
+	}
+	return l
+}
+
+// exchangeKey is where a request's context holds its exchange.
+type exchangeKey struct{}
+
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+
+// ServeHTTP forwards one request, unless it may not pass. It returns when the answer has ended.
+func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !l.config.Writes {
+		if code, why := l.refuse(r); code != 0 {
+			writeStatus(w, code, why)
+			return
+		}
+	}
+	x := l.begin(r)
+	defer x.end(r.Context())
+	l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+}
+
+// Run looks once a second at the requests that are being forwarded, until ctx is done. It is called once.
+func (l *Lens) Run(ctx context.Context) {
+	ticker := l.config.Clock.NewTicker(period)
+	defer ticker.Stop()
+	defer l.transport.CloseIdleConnections()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C():
+			l.running.Range(func(x, _ any) bool { x.(*exchange).tick(now); return true })
+			l.findings.tick(now)
+		}
+	}
+}
+
+// rewrite names the server in URL and Host: kubectl proxy refuses Hosts that are not its own. It asks for watches
+// without compression, so that the lens can read their frames.
+func (l *Lens) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(l.config.Servers[0])
+	if exchangeOf(r.In).ask.Watch {
+		r.Out.Header.Set("Accept-Encoding", "identity")
+	}
+}
+
+// forBrowsers are headers by which a server sets rules for its own origin. Here they would set them for ours.
+var forBrowsers = []string{
+	"Set-Cookie", "Set-Cookie2", "Clear-Site-Data", "Service-Worker-Allowed", "Content-Security-Policy-Report-Only", "X-Frame-Options",
+	"Strict-Transport-Security", "Alt-Svc", "Refresh", "Link", "Report-To", "Reporting-Endpoints", "Nel", "Origin-Trial", "Permissions-Policy",
+	"Cross-Origin-Opener-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy", "Timing-Allow-Origin", "Speculation-Rules",
+}
+
+// guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what
+// that allows.
+func guardBrowsers(header http.Header) {
+	for _, name := range forBrowsers {
+		header.Del(name)
+	}
+	for name := range header {
+		if strings.HasPrefix(name, "Access-Control-") {
+			header.Del(name)
+		}
+	}
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header.Set("X-Content-Type-Options", "nosniff")
+}
+
+// answered reads the header of an answer, and puts the lens before its body.
+func (l *Lens) answered(response *http.Response) error {
+	x := exchangeOf(response.Request)
+	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
+	x.answered(response, time.Duration(seconds)*time.Second)
+	l.stayHere(response)
+	guardBrowsers(response.Header)
+	if response.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection, and is left alone
+		response.Body = &body{ReadCloser: response.Body, exchange: x}
+	}
+	return nil
+}
+
+// stayHere lets a redirect within the server lead through the lens again. Others pass as they are: the lens follows
+// none.
+func (l *Lens) stayHere(response *http.Response) {
+	to, err := response.Location()
+	if err != nil || to.Host != response.Request.URL.Host {
+		return
+	}
+	to.Scheme, to.Host = "", ""
+	response.Header.Set("Location", to.String())
+}
+
+// unreachable answers when the server does not.
+func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
+	x := exchangeOf(r)
+	x.cause = "the server cannot be reached"
+	if r.Context().Err() != nil {
+		x.cause = clientLeft
+	}
+	x.answered(&http.Response{StatusCode: http.StatusBadGateway}, 0)
+	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, guest.Reason(err))
+	writeStatus(w, http.StatusBadGateway, message)
+}
+
+// Report is what the lens has seen.
+type Report struct {
+	Server  string `json:"server"`
+	Writes  bool   `json:"writes"`
+	Running int    `json:"running"` // requests that are being forwarded
+	View
+}
+
+// Report returns what the lens has seen. The caller owns it.
+func (l *Lens) Report() Report {
+	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes, View: l.findings.view(l.config.Clock.Now())}
+	l.running.Range(func(_, _ any) bool { report.Running++; return true })
+	return report
+}
+
+// buffers are what bodies are copied through.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+// Get implements [httputil.BufferPool].
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[]byte); ok {
+		return *buffer
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put implements [httputil.BufferPool].
+func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }

@@ -1,0 +1,446 @@
+package lens
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/play/guest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a lens before a backend of the test's.
+type bench struct {
+	lens    *Lens
+	url     string
+	backend *httptest.Server
+	client  *http.Client
+}
+
+// newBench starts both. With reads the lens looks at what it forwards.
+func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench {
+	t.Helper()
+	b := &bench{backend: httptest.NewServer(backend), client: &http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	target, err := url.Parse(b.backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	discovery := guest.NewDiscovery([]*url.URL{target})
+	t.Cleanup(discovery.Close)
+	b.lens = New(Config{Servers: []*url.URL{target}, Discovery: discovery, Writes: writes, Clock: clock.RealClock{}})
+	front := httptest.NewServer(b.lens)
+	b.url = front.URL
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{}) // closed when Run has returned
+	go func() {
+		defer close(ended)
+		if reads {
+			b.lens.Run(ctx)
+		}
+	}()
+	t.Cleanup(func() {
+		b.client.CloseIdleConnections()
+		eventually.Closes(front)
+		cancel()
+		<-ended
+		b.lens.transport.CloseIdleConnections()
+		eventually.Closes(b.backend)
+	})
+	return b
+}
+
+func (b *bench) send(t testing.TB, method, path string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+// until waits for a fact of the report.
+func (b *bench) until(t testing.TB, fact func(Report) bool) Report {
+	t.Helper()
+	var report Report
+	eventually.Holds(t, &report, func() bool { report = b.lens.Report(); return fact(report) })
+	return report
+}
+
+func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
+	var got *http.Request
+	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[]}`)
+	})
+	_, body := b.send(t, http.MethodGet, "/api/v1/namespaces/%61/pods?limit=500", http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"}})
+	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") || got.RequestURI != "/api/v1/namespaces/%61/pods?limit=500" || got.Header.Get("Authorization") != "Bearer s3cret" || got.Header.Get("Accept-Encoding") != "gzip" || got.Header.Get("X-Forwarded-For") != "" || !strings.HasPrefix(body, `{"kind"`) {
+		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
+	}
+	report := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].End != "" })
+	if row := report.Rows[0]; row.Ask.Client != "me/1" || row.Newest != "77" || row.Bytes != int64(len(body)) || row.Status != 200 || row.Pages != 1 {
+		t.Errorf("got %+v", row)
+	}
+}
+
+func TestAGuestOnlyReads(t *testing.T) {
+	reached := 0
+	backend := func(http.ResponseWriter, *http.Request) { reached++ }
+	requests := []struct {
+		method, path, upgrade string
+		want                  int
+	}{
+		{"POST", "/api/v1/namespaces/default/pods", "", 405},
+		{"PATCH", "/api/v1/namespaces/default/pods/a", "", 405},
+		{"DELETE", "/api/v1/pods", "", 405},
+		{"PUT", "/anything", "", 405},
+		{"GET", "/api/v1/namespaces/default/pods/a/exec?command=ls", "", 403},
+		{"GET", "/api/v1//namespaces/default/pods/a/%65xec?watch=true", "websocket", 403},
+		{"GET", "/api/v1/namespaces/default/pods/a/x/../attach", "", 403},
+		{"GET", "/api/v1/namespaces/default/services/a:80/proxy/delete", "", 403},
+		{"GET", "/api/v1/proxy/nodes/a", "", 403},
+		{"GET", "/anything", "SPDY/3.1", 403},
+		{"GET", "/api/v1/namespaces/proxy/pods", "", 200},
+		{"HEAD", "/api/v1/pods", "", 200},
+	}
+	b := newBench(t, false, true, backend)
+	for _, r := range requests {
+		before := reached
+		header := http.Header{}
+		if r.upgrade != "" {
+			header.Set("Connection", "Upgrade")
+			header.Set("Upgrade", r.upgrade)
+		}
+		response, body := b.send(t, r.method, r.path, header)
+		if response.StatusCode != r.want || (reached != before) != (r.want == 200) {
+			t.Errorf("%s %s: got %s, %d requests reached the server", r.method, r.path, response.Status, reached-before)
+		}
+		var status metav1.Status
+		if r.want == 200 {
+			continue
+		}
+		if err := json.Unmarshal([]byte(body), &status); err != nil || status.Code != int32(r.want) || !strings.Contains(status.Message, "-server-writes") {
+			t.Errorf("%s %s: got %s, %v", r.method, r.path, body, err)
+		}
+	}
+	reached = 0
+	b = newBench(t, true, true, backend)
+	for _, r := range requests[:9] {
+		b.send(t, r.method, r.path, nil)
+	}
+	if reached != 9 {
+		t.Errorf("with -server-writes %d of 9 requests reached the server", reached)
+	}
+}
+
+func TestNoRedirectIsFollowed(t *testing.T) {
+	var b *bench
+	b = newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
+		to := "http://elsewhere.example/x?token=s3cret"
+		if r.URL.Path == "/here" {
+			to = b.backend.URL + "/there"
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+	})
+	for path, want := range map[string]string{"/here": "/there", "/away": "http://elsewhere.example/x?token=s3cret"} {
+		if response, _ := b.send(t, http.MethodGet, path, nil); response.StatusCode != http.StatusFound || response.Header.Get("Location") != want {
+			t.Errorf("%s: got %s to %s", path, response.Status, response.Header.Get("Location"))
+		}
+	}
+}
+
+func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
+	b := newBench(t, true, true, func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		io.Copy(conn, buffered)
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "echo" {
+		t.Fatalf("got %+v, %v", response, err)
+	}
+	for size := 1; size < 1<<20; size *= 8 {
+		sent := strings.Repeat("\x00\xff\r\n", size)
+		go io.WriteString(conn, sent)
+		got := make([]byte, len(sent))
+		if _, err := io.ReadFull(reader, got); err != nil || string(got) != sent {
+			t.Fatalf("%d bytes came back changed, %v", len(sent), err)
+		}
+	}
+}
+
+// frames is a backend that writes n frames of a watch, each of size bytes, and goes on until the request ends.
+func frames(n, size int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		padding := strings.Repeat("x", size)
+		for i := range n {
+			_, err := fmt.Fprintf(w, `{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", i+1, padding)
+			if err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+		}
+		<-r.Context().Done()
+	}
+}
+
+func TestTheFramesOfAWatchAreSeen(t *testing.T) {
+	b := newBench(t, false, true, frames(20, 10))
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/namespaces/default/pods?watch=1&resourceVersion=5&allowWatchBookmarks=true&labelSelector=app%3Dx", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	row := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 20 }).Rows[0]
+	if row.Ask.Version != "5" || !row.Ask.Bookmarks || row.Ask.Labels != "app=x" || row.Newest != "20" || row.End != "" || len(row.Last) != maxFrames || row.Last[0].RV != "13" || row.Last[0].Key != "default/a" {
+		t.Errorf("got %+v", row)
+	}
+	cancel()
+	row = b.until(t, func(r Report) bool { return r.Rows[0].End != "" }).Rows[0]
+	if row.End != clientLeft || row.Bytes == 0 {
+		t.Errorf("got %+v", row)
+	}
+}
+
+func TestAClientThatDoesNotReadIsTold(t *testing.T) {
+	b := newBench(t, false, true, frames(500, 100_000))
+	response, err := b.client.Get(b.url + "/api/v1/pods?watch=true&resourceVersion=5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	report := b.until(t, func(r Report) bool { return len(r.Findings) == 1 })
+	if got := report.Findings[0]; got.ID != "slow-reader" || got.Chapter != "05-cachewatcher" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNoCredentialsAreKept(t *testing.T) {
+	b := newBench(t, false, true, func(w http.ResponseWriter, _ *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
+		io.WriteString(w, `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}`+"\n")
+	})
+	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"me authorization: s3cret"}}
+	b.send(t, http.MethodGet, "/api/v1/secrets?watch=true&resourceVersion=5&token=s3cret&access_token=s3cret", header)
+	b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 1 && r.Rows[0].End != "" })
+	b.backend.Close()
+	_, body := b.send(t, http.MethodGet, "/api/v1/secrets?token=s3cret", header)
+	report, err := json.Marshal(b.lens.Report())
+	if err != nil || strings.Contains(string(report)+body, "s3cret") {
+		t.Errorf("got %s and %s, %v", report, body, err)
+	}
+	if !strings.Contains(body, "is kubectl proxy still running?") {
+		t.Errorf("got %s", body)
+	}
+}
+
+// named starts servers that answer with their number, the body of the request, and whether they were called by their
+// own name.
+func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
+	t.Helper()
+	for i := range n {
+		each := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%d %s %v", i+1, body, "http://"+r.Host == all[i].URL)
+		}))
+		all = append(all, each)
+		parsed, err := url.Parse(each.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, parsed)
+		t.Cleanup(each.Close)
+	}
+	return all, urls
+}
+
+func TestTheNextAddressIsUsedWhenOneIsGone(t *testing.T) {
+	servers, urls := named(t, 2)
+	lens := New(Config{Servers: urls, Writes: true, Clock: clock.RealClock{}})
+	defer lens.transport.CloseIdleConnections()
+	post := func() string {
+		answer := httptest.NewRecorder()
+		lens.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/x", strings.NewReader("body")))
+		return answer.Body.String()
+	}
+	got := post()
+	lens.transport.CloseIdleConnections() // a body that was sent on a connection which then breaks is not sent again
+	servers[0].Close()
+	got += ", " + post() + ", " + post()
+	if got != "1 body true, 2 body true, 2 body true" || lens.Report().Server != servers[1].URL {
+		t.Errorf("got %s from %s", got, lens.Report().Server)
+	}
+	servers[1].Close()
+	if got := post(); !strings.Contains(got, "is kubectl proxy still running?") {
+		t.Errorf("both are gone: got %s", got)
+	}
+}
+
+func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
+	_, urls := named(t, 1)
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes its connections
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	transport := guest.NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})
+	transport.ResponseHeaderTimeout = 50 * time.Millisecond
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	if response, err := client.Post("http://x/", "", strings.NewReader("body")); err == nil || transport.Server() != urls[0] {
+		t.Errorf("got %v from %s, want no second try of what may have been done", response, transport.Server())
+	}
+	response, err := client.Get("http://x/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+}
+
+// plain returns the address of what the lens is built on, alone, before the same backend.
+func (b *bench) plain(t testing.TB) string {
+	target, err := url.Parse(b.backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableCompression: true}
+	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1})
+	t.Cleanup(func() { eventually.Closes(server); transport.CloseIdleConnections() })
+	return server.URL
+}
+
+func median[T cmp.Ordered](all []T) T {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// BenchmarkList gets lists of 10,000 pods through the lens and through a bare ReverseProxy, by turns, and reports the
+// median of the ratios of such pairs: what else the machine does slows down both. Ten lists are one measurement: one
+// alone takes as long as the scheduler happens to let it wait.
+func BenchmarkList(b *testing.B) {
+	const lists = 10
+	list := []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[` + strings.Repeat(`{"x":"`+strings.Repeat("y", 1990)+`"},`, 10_000) + `{}]}`)
+	bench := newBench(b, false, true, func(w http.ResponseWriter, _ *http.Request) { w.Write(list) })
+	took := map[string]time.Duration{}
+	var ratios []float64
+	plain := bench.plain(b)
+	ways := []string{bench.url, plain}
+	b.SetBytes(2 * lists * int64(len(list)))
+	for b.Loop() {
+		for _, way := range ways {
+			began := time.Now()
+			for range lists {
+				response, err := bench.client.Get(way + "/api/v1/pods")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if n, err := io.Copy(io.Discard, response.Body); n != int64(len(list)) || err != nil {
+					b.Fatal(n, err)
+				}
+				response.Body.Close()
+			}
+			took[way] = time.Since(began)
+		}
+		ratios = append(ratios, float64(took[bench.url])/float64(took[plain]))
+		slices.Reverse(ways)
+	}
+	b.ReportMetric(median(ratios), "lens/plain")
+}
+
+// BenchmarkEvent sends frames of two kilobytes, one each five milliseconds, to a watch through the lens and to one
+// through a bare ReverseProxy, and compares how long the slowest in a hundred take.
+func BenchmarkEvent(b *testing.B) {
+	padding := strings.Repeat("x", 2000)
+	bench := newBench(b, false, true, func(w http.ResponseWriter, r *http.Request) {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for r.Context().Err() == nil {
+			<-ticker.C
+			fmt.Fprintf(w, `{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", time.Now().UnixNano(), padding)
+			w.(http.Flusher).Flush()
+		}
+	})
+	watch := func(base string) *bufio.Reader {
+		response, err := bench.client.Get(base + "/api/v1/pods?watch=true&resourceVersion=1")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { response.Body.Close() })
+		return bufio.NewReaderSize(response.Body, 64<<10)
+	}
+	lags := func(from *bufio.Reader) (all []time.Duration) {
+		for range b.N {
+			line, err := from.ReadString('\n')
+			if err != nil {
+				b.Error(err)
+				return nil
+			}
+			_, rest, _ := strings.Cut(line, `"resourceVersion":"`)
+			var sent int64
+			fmt.Sscan(rest[:strings.IndexByte(rest, '"')], &sent)
+			all = append(all, time.Since(time.Unix(0, sent)))
+		}
+		return all
+	}
+	through, beside := watch(bench.url), watch(bench.plain(b))
+	var ours, plain []time.Duration
+	var readers sync.WaitGroup
+	readers.Go(func() { ours = lags(through) })
+	readers.Go(func() { plain = lags(beside) })
+	readers.Wait()
+	p99 := func(all []time.Duration) time.Duration { slices.Sort(all); return all[len(all)*99/100] }
+	b.ReportMetric(float64((p99(ours) - p99(plain)).Microseconds()), "µs-more-at-p99")
+	b.ReportMetric(float64((median(ours) - median(plain)).Microseconds()), "µs-more-at-p50")
+}

@@ -1,0 +1,109 @@
+package lens
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/wiretap"
+)
+
+// Show lets the lens tell in a log what it sees, as a server of ours would: requests, and each watch as a watcher with
+// its wire. Watches that are open appear there within a second. The lens passes the log's gate: what another program
+// does cannot be held.
+func (l *Lens) Show(log *probe.Log) { l.log.Store(log) }
+
+// requestLine is what is told of a request: method, path and query, without secrets, and at most 200 bytes.
+func requestLine(r *http.Request) string {
+	line := r.Method + " " + r.URL.EscapedPath()
+	if r.URL.RawQuery != "" {
+		line += "?" + redact.Query(r.URL.RawQuery)
+	}
+	return bound(line)
+}
+
+// tell tells a moment of the exchange.
+func (x *exchange) tell(point probe.Point, told probe.Record) {
+	log := x.lens.log.Load()
+	if log == nil || x.ask.Resource == "" {
+		return
+	}
+	told.Point = point
+	if point.Info().Station != probe.HTTP {
+		told.Resource, told.Subject = x.lens.names.in(log, x.ask.plural()), "c"+strconv.FormatUint(x.id, 10)
+	}
+	log.Tell(told)
+}
+
+// maxNamed is how many resources one log names: a recording may hold twice as many (fold.MaxResources).
+const maxNamed = 256
+
+// names are the resources that a log names.
+type names struct {
+	mu    sync.Mutex // guards the fields below; innermost
+	log   *probe.Log // the newest
+	known map[string]bool
+}
+
+// in returns the name of a resource in a log, or "" if the log names enough of them.
+func (n *names) in(log *probe.Log, name string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.log != log {
+		n.log, n.known = log, map[string]bool{}
+	}
+	if len(n.known) < maxNamed {
+		n.known[name] = true
+	}
+	if !n.known[name] {
+		return ""
+	}
+	return name
+}
+
+// show tells of a watch that it is open, if the log does not know yet.
+func (x *exchange) show() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	log := x.lens.log.Load()
+	if !x.streams.Load() || x.shownIn == log {
+		return
+	}
+	x.shownIn = log
+	x.tell(probe.WatcherAdded, probe.Record{Text: x.ask.what(), RV: number(x.ask.Version)})
+	x.tell(probe.WireOpened, probe.Record{Text: x.ask.Client + " " + strings.TrimPrefix(x.line, x.ask.Method+" ")})
+}
+
+// showFrame tells of a frame that could be read.
+func (x *exchange) showFrame(event wiretap.Event) {
+	x.show()
+	if event.Type != "" {
+		x.tell(probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV), Args: [4]int{event.Size}})
+	}
+}
+
+// close tells of the end. list is what a list said of itself.
+func (x *exchange) close(list wiretap.ListHead) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.shownIn != nil && x.shownIn == x.lens.log.Load() {
+		x.tell(probe.WireClosed, probe.Record{Text: x.cause})
+		x.tell(probe.WatcherRemoved, probe.Record{})
+	}
+	x.streams.Store(false) // tick may still have the exchange
+	text := x.line
+	if list.RV != "" {
+		text = fmt.Sprintf("%s (%d bytes at version %s)", text, x.bytes, list.RV)
+	}
+	x.tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{x.status}})
+}
+
+// number is a version as the log keeps it; 0 if it is not a number.
+func number(version string) uint64 {
+	rv, _ := strconv.ParseUint(version, 10, 64)
+	return rv
+}

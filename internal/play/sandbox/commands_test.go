@@ -1,0 +1,601 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+)
+
+const informerAgent = userAgent + "-informer"
+
+// knobs returns how everything stands, without what only counts.
+func (w *world) knobs() string {
+	state := w.Knobs()
+	state.Traffic.Written, state.UnderWay, state.Names = 0, nil, nil
+	return fmt.Sprintf("%+v", state)
+}
+
+// podNames returns what is stored, also when nothing runs any more.
+func (w *world) podNames(t *testing.T) (names []string) {
+	t.Helper()
+	list, err := w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range list.Kvs {
+		names = append(names, string(kv.Key))
+	}
+	return names
+}
+
+// In a held world a command is taken at once. Its effects wait with the world.
+func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
+	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
+		s.RestartEtcd = func(context.Context) error { return nil }
+	}, func(t *testing.T, w *world) {
+		w.createAll(t, letters(3))
+		w.log.Gate().Hold()
+		for _, knob := range []Knob{
+			{"ring.capacity", "pods", "8"}, {"handler.add", "x", ""}, {"handler.delay", "x", "1s"},
+			{"line.cut", informerAgent, "true"}, {"line.stall", informerAgent, "true"}, {"line.drop", "listwatch-scheduler", ""},
+			{"traffic.rate", "", "10"}, {"etcd.compact", "", ""}, {"handler.remove", "x", ""},
+		} {
+			began := time.Now()
+			if _, err := w.Turn(t.Context(), knob); err != nil {
+				t.Errorf("%v: %v", knob, err)
+			}
+			if took := time.Since(began); took > heldPeriod {
+				t.Errorf("%v took %v", knob, took)
+			}
+		}
+		if state, _ := w.connections.of(informerAgent); !state.Cut || !state.Stalled {
+			t.Errorf("cut and stalled in a held world, it stands as %+v", state)
+		}
+		if ring := w.Knobs().Rings[3]; ring.Capacity != 8 {
+			t.Errorf("the ring: got %+v", ring)
+		}
+		began := time.Now()
+		if receipt, err := w.Reset(t.Context()); err != nil || !receipt.UnderWay || receipt.ID == 0 {
+			t.Error(receipt, err)
+		}
+		if took := time.Since(began); took > heldPeriod {
+			t.Errorf("the reset took %v", took)
+		}
+		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(state.UnderWay) != 1 {
+			t.Errorf("after the reset: %+v", state)
+		}
+		_, err := w.Reset(t.Context())
+		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the reset is under way") {
+			t.Errorf("a second reset: %v", err)
+		}
+		w.log.Gate().Release()
+		time.Sleep(time.Minute)
+		if names := w.podNames(t); len(names) != 0 {
+			t.Errorf("after the release there are %v", names)
+		}
+	})
+}
+
+// lateAnswers is a transport whose answer to a watch takes as long as the test wants.
+type lateAnswers struct {
+	under http.RoundTripper
+	asked chan struct{} // sent by RoundTrip, for each watch
+	goOn  chan struct{} // closed by the test
+}
+
+func (o *lateAnswers) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("watch") == "true" {
+		o.asked <- struct{}{}
+		<-o.goOn
+	}
+	return o.under.RoundTrip(request)
+}
+
+func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		transport := &lateAnswers{asked: make(chan struct{}), goOn: make(chan struct{}), under: answering{}}
+		connections := NewConnections(&http.Client{Transport: transport}, nil)
+		var got error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			request, _ := http.NewRequest(http.MethodGet, "http://pipe/api/v1/pods?watch=true", nil)
+			request.Header.Set("User-Agent", "a")
+			response, err := connections.Client().Do(request)
+			if err == nil {
+				response.Body.Close()
+			}
+			got = err
+		}()
+		<-transport.asked
+		if _, known := connections.of("a"); !known || len(connections.list()) != 0 {
+			t.Errorf("while it opens: %+v", connections.list())
+		}
+		connections.cut("a", true)
+		close(transport.goOn)
+		<-done
+		if !errors.Is(got, errCut) {
+			t.Errorf("got %v, want %v", got, errCut)
+		}
+		if list := connections.list(); len(list) != 1 || !list[0].Cut || list[0].Streams != 0 {
+			t.Errorf("afterwards: %+v", list)
+		}
+		connections.forget("a")
+		if _, known := connections.of("a"); known || len(connections.list()) != 0 {
+			t.Error("it is not forgotten")
+		}
+	})
+}
+
+// answering answers every request with a stream that has no end.
+type answering struct{}
+
+func (answering) RoundTrip(request *http.Request) (*http.Response, error) {
+	reader, writer := io.Pipe()
+	context.AfterFunc(request.Context(), func() { writer.CloseWithError(request.Context().Err()) })
+	return &http.Response{StatusCode: http.StatusOK, Body: reader, Request: request}, nil
+}
+
+func TestWhatDoesNotExistIsNotKept(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		before := w.knobs()
+		long := strings.Repeat("x", 300)
+		for _, knob := range []Knob{
+			{long, "", ""}, {"line.cut", long, "true"}, {"handler.delay", observer, long}, {"switch", "fifo", "delta"},
+		} {
+			if _, err := w.Turn(t.Context(), knob); !apierrors.IsBadRequest(err) || len(err.Error()) > 200 {
+				t.Errorf("%.20v: got %v, want a short bad request", knob, err)
+			}
+		}
+		for _, options := range []WatcherOptions{{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"}, {Resource: long}} {
+			if _, _, err := w.AddWatcher(t.Context(), options); !apierrors.IsNotFound(err) {
+				t.Errorf("watch %.20q: got %v, want not found", options.Resource, err)
+			}
+		}
+		for _, namespace := range []string{"..", "a/b", "%", long} {
+			_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Namespace: namespace})
+			if !apierrors.IsBadRequest(err) {
+				t.Errorf("watch in %.20q: got %v, want a bad request", namespace, err)
+			}
+		}
+		_, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", ResourceVersion: "new"})
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("watch from nowhere: got %v, want a bad request", err)
+		}
+		if after := w.knobs(); after != before || len(w.Watchers()) != 0 {
+			t.Errorf("kept:\n%s\nbefore\n%s", after, before)
+		}
+	})
+}
+
+func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		before := w.knobs()
+		for range 3 {
+			id := w.addWatcher(t, WatcherOptions{Resource: "pods"})
+			agent := w.Watchers()[0].UserAgent
+			w.turn(t, "line.stall", agent, "true")
+			if err := w.RemoveWatcher(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if _, known := w.connections.of(agent); known {
+				t.Errorf("%s is still known", agent)
+			}
+		}
+		if after := w.knobs(); after != before {
+			t.Errorf("left:\n%s\nbefore\n%s", after, before)
+		}
+	})
+}
+
+func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		w.createAll(t, letters(40))
+		w.log.Gate().Close(probe.Selector{Station: probe.Etcd, Resource: "pods"})
+		resetting := make(chan error, 1)
+		go func() {
+			_, err := w.Reset(t.Context())
+			resetting <- err
+		}()
+		synctest.Wait() // the first deletions stand behind their commit
+		w.log.Gate().Release()
+		// Either of the two may delete a pod. Which one meets a conflict is open; the gate holds neither.
+		for _, name := range letters(40) {
+			key := "/registry/pods/default/" + name
+			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil, nil)
+		}
+		if err := <-resetting; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The versions of a state that comes in key order are no place to go on from.
+func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
+	pod := func(name, rv string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv}}
+	}
+	event := func(typ watch.EventType, obj runtime.Object) watch.Event { return watch.Event{Type: typ, Object: obj} }
+	for name, test := range map[string]struct {
+		from   string
+		events []watch.Event
+		want   string
+	}{
+		"broken inside the state":     {"", []watch.Event{event(watch.Added, pod("a", "9"))}, ""},
+		"inside the state of version": {"0", []watch.Event{event(watch.Added, pod("a", "9"))}, "0"},
+		"the state is over":           {"", []watch.Event{event(watch.Added, pod("a", "9")), event(watch.Bookmark, pod("", "10")), event(watch.Added, pod("b", "11"))}, "11"},
+		"a change shows it":           {"", []watch.Event{event(watch.Added, pod("a", "9")), event(watch.Modified, pod("b", "12"))}, "12"},
+		"from a version on":           {"5", []watch.Event{event(watch.Added, pod("a", "9"))}, "9"},
+		"expired":                     {"5", []watch.Event{event(watch.Error, &metav1.Status{})}, ""},
+	} {
+		each := &watcher{resourceVersion: test.from}
+		each.begin()
+		for _, event := range test.events {
+			each.remember(event)
+		}
+		if each.resourceVersion != test.want {
+			t.Errorf("%s: goes on from %q, want %q", name, each.resourceVersion, test.want)
+		}
+	}
+}
+
+// fakes are what the small etcd has not: a restart and modes. Each takes time, gives up if its context ends, and says in the
+// log when it is half done.
+type fakes struct {
+	probe              *probe.Probe
+	restarts, switches atomic.Int32
+}
+
+func (f *fakes) halfDone(ctx context.Context, done *atomic.Int32) error {
+	for range 2 {
+		f.probe.Text(probe.KnobTurned, "half done", "", 0)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	done.Add(1)
+	return nil
+}
+
+func (f *fakes) restart(ctx context.Context) error { return f.halfDone(ctx, &f.restarts) }
+
+var _ Modes = (*fakes)(nil)
+
+func (f *fakes) Switch(string, string) (again func() error, err error) {
+	return func() error { return f.halfDone(context.Background(), &f.switches) }, nil
+}
+
+func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
+
+func (f *fakes) Now() map[string]string { return nil }
+
+// commandsUnderWay asks the owner how many commands it has begun that are not over, but for the question.
+func (w *world) commandsUnderWay(t *testing.T) int {
+	t.Helper()
+	q := &counting{Sandbox: w.Sandbox}
+	if _, err := w.do(t.Context(), &order{command: q, name: "a look"}); err != nil {
+		t.Fatal(err)
+	}
+	return q.n - 1
+}
+
+type counting struct {
+	*Sandbox
+	n int
+}
+
+func (c *counting) Do(context.Context, func()) error { c.n = c.running; return nil }
+
+// TestACommandWhoseRequestGoesIsDone cancels the request of each command that takes time, at each record that is written
+// until the command ends. It does so in a running world and in a held one, which it single-steps. In the end the command
+// must have been done.
+func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
+	type machine struct {
+		*world
+		*fakes
+	}
+	for name, test := range map[string]struct {
+		prepare Knob
+		knob    Knob                                           // to turn
+		do      func(ctx context.Context, m machine) error     // instead
+		done    func(ctx context.Context, m machine) (ok bool) // in the end
+	}{
+		"reset": {
+			prepare: Knob{"handler.add", "x", ""},
+			do:      func(ctx context.Context, m machine) error { _, err := m.Reset(ctx); return err },
+			done:    func(context.Context, machine) bool { return true },
+		},
+		"watcher": {
+			do: func(ctx context.Context, m machine) error {
+				_, _, err := m.AddWatcher(ctx, WatcherOptions{Resource: "pods"})
+				return err
+			},
+			done: func(_ context.Context, m machine) bool {
+				return len(m.Watchers()) == 1 && m.Watchers()[0].Error == ""
+			},
+		},
+		"handler.add": {
+			knob: Knob{"handler.add", "x", ""},
+			done: func(_ context.Context, m machine) bool { return m.handlers.find("x").added != nil },
+		},
+		"etcd.restart": {
+			knob: Knob{Name: "etcd.restart"}, done: func(_ context.Context, m machine) bool { return m.restarts.Load() == 1 },
+		},
+		"switch": {
+			knob: Knob{"switch", "fifo", "delta"}, done: func(_ context.Context, m machine) bool { return m.switches.Load() == 1 },
+		},
+	} {
+		if test.do == nil {
+			test.do = func(ctx context.Context, m machine) error { _, err := m.Turn(ctx, test.knob); return err }
+		}
+		run := func(t *testing.T, at int64, held bool) (ended bool) {
+			f := &fakes{}
+			change := func(s *Config, _ *pipeline.ClientConfig) {
+				f.probe = s.Probe
+				s.RestartEtcd, s.Modes = f.restart, f
+				s.Gate = nil // the request waits for the end, also in a held world
+			}
+			inWorld(t, change, func(t *testing.T, w *world) {
+				w.createAll(t, letters(1))
+				if test.prepare.Name != "" {
+					w.turn(t, test.prepare.Name, test.prepare.Target, test.prepare.Value)
+				}
+				synctest.Wait()
+				if held {
+					w.log.Gate().Hold()
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				w.records.call(at, leave)
+				answered := make(chan error, 1)
+				go func() { answered <- test.do(ctx, machine{w, f}) }()
+				err := w.goOnUntil(t, answered)
+				if ended = ctx.Err() == nil; err != nil && (ended || !errors.Is(err, context.Canceled)) {
+					t.Errorf("gone at record %d: %v, ended: %t", at, err, ended)
+				}
+				w.records.call(0, nil)
+				w.log.Gate().Release()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				pods, handlers := len(w.podNames(t)), len(w.handlers.all())
+				undone := name != "reset" || pods == 0 && handlers == 1
+				if !test.done(t.Context(), machine{w, f}) || !undone || w.commandsUnderWay(t) > 0 {
+					t.Errorf("gone at record %d, it is not done: %s, %d pods", at, w.knobs(), pods)
+				}
+			})
+			return ended
+		}
+		for _, held := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/held=%t", name, held), func(t *testing.T) {
+				const most = 500 // records: each of these commands writes fewer until it has ended
+				ended := false
+				for at := int64(1); !ended && !t.Failed(); at++ {
+					if at > most {
+						t.Fatalf("it has not ended at record %d", at)
+					}
+					ended = run(t, at, held)
+				}
+			})
+		}
+	}
+}
+
+// goOnUntil single-steps a held world until the answer arrives. When no goroutine is held, it lets time pass.
+func (w *world) goOnUntil(t *testing.T, answered <-chan error) error {
+	t.Helper()
+	for range 10_000 {
+		synctest.Wait()
+		select {
+		case err := <-answered:
+			return err
+		default:
+		}
+		if w.log.Gate().Step(probe.Hop{}) == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	t.Fatalf("no answer: %+v", w.Knobs())
+	return nil
+}
+
+// TestATellingIsUndoneHoweverItEnds tells a story that turns everything, and ends it in every way, at chance moments.
+func TestATellingIsUndoneHoweverItEnds(t *testing.T) {
+	ways := map[string]func(w *world, leave context.CancelFunc){
+		"its request goes": func(_ *world, leave context.CancelFunc) { leave() },
+		"a reset":          func(w *world, _ context.CancelFunc) { _, _ = w.Reset(context.Background()) },
+		"the session ends": func(w *world, _ context.CancelFunc) { w.stop() },
+	}
+	for name, end := range ways {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(12) {
+				after := time.Duration(rand.New(rand.NewPCG(seed, 11)).Int64N(int64(3 * time.Second)))
+				inWorld(t, nil, func(t *testing.T, w *world) {
+					before := w.knobs()
+					ctx, leave := context.WithCancel(t.Context())
+					told := make(chan error, 1)
+					go func() { told <- w.Tell(ctx, "everything", w.everything) }()
+					time.Sleep(after)
+					end(w, leave)
+					<-told
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if names := w.podNames(t); len(names) > 0 {
+						t.Errorf("after %v there are %v", after, names)
+					}
+					if name == "the session ends" {
+						return // nothing stands any more
+					}
+					if now := w.knobs(); now != before {
+						t.Errorf("after %v:\n%s\nbefore\n%s", after, now, before)
+					}
+				})
+			}
+		})
+	}
+}
+
+// everything is a story that turns what can be turned, opens watchers and makes pods.
+func (w *world) everything(s *Telling) error {
+	client := w.pipeline.Client.NewClient("story-everything", nil, nil)
+	for n := range 20 {
+		pod := podNamed(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
+		pod.Labels[StoryLabel], pod.Spec.NodeName = "everything", "nowhere"
+		err := errors.Join(
+			client.Post().Namespace("default").Resource("pods").Body(pod).Do(s.Writing).Error(),
+			s.Turn(Knob{"ring.capacity", "pods", fmt.Sprint(n + 4)}),
+		)
+		for _, knob := range []Knob{
+			{"handler.add", fmt.Sprint("h", n), ""}, {"handler.delay", observer, "10ms"},
+			{"line.cut", informerAgent, fmt.Sprint(n%2 == 0)},
+			{"line.stall", "listwatch-scheduler", "true"}, {"traffic.rate", "", "20"},
+		} {
+			err = errors.Join(err, s.Turn(knob))
+		}
+		_, openErr := s.AddWatcher(WatcherOptions{Resource: "pods"})
+		if err = errors.Join(err, openErr); err != nil {
+			return err
+		}
+		timer := time.NewTimer(100 * time.Millisecond)
+		select {
+		case <-s.Ctx.Done():
+			return s.Ctx.Err()
+		case <-timer.C:
+		}
+	}
+	return nil
+}
+
+// In a held world a reset ends the story at once; what it has written stands until the world goes on.
+func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		before := w.knobs()
+		told := make(chan error, 1)
+		go func() { told <- w.Tell(t.Context(), "everything", w.everything) }()
+		time.Sleep(500 * time.Millisecond)
+		w.log.Gate().Hold()
+		time.Sleep(time.Second)
+		if err := w.Tell(t.Context(), "another", w.everything); !apierrors.IsConflict(err) {
+			t.Errorf("another story: %v", err)
+		}
+		if _, err := w.Reset(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {
+			t.Errorf("still held: %+v, watchers %v", state, w.Watchers())
+		}
+		w.log.Gate().Release()
+		if err := <-told; err == nil {
+			t.Error("the story went on")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if names := w.podNames(t); len(names) > 0 {
+			t.Errorf("there are %v", names)
+		}
+		if now := w.knobs(); now != before {
+			t.Errorf("in the end:\n%s\nbefore\n%s", now, before)
+		}
+	})
+}
+
+func TestNoCommandIsTakenAfterTheEnd(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		w.stop()
+		_, turning := w.Turn(t.Context(), Knob{"handler.add", "late", ""})
+		_, resetting := w.Reset(t.Context())
+		telling := w.Tell(t.Context(), "late", func(*Telling) error { return nil })
+		for what, err := range map[string]error{"a knob": turning, "a reset": resetting, "a story": telling} {
+			if !apierrors.IsServiceUnavailable(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// slowStorage is a storage whose writes take until the test lets them go.
+type slowStorage struct {
+	storage.Interface
+	goOn chan struct{} // closed by the test
+}
+
+func (s slowStorage) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+	<-s.goOn
+	return nil
+}
+
+func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		slow := slowStorage{goOn: make(chan struct{})}
+		traffic := newTraffic(slow, clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go traffic.Run(ctx)
+		traffic.setRate(100)
+		time.Sleep(time.Second)
+		traffic.setRate(0)
+		waiting, leave := context.WithTimeout(ctx, time.Minute)
+		defer leave()
+		if err := traffic.settle(waiting); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while writes are under way: settled with %v", err)
+		}
+		close(slow.goOn)
+		if err := traffic.settle(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	})
+}
+
+// A command that was answered before its end says in the log how it ended: no request is there any more to be told.
+func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
+	var fails error
+	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
+		s.RestartEtcd = func(context.Context) error {
+			time.Sleep(time.Minute)
+			return fails
+		}
+	}, func(t *testing.T, w *world) {
+		for _, fails = range []error{errors.New("the disk is gone"), nil} {
+			w.log.Gate().Hold()
+			seq, began := w.log.Last(), time.Now()
+			receipt, err := w.Turn(t.Context(), Knob{Name: "etcd.restart"})
+			if took := time.Since(began); err != nil || !receipt.UnderWay || took > heldPeriod {
+				t.Errorf("answered %+v after %v: %v", receipt, took, err)
+			}
+			w.log.Gate().Release()
+			time.Sleep(2 * time.Minute)
+			ends := w.since(t, seq, is(probe.CommandEnded, ""))
+			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(ends[0].Text, fails.Error()) {
+				t.Errorf("how it ended: got %v, want one record about %v", ends, fails)
+			}
+		}
+		seq := w.log.Last()
+		w.turn(t, "etcd.restart", "", "")
+		if ends := w.since(t, seq, is(probe.CommandEnded, "")); len(ends) > 0 {
+			t.Errorf("its request has waited for the end, and the log says so, too: %v", ends)
+		}
+	})
+}

@@ -1,0 +1,300 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+
+	"listwatch/internal/play/wiretap"
+)
+
+// errCut is what a client gets whose connection is cut: what it would get from a server that is away for a moment. A
+// reflector then tries to watch on; after most other errors it would begin with the whole state.
+var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
+
+// Connections is the client half's end of the wire. It knows clients by what they call themselves. It can drop the open
+// streams of a client, as when a connection breaks; cut the connection until it is mended, as when the network is away;
+// and stall it: then the client reads nothing that arrives, and the server finds out by backpressure.
+//
+// Its methods may be called from any goroutine, and do not block.
+type Connections struct {
+	// Set by NewConnections, never changed.
+	client   *http.Client // of the client half
+	watchers *http.Client // of watchers that are opened to look
+	sockets  *http.Client // the same, for watches over a websocket
+	tap      *wiretap.Tap
+
+	mu    sync.Mutex       // guards the fields below, and those of each line; innermost
+	lines map[string]*line // of each client that has sent a request and was not forgotten
+}
+
+// line is the connection of one client.
+type line struct {
+	cut, stalled bool
+	flows        chan struct{}    // closed while the client reads; a new one with each stall; nothing is sent
+	streams      map[*stream]bool // that are open, or are being opened
+}
+
+// NewConnections returns connections that are made by client, each with a look at its bytes. watchers makes those of
+// watchers that are opened to look; nil: client does.
+func NewConnections(client, watchers *http.Client) *Connections {
+	c := &Connections{tap: wiretap.New(), lines: map[string]*line{}}
+	if watchers == nil {
+		watchers = client
+	}
+	tapped := c.tap.Tap(watchers)
+	c.client = c.over(c.tap.Tap(client))
+	c.watchers = c.over(tapped)
+	c.sockets = c.over(&http.Client{Transport: &socketTransport{dial: dialOf(tapped)}})
+	return c
+}
+
+// Client returns the HTTP client of the client half, whose requests go over these connections.
+func (c *Connections) Client() *http.Client { return c.client }
+
+// Wire returns the open watches as they are on the wire, piece by piece.
+func (c *Connections) Wire() []wiretap.Stream { return c.tap.Snapshot() }
+
+// over returns a client like the given one whose requests go over these connections.
+func (c *Connections) over(client *http.Client) *http.Client {
+	copied := *client
+	copied.Transport = &lineTransport{connections: c, under: client.Transport}
+	if client.Transport == nil {
+		copied.Transport = &lineTransport{connections: c, under: http.DefaultTransport}
+	}
+	return &copied
+}
+
+// drop breaks the open streams of a client.
+func (c *Connections) drop(userAgent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lines[userAgent]; l != nil {
+		l.breakLocked(false)
+	}
+}
+
+// cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being opened.
+func (c *Connections) cut(userAgent string, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lines[userAgent]; l != nil {
+		l.cut = on
+		if on {
+			l.breakLocked(true)
+		}
+	}
+}
+
+func (l *line) breakLocked(opening bool) {
+	for s := range l.streams {
+		if opening || s.under != nil {
+			s.cancel(errCut)
+		}
+	}
+}
+
+// stall lets a client read nothing any more, or read on.
+func (c *Connections) stall(userAgent string, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lines[userAgent]; l != nil {
+		l.stallLocked(on)
+	}
+}
+
+func (l *line) stallLocked(on bool) {
+	switch {
+	case on && !l.stalled:
+		l.flows = make(chan struct{})
+	case !on && l.stalled:
+		close(l.flows)
+	}
+	l.stalled = on
+}
+
+// mend makes every connection work again.
+func (c *Connections) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.lines {
+		l.cut = false
+		l.stallLocked(false)
+	}
+}
+
+// forget is called when a client sends no more requests.
+func (c *Connections) forget(userAgent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.lines, userAgent)
+}
+
+// Connection is one client that has a stream open, or whose connection is cut or stalled.
+type Connection struct {
+	UserAgent string `json:"userAgent"`
+	Streams   int    `json:"streams"` // that are open
+	Cut       bool   `json:"cut,omitempty"`
+	Stalled   bool   `json:"stalled,omitempty"`
+}
+
+// of returns the connection of a client; ok is false if the client has sent no request, or was forgotten.
+func (c *Connections) of(userAgent string) (connection Connection, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lines[userAgent]
+	if l == nil {
+		return Connection{}, false
+	}
+	connection = Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stalled}
+	for s := range l.streams {
+		if s.under != nil {
+			connection.Streams++
+		}
+	}
+	return connection, true
+}
+
+// list returns the connections, sorted by their clients.
+func (c *Connections) list() []Connection {
+	list := []Connection{}
+	for _, userAgent := range c.clients() {
+		if each, ok := c.of(userAgent); ok && (each.Streams > 0 || each.Cut || each.Stalled) {
+			list = append(list, each)
+		}
+	}
+	return list
+}
+
+func (c *Connections) clients() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.lines))
+}
+
+// admit notes that a client sends a request, and that s is being opened; nil: the request opens no stream. The error is
+// that the connection is cut.
+func (c *Connections) admit(userAgent string, s *stream) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lines[userAgent]
+	if l == nil {
+		l = &line{flows: make(chan struct{}), streams: map[*stream]bool{}}
+		close(l.flows)
+		c.lines[userAgent] = l
+	}
+	if l.cut {
+		return errCut
+	}
+	if s != nil {
+		s.line = l
+		l.streams[s] = true
+	}
+	return nil
+}
+
+// opened gives a stream its bytes.
+func (c *Connections) opened(s *stream, under io.ReadCloser) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.under = under
+}
+
+// end forgets a stream.
+func (c *Connections) end(s *stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(s.line.streams, s)
+}
+
+// flows returns what is closed while the client of a stream reads.
+func (c *Connections) flows(s *stream) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s.line.flows
+}
+
+// lineTransport is the RoundTripper of [Connections].
+type lineTransport struct {
+	connections *Connections
+	under       http.RoundTripper
+}
+
+// RoundTrip sends the request, unless the connection is cut. The answer to a watch is a stream of the connection. It is
+// registered before the request is sent: a cut finds it while it is being opened, too.
+func (t *lineTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("watch") != "true" {
+		if err := t.connections.admit(request.UserAgent(), nil); err != nil {
+			return nil, err
+		}
+		return t.under.RoundTrip(request)
+	}
+	s := &stream{connections: t.connections}
+	s.ctx, s.cancel = context.WithCancelCause(request.Context())
+	if err := t.connections.admit(request.UserAgent(), s); err != nil {
+		s.cancel(err)
+		return nil, err
+	}
+	response, err := t.under.RoundTrip(request.WithContext(s.ctx))
+	if err == nil {
+		t.connections.opened(s, response.Body)
+		response.Body = s
+		if !s.broken() {
+			return response, nil
+		}
+	}
+	_ = s.Close()
+	if s.broken() {
+		err = errCut
+	}
+	return nil, err
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (t *lineTransport) CloseIdleConnections() {
+	if under, ok := t.under.(interface{ CloseIdleConnections() }); ok {
+		under.CloseIdleConnections()
+	}
+}
+
+// stream is the answer to one watch.
+type stream struct {
+	// Set by RoundTrip, never changed.
+	connections *Connections
+	ctx         context.Context // of the request, for reading: Read is not given one
+	cancel      context.CancelCauseFunc
+	line        *line // set by admit
+
+	under io.ReadCloser // nil: it is being opened; set once, under Connections.mu, before it is read
+}
+
+// broken reports whether the stream was dropped or cut.
+func (s *stream) broken() bool { return context.Cause(s.ctx) == errCut }
+
+// Read reads from the wire, once the connection is not stalled.
+func (s *stream) Read(p []byte) (int, error) {
+	select {
+	case <-s.connections.flows(s):
+	case <-s.ctx.Done():
+	}
+	n, err := s.under.Read(p)
+	if err != nil && s.broken() {
+		err = io.ErrUnexpectedEOF // as from a connection that broke in the middle of a chunk
+	}
+	return n, err
+}
+
+// Close ends the stream: its connection is closed below the reader, or the request that opens it is given up.
+func (s *stream) Close() error {
+	s.connections.end(s)
+	s.cancel(context.Canceled)
+	if s.under == nil {
+		return nil
+	}
+	return s.under.Close()
+}

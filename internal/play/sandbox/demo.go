@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/observe/routine"
+)
+
+const (
+	demoPeriod   = 2 * time.Second // slow enough to follow with the eye
+	demoPods     = 4               // how many of its pods the demo keeps alive
+	demoSelector = "demo=listwatch"
+)
+
+// demo is gentle traffic, so that there is something to see before the first command. It creates pods, relabels them and
+// deletes them, over HTTP, as any client would; other pods it leaves alone.
+type demo struct {
+	// Set by New, never changed.
+	client *listwatch.RESTClient
+	clock  clock.WithTicker
+
+	rests atomic.Bool // set by the command that counts tours: one is open
+
+	step int // owned by Run
+}
+
+// Run does one thing every two seconds until ctx is done, unless it rests.
+func (d *demo) Run(ctx context.Context) { routine.Every(ctx, d.clock, demoPeriod, d.act) }
+
+// act looks at its pods and does the next thing. An error is not handled: the next look is two seconds away.
+func (d *demo) act(ctx context.Context) {
+	if d.rests.Load() {
+		return
+	}
+	var pods corev1.PodList
+	list := d.client.Get().Resource("pods").Namespace(metav1.NamespaceDefault)
+	list.VersionedParams(&metav1.ListOptions{LabelSelector: demoSelector, ResourceVersion: "0"})
+	if list.Do(ctx).Into(&pods) != nil {
+		return
+	}
+	living := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	d.step++
+	switch {
+	case len(living) < demoPods:
+		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.step)).Do(ctx).Error()
+	case d.step%2 == 0:
+		d.relabel(ctx, &living[d.step%len(living)])
+	default:
+		oldest := slices.MinFunc(living, func(a, b corev1.Pod) int {
+			return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		})
+		_ = d.client.Delete().Resource("pods").Namespace(oldest.Namespace).Name(oldest.Name).Do(ctx).Error()
+	}
+}
+
+// demoPod returns a new pod, of three kinds in turn. A job ends by itself, so that its pod leaves the scheduler's view
+// while it still exists.
+func demoPod(step int) *corev1.Pod {
+	app := []string{"web", "api", "job"}[step%3]
+	restart := corev1.RestartPolicyAlways
+	if app == "job" {
+		restart = corev1.RestartPolicyNever
+	}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: app + "-", Labels: map[string]string{"app": app, "demo": "listwatch", "tier": "blue"},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: restart, TerminationGracePeriodSeconds: new(int64(2)),
+			Containers: []corev1.Container{{
+				Name: app, Image: "example.com/" + app + ":1", Resources: corev1.ResourceRequirements{Requests: requests},
+			}},
+		},
+	}
+}
+
+// relabel moves a pod between two tiers, and so in and out of the view of watchers that select one.
+func (d *demo) relabel(ctx context.Context, pod *corev1.Pod) {
+	tier := "green"
+	if pod.Labels["tier"] == tier {
+		tier = "blue"
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"tier":%q}}}`, tier)
+	request := d.client.Patch(types.MergePatchType).Resource("pods").Namespace(pod.Namespace).Name(pod.Name)
+	_ = request.Body(patch).Do(ctx).Error()
+}

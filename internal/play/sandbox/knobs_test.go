@@ -1,0 +1,231 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"listwatch/internal/observe/probe"
+)
+
+func (w *world) turn(t *testing.T, name, target, value string) {
+	t.Helper()
+	if _, err := w.Turn(t.Context(), Knob{name, target, value}); err != nil {
+		t.Fatalf("%s of %s to %s: %v", name, target, value, err)
+	}
+}
+
+// since returns the records after seq that match accepts.
+func (w *world) since(t *testing.T, seq uint64, match func(r *probe.Record) bool) []probe.Record {
+	t.Helper()
+	synctest.Wait()
+	records, ok := w.log.Since(nil, seq, 1<<16)
+	if !ok {
+		t.Fatal("the log has moved on")
+	}
+	return slices.DeleteFunc(records, func(r probe.Record) bool { return !match(&r) })
+}
+
+func is(point probe.Point, subject string) func(*probe.Record) bool {
+	return func(r *probe.Record) bool { return r.Point == point && (subject == "" || r.Subject == subject) }
+}
+
+func letters(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("k%02d", i))
+	}
+	return names
+}
+
+func (w *world) createAll(t *testing.T, names []string) {
+	t.Helper()
+	for _, name := range names {
+		w.create(t, podNamed(name, corev1.RestartPolicyAlways))
+	}
+}
+
+// Every knob has an effect in the log within a second of the bubble's time.
+func TestEveryKnobShowsInTheLog(t *testing.T) {
+	informerIs := userAgent + "-informer"
+	tests := map[string]struct {
+		before func(t *testing.T, w *world)
+		knob   Knob
+		after  func(t *testing.T, w *world)
+		effect func(r *probe.Record) bool
+	}{
+		"handler.add":    {knob: Knob{"handler.add", "slowpoke", ""}, effect: is(probe.ListenerAdded, "slowpoke")},
+		"handler.remove": {knob: Knob{"handler.remove", observer, ""}, effect: is(probe.ListenerRemoved, observer)},
+		"handler.delay": {
+			knob: Knob{"handler.delay", observer, "10s"}, after: func(t *testing.T, w *world) { w.createAll(t, letters(3)) },
+			effect: is(probe.PendingPushed, observer),
+		},
+		"line.drop": {knob: Knob{"line.drop", informerIs, ""}, effect: is(probe.ReflectorWatchEnded, "informer")},
+		"line.cut":  {knob: Knob{"line.cut", informerIs, "true"}, effect: is(probe.ReflectorWatchEnded, "informer")},
+		"line.stall": {
+			before: func(t *testing.T, w *world) { w.addWatcher(t, WatcherOptions{Resource: "pods"}) },
+			knob:   Knob{"line.stall", userAgent + "-page-1", "true"}, after: func(t *testing.T, w *world) { w.createAll(t, letters(40)) },
+			effect: is(probe.WatcherForced, ""),
+		},
+		"ring.capacity": {knob: Knob{"ring.capacity", "pods", "8"}, effect: is(probe.RingResize, "cacher")},
+		"etcd.compact": {
+			knob:   Knob{"etcd.compact", "", ""},
+			after:  func(t *testing.T, w *world) { w.watchFrom(t, "events", "1") },
+			effect: is(probe.WatchChanError, ""),
+		},
+		"traffic.rate": {knob: Knob{"traffic.rate", "", "100"}, effect: func(r *probe.Record) bool {
+			return r.Point == probe.TxnCommitted && strings.Contains(r.Key, "/traffic-")
+		}},
+		"watchers.remove": {
+			before: func(t *testing.T, w *world) { w.addWatcher(t, WatcherOptions{Resource: "pods", WatchList: true}) },
+			knob:   Knob{"watchers.remove", "", ""}, effect: is(probe.WatcherRemoved, ""),
+		},
+	}
+	for _, each := range knobs {
+		if _, ok := tests[each.name]; !ok && each.can == nil { // the others are tested where they can be turned, in cmd/viz
+			t.Errorf("%s is not tested", each.name)
+		}
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(t *testing.T, w *world) {
+				if test.before != nil {
+					test.before(t, w)
+				}
+				seq := w.log.Last()
+				w.turn(t, test.knob.Name, test.knob.Target, test.knob.Value)
+				if test.after != nil {
+					test.after(t, w)
+				}
+				time.Sleep(time.Second)
+				turned := w.since(t, seq, is(probe.KnobTurned, ""))
+				effects := w.since(t, seq, test.effect)
+				if len(turned) != 1 || len(effects) == 0 || effects[0].Seq < turned[0].Seq {
+					t.Errorf("turned %v, effects %v: want one, and then at least one", turned, effects)
+				}
+				w.reset(t)
+			})
+		})
+	}
+}
+
+func (w *world) addWatcher(t *testing.T, options WatcherOptions) string {
+	t.Helper()
+	id, _, err := w.AddWatcher(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// watchFrom begins a watch in the past and waits for its end.
+func (w *world) watchFrom(t *testing.T, resource, rv string) {
+	t.Helper()
+	request := w.client.Get().Resource(resource).Param("watch", "true").Param("resourceVersion", rv)
+	if err := request.Do(t.Context()).Error(); err != nil && !apierrors.IsResourceExpired(err) {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) reset(t *testing.T) {
+	t.Helper()
+	if _, err := w.Reset(t.Context()); err != nil {
+		t.Fatalf("reset: %v", err)
+	}
+	time.Sleep(time.Minute) // who was cut off comes back
+	synctest.Wait()
+}
+
+func TestResetRestoresEverything(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		before := w.Knobs()
+		w.createAll(t, letters(20))
+		w.addWatcher(t, WatcherOptions{Resource: "pods"})
+		w.turn(t, "handler.add", "slowpoke", "")
+		w.turn(t, "handler.delay", "slowpoke", "1m")
+		w.turn(t, "handler.delay", observer, "1m")
+		w.turn(t, "ring.capacity", "pods", "4")
+		w.turn(t, "line.stall", userAgent+"-page-1", "true")
+		w.turn(t, "line.cut", userAgent+"-informer", "true")
+		w.turn(t, "traffic.rate", "", "50")
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		if _, err := w.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the reset took %v", took)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		after := w.Knobs()
+		after.Traffic.Written = before.Traffic.Written
+		if got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before); got != want {
+			t.Errorf("after the reset:\n%s\nwant\n%s", got, want)
+		}
+		if n := len(w.pipeline.Client.Pods().Informer().GetStore().List()); n != 0 {
+			t.Errorf("the local store holds %d pods, want none", n)
+		}
+	})
+}
+
+func TestAKnobThatCannotBeTurnedChangesNothing(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		seq := w.log.Last()
+		for _, knob := range []Knob{
+			{}, {"no.such", "", ""}, {"handler.delay", "nobody", "1s"}, {"handler.delay", observer, "soon"}, {"handler.delay", observer, "2h"},
+			{"handler.add", "", ""}, {"handler.add", observer, ""}, {"handler.remove", "nobody", ""}, {"line.cut", "", "true"},
+			{"line.cut", "nobody", "true"}, {"line.stall", "nobody", "true"}, {"line.drop", "nobody", ""},
+			{"ring.capacity", "cars", "10"}, {"switch", "fifo", "delta"},
+			{"line.stall", "x", "perhaps"}, {"ring.capacity", "pods", "-1"}, {"ring.capacity", "pods", "many"},
+			{"traffic.rate", "", "10001"}, {"traffic.rate", "", ""}, {"etcd.restart", "", ""},
+		} {
+			var status apierrors.APIStatus
+			if _, err := w.Turn(t.Context(), knob); !errors.As(err, &status) || status.Status().Code >= 500 {
+				t.Errorf("%v: got %v, want a refusal", knob, err)
+			}
+		}
+		if turned := w.since(t, seq, is(probe.KnobTurned, "")); len(turned) > 0 {
+			t.Errorf("got %v, want nothing in the log", turned)
+		}
+	})
+}
+
+func TestTrafficKeepsItsRate(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		w.turn(t, "traffic.rate", "", "500")
+		time.Sleep(4 * time.Second)
+		w.turn(t, "traffic.rate", "", "0")
+		synctest.Wait()
+		info := w.traffic.info()
+		if info.Written < 1900 || info.Written > 2100 || info.Error != "" {
+			t.Errorf("got %+v after four seconds, want about 2000 written", info)
+		}
+		time.Sleep(time.Second)
+		if later := w.traffic.info(); later.Written != info.Written {
+			t.Errorf("%d more were written after the end", later.Written-info.Written)
+		}
+	})
+}
+
+func TestASlowHandlerDoesNotHoldUpTheEnd(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		w.turn(t, "handler.delay", observer, "1m")
+		w.createAll(t, letters(50))
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the end took %v", took)
+		}
+		if _, err := w.Turn(context.Background(), Knob{"handler.add", "late", ""}); err == nil {
+			t.Error("a handler was added to an informer that has ended")
+		}
+	})
+}

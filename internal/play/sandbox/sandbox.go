@@ -1,0 +1,306 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+)
+
+const (
+	maxCommands = 16                     // in the queue; further requests wait until there is room
+	heldPeriod  = 250 * time.Millisecond // how long a request waits for effects that a held world stops
+)
+
+// Config says what the sandbox acts on. Pipeline, Connections and Clock are required.
+type Config struct {
+	Pipeline     *pipeline.Pipeline
+	Connections  *Connections // over which the client half was built
+	Clock        clock.WithTicker
+	Probe        *probe.Probe                    // nil: off
+	Gate         *probe.Gate                     // that may hold the world; nil: there is none
+	Demo         bool                            // make gentle traffic
+	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
+	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
+	Etcd         func() any                      // how etcd is, as something that marshals to JSON; nil: unknown
+	Cluster      Cluster                         // the nodes of an etcd that is ours and has several; nil: there are none
+	Modes        Modes                           // nil: they cannot be switched
+}
+
+// Cluster is an etcd of several nodes.
+type Cluster interface {
+	// Names are the nodes.
+	Names() []string
+	// Running reports whether a node runs. It does not block.
+	Running(name string) bool
+	// Run starts a node, or stops it as one that dies. Once begun, it is done to its end, whatever becomes of ctx.
+	Run(ctx context.Context, name string, up bool) error
+}
+
+// Modes starts both halves again in other modes. The functions that Switch and Restore return end the session for that;
+// their error is 409 if it cannot end, or ends already. A nil function says that the modes are set as asked already.
+type Modes interface {
+	// Switch is about one mode of the command line. The error is 404 or 400 for what cannot be set.
+	Switch(name, value string) (again func() error, err error)
+	// Restore is about the modes as the command line had them.
+	Restore() (again func() error, err error)
+	// Now returns the modes as they are: "fifo" to "real".
+	Now() map[string]string
+}
+
+// Sandbox owns everything that is done to the machine. See the package for how.
+type Sandbox struct {
+	// Set by New, never changed.
+	config      Config
+	connections *Connections
+	watchers    *watchers
+	handlers    *handlers
+	traffic     *traffic
+	demo        *demo // nil: none
+
+	commands chan *order   // sent by do, received by Run, never closed; room for maxCommands
+	finished chan *order   // sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives them
+	ended    chan struct{} // closed by Run when it takes no more
+
+	// Owned by Run.
+	jobs    routine.Group // commands, and the watchers
+	running int           // commands that are not over
+	ending  bool          // the session ends: only what was begun goes on
+	last    uint64        // id of the newest command
+
+	// Owned by the command that has the machine to itself: see order.
+	story *Telling // that is told; nil: none
+	tours int      // pages that give their tour
+
+	mu    sync.Mutex        // guards the fields below; innermost
+	alone map[string]*order // that run and exclude others of their kind, by kind
+	fixed map[string]int    // by resource: the capacity at which its ring was fixed
+}
+
+// command is one thing to do to the machine: a value, which the owner takes from the queue.
+type command interface {
+	// Do does it, to its end or to its undo, on a goroutine of its own. It has the machine to itself until it calls begun:
+	// no other command begins. Up to there it waits for nothing. It need not call begun if nothing in it takes time.
+	Do(ctx context.Context, begun func()) error
+}
+
+// order is a command with what the owner must know to take it.
+type order struct {
+	command
+	// Set by the asking request, never changed.
+	name string // as answers and records call it: "etcd.restart"
+	kind string // of which one runs at a time; "": any number
+	undo bool   // of something that was begun: it is taken, and done to its end, also while the session ends
+	long bool   // the request waits for its end, also in a held world
+
+	id     uint64        // set by Run before it starts the command
+	taken  chan struct{} // closed by Run when the command has begun; nothing is sent
+	err    error         // set by the command's goroutine before it sends to finished
+	over   chan error    // sent once, by Run; room for it
+	leaves atomic.Bool   // set by the request when it stops waiting, or by Run when the command is over: the first one wins
+}
+
+// Receipt says what has become of a command by the time of its answer.
+type Receipt struct {
+	ID       uint64 // counts the commands of this session
+	UnderWay bool   // the world is held, and the command with it: how it ends will be a record, CommandEnded
+}
+
+// New wires a sandbox and adds the observer to the handlers. Nothing runs until [Sandbox.Run].
+func New(config Config) (*Sandbox, error) {
+	s := &Sandbox{
+		config:      config,
+		connections: config.Connections,
+		watchers:    &watchers{client: config.Pipeline.Client, connections: config.Connections, clock: config.Clock},
+		handlers:    &handlers{pods: config.Pipeline.Client.Pods(), clock: config.Clock},
+		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock),
+
+		commands: make(chan *order, maxCommands), finished: make(chan *order), ended: make(chan struct{}),
+		alone: map[string]*order{}, fixed: map[string]int{},
+	}
+	if config.Demo {
+		s.demo = &demo{client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil), clock: config.Clock}
+	}
+	return s, s.handlers.reserve(observer).register()
+}
+
+// Run takes commands until ctx is done, and returns when all that it has begun is over: stories are undone by then. It is
+// called once, together with the client half: its watchers are clients, too.
+func (s *Sandbox) Run(ctx context.Context) {
+	var clients routine.Group
+	clients.Go(ctx, "traffic", s.traffic.Run)
+	if s.demo != nil {
+		clients.Go(ctx, "demo", s.demo.Run)
+	}
+	s.own(ctx)
+	s.jobs.Wait()
+	clients.Wait()
+	s.connections.watchers.CloseIdleConnections() // as the client half does with its own
+}
+
+// own is the owner's loop. It ends when the session does and the last command is over.
+func (s *Sandbox) own(ctx context.Context) {
+	defer close(s.ended)
+	done := ctx.Done()
+	for !s.ending || s.running > 0 {
+		select {
+		case <-done:
+			done = nil // once
+			s.ending = true
+			s.handlers.end()
+		case o := <-s.commands:
+			s.take(ctx, o)
+		case o := <-s.finished:
+			s.finish(o)
+		}
+	}
+}
+
+// take starts a command, or refuses it. It returns when the next one may begin.
+func (s *Sandbox) take(ctx context.Context, o *order) {
+	if s.ending && !o.undo {
+		o.over <- errEnding()
+		return
+	}
+	if other := s.alone[o.kind]; o.kind != "" && other != nil {
+		o.over <- conflict(o.name, fmt.Errorf("%s is under way", other.name))
+		return
+	}
+	if o.undo {
+		ctx = context.WithoutCancel(ctx)
+	}
+	s.last++
+	o.id = s.last
+	s.setAlone(o.kind, o)
+	s.running++
+	s.start(ctx, o, func(err error) {
+		o.err = err
+		s.finished <- o
+	})
+	close(o.taken)
+}
+
+// start starts a command on a goroutine of its own, and returns when others may begin. When the command is over, that
+// goroutine calls over with what has come of it.
+func (s *Sandbox) start(ctx context.Context, c command, over func(error)) {
+	begun := make(chan struct{}) // closed when others may begin; nothing is sent
+	begin := sync.OnceFunc(func() { close(begun) })
+	s.jobs.Go(ctx, "sandbox.command", func(ctx context.Context) {
+		err := c.Do(ctx, begin)
+		begin()
+		over(err)
+	})
+	<-begun
+}
+
+// finish notes that a command is over, and only then says so: its request may ask for another of its kind. If no request
+// waits any more, a record says how the command has ended.
+func (s *Sandbox) finish(o *order) {
+	s.running--
+	s.setAlone(o.kind, nil)
+	if o.kind == storyKind {
+		s.story = nil
+	}
+	o.over <- o.err
+	if o.leaves.CompareAndSwap(false, true) {
+		return // the request waits
+	}
+	text := o.name + " is done"
+	if o.err != nil {
+		text = o.name + ": " + o.err.Error()
+	}
+	s.config.Probe.Text(probe.CommandEnded, text, "", 0, int(o.id))
+}
+
+func (s *Sandbox) setAlone(kind string, o *order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kind == "" || o == nil {
+		delete(s.alone, kind)
+		return
+	}
+	s.alone[kind] = o
+}
+
+// do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and the
+// effects wait with it. Errors: the command's own, 503 if the session ends, that of ctx.
+func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
+	o.over, o.taken = make(chan error, 1), make(chan struct{})
+	select {
+	case s.commands <- o:
+	case <-s.ended:
+		return Receipt{}, errEnding()
+	case <-ctx.Done():
+		return Receipt{}, ctx.Err()
+	}
+	look := time.NewTicker(heldPeriod)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-o.over:
+			return Receipt{ID: o.id}, refusal(o.name, err)
+		case <-s.ended:
+			return Receipt{}, o.atTheEnd()
+		case <-ctx.Done():
+			if o.leaves.CompareAndSwap(false, true) {
+				return Receipt{}, ctx.Err()
+			}
+		case <-look.C:
+			if s.stands(o) && o.leaves.CompareAndSwap(false, true) {
+				return Receipt{ID: o.id, UnderWay: true}, nil
+			}
+		}
+	}
+}
+
+// stands reports whether a command has begun in a world that is held, and its request waits no longer.
+func (s *Sandbox) stands(o *order) bool {
+	select {
+	case <-o.taken:
+		return !o.long && s.config.Gate != nil && s.config.Gate.Closed()
+	default:
+		return false
+	}
+}
+
+// atTheEnd returns what became of a command when the owner has ended.
+func (o *order) atTheEnd() error {
+	select {
+	case err := <-o.over:
+		return refusal(o.name, err)
+	default:
+		return errEnding() // it was never taken
+	}
+}
+
+// turned says in the log that something was turned.
+func (s *Sandbox) turned(text string) {
+	s.config.Probe.Text(probe.KnobTurned, text, "", 0)
+}
+
+func errEnding() error {
+	return apierrors.NewServiceUnavailable("both halves end; ask again when they run")
+}
+
+func conflict(what string, reason error) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "commands"}, what, reason)
+}
+
+// refusal gives an error a status, if it has none: what could not be done is not the client's fault, and can be tried again.
+func refusal(what string, err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("%s: %v", what, err))
+}

@@ -1,0 +1,208 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/observe/routine"
+)
+
+const (
+	// MaxTraffic is the highest rate that traffic can be asked for, in changes a second.
+	MaxTraffic = 10000
+
+	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
+	trafficWriters = 16                    // how many changes are under way at once: etcd commits them together
+	trafficPods    = 200                   // that are changed in turn
+	trafficNodes   = 50                    // on which they stand: load-0 … load-49; a watch that pins one sees a fiftieth
+	trafficBacklog = 512                   // what is due and cannot be done is forgotten, not saved up
+)
+
+// traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
+// traffic=listwatch. They are on nodes that do not exist, so that no scheduler and no kubelet cares. It writes at the
+// storage, below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
+//
+// Its methods may be called from any goroutine.
+type traffic struct {
+	// Set by newTraffic, never changed.
+	storage storage.Interface
+	clock   clock.WithTicker
+
+	due     chan int      // number of a pod; sent by Run, received by the writers, never closed; room for what is due at once
+	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
+
+	writes *semaphore.Weighted // each write holds one of trafficWriters
+
+	next int // pod to change; owned by Run
+
+	mu      sync.Mutex // guards the fields below; innermost
+	rate    int
+	written uint64
+	refused error // why the newest write that failed did
+}
+
+func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
+	return &traffic{
+		storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1),
+		writes: semaphore.NewWeighted(trafficWriters),
+	}
+}
+
+// setRate says how many changes a second there shall be: 0 to [MaxTraffic], 0 for none.
+func (t *traffic) setRate(rate int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rate = rate
+	select {
+	case t.changed <- struct{}{}:
+	default: // Run has not looked since the last time
+	}
+}
+
+// TrafficInfo says how much traffic there is.
+type TrafficInfo struct {
+	Rate    int    `json:"rate"`            // as asked for
+	Written uint64 `json:"written"`         // changes, ever
+	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
+}
+
+func (t *traffic) info() TrafficInfo {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info := TrafficInfo{Rate: t.rate, Written: t.written}
+	if t.refused != nil {
+		info.Error = t.refused.Error()
+	}
+	return info
+}
+
+// Run writes until ctx is done.
+func (t *traffic) Run(ctx context.Context) {
+	var writers routine.Group
+	defer writers.Wait()
+	for range trafficWriters {
+		writers.Go(ctx, "traffic.write", t.write)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.changed:
+			t.flow(ctx)
+		}
+	}
+}
+
+// flow offers what is due until the rate is 0 or ctx is done. The ticker runs only meanwhile: an idle one would be
+// reported as the world's next timer.
+func (t *traffic) flow(ctx context.Context) {
+	ticker := t.clock.NewTicker(trafficTick)
+	defer ticker.Stop()
+	owed, last := 0.0, t.clock.Now()
+	for rate := t.info().Rate; rate > 0; rate = t.info().Rate {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		now := t.clock.Now()
+		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
+		last = now
+		for behind := false; owed >= 1 && !behind; {
+			select {
+			case t.due <- t.next:
+				owed--
+				t.next = (t.next + 1) % trafficPods
+			default:
+				behind = true // the writers are
+			}
+		}
+	}
+}
+
+// write changes one pod after the other until ctx is done. What was due before the rate became 0 is not written.
+func (t *traffic) write(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-t.due:
+			if t.writes.Acquire(ctx, 1) != nil {
+				return
+			}
+			if t.info().Rate > 0 {
+				t.wrote(ctx, t.change(ctx, n))
+			}
+			t.writes.Release(1)
+		}
+	}
+}
+
+// wrote counts a write.
+func (t *traffic) wrote(ctx context.Context, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.written++
+	} else if ctx.Err() == nil {
+		t.refused = err
+	}
+}
+
+// settle returns when every write that began before the newest setRate is over: with a rate of 0, none comes after that. The
+// error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
+func (t *traffic) settle(ctx context.Context) error {
+	if err := t.writes.Acquire(ctx, trafficWriters); err != nil {
+		return err
+	}
+	t.writes.Release(trafficWriters)
+	return nil
+}
+
+// change writes the pod with that number again, as if one of its annotations were touched.
+func (t *traffic) change(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdTime)
+	defer cancel()
+	stamp := strconv.FormatInt(t.clock.Now().UnixNano(), 10)
+	update := func(current runtime.Object) (runtime.Object, error) {
+		pod := current.(*corev1.Pod)
+		if pod.Name == "" {
+			*pod = *trafficPod(n)
+			pod.CreationTimestamp = metav1.NewTime(t.clock.Now())
+		}
+		pod.Annotations["now"] = stamp
+		return pod, nil
+	}
+	return t.storage.GuaranteedUpdate(ctx, storageKey(trafficPod(n)), &corev1.Pod{}, true, nil, update, nil)
+}
+
+func trafficName(n int) string { return fmt.Sprintf("traffic-%03d", n) }
+
+// trafficPod is a pod as the registry would have stored it.
+func trafficPod(n int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: trafficName(n), Namespace: metav1.NamespaceDefault, UID: types.UID(trafficName(n)),
+			Labels: map[string]string{"traffic": "listwatch"}, Annotations: map[string]string{},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   fmt.Sprintf("load-%d", n%trafficNodes),
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
+func isTraffic(pod *corev1.Pod) bool { return pod.Labels["traffic"] == "listwatch" }

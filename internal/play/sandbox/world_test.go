@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a whole pipeline with its sandbox in a bubble: the small etcd below it, pipes instead of sockets in its middle.
+type world struct {
+	*Sandbox
+	pipeline *pipeline.Pipeline
+	client   *listwatch.RESTClient // a kubectl
+	store    *mvcc.Store
+	log      *probe.Log
+	records  *recordClock
+	stop     func() // ends everything and returns when it has ended
+}
+
+// recordClock is the clock of the log, which looks at it for every record.
+type recordClock struct {
+	clock.RealClock
+
+	mu      sync.Mutex // guards the fields below; innermost
+	left    int64      // records until reached is called; 0: it is not
+	reached func()
+}
+
+// call says what to call at the nth record from now, 1 being the next; 0: nothing.
+func (c *recordClock) call(n int64, reached func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left, c.reached = n, reached
+}
+
+func (c *recordClock) Since(start time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left == 0 {
+		c.reached()
+	}
+	return c.RealClock.Since(start)
+}
+
+// inWorld runs body in a bubble with a running pipeline.
+func inWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig), body func(t *testing.T, w *world)) {
+	bubble.Test(t, func(t *testing.T) {
+		w := newWorld(t, change)
+		defer w.stop()
+		if err := w.pipeline.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
+		synctest.Wait()
+		body(t, w)
+	})
+}
+
+func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world {
+	t.Helper()
+	clk := clock.RealClock{} // the bubble's
+	records := &recordClock{}
+	log := probe.NewLog(records, 1<<16)
+	listener := pipenet.Listen()
+	httpClient := listener.Client()
+	base := &url.URL{Scheme: "http", Host: "pipe"}
+	p, store := probe.New(log), mvcc.New(clk)
+	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: store, Clock: clk, Probe: p, UseWatchList: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections := NewConnections(httpClient, nil)
+	clientConfig := pipeline.ClientConfig{
+		Base: base, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true, Registry: server.Registry(),
+	}
+	config := Config{Connections: connections, Clock: clk, Probe: p, Gate: log.Gate()}
+	if change != nil {
+		change(&config, &clientConfig)
+	}
+	client, err := pipeline.NewClient(clientConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Pipeline = &pipeline.Pipeline{Server: server, Client: client}
+	w := &world{pipeline: config.Pipeline, store: store, log: log, records: records}
+	if w.Sandbox, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1, UserAgent: "test"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{}) // closed when Run has returned
+	go func() {
+		defer close(ended)
+		w.pipeline.Run(ctx, serveOn(listener, server.Handler()), w.Sandbox.Run)
+	}()
+	w.stop = func() {
+		log.Gate().End() // as the program does
+		httpClient.CloseIdleConnections()
+		cancel()
+		<-ended
+	}
+	return w
+}
+
+// serveOn returns a front for Pipeline.Run.
+func serveOn(listener net.Listener, handler http.Handler) func(context.Context) {
+	return func(ctx context.Context) {
+		server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }}
+		go server.Serve(listener)
+		<-ctx.Done()
+		server.Shutdown(context.Background())
+	}
+}
+
+func (w *world) create(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	if err := w.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+	}
+}

@@ -1,0 +1,248 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"listwatch/internal/observe/probe"
+)
+
+// Range is the place of a beat in the records of one run: it plays (From, To] and rests at To.
+type Range struct {
+	From     uint64 `json:"from"`
+	To       uint64 `json:"to"`
+	Resource string `json:"resource,omitempty"` // of the record at which it rests
+}
+
+// facts are what patterns need to know of a story's records.
+type facts struct {
+	id       string
+	added    map[string]uint64 // by watcher: the record at which it was registered
+	lanes    []string          // watchers that serve the story's own streams, in the order in which they were registered
+	last     uint64            // version of the last change of the story's own pods
+	informer string            // the watcher that served the informer last
+}
+
+func newFacts(id string) *facts { return &facts{id: id, added: map[string]uint64{}} }
+
+// add takes in the next record.
+func (f *facts) add(r *probe.Record) {
+	switch {
+	case r.Point == probe.WatcherAdded:
+		f.added[r.Subject] = r.Seq
+	case r.Point == probe.WireOpened && strings.HasPrefix(r.Text, informerAgent+" "):
+		f.informer = r.Subject
+	case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+f.id+" ") || strings.HasPrefix(r.Text, "listwatch-page")):
+		f.lanes = append(f.lanes, r.Subject)
+		// A client has its answer before the server says WireOpened: two streams that were opened one after the other may say
+		// so in either order. Their watchers were registered before the answers.
+		slices.SortStableFunc(f.lanes, func(a, b string) int {
+			if f.added[a] == 0 || f.added[b] == 0 {
+				return 0
+			}
+			return int(f.added[a]) - int(f.added[b])
+		})
+	case r.Point == probe.RingAppend && r.Type == "MODIFIED" && f.owns(r):
+		f.last = r.RV
+	}
+}
+
+// owns reports whether a record is about a pod of the story.
+func (f *facts) owns(r *probe.Record) bool { return strings.Contains(r.Key, "/"+f.id+"-") }
+
+// pattern is what a record must be, in words of the form term, term=value or !term=value, after its point or points:
+//
+//	FrameWritten stream=0 type=ADDED|MODIFIED n=10
+//
+// The values of type, subject and the point are alternatives; text is a regular expression.
+type pattern struct {
+	words  string
+	points []probe.Point // any of them; none: any
+	terms  []term
+	n      int // the n-th record of the story that matches; 0: the first one after the beat before
+}
+
+type term struct {
+	name, value string
+	not         bool
+	text        *regexp.Regexp // of text
+}
+
+var pointsByName = func() map[string]probe.Point {
+	byName := map[string]probe.Point{}
+	for _, point := range probe.Points() {
+		byName[point.String()] = point
+	}
+	return byName
+}()
+
+// terms are what a record can be asked for.
+var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
+	"own": func(f *facts, r *probe.Record, _ string) bool { return f.owns(r) },
+	"pod": func(f *facts, r *probe.Record, letter string) bool {
+		return strings.HasSuffix(r.Key, "/"+f.id+"-"+letter)
+	},
+	"newest":   func(f *facts, r *probe.Record, _ string) bool { return r.RV == f.last },
+	"informer": func(f *facts, r *probe.Record, _ string) bool { return r.Subject == f.informer },
+	"stream": func(f *facts, r *probe.Record, n string) bool {
+		i, err := strconv.Atoi(n)
+		return n == "any" && slices.Contains(f.lanes, r.Subject) || err == nil && i < len(f.lanes) && f.lanes[i] == r.Subject
+	},
+	// list is a request for the story's own pods.
+	"list": func(f *facts, r *probe.Record, _ string) bool {
+		return strings.HasPrefix(r.Text, "GET ") && strings.Contains(r.Text, "story%3D"+f.id) && !strings.Contains(r.Text, "watch=")
+	},
+	"subject":  func(_ *facts, r *probe.Record, names string) bool { return oneOf(names, r.Subject) },
+	"type":     func(_ *facts, r *probe.Record, types string) bool { return oneOf(types, r.Type) },
+	"resource": func(_ *facts, r *probe.Record, name string) bool { return r.Resource == name },
+	"queue":    func(_ *facts, r *probe.Record, name string) bool { return r.Point.Info().Queue == name },
+	"rv":       func(_ *facts, r *probe.Record, rv string) bool { return strconv.FormatUint(r.RV, 10) == rv },
+	"status":   func(_ *facts, r *probe.Record, code string) bool { return strconv.Itoa(r.Args[0]) == code },
+	"down":     func(_ *facts, r *probe.Record, nodes string) bool { return strconv.Itoa(r.Args[2]) == nodes },
+	"after": func(_ *facts, r *probe.Record, seq string) bool {
+		from, err := strconv.ParseUint(seq, 10, 64)
+		return err == nil && r.Seq > from
+	},
+	"text": nil, // see term.text
+}
+
+func oneOf(alternatives, value string) bool {
+	return slices.Contains(strings.Split(alternatives, "|"), value)
+}
+
+func parsePattern(words []string) (p pattern, err error) {
+	p.words = strings.Join(words, " ")
+	for i, word := range words {
+		name, value, _ := strings.Cut(strings.TrimPrefix(word, "!"), "=")
+		each := term{name: name, value: value, not: strings.HasPrefix(word, "!")}
+		_, known := terms[name]
+		switch {
+		case i == 0 && !known:
+			for name := range strings.SplitSeq(word, "|") {
+				p.points = append(p.points, pointsByName[name])
+			}
+			if slices.Contains(p.points, 0) {
+				return p, fmt.Errorf("%q: there is no point %s", p.words, word)
+			}
+			continue
+		case name == "n":
+			if p.n, err = strconv.Atoi(value); err != nil {
+				return p, fmt.Errorf("%q: %w", p.words, err)
+			}
+			continue
+		case name == "text":
+			if each.text, err = regexp.Compile(value); err != nil {
+				return p, fmt.Errorf("%q: %w", p.words, err)
+			}
+		case !known:
+			return p, fmt.Errorf("%q: there is no term %s", p.words, name)
+		}
+		p.terms = append(p.terms, each)
+	}
+	return p, nil
+}
+
+func (p *pattern) matches(f *facts, r *probe.Record) bool {
+	if p.points != nil && !slices.Contains(p.points, r.Point) {
+		return false
+	}
+	for i := range p.terms {
+		t := &p.terms[i]
+		if t.text != nil && t.text.MatchString(r.Text) == t.not || t.text == nil && terms[t.name](f, r, t.value) == t.not {
+			return false
+		}
+	}
+	return true
+}
+
+// moment is where a beat rests: at the record of its pattern. One of several patterns is when all of them have been.
+type moment []pattern
+
+func parseMoment(texts []string) (m moment, err error) {
+	for _, text := range texts {
+		p, err := parsePattern(strings.Fields(text))
+		if err != nil {
+			return nil, err
+		}
+		m = append(m, p)
+	}
+	if len(m) == 0 {
+		return nil, errors.New("it does not say where it rests")
+	}
+	return m, nil
+}
+
+// String returns the moment in words.
+func (m moment) String() string {
+	var all []string
+	for _, p := range m {
+		words := p.words
+		if len(p.points) > 0 {
+			words += " (" + p.points[0].Info().Fact + ")"
+		}
+		all = append(all, words)
+	}
+	return strings.Join(all, ", and ")
+}
+
+// in returns the record at which a beat rests that begins after record from; nil if there is none.
+func (m moment) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
+	if len(m) == 1 {
+		return m[0].in(f, records, from)
+	}
+	for i := range m {
+		r := m[i].in(f, records, 0) // some of them may have been before
+		if r == nil {
+			return nil
+		}
+		if last == nil || r.Seq > last.Seq {
+			last = r
+		}
+	}
+	if last.Seq <= from {
+		return nil
+	}
+	return last
+}
+
+func (p *pattern) in(f *facts, records []probe.Record, from uint64) *probe.Record {
+	n := 0
+	for i := range records {
+		r := &records[i]
+		if p.n == 0 && r.Seq <= from || !p.matches(f, r) {
+			continue
+		}
+		if n++; n >= p.n && r.Seq > from {
+			return r
+		}
+	}
+	return nil
+}
+
+// Locate finds the beats of a story in its records, oldest first. A beat that is not in them has no range, and the error
+// says so; the next one begins where the last one rests that was found.
+func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
+	ranges = make([]Range, len(s.Beats))
+	if len(records) == 0 {
+		return ranges, fmt.Errorf("%s: there are no records", s.ID)
+	}
+	f := newFacts(s.ID)
+	for i := range records {
+		f.add(&records[i])
+	}
+	from := records[0].Seq - 1
+	for i := range s.Beats {
+		r := s.Beats[i].rest.in(f, records, from)
+		if r == nil {
+			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1, from))
+			continue
+		}
+		ranges[i] = Range{From: from, To: r.Seq, Resource: r.Resource}
+		from = r.Seq
+	}
+	return ranges, err
+}

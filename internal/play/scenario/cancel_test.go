@@ -1,0 +1,131 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"listwatch/internal/observe/probe"
+)
+
+// full is set for the heavy form of tests: `make full`.
+var full = os.Getenv("FULL") != ""
+
+// TestAStoryThatIsCancelledLeavesNothing cancels each story at every other one of its beats and at a chance record, in the heavy form at
+// all of its beats, at each of its steps, and at twenty chance records.
+// The world goes hop by hop until then, so that the story is met in the middle of what it does.
+func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
+	for _, each := range All {
+		t.Run(each.ID, func(t *testing.T) {
+			var whole Seen
+			var start uint64 // the story's records are those after it, told or not
+			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
+				var err error
+				start = w.Log.Last()
+				if whole, err = w.Play(t.Context(), each.ID); err != nil {
+					t.Fatal(err)
+				}
+			})
+			for _, after := range moments(whole, start) {
+				inWorld(t, each.Alone != "", func(t *testing.T, w *World) { w.cancelAfter(t, each.ID, after) })
+			}
+		})
+	}
+}
+
+// moments returns after how many records to cancel a story that was seen as a whole.
+func moments(whole Seen, start uint64) (after []uint64) {
+	for i, beat := range whole.Beats {
+		if full || i%2 == 0 {
+			after = append(after, beat.To-start)
+		}
+	}
+	n := 1
+	if full {
+		n = 20
+		for _, step := range whole.Steps {
+			after = append(after, step.Seq-start)
+		}
+	}
+	random := rand.New(rand.NewPCG(uint64(len(whole.ID)), 14))
+	for range n {
+		after = append(after, random.Uint64N(whole.To-start))
+	}
+	return after
+}
+
+// cancelAfter plays a story, lets its request go after so many records, and holds that it ends, and that nothing of it is left. A
+// world of the story's own ends with it: goroutines that stayed would keep the bubble from ending.
+func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
+	t.Helper()
+	before, gate := fmt.Sprintf("%+v", w.standing()), w.Log.Gate()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	played := make(chan error, 1)
+	from := w.Log.Last()
+	gate.Hold()
+	go func() {
+		_, err := w.Play(ctx, id)
+		played <- err
+	}()
+	over := false
+	for !over && w.Log.Last() < from+after {
+		synctest.Wait()
+		if gate.Step(probe.Hop{}) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		select {
+		case <-played:
+			over = true
+		default:
+		}
+	}
+	leave()
+	gate.Release()
+	if !over {
+		<-played
+	}
+	if w.Machine != nil {
+		return
+	}
+	time.Sleep(3 * time.Minute) // what was cut off comes back
+	synctest.Wait()
+	if now := fmt.Sprintf("%+v", w.standing()); now != before {
+		t.Errorf("cancelled after %d records:\n%s\nbefore\n%s", after, now, before)
+	}
+}
+
+// standing is everything that a story may change.
+func (w *World) standing() any {
+	state := w.Sandbox.Knobs()
+	state.Traffic.Written = 0
+	for i := range state.Rings {
+		state.Rings[i].Capacity = 0 // it grows and shrinks by itself
+	}
+	watchers := map[string]int{}
+	for _, each := range w.Pipeline.Server.Cachers() {
+		watchers[each.Resource()] = len(each.Snapshot().Watchers)
+	}
+	return []any{state, w.Sandbox.Watchers(), w.Pipeline.Snapshot().Client.Informer.Indexer.Objects, watchers}
+}
+
+// TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no machine, and says so.
+func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
+	inWorld(t, false, func(t *testing.T, w *World) {
+		for _, each := range All {
+			if each.Alone == "" {
+				continue
+			}
+			before := w.Log.Last()
+			seen, err := w.Play(t.Context(), each.ID)
+			if err != nil || seen.Untold == "" || slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 }) || seen.To != before || w.Log.Last() != before {
+				t.Errorf("%s: got %+v, %v, and %d new records", each.ID, seen, err, w.Log.Last()-before)
+			}
+		}
+	})
+}

@@ -1,0 +1,249 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/sandbox"
+)
+
+// Story is one story.
+type Story struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Symptom string `json:"symptom"` // what people see at work before they know why; one incident a line
+	Watch   string `json:"watch"`   // what to look at while it is played
+	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
+	Thread  string `json:"thread"`  // upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
+	Beats   []Beat `json:"beats"`   // how it is told, four to seven
+	// Alone says why the story needs a world of its own; "": it is played on the running pipeline. Others are told from
+	// their recordings, which are made in such a world.
+	Alone string `json:"alone,omitempty"`
+
+	prepare []step // before the story begins: none of that is told
+	saw     string // what was seen, with variables for the numbers of a run
+}
+
+// Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It begins
+// where the beat before it rests.
+type Beat struct {
+	Say      string          `json:"say"`
+	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
+	Question *Question       `json:"question,omitempty"`
+
+	do   []step // plays it
+	rest moment // is waited for then
+	as   string // names the record at which it rests for what comes later; "": nothing refers to it
+	then []step // counts and holds what follows from that record
+}
+
+// Question is asked before a beat; what the beat shows answers it.
+type Question struct {
+	Ask     string   `json:"ask"`
+	Answers []string `json:"answers"`       // two to four
+	Right   int      `json:"right"`         // index of the answer that the beat shows to be true
+	Why     string   `json:"why,omitempty"` // why that is so, said when it has been shown
+}
+
+// merged are the stories that are beats of another today.
+var merged = map[string]string{"left-selector": "selector", "not-ready": "server-restart"}
+
+// Gone says that there is no story of an id, and, if another one tells its incident today, which.
+func Gone(id string) string {
+	if into, ok := merged[id]; ok {
+		return fmt.Sprintf("the story %s is part of another one today: open %s", id, into)
+	}
+	return "there is no story of that name"
+}
+
+// Find returns the story of that id, nil if there is none.
+func Find(id string) *Story {
+	i := slices.IndexFunc(All, func(s Story) bool { return s.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &All[i]
+}
+
+// World is what stories are played on. All fields but Machine and Lab are required.
+type World struct {
+	Pipeline *pipeline.Pipeline
+	Sandbox  *sandbox.Sandbox
+	Log      *probe.Log
+	Probe    *probe.Probe
+	Clock    clock.WithTicker
+	Machine  Machine // nil, as in the running program: stories that need one are not played
+	// Lab says that the program runs in the working copy of a lab, where something is broken: a story waits for a record no
+	// longer than labPatience, and calls it a symptom if the record does not come.
+	Lab bool
+}
+
+// Machine is what stories do that need a world of their own. Nothing of that is undone: the world ends with the story.
+type Machine interface {
+	// StopServer ends the server half. Its clients are refused.
+	StopServer()
+	// StartServer starts another one on the same etcd, and does not wait until it is ready.
+	StartServer() error
+	// SlowEtcd makes each list of etcd take so long.
+	SlowEtcd(each time.Duration)
+	// OtherServer starts another server half on the same etcd, of which nothing is recorded, and waits until it is ready.
+	// What connects from now on is connected to it.
+	OtherServer(ctx context.Context) error
+	// FirstServer lets what connects from now on be connected to the first server again.
+	FirstServer()
+	// HangOther lets nothing more come from the other server.
+	HangOther()
+	// EndOther lets the other server die: its connections break. It may be called twice.
+	EndOther()
+	// StopLeader lets the node of etcd that leads die. Until Elect, reads wait that must not be stale, and writes are lost.
+	StopLeader()
+	// Elect lets another node lead.
+	Elect()
+	// RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
+	RestoreEtcd(rv uint64)
+}
+
+// Step is one thing that was done, or one that was waited for.
+type Step struct {
+	Text string `json:"text"`
+	Seq  uint64 `json:"seq"` // of the newest record when it was over
+}
+
+// Seen is what a story came to.
+type Seen struct {
+	ID      string  `json:"id"`
+	From    uint64  `json:"from"` // the records of the story are (From, To]
+	To      uint64  `json:"to"`
+	Key     uint64  `json:"key"` // of them the one to look at: where the last question is answered
+	Saw     string  `json:"saw"`
+	Steps   []Step  `json:"steps"`
+	Beats   []Range `json:"beats"`             // where each beat of the story stands; zero for one that is not in the records
+	Untold  string  `json:"untold,omitempty"`  // which beats these are
+	Symptom string  `json:"symptom,omitempty"` // in a lab: the record that did not come
+}
+
+// Missing says that a record did not come for which a story has waited.
+type Missing struct {
+	Waited time.Duration
+	Record string // in words
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("waited %v for a record that did not come: %s", m.Waited, m.Record)
+}
+
+const (
+	// patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up to 2.
+	patience = 75 * time.Second
+	// labPatience is the same in a lab, where most stories fail: a person waits.
+	labPatience = 10 * time.Second
+)
+
+// Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
+// [sandbox.Sandbox.Tell]. A story that needs a world of its own is not played where there is none: Untold says so. Errors:
+// 404 for an unknown one, 409 while another is played, and otherwise what did not happen that should have.
+func (w *World) Play(ctx context.Context, id string) (Seen, error) {
+	story := Find(id)
+	if story == nil {
+		unknown := apierrors.NewNotFound(schema.GroupResource{Resource: "scenarios"}, id)
+		unknown.ErrStatus.Message = Gone(id)
+		return Seen{}, unknown
+	}
+	tell := w.Sandbox.Tell
+	if story.Alone != "" {
+		if w.Machine == nil {
+			now := w.Log.Last()
+			untold := "The story is not played here: " + story.Alone
+			return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(story.Beats)), Untold: untold}, nil
+		}
+		tell = tellAlone
+	}
+	played := make(chan Seen, 1) // sent once, by the story; room for it
+	err := tell(ctx, id, func(t *sandbox.Telling) error {
+		seen, err := newStagehand(t, w, story).play()
+		played <- seen
+		return err
+	})
+	if err != nil {
+		return Seen{}, fmt.Errorf("%s: %w", id, err)
+	}
+	seen := <-played
+	seen.To = w.Log.Last()
+	return seen, nil
+}
+
+// tellAlone tells a story that changes nothing that must be undone.
+func tellAlone(ctx context.Context, _ string, tell func(*sandbox.Telling) error) error {
+	return tell(&sandbox.Telling{Ctx: ctx, Writing: ctx})
+}
+
+// play plays the story, and returns what was seen when nothing of it runs any more.
+func (s *stagehand) play() (Seen, error) {
+	ctx, cancel := context.WithCancel(s.Ctx)
+	s.ctx = ctx
+	err := s.playBeats()
+	for _, queue := range s.queues {
+		queue.Close()
+	}
+	for _, end := range s.ends {
+		end()
+	}
+	cancel()
+	s.group.Wait()
+	err = errors.Join(err, s.read())
+	var missing *Missing
+	seen := Seen{ID: s.story.ID, From: s.from, Steps: s.steps}
+	if s.Lab && errors.As(err, &missing) {
+		seen.Symptom, err = missing.Error(), nil
+	}
+	if err != nil {
+		return Seen{}, err
+	}
+	if seen.Saw, err = s.expand(s.story.saw); err != nil && seen.Symptom == "" {
+		return Seen{}, err
+	}
+	if seen.Beats, err = s.story.Locate(s.seen); err != nil {
+		seen.Untold = err.Error() // the run was played all the same; the recording has these beats
+	}
+	for i, beat := range s.story.Beats {
+		if beat.Question != nil {
+			seen.Key = max(seen.Key, seen.Beats[i].To)
+		}
+	}
+	return seen, nil
+}
+
+// playBeats plays one beat after the other. Each has come to rest before the next one begins.
+func (s *stagehand) playBeats() error {
+	if err := s.doAll(s.story.prepare); err != nil {
+		return err
+	}
+	s.from = s.Log.Last()
+	s.readTo, s.seen, s.steps, s.facts = s.from, nil, nil, newFacts(s.story.ID)
+	rest := s.from
+	for i := range s.story.Beats {
+		beat := &s.story.Beats[i]
+		if err := s.doAll(beat.do); err != nil {
+			return fmt.Errorf("beat %d: %w", i+1, err)
+		}
+		r, err := s.await(beat.rest, rest)
+		if err != nil {
+			return fmt.Errorf("beat %d: %w", i+1, err)
+		}
+		rest = r.Seq
+		s.records[beat.as] = r
+		if err := s.doAll(beat.then); err != nil {
+			return fmt.Errorf("beat %d, afterwards: %w", i+1, err)
+		}
+	}
+	return nil
+}

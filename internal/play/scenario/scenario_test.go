@@ -1,0 +1,201 @@
+package scenario
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"listwatch/internal/check/sandboxtest"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/rules"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// inWorld runs body in a bubble with a whole pipeline that has settled. The world of a story that needs one of its own has a
+// machine.
+func inWorld(t *testing.T, alone bool, body func(t *testing.T, w *World)) {
+	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.World) {
+		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
+		if alone {
+			w.Machine = world
+		}
+		body(t, w)
+	})
+}
+
+// signatures are what the log must show of each story, in this order, and what must be said of it.
+var signatures = map[string]struct {
+	points []probe.Point
+	says   string
+}{
+	"loses-nothing":   {[]probe.Point{probe.ListServed, probe.RingAppend, probe.WatcherAdded, probe.WatcherInterval, probe.RingAppend, probe.ResultSent}, `all ten, in order`},
+	"three-versions":  {[]probe.Point{probe.TxnCommitted, probe.TxnCommitted, probe.ListServed, probe.ListServed, probe.ListServed}, `Without a version: "second".*At exactly \d+: "first"`},
+	"ring-wrap":       {[]probe.Point{probe.RingResize, probe.ReflectorWatchEnded, probe.ReflectorBackoff, probe.ReflectorWatchEnded, probe.ReflectorSynced}, `410: "too old resource version`},
+	"slow-watcher":    {[]probe.Point{probe.KnobTurned, probe.DispatchBlocked, probe.WatcherForced, probe.WatcherRemoved, probe.WatcherAdded}, `held 10 in its input and 10 in its result.*closed 0 of the others`},
+	"trigger-index":   {[]probe.Point{probe.WatcherAdded, probe.DispatchStarted, probe.ResultSent, probe.ResultSent}, `received DELETED and \S+ ADDED.*other 998 nodes received nothing`},
+	"selector":        {[]probe.Point{probe.ListenerAdded, probe.WatcherAdded, probe.HandlerReturned, probe.RingAppend, probe.ResultSent, probe.HandlerReturned, probe.RequestAnswered}, `shows it as tier=green.*with 409.*in the ring as MODIFIED`},
+	"bookmarks":       {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed, probe.WireOpened}, `had lost: 410`},
+	"compaction":      {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError}, `etcd refused a watch of events`},
+	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.FIFOPopped, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
+	"resync":          {[]probe.Point{probe.ListenerAdded, probe.ReflectorSynced, probe.HandlerReturned, probe.FIFOAdded, probe.HandlerReturned}, `with 6 updates.*SyncAll.*3 times.*asked the server for nothing`},
+	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `2\d changes waited`},
+	"stale-write":     {[]probe.Point{probe.IndexerUpdated, probe.ReflectorWatchEnded, probe.TxnCommitted, probe.RequestAnswered, probe.ReflectorReceived, probe.TxnCommitted}, `answered 409.*After a new read the write succeeded`},
+	"finalizers":      {[]probe.Point{probe.WatcherAdded, probe.ResultSent, probe.RequestAnswered, probe.TxnCommitted, probe.ResultSent}, `MODIFIED at (\d+).*DELETED at`},
+	"watch-list":      {[]probe.Point{probe.StoreUpdate, probe.ListServed, probe.ReflectorListed, probe.WatcherAdded, probe.FrameDecoded, probe.ReflectorSynced}, `one answer of \d{4,} bytes.*in 13 frames`},
+	"server-restart":  {[]probe.Point{probe.WireClosed, probe.RequestAnswered, probe.CacheReplaced, probe.FrameWritten, probe.ListServed, probe.WatcherAdded}, `with 429 and.Retry-After.*The 900 clients.*The 100 others got 410`},
+	"restored-etcd":   {[]probe.Point{probe.IndexerUpdated, probe.CacheReplaced, probe.ReflectorWatching, probe.RingAppend, probe.FreshnessGivenUp, probe.RequestAnswered, probe.IndexerUpdated}, `refused with 504.*created at \d+, the informer does not`},
+	"leader-gone":     {[]probe.Point{probe.EtcdLookedAt, probe.RequestReceived, probe.ListServed, probe.EtcdLookedAt, probe.RequestAnswered, probe.TxnCommitted, probe.IndexerUpdated}, `answered with 500 after 1\.\d+s.*No client listed again`},
+	"fail-over":       {[]probe.Point{probe.RingAppend, probe.IndexerUpdated, probe.RingAppend, probe.ReflectorWatchEnded, probe.WatcherInterval, probe.IndexerUpdated}, `nothing was lost, nothing came twice`},
+	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
+}
+
+func TestEveryStoryLeavesItsSignature(t *testing.T) {
+	if len(signatures) != len(All) {
+		t.Errorf("%d signatures for %d stories", len(signatures), len(All))
+	}
+	for _, each := range All {
+		t.Run(each.ID, func(t *testing.T) {
+			inWorld(t, each.Alone != "", func(t *testing.T, w *World) {
+				before := w.Sandbox.Knobs()
+				began := time.Now()
+				seen, err := w.Play(t.Context(), each.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				took := time.Since(began)
+				t.Logf("%v: %s", took, seen.Saw)
+				w.check(t, seen, signatures[each.ID].points, signatures[each.ID].says)
+				if took > 15*time.Second && each.Alone == "" {
+					t.Errorf("the story took %v: a viewer does not wait so long", took)
+				}
+				time.Sleep(2 * time.Minute) // a client that was cut off comes back
+				synctest.Wait()
+				after := w.Sandbox.Knobs()
+				if len(after.Handlers) != len(before.Handlers) || len(after.Lines) != len(before.Lines) || after.Rings[3].Fixed != 0 || after.Traffic.Rate != 0 {
+					t.Errorf("the story left behind %+v, it began with %+v", after, before)
+				}
+			})
+		})
+	}
+}
+
+func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string) {
+	t.Helper()
+	records, ok := w.Log.Since(nil, seen.From, int(seen.To-seen.From))
+	if !ok {
+		t.Fatal("the log has moved on")
+	}
+	rest := records
+	for n, point := range points {
+		i := slices.IndexFunc(rest, func(r probe.Record) bool { return r.Point == point })
+		if i < 0 {
+			t.Fatalf("the log shows no %s after the first %d points of %v", point, n, points)
+		}
+		rest = rest[i+1:]
+	}
+	if !regexp.MustCompile(says).MatchString(seen.Saw) {
+		t.Errorf("it says %q, want a match of %q", seen.Saw, says)
+	}
+	if seen.Key <= seen.From || seen.Key > seen.To {
+		t.Errorf("the record to look at is %d, not in (%d, %d]", seen.Key, seen.From, seen.To)
+	}
+	told, err := Find(seen.ID).Locate(records)
+	if err != nil || !slices.Equal(told, seen.Beats) || seen.Beats[len(seen.Beats)-1].To < seen.Key {
+		t.Errorf("its beats are at %v, found again at %v, and the record to look at, %d, is shown in one of them: %v", seen.Beats, told, seen.Key, err)
+	}
+	for i, beat := range seen.Beats {
+		if i > 0 && beat.From != seen.Beats[i-1].To || beat.From < seen.From || beat.To <= beat.From || beat.To > seen.To {
+			t.Errorf("beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From, seen.To)
+		}
+	}
+	if len(seen.Steps) == 0 {
+		t.Error("no step is told")
+	}
+	checker := rules.New()
+	all, _ := w.Log.Since(nil, w.Log.Oldest()-1, 1<<18)
+	for _, breach := range checker.Apply(all) {
+		t.Error(breach)
+	}
+}
+
+func TestOneStoryAtATime(t *testing.T) {
+	inWorld(t, false, func(t *testing.T, w *World) {
+		first := make(chan error, 1)
+		go func() {
+			_, err := w.Play(t.Context(), "slow-handler")
+			first <- err
+		}()
+		time.Sleep(10 * time.Millisecond)
+		if _, err := w.Play(t.Context(), "selector"); !apierrors.IsConflict(err) {
+			t.Errorf("the second story: got %v, want a conflict", err)
+		}
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		if _, err := w.Play(t.Context(), "no-such"); !apierrors.IsNotFound(err) {
+			t.Errorf("an unknown story: got %v, want not found", err)
+		}
+	})
+}
+
+func TestEveryStoryIsTold(t *testing.T) {
+	ids := map[string]bool{}
+	for _, each := range All {
+		if each.ID == "" || each.Title == "" || each.Symptom == "" || each.Watch == "" || each.Chapter == "" || ids[each.ID] {
+			t.Errorf("%+v: something is missing, or the id is taken", each)
+		}
+		ids[each.ID] = true
+		if len(each.Beats) < 4 || len(each.Beats) > 7 {
+			t.Errorf("%s: %d beats, want four to seven", each.ID, len(each.Beats))
+		}
+		asked := 0
+		for i, beat := range each.Beats {
+			if beat.Say == "" || len(beat.Look) == 0 || len(beat.rest) == 0 {
+				t.Errorf("%s: beat %d says %q, looks at %v", each.ID, i+1, beat.Say, beat.Look)
+			}
+			if q := beat.Question; q != nil {
+				if asked++; q.Ask == "" || len(q.Answers) < 2 || len(q.Answers) > 4 || q.Right < 0 || q.Right >= len(q.Answers) {
+					t.Errorf("%s: beat %d asks %+v", each.ID, i+1, q)
+				}
+			}
+		}
+		if asked == 0 {
+			t.Errorf("%s asks nothing", each.ID)
+		}
+	}
+}
+
+func TestAStoryThatBecamePartOfAnotherIsRefusedWithItsName(t *testing.T) {
+	for id, into := range merged {
+		if Find(id) != nil || Find(into) == nil || !strings.Contains(Gone(id), "open "+into) {
+			t.Errorf("%s is told by %s: %s", id, into, Gone(id))
+		}
+	}
+}
+
+// In a lab something is broken: here no handler returns. The story waits ten seconds, and keeps the beats that it has played.
+func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
+	inWorld(t, false, func(t *testing.T, w *World) {
+		w.Lab = true
+		gate := w.Log.Gate()
+		gate.Close(probe.Selector{Station: probe.Handler})
+		time.AfterFunc(time.Minute, gate.Release) // what the story has changed is undone then
+		seen, err := w.Play(t.Context(), "slow-handler")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(seen.Symptom, "waited 10s") || !strings.Contains(seen.Symptom, "HandlerReturned") {
+			t.Errorf("the symptom: %q", seen.Symptom)
+		}
+		if seen.Beats[1].To == 0 || seen.Beats[3].To != 0 || seen.Untold == "" {
+			t.Errorf("got %+v, untold %q: want the beats up to the symptom", seen.Beats, seen.Untold)
+		}
+	})
+}

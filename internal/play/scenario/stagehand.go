@@ -1,0 +1,205 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	deltafifo "listwatch/chapters/10-deltafifo"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/play/sandbox"
+)
+
+const (
+	namespace     = "default"
+	nowhere       = "nowhere" // the node on which most pods stand: no scheduler and no kubelet cares
+	informerAgent = "listwatch-informer"
+	tick          = 5 * time.Millisecond // between two looks at the log
+	maxRead       = 1 << 18              // records that one story looks at
+)
+
+// stagehand is what the steps of a story work with. The story's own goroutine calls its methods.
+type stagehand struct {
+	// Set by newStagehand, never changed.
+	*World
+	*sandbox.Telling
+	story  *Story
+	client *listwatch.RESTClient
+
+	ctx   context.Context // of this one story: it ends with it
+	group routine.Group
+	ends  []func() // called when the story is over: what the sandbox does not undo
+
+	from   uint64 // the story's records are those after it
+	steps  []Step
+	seen   []probe.Record // of the log since the story began, as far as it was read
+	readTo uint64
+	facts  *facts // of seen
+
+	vars    map[string]string       // what steps kept: "$last", "${list.turn}"
+	records map[string]probe.Record // what was waited for: "${gone.rv}"
+	changes map[string]int          // by pod: how often the story has changed it
+	wrote   []uint64                // the versions of all changes, oldest first
+	streams map[string]watch.Interface
+	queues  map[string]deltafifo.Queue
+	later   map[string]chan waiting // by name: requests that wait
+}
+
+func newStagehand(t *sandbox.Telling, w *World, story *Story) *stagehand {
+	last := w.Log.Last()
+	return &stagehand{
+		World: w, Telling: t, story: story, client: w.Pipeline.Client.NewClient("story-"+story.ID, nil, nil),
+		from: last, readTo: last, facts: newFacts(story.ID),
+		vars: map[string]string{}, records: map[string]probe.Record{}, changes: map[string]int{},
+		streams: map[string]watch.Interface{}, queues: map[string]deltafifo.Queue{}, later: map[string]chan waiting{},
+	}
+}
+
+// doAll does one step after the other.
+func (s *stagehand) doAll(steps []step) error {
+	for i := range steps {
+		each := &steps[i]
+		words, err := s.expandAll(each.args)
+		if err == nil {
+			err = s.keep(each.name)(each.do(s, newArgs(each.name, words)))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", each.line, err)
+		}
+		s.steps = append(s.steps, Step{Text: each.line, Seq: s.Log.Last()})
+	}
+	return nil
+}
+
+// answer is what comes of a step: a value, and what else is kept of it, by field.
+type answer struct {
+	value  string
+	fields map[string]string
+}
+
+// keep keeps an answer under a name.
+func (s *stagehand) keep(name string) func(answer, error) error {
+	return func(a answer, err error) error {
+		s.vars[name] = a.value
+		for field, value := range a.fields {
+			s.vars[name+"."+field] = value
+		}
+		return err
+	}
+}
+
+// expandAll replaces the variables in each word.
+func (s *stagehand) expandAll(words []string) ([]string, error) {
+	expanded := make([]string, len(words))
+	for i, word := range words {
+		var err error
+		if expanded[i], err = s.expand(word); err != nil {
+			return nil, err
+		}
+	}
+	return expanded, nil
+}
+
+// expand replaces the variables in a text: those that steps kept; the fields of records that were waited for; and the time
+// between two of these, as ${committed..done}.
+func (s *stagehand) expand(text string) (expanded string, err error) {
+	expanded = os.Expand(text, func(name string) string {
+		if value, ok := s.vars[name]; ok {
+			return value
+		}
+		if from, to, ok := strings.Cut(name, ".."); ok {
+			return rounded(s.records[to].Time - s.records[from].Time)
+		}
+		record, field, _ := strings.Cut(name, ".")
+		if r, ok := s.records[record]; ok {
+			switch field {
+			case "rv":
+				return strconv.FormatUint(r.RV, 10)
+			case "seq":
+				return strconv.FormatUint(r.Seq, 10)
+			case "n":
+				return strconv.Itoa(r.Args[0])
+			case "type":
+				return r.Type
+			case "subject":
+				return r.Subject
+			case "text":
+				return fmt.Sprintf("%q", short(r.Text, 90))
+			}
+		}
+		err = fmt.Errorf("there is no variable %s", name)
+		return ""
+	})
+	return expanded, err
+}
+
+// rounded returns a duration with as many digits as tell something.
+func rounded(d time.Duration) string {
+	if d > time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+func short(text string, n int) string {
+	if len(text) > n {
+		return text[:n] + "…"
+	}
+	return text
+}
+
+// pod returns the name of the story's pod of a letter: "ring-wrap-a".
+func (s *stagehand) pod(letter string) string { return s.story.ID + "-" + letter }
+
+// await waits for a moment after a record.
+func (s *stagehand) await(m moment, after uint64) (probe.Record, error) {
+	patience := patience
+	if s.Lab {
+		patience = labPatience
+	}
+	began := s.Clock.Now()
+	for known := -1; ; {
+		if err := s.read(); err != nil {
+			return probe.Record{}, err
+		}
+		if len(s.seen) != known {
+			known = len(s.seen)
+			if r := m.in(s.facts, s.seen, after); r != nil {
+				return *r, nil
+			}
+		}
+		if s.Clock.Since(began) > patience {
+			return probe.Record{}, &Missing{patience, m.String()}
+		}
+		if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
+			return probe.Record{}, fmt.Errorf("wait for %s: %w", m, err)
+		}
+	}
+}
+
+// read takes in what was written since.
+func (s *stagehand) read() error {
+	var ok bool
+	n := len(s.seen)
+	if s.seen, ok = s.Log.Since(s.seen, s.readTo, 1<<16); !ok {
+		return errors.New("the log has moved on: there is too much traffic to see anything")
+	}
+	if len(s.seen) > maxRead {
+		return errors.New("too much has happened to see anything")
+	}
+	for i := range s.seen[n:] {
+		s.facts.add(&s.seen[n+i])
+	}
+	if len(s.seen) > n {
+		s.readTo = s.seen[len(s.seen)-1].Seq
+	}
+	return nil
+}

@@ -1,0 +1,420 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/play/sandbox"
+)
+
+// verb does one step. What it returns is kept under the step's name.
+type verb func(s *stagehand, a *args) (answer, error)
+
+// verbs are what a step can do. Pods are named by letters: "abc" are three of the story's pods.
+var verbs = map[string]verb{
+	// Writes. Each returns the last version that was written.
+	"create": create,     // PODS (node=NODE) (finalizer=NAME) (LABEL=VALUE)…
+	"change": change,     // PODS N: a label of them in turn, N times in all; a pod that is not there is created
+	"patch":  patch,      // POD JSON
+	"move":   move,       // POD NODE, which the API does not allow: at the storage
+	"delete": deletePod,  // POD, at once
+	"post":   postAgain,  // POD: creates it, whether it is there or not; returns the status
+	"put":    putFromOld, // POD as the informer knows it, with one label more; returns the status
+
+	// Reads.
+	"list":  list,  // (version=V) (exact): the story's pods; returns the version, and .n, .turn, .bytes
+	"get":   get,   // POD; returns the status
+	"later": later, // list|post …: as a request of its own, for which join waits
+	"join":  join,  // the name of a later; waits reports an error if it is over
+	"waits": waits,
+
+	// Clients.
+	"watch":   openStream, // STREAM (from=V) (labels=L) (fields=F) (resource=R): as the story's client
+	"next":    next,       // STREAM (TYPES): its next event; returns the version, and .type
+	"follow":  follow,     // STREAM N: it brings the newest N changes, in order, each once; returns the first, and .last
+	"open":    open,       // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
+	"inform":  inform,     // NAME HANDLER (resync=D): one more informer of the story's pods
+	"reflect": reflectPods,
+	"drain":   drain, // NAME: empties the queue of a reflector; returns the changes in their order
+
+	// What is done to the machine.
+	"turn":   turn,   // KNOB (TARGET|-) (VALUE)
+	"server": server, // stop|start
+	"etcd":   etcd,   // slow D|stop-leader|elect|restore V
+	"other":  other,  // start|first|hang|end: a second server
+	"crowd":  crowd,  // watchers N, or kubelets N M: of the N kubelets, M ask for no bookmarks
+
+	// The log.
+	"await":  await, // PATTERN; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
+	"count":  count, // PATTERN
+	"most":   most,  // PATTERN: the largest first argument
+	"expect": expect,
+	"pause":  pause, // D
+}
+
+// args are the words of a step: those with a value by name, and the others in order.
+type args struct {
+	name   string // of the step
+	all    []string
+	words  []string
+	values map[string]string
+	names  []string // of values, in order
+}
+
+func newArgs(name string, all []string) *args {
+	a := &args{name: name, all: all, values: map[string]string{}}
+	for _, word := range all {
+		key, value, has := strings.Cut(word, "=")
+		if !has || strings.HasPrefix(word, "{") {
+			a.words = append(a.words, word)
+			continue
+		}
+		a.values[key] = value
+		a.names = append(a.names, key)
+	}
+	return a
+}
+
+// word returns the n-th word without a value, "" if there is none.
+func (a *args) word(n int) string {
+	if n < len(a.words) {
+		return a.words[n]
+	}
+	return ""
+}
+
+// number returns the n-th word as a number.
+func (a *args) number(n int) int {
+	number, _ := strconv.Atoi(a.word(n)) // what is no number is no story that a test has played
+	return number
+}
+
+func says(value any) answer { return answer{value: fmt.Sprint(value)} }
+
+// ---- writes
+
+func create(s *stagehand, a *args) (answer, error) {
+	var made answer
+	for letter := range strings.SplitSeq(a.word(0), "") {
+		result := s.post(letter, a)
+		if apierrors.IsAlreadyExists(result.Error()) { // of a story that did not end well
+			if err := s.delete(letter); err != nil {
+				return answer{}, err
+			}
+			result = s.post(letter, a)
+		}
+		s.changes[letter] = 0
+		var err error
+		if made, err = s.written(result); err != nil {
+			return answer{}, err
+		}
+	}
+	return made, nil
+}
+
+// post sends a pod to be created.
+func (s *stagehand) post(letter string, a *args) listwatch.Result {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.pod(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
+		},
+		Spec: corev1.PodSpec{NodeName: nowhere, Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
+	}
+	for key, value := range a.values {
+		switch key {
+		case "node":
+			pod.Spec.NodeName = value
+		case "finalizer":
+			pod.Finalizers = []string{value}
+		default:
+			pod.Labels[key] = value
+		}
+	}
+	return s.client.Post().Namespace(namespace).Resource("pods").Body(pod).Do(s.Writing)
+}
+
+// written notes the version that a write has made, and returns it.
+func (s *stagehand) written(result listwatch.Result) (answer, error) {
+	obj, err := result.Get()
+	if err != nil {
+		return answer{}, err
+	}
+	rv, err := versionOf(obj)
+	s.wrote = append(s.wrote, rv)
+	return says(rv), err
+}
+
+func versionOf(obj runtime.Object) (uint64, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
+}
+
+func change(s *stagehand, a *args) (last answer, err error) {
+	letters := strings.Split(a.word(0), "")
+	for i := range a.number(1) {
+		letter := letters[i%len(letters)]
+		if n, made := s.changes[letter]; !made {
+			last, err = create(s, newArgs("", []string{letter}))
+		} else {
+			s.changes[letter] = n + 1
+			last, err = s.patch(letter, fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, n+1))
+		}
+		if err != nil {
+			return answer{}, err
+		}
+	}
+	// A writer may have its answer before the cache has the event.
+	_, err = s.await(moment{{points: []probe.Point{probe.RingAppend}, terms: []term{{name: "rv", value: last.value}}}}, 0)
+	return last, err
+}
+
+func patch(s *stagehand, a *args) (answer, error) { return s.patch(a.word(0), a.word(1)) }
+
+func (s *stagehand) patch(letter, body string) (answer, error) {
+	request := s.client.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(s.pod(letter))
+	return s.written(request.Body([]byte(body)).Do(s.Writing))
+}
+
+func move(s *stagehand, a *args) (answer, error) {
+	var moved corev1.Pod
+	update := func(current runtime.Object) (runtime.Object, error) {
+		pod := current.(*corev1.Pod)
+		for _, node := range []string{pod.Spec.NodeName, a.word(1)} { // of a crowd, these two watchers are told in full
+			s.Log.Look("pods", probe.Of(s.streams[node]).ID())
+		}
+		pod.Spec.NodeName = a.word(1)
+		return current, nil
+	}
+	key := "/registry/pods/" + namespace + "/" + s.pod(a.word(0))
+	err := s.Pipeline.Server.Storage("pods").GuaranteedUpdate(s.ctx, key, &moved, false, nil, update, nil)
+	return says(moved.ResourceVersion), err
+}
+
+func deletePod(s *stagehand, a *args) (answer, error) { return answer{}, s.delete(a.word(0)) }
+
+// delete deletes a pod at once. A pod that is not there is no error.
+func (s *stagehand) delete(letter string) error {
+	zero := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	request := s.client.Delete().Namespace(namespace).Resource("pods").Name(s.pod(letter))
+	if err := request.Body(&zero).Do(s.Writing).Error(); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+func postAgain(s *stagehand, a *args) (answer, error) {
+	obj, err := s.post(a.word(0), a).Get()
+	if err != nil {
+		return statusOf(err)
+	}
+	rv, err := versionOf(obj)
+	return answer{"201", map[string]string{"rv": fmt.Sprint(rv)}}, err
+}
+
+func putFromOld(s *stagehand, a *args) (answer, error) {
+	known, err := s.Pipeline.Client.Pods().Lister().Namespace(namespace).Get(s.pod(a.word(0)))
+	if err != nil {
+		return answer{}, err
+	}
+	changed := known.DeepCopy() // what comes out of a cache is shared
+	changed.Labels["owner"] = "controller"
+	request := s.client.Put().Namespace(namespace).Resource("pods").Name(changed.Name)
+	return statusOf(request.Body(changed).Do(s.Writing).Error())
+}
+
+// statusOf returns the HTTP status of an answer, and its message.
+func statusOf(err error) (answer, error) {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return says(200), nil
+	case errors.As(err, &status):
+		return answer{fmt.Sprint(status.Status().Code), map[string]string{"message": status.Status().Message}}, nil
+	}
+	return answer{}, err
+}
+
+// ---- reads
+
+func list(s *stagehand, a *args) (answer, error) {
+	options := metav1.ListOptions{LabelSelector: s.ownLabel(), ResourceVersion: a.values["version"]}
+	if a.word(0) == "exact" {
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	}
+	for {
+		var pods corev1.PodList
+		result := s.client.Get().Namespace(namespace).Resource("pods").VersionedParams(&options).Do(s.ctx)
+		body, _ := result.Raw()
+		err := result.Into(&pods)
+		if apierrors.IsTooManyRequests(err) {
+			continue // the client has waited already, as often as it does by itself
+		}
+		fields := map[string]string{"n": strconv.Itoa(len(pods.Items)), "bytes": strconv.Itoa(len(body))}
+		for _, pod := range pods.Items {
+			fields["turn"], fields["tier"] = pod.Labels["turn"], pod.Labels["tier"]
+		}
+		return answer{pods.ResourceVersion, fields}, err
+	}
+}
+
+func (s *stagehand) ownLabel() string { return sandbox.StoryLabel + "=" + s.story.ID }
+
+func get(s *stagehand, a *args) (answer, error) {
+	return statusOf(s.client.Get().Namespace(namespace).Resource("pods").Name(s.pod(a.word(0))).Do(s.ctx).Error())
+}
+
+// ---- clients
+
+func openStream(s *stagehand, a *args) (answer, error) {
+	options := metav1.ListOptions{
+		ResourceVersion: a.values["from"], FieldSelector: a.values["fields"], LabelSelector: s.ownLabel(),
+	}
+	if a.values["labels"] != "" {
+		options.LabelSelector = a.values["labels"] + "," + options.LabelSelector
+	}
+	resource := a.values["resource"]
+	if resource == "" {
+		resource = "pods"
+	}
+	stream, err := listwatch.NewListWatch(s.client, resource, namespace, nil).Watch(s.ctx, options)
+	if err != nil {
+		status, unknown := statusOf(err)
+		if resource == "pods" {
+			return status, err
+		}
+		return status, unknown
+	}
+	s.streams[a.word(0)] = stream
+	s.ends = append(s.ends, stream.Stop)
+	return says(200), nil
+}
+
+func next(s *stagehand, a *args) (answer, error) {
+	stream := s.streams[a.word(0)]
+	if stream == nil {
+		return answer{}, fmt.Errorf("there is no stream %s", a.word(0))
+	}
+	timer := s.Clock.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.ctx.Done():
+		return answer{}, s.ctx.Err()
+	case <-timer.C():
+		return answer{}, fmt.Errorf("no event came in %v", patience)
+	case event, isOpen := <-stream.ResultChan():
+		if !isOpen {
+			return answer{}, errors.New("the stream has ended")
+		}
+		rv, err := versionOf(event.Object)
+		if want := a.word(1); want != "" && !oneOf(want, string(event.Type)) {
+			return answer{}, fmt.Errorf("got %s %v, want %s", event.Type, event.Object, want)
+		}
+		fields := map[string]string{"type": string(event.Type)}
+		if pod, ok := event.Object.(*corev1.Pod); ok {
+			fields["tier"], fields["marked"] = pod.Labels["tier"], strconv.FormatBool(pod.DeletionTimestamp != nil)
+		}
+		return answer{fmt.Sprint(rv), fields}, err
+	}
+}
+
+func follow(s *stagehand, a *args) (answer, error) {
+	want := s.wrote[len(s.wrote)-a.number(1):]
+	for i, rv := range want {
+		got, err := next(s, a.of(a.word(0)))
+		if err != nil || got.value != fmt.Sprint(rv) {
+			return answer{}, fmt.Errorf("event %d of %d is %s at %s, want version %d: %w", i+1, len(want), got.fields["type"], got.value, rv, err)
+		}
+	}
+	return answer{fmt.Sprint(want[0]), map[string]string{"last": fmt.Sprint(want[len(want)-1])}}, nil
+}
+
+// of returns other words under the same name.
+func (a *args) of(words ...string) *args { return newArgs(a.name, words) }
+
+func open(s *stagehand, a *args) (answer, error) {
+	timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
+	agent, err := s.AddWatcher(sandbox.WatcherOptions{
+		Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
+		Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
+	})
+	return says(agent), err
+}
+
+// ---- the machine
+
+func turn(s *stagehand, a *args) (answer, error) {
+	knob := sandbox.Knob{Name: a.word(0), Target: strings.TrimPrefix(a.word(1), "-"), Value: a.word(2)}
+	if s.story.Alone != "" { // its world ends with it
+		_, err := s.Sandbox.Turn(s.ctx, knob)
+		return answer{}, err
+	}
+	return answer{}, s.Turn(knob)
+}
+
+// ---- the log
+
+func await(s *stagehand, a *args) (answer, error) {
+	p, err := parsePattern(a.all)
+	if err != nil {
+		return answer{}, err
+	}
+	r, err := s.await(moment{p}, s.from)
+	s.records[a.name] = r
+	return answer{}, err
+}
+
+func (s *stagehand) matching(a *args) (n, most int, err error) {
+	p, err := parsePattern(a.all)
+	if err == nil {
+		err = s.read()
+	}
+	for i := range s.seen {
+		if r := &s.seen[i]; err == nil && p.matches(s.facts, r) {
+			n, most = n+1, max(most, r.Args[0])
+		}
+	}
+	return n, most, err
+}
+
+func count(s *stagehand, a *args) (answer, error) {
+	n, _, err := s.matching(a)
+	return says(n), err
+}
+
+func most(s *stagehand, a *args) (answer, error) {
+	_, largest, err := s.matching(a)
+	return says(largest), err
+}
+
+// expect holds that the first word is the others.
+func expect(_ *stagehand, a *args) (answer, error) {
+	if want := strings.Join(a.all[1:], " "); a.all[0] != want {
+		return answer{}, fmt.Errorf("got %q, want %q", a.all[0], want)
+	}
+	return answer{}, nil
+}
+
+func pause(s *stagehand, a *args) (answer, error) {
+	d, err := time.ParseDuration(a.word(0))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{}, routine.Sleep(s.ctx, s.Clock, d)
+}

@@ -1,0 +1,86 @@
+// Package apiserver is what kubectl needs of an API server besides the path of chapter 08: discovery, OpenAPI, patches,
+// server-side apply, managed fields, metrics and health. It is built on the types of the handlers.
+//
+// Upstream: k8s.io/apiserver/pkg/server
+package apiserver
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/observe/probe"
+)
+
+// Config is what the API is made of. See [handlers.Config].
+type Config struct {
+	Storage           map[string]handlers.Storage
+	Clock             clock.WithTicker
+	Patience          clock.WithTicker // nil: Clock
+	Probe             *probe.Probe     // nil: off
+	MinRequestTimeout time.Duration
+	Shutdown          <-chan struct{}
+
+	Ready     func() error         // why the caches are not; nil: always ready
+	EtcdReady func() error         // why etcd would refuse a write; nil: not asked
+	Registry  *prometheus.Registry // metrics are added to it and shown at /metrics; nil: a registry of its own
+}
+
+// apiServer is what the handlers of this package share. Nothing in it changes after New.
+type apiServer struct {
+	server    *handlers.Server
+	ready     func() error
+	etcdReady func() error
+	metrics   *metrics
+	discovery *discovery
+	openapi   *openAPI
+}
+
+// New returns the handler of a whole API server. It starts no goroutine; those of a request end with the request. Beside the
+// routes of [handlers.Server] it has these:
+//
+//	PATCH  …/{name} and …/{name}/status   four kinds of patch, one of them server-side apply   patch.go, field_manager.go
+//	GET    /api, /api/v1, /apis           what resources there are                             discovery.go
+//	GET    /version                       which kube-apiserver this is like                    discovery.go
+//	GET    /openapi/v2, /openapi/v3       what their fields are                                openapi.go
+//	GET    /healthz, /livez, /readyz      whether the server is alive, and can serve           health.go
+//	GET    /metrics                       what it has counted                                  metrics.go
+//
+// Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
+func New(cfg Config) http.Handler {
+	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: newMetrics(cfg.Clock, cfg.Registry), openapi: loadOpenAPI()}
+	a.server = handlers.New(handlers.Config{
+		Storage:           cfg.Storage,
+		Clock:             cfg.Clock,
+		Patience:          cfg.Patience,
+		Probe:             cfg.Probe,
+		MinRequestTimeout: cfg.MinRequestTimeout,
+		Shutdown:          cfg.Shutdown,
+		Meter:             a.metrics,
+		Fields:            newFieldManager,
+		Missing:           func(path string) string { return a.discovery.missing(path) },
+	})
+	for _, s := range a.server.Scopes() {
+		a.installPatch(s)
+	}
+	a.discovery = newDiscovery(a.server.Scopes())
+	a.installDiscovery()
+	a.installHealth()
+	return a.server
+}
+
+// installPatch adds PATCH where an object can be read and updated, and says so in the verbs that discovery shows.
+func (a *apiServer) installPatch(s *handlers.Scope) {
+	_, getter := s.Storage.(handlers.Getter)
+	_, updater := s.Storage.(handlers.Updater)
+	if !getter || !updater {
+		return
+	}
+	a.server.Handle(s, http.MethodPatch, s.ItemPath(), "patch", patching(s))
+	s.Verbs = append(s.Verbs, "patch")
+	slices.Sort(s.Verbs)
+}

@@ -1,0 +1,141 @@
+package apiserver
+
+import (
+	_ "embed" // for the field types
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/kube/scheme"
+)
+
+// fieldManager keeps, in metadata.managedFields of each object, which client has last decided which of its fields. Every
+// write is noted there. A client that applies sends only the fields it decides. Fields that it decided earlier and no longer
+// sends are removed; a field that another client has decided differently is a conflict; the others stay as they are.
+//
+// The rules are those of structured-merge-diff, a library; here is only what it has to be told.
+//
+// Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
+// Differs: the time of an entry is the wall clock's, where all other times here are the world's: the library takes no clock.
+type fieldManager struct{ manager *managedfields.FieldManager }
+
+// newFieldManager returns the field manager of one path.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
+func newFieldManager(s *handlers.Scope) handlers.FieldManager {
+	manager, err := managedfields.NewDefaultFieldManager(
+		typeConverter(), scheme.Scheme, resourceDefaulter{s.Resource}, scheme.Scheme,
+		s.Kind, s.Kind.GroupVersion(), s.Subresource, resetFields(s.Resource, s.Subresource))
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: field manager of %s: %v", s.Resource.Name, err))
+	}
+	return &fieldManager{manager}
+}
+
+// resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to own
+// them by it.
+func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+	var reset *fieldpath.Set
+	switch {
+	case subresource == "status":
+		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+	case resource.StatusStrategy != nil:
+		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+	default:
+		return nil
+	}
+	return map[fieldpath.APIVersion]fieldpath.Filter{"v1": fieldpath.NewExcludeSetFilter(reset)}
+}
+
+// Update notes in obj what it changes compared with live, under the name of the client.
+func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string) runtime.Object {
+	return f.withoutKind(f.manager.UpdateNoErrors(live, obj, managerName(option, userAgent)))
+}
+
+// apply returns live with the wishes of who put into it. Errors: 400 for wishes that make no sense, 409 with a cause
+// for each field that another manager has decided otherwise, unless forced.
+//
+// Differs: a field that the kind does not have is a 400; upstream lets it become a 500.
+func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructured, who string, force bool) (runtime.Object, error) {
+	obj, err := f.manager.Apply(live, wishes, who, force)
+	var known apierrors.APIStatus
+	switch {
+	case err == nil:
+		return f.withoutKind(obj), nil
+	case errors.As(err, &known):
+		return nil, err
+	default:
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+}
+
+// withoutKind: here, what an object is, is said by its Go type.
+func (f *fieldManager) withoutKind(obj runtime.Object) runtime.Object {
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj
+}
+
+// resourceDefaulter is a resource's defaults as the library wants them.
+type resourceDefaulter struct{ resource *registry.Resource }
+
+// Default fills in what is missing.
+func (d resourceDefaulter) Default(obj runtime.Object) { d.resource.Default(obj) }
+
+// fieldTypes says of each field of each kind whether it is a struct, a map, a list whose items have keys, or one value:
+// who may share it with whom. It is data made from what client-go knows for its apply configurations;
+// internal/check/tools/openapi makes it.
+//
+//go:embed field_types.yaml.gz
+var fieldTypes []byte
+
+// typeConverter reads fieldTypes, once for all servers of the process.
+//
+// Differs: upstream reads the same from the OpenAPI document that it serves; ours is too old to know every field.
+var typeConverter = sync.OnceValue(newTypeConverter)
+
+func newTypeConverter() managedfields.TypeConverter {
+	plain, err := gunzip(fieldTypes)
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
+	}
+	parser, err := typed.NewParser(typed.YAMLObject(plain))
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
+	}
+	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
+}
+
+// managerName returns under which name a write is noted: the one it says, or the first word of the client's name.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: managerOrUserAgent
+func managerName(option, userAgent string) string {
+	if option != "" {
+		return option
+	}
+	product, _, _ := strings.Cut(userAgent, "/")
+	var name strings.Builder
+	for _, r := range product {
+		if !unicode.IsPrint(r) {
+			continue
+		}
+		if name.Len()+utf8.RuneLen(r) > validation.FieldManagerMaxLength {
+			break
+		}
+		name.WriteRune(r)
+	}
+	return name.String()
+}

@@ -1,0 +1,141 @@
+package apiserver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed" // for the documents
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/munnerz/goautoneg"
+
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/kube/negotiation"
+)
+
+// The documents that describe the API, gzipped: data that internal/check/tools/openapi makes, with the generator by which a
+// kube-apiserver gets its own, out of the Go types of the version of k8s.io/api that we are built with.
+var (
+	//go:embed openapi_v3.json.gz
+	openAPIv3 []byte
+	//go:embed openapi_v2.json.gz
+	openAPIv2 []byte
+	//go:embed openapi_v2.pb.gz
+	openAPIv2Proto []byte
+)
+
+// The form of OpenAPI v2 that client-go asks for, in the spelling of today and the one of clients, which is no media type by
+// the rules and therefore not to be found by parsing.
+const (
+	mediaTypeOpenAPIv2Proto           = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	mediaTypeOpenAPIv2ProtoDeprecated = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+)
+
+// openAPI serves the documents by which kubectl explains fields and checks what it is about to send: v3 to those of
+// today, v2 to older ones.
+//
+// Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
+// Differs: made once and for all; upstream builds them when it starts, from its routes. v3 is JSON only.
+type openAPI struct{ v3, v2, v2Proto *document }
+
+// document is one description in one form.
+type document struct {
+	contentType       string
+	plain, compressed []byte
+	hash              string // of plain; part of the URL of a v3 document, so that the URL's answer never changes
+}
+
+// loadOpenAPI unpacks the documents, once for all servers of the process.
+var loadOpenAPI = sync.OnceValue(newOpenAPI)
+
+func newOpenAPI() *openAPI {
+	return &openAPI{
+		v3:      newDocument(negotiation.JSON, openAPIv3),
+		v2:      newDocument(negotiation.JSON, openAPIv2),
+		v2Proto: newDocument(mediaTypeOpenAPIv2Proto, openAPIv2Proto),
+	}
+}
+
+func newDocument(contentType string, compressed []byte) *document {
+	plain, err := gunzip(compressed)
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: embedded OpenAPI document: %v", err))
+	}
+	return &document{contentType: contentType, plain: plain, compressed: compressed, hash: fmt.Sprintf("%X", sha256.Sum256(plain))}
+}
+
+// gunzip unpacks what is embedded.
+func gunzip(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
+// serveIndex says which v3 documents there are. The hash makes clients keep theirs until it changes.
+func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
+	type document struct {
+		ServerRelativeURL string `json:"serverRelativeURL"`
+	}
+	paths := map[string]document{"api/v1": {ServerRelativeURL: "/openapi/v3/api/v1?hash=" + o.v3.hash}}
+	writeJSON(w, r, negotiation.JSON, map[string]any{"paths": paths})
+}
+
+func (o *openAPI) serveCoreV1(w http.ResponseWriter, r *http.Request) {
+	if accepted(r, negotiation.JSON) == "" {
+		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON}))
+		return
+	}
+	o.v3.serve(w, r)
+}
+
+// serveV2 serves the description of before OpenAPI v3.
+//
+// Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
+func (o *openAPI) serveV2(w http.ResponseWriter, r *http.Request) {
+	switch accepted(r, negotiation.JSON, mediaTypeOpenAPIv2Proto, mediaTypeOpenAPIv2ProtoDeprecated) {
+	case "":
+		handlers.WriteError(w, r, negotiation.NewNotAcceptable([]string{negotiation.JSON, mediaTypeOpenAPIv2Proto}))
+	case negotiation.JSON:
+		o.v2.serve(w, r)
+	default:
+		o.v2Proto.serve(w, r)
+	}
+}
+
+// accepted returns the form that the client likes best, "" if it accepts none.
+func accepted(r *http.Request, forms ...string) string {
+	header := r.Header.Get("Accept")
+	if header == "" {
+		return forms[0]
+	}
+	return goautoneg.Negotiate(header, forms)
+}
+
+// serve writes the document, unless the client says that it has it.
+func (d *document) serve(w http.ResponseWriter, r *http.Request) {
+	etag := `"` + d.hash + `"`
+	w.Header().Set("Etag", etag)
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	if r.URL.Query().Get("hash") == d.hash {
+		w.Header().Set("Cache-Control", "public, immutable, max-age=31536000")
+	} else {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	if strings.Contains(r.Header.Get("If-None-Match"), etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", d.contentType)
+	if !negotiation.AcceptsGzip(r) {
+		_, _ = w.Write(d.plain)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	_, _ = w.Write(d.compressed)
+}

@@ -1,0 +1,175 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/kube/negotiation"
+)
+
+// schemaDoc is what the test reads of a schema, in v2 and v3 alike.
+type schemaDoc struct {
+	Ref         string               `json:"$ref"`
+	Description string               `json:"description"`
+	Properties  map[string]schemaDoc `json:"properties"`
+	Items       *schemaDoc           `json:"items"`
+	AllOf       []schemaDoc          `json:"allOf"`
+	Additional  *schemaDoc           `json:"additionalProperties"`
+	Kinds       []map[string]string  `json:"x-kubernetes-group-version-kind"`
+}
+
+// refs returns the names of the schemas that s refers to directly.
+func (s *schemaDoc) refs() []string {
+	names := []string{}
+	if s.Ref != "" {
+		names = append(names, s.Ref[strings.LastIndexByte(s.Ref, '/')+1:])
+	}
+	for _, part := range s.AllOf {
+		names = append(names, part.refs()...)
+	}
+	for _, part := range []*schemaDoc{s.Items, s.Additional} {
+		if part != nil {
+			names = append(names, part.refs()...)
+		}
+	}
+	return names
+}
+
+// explained is what the Go types of k8s.io/api say of themselves.
+type explained interface{ SwaggerDoc() map[string]string }
+
+// checkType compares a schema with a Go type, and goes on with the types of its fields.
+func checkType(t *testing.T, schemas map[string]schemaDoc, goType reflect.Type, name string, seen map[reflect.Type]bool) {
+	if seen[goType] {
+		return
+	}
+	seen[goType] = true
+	schema, ok := schemas[name]
+	if !ok {
+		t.Errorf("no schema %s", name)
+		return
+	}
+	docs := map[string]string{}
+	if self, ok := reflect.Zero(goType).Interface().(explained); ok {
+		docs = self.SwaggerDoc()
+	}
+	fields := map[string]bool{}
+	var walk func(reflect.Type)
+	walk = func(goType reflect.Type) {
+		for i := range goType.NumField() {
+			field := goType.Field(i)
+			key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if key == "" && (field.Anonymous || strings.Contains(options, "inline")) {
+				walk(field.Type)
+				continue
+			}
+			if key == "-" || key == "" {
+				continue
+			}
+			fields[key] = true
+			property, ok := schema.Properties[key]
+			if !ok {
+				t.Errorf("%s has no field %s", name, key)
+				continue
+			}
+			if says := docs[key]; says != "" && !strings.HasPrefix(squeeze(property.Description), squeeze(says)) {
+				t.Errorf("%s.%s:\ngot  %q\nwant %q", name, key, property.Description, says)
+			}
+			element := field.Type
+			for element.Kind() == reflect.Pointer || element.Kind() == reflect.Slice || element.Kind() == reflect.Map {
+				element = element.Elem()
+			}
+			if refs := property.refs(); len(refs) == 1 && strings.Contains(refs[0], "api.core.v1") {
+				checkType(t, schemas, element, refs[0], seen)
+			}
+		}
+	}
+	walk(goType)
+	for key := range schema.Properties {
+		if !fields[key] {
+			t.Errorf("%s has a field %s that the type does not have", name, key)
+		}
+	}
+}
+
+// squeeze takes out what the two generators set differently: white space and backslashes.
+func squeeze(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), ""), `\`, "")
+}
+
+func TestTheDocumentsSayWhatTheTypesWeAreBuiltWithSay(t *testing.T) {
+	a := newAPI(t)
+	v3 := into[struct {
+		Components struct{ Schemas map[string]schemaDoc }
+	}](t, a.do("GET", "/openapi/v3/api/v1", "").Body).Components.Schemas
+	v2 := into[struct{ Definitions map[string]schemaDoc }](t, a.do("GET", "/openapi/v2", "").Body).Definitions
+	for version, schemas := range map[string]map[string]schemaDoc{"v3": v3, "v2": v2} {
+		t.Run(version, func(t *testing.T) {
+			seen := map[reflect.Type]bool{}
+			for kind, obj := range map[string]any{
+				"Pod": corev1.Pod{}, "Node": corev1.Node{}, "ConfigMap": corev1.ConfigMap{}, "Namespace": corev1.Namespace{},
+				"Event": corev1.Event{}, "Binding": corev1.Binding{},
+			} {
+				name := "io.k8s.api.core.v1." + kind
+				checkType(t, schemas, reflect.TypeOf(obj), name, seen)
+				if kinds := schemas[name].Kinds; len(kinds) != 1 || kinds[0]["kind"] != kind || kinds[0]["version"] != "v1" {
+					t.Errorf("%s is known as %v", name, kinds)
+				}
+			}
+			if len(seen) < 100 {
+				t.Errorf("only %d types were compared", len(seen))
+			}
+		})
+	}
+}
+
+func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
+	a := newAPI(t)
+	for accept, want := range map[string]string{
+		mediaTypeOpenAPIv2ProtoDeprecated: mediaTypeOpenAPIv2Proto, mediaTypeOpenAPIv2Proto: mediaTypeOpenAPIv2Proto,
+		"application/json": negotiation.JSON, "": negotiation.JSON, "*/*": negotiation.JSON,
+	} {
+		w := a.do("GET", "/openapi/v2", "", "Accept", accept)
+		if w.Code != 200 || w.Header().Get("Content-Type") != want || w.Body.Len() < 100_000 {
+			t.Errorf("%q: got %d %s, %d bytes", accept, w.Code, w.Header().Get("Content-Type"), w.Body.Len())
+		}
+	}
+	wantStatus(t, a.do("GET", "/openapi/v2", "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
+	first := a.do("GET", "/openapi/v2", "")
+	if again := a.do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag")); again.Code != 304 {
+		t.Errorf("again: got %d", again.Code)
+	}
+}
+
+// The two documents are of the same paths, each in the words of its version.
+func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
+	a := newAPI(t)
+	v3 := into[struct{ Paths map[string]map[string]any }](t, a.do("GET", "/openapi/v3/api/v1", "").Body).Paths
+	var v2 struct {
+		Swagger string
+		Paths   map[string]map[string]any
+	}
+	body := a.do("GET", "/openapi/v2", "").Body.String()
+	if err := json.Unmarshal([]byte(body), &v2); err != nil {
+		t.Fatal(err)
+	}
+	if v2.Swagger != "2.0" || len(v2.Paths) != len(v3) || strings.Contains(body, "#/components/") {
+		t.Errorf("swagger %s, %d paths, want %d", v2.Swagger, len(v2.Paths), len(v3))
+	}
+	for path, operations := range v3 {
+		for method := range operations {
+			if v2.Paths[path][method] == nil {
+				t.Errorf("no %s %s", method, path)
+			}
+		}
+	}
+	patch, _ := v2.Paths[podsPathPattern]["patch"].(map[string]any)
+	if consumes, _ := patch["consumes"].([]any); len(consumes) != len(patchTypes) {
+		t.Errorf("a patch consumes %v", consumes)
+	}
+}

@@ -1,0 +1,361 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"sigs.k8s.io/yaml"
+
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/kube/scheme"
+)
+
+// A small patch can ask for much work. These are its bounds.
+//
+// Differs: upstream has the first only, and a bound of what copies add up to; the work of the others is quadratic there.
+const (
+	maxJSONPatchOperations = 10000
+	// maxPatchDepth is how deep a patch may be nested: the library reads the innermost value once for each level.
+	maxPatchDepth = 100
+	// maxPatchElements is how many elements the lists of a strategic merge patch may have together: each is looked for
+	// in the stored list from the beginning.
+	maxPatchElements = 2000
+	// maxPatchedBytes is how large an object may become in between: what is stored, what the patch brings, and copies.
+	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
+	// maxAppliedFields is how many fields and elements an apply may name: it takes quadratic time to note who owns them, and
+	// the note of more than a few ten thousand does not fit into etcd anyway.
+	maxAppliedFields = 10000
+	// patchSlice is how many operations of a JSON patch are applied before we look whether the request has ended.
+	patchSlice = 500
+)
+
+// A JSON patch can copy a part of an object into itself, which doubles it; thirty times would be too often for any memory.
+//
+// Upstream: k8s.io/apiserver/pkg/server/config.go: NewConfig
+func init() { jsonpatch.AccumulatedCopySizeLimit = negotiation.MaxRequestBodyBytes }
+
+// patchTypes are the Content-Types of a PATCH. The last is server-side apply.
+// Differs: no application/apply-patch+cbor.
+var patchTypes = []string{
+	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+}
+
+// patching answers PATCH of one object, at one path.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: PatchResource
+func patching(s *handlers.Scope) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) { return patch(s, w, r) })
+	}
+}
+
+func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+	patchType, err := patchTypeOf(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	body, err := negotiation.ReadBody(w, r)
+	if err != nil {
+		return nil, 0, err
+	}
+	options := &metav1.PatchOptions{}
+	if err := handlers.DecodeOptions(r, options); err != nil {
+		return nil, 0, err
+	}
+	if problems := metav1validation.ValidatePatchOptions(options, patchType); len(problems) > 0 {
+		return nil, 0, handlers.NewInvalidOptions("PatchOptions", problems)
+	}
+	p := &patcher{
+		scope: s, patchType: patchType, patch: body, directive: options.FieldValidation,
+		option: options.FieldManager, userAgent: r.UserAgent(), force: options.Force != nil && *options.Force,
+	}
+	p.namespace, p.name = s.NamespaceAndName(r)
+	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation}
+	obj, code, err = s.Update(r, p, update)
+	negotiation.AddWarnings(w, p.warnings)
+	return obj, code, err
+}
+
+// patchTypeOf returns how the patch is written. The error is 415.
+func patchTypeOf(r *http.Request) (types.PatchType, error) {
+	name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil {
+		for _, known := range patchTypes {
+			if name == known {
+				return types.PatchType(name), nil
+			}
+		}
+	}
+	return "", negotiation.NewUnsupportedMediaType(patchTypes)
+}
+
+// patcher is the UpdatedObjectInfo of a PATCH: it makes the new object out of the stored one, again each time another writer
+// was faster. That is why a patch without a resource version never conflicts.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
+type patcher struct {
+	// Set by patch, never changed.
+	scope             *handlers.Scope
+	namespace, name   string
+	patchType         types.PatchType
+	patch             []byte
+	directive         string
+	option, userAgent string // name the client for the field manager
+	force             bool   // an apply takes fields over from others
+
+	// Of the last attempt.
+	warnings []error
+}
+
+func (p *patcher) Preconditions() *metav1.Preconditions { return nil }
+
+// UpdatedObject applies the patch to old as JSON, and reads the result back as an object. Errors: 400 for a patch that
+// does not parse, 404 if there is nothing to patch, 413, and 422 for one that cannot be applied.
+func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	p.warnings = nil
+	if p.patchType == types.ApplyYAMLPatchType {
+		return p.applyWishes(old)
+	}
+	accessor, err := meta.Accessor(old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if accessor.GetResourceVersion() == "" {
+		return nil, apierrors.NewNotFound(p.scope.Resource.GroupResource(), p.name)
+	}
+	withType, err := scheme.WithKind(old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	original, err := json.Marshal(withType)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	patched, err := p.apply(ctx, original)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := p.decode(patched)
+	if err != nil {
+		return nil, err
+	}
+	p.scope.Resource.Default(obj)
+	obj = p.scope.Managed.Update(old, obj, p.option, p.userAgent)
+	return obj, handlers.CheckName(obj, p.name, p.namespace)
+}
+
+// AllowsCreate reports whether the object need not exist: to apply creates it if it is missing.
+func (p *patcher) AllowsCreate() bool { return p.patchType == types.ApplyYAMLPatchType }
+
+// applyWishes is server-side apply: the patch is a part of an object, in YAML, of which JSON is a case. old is empty if
+// there is none yet. Errors: 400, 409.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: applyPatcher
+func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
+	wishes := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(p.patch, &wishes.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if wishes.Object == nil {
+		return nil, apierrors.NewBadRequest("error decoding patch: it is empty")
+	}
+	if n := fieldsOf(wishes.Object); n > maxAppliedFields {
+		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d", maxAppliedFields, n)
+	}
+	obj, err := p.scope.Managed.(*fieldManager).apply(old, wishes, managerName(p.option, p.userAgent), p.force)
+	if err != nil {
+		return nil, err
+	}
+	if p.directive != metav1.FieldValidationIgnore {
+		err = yaml.UnmarshalStrict(p.patch, &map[string]any{})
+	}
+	if err != nil && p.directive == metav1.FieldValidationStrict {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+	}
+	if err != nil {
+		p.warnings = []error{err}
+	}
+	return obj, handlers.CheckName(obj, p.name, p.namespace)
+}
+
+// fieldsOf returns how many keys and elements there are in a value, at all levels.
+func fieldsOf(value any) (n int) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, each := range value {
+			n += 1 + fieldsOf(each)
+		}
+	case []any:
+		for _, each := range value {
+			n += 1 + fieldsOf(each)
+		}
+	}
+	return n
+}
+
+// newTooLarge is 413.
+func newTooLarge(format string, args ...any) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
+}
+
+// apply applies the patch to an object's JSON.
+func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
+	if err := p.checkSize(); err != nil {
+		return nil, err
+	}
+	switch p.patchType {
+	case types.JSONPatchType:
+		return p.applyJSONPatch(ctx, original)
+	case types.MergePatchType:
+		if !json.Valid(p.patch) {
+			return nil, apierrors.NewBadRequest("error decoding patch: invalid JSON")
+		}
+		patched, err := jsonpatch.MergePatch(original, p.patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return patched, nil
+	default:
+		patched, err := strategicpatch.StrategicMergePatch(original, p.patch, p.scope.Storage.New())
+		return patched, p.interpretStrategicMergePatchError(err)
+	}
+}
+
+// checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413. A
+// patch that does not parse passes: the library that applies it says what is wrong.
+func (p *patcher) checkSize() error {
+	depth, elements := measure(p.patch)
+	if depth > maxPatchDepth {
+		return newTooLarge("The allowed maximum depth of a patch is %d", maxPatchDepth)
+	}
+	if p.patchType == types.StrategicMergePatchType && elements > maxPatchElements {
+		return newTooLarge("The allowed maximum of elements in the lists of a strategic merge patch is %d, got %d", maxPatchElements, elements)
+	}
+	return nil
+}
+
+// measure returns how deep a JSON document is nested, and how many elements its lists have. It stops at what does not
+// parse, and where it is too deep.
+func measure(document []byte) (depth, elements int) {
+	var open []json.Delim
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return depth, elements
+		}
+		delim, _ := token.(json.Delim)
+		if delim == ']' || delim == '}' {
+			open = open[:len(open)-1]
+			continue
+		}
+		if len(open) > 0 && open[len(open)-1] == '[' {
+			elements++
+		}
+		if delim == 0 {
+			continue
+		}
+		open = append(open, delim)
+		if depth = max(depth, len(open)); depth > maxPatchDepth {
+			return depth, elements
+		}
+	}
+}
+
+// applyJSONPatch applies the operations slice by slice, so that its work ends soon after its request.
+func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, error) {
+	operations, err := jsonpatch.DecodePatch(p.patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(operations) > maxJSONPatchOperations {
+		return nil, newTooLarge("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, len(operations))
+	}
+	patched := original
+	for next := range slices.Chunk(operations, patchSlice) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // toStatus tells why
+		}
+		if patched, err = next.Apply(patched); err != nil {
+			return nil, newInvalidPatch(p.patch, err)
+		}
+		if len(patched) > maxPatchedBytes {
+			return nil, newTooLarge("limit is %d", int64(maxPatchedBytes))
+		}
+	}
+	return patched, nil
+}
+
+// interpretStrategicMergePatchError gives each error its status.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: interpretStrategicMergePatchError
+// Differs: what upstream lets become a 500, a patch that does not fit the object, is a 422.
+func (p *patcher) interpretStrategicMergePatchError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
+		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
+		return apierrors.NewBadRequest(err.Error())
+	default:
+		return newInvalidPatch(p.patch, err)
+	}
+}
+
+// decode reads the patched JSON. A value of a wrong type, or a field that there is not, is 422, as upstream has it: the patch
+// was well-formed.
+func (p *patcher) decode(patched []byte) (runtime.Object, error) {
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
+	serializer := info.Serializer
+	if p.directive != metav1.FieldValidationIgnore {
+		serializer = info.StrictSerializer
+	}
+	gvk := p.scope.Kind
+	decoder := scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion())
+	obj, _, err := decoder.Decode(patched, &gvk, p.scope.Storage.New())
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
+		if p.directive == metav1.FieldValidationStrict {
+			return nil, newInvalidPatch(p.patch, err)
+		}
+		p.warnings = strict.Errors()
+		err = nil
+	}
+	if err != nil {
+		return nil, newInvalidPatch(p.patch, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, nil
+}
+
+// shownPatch is how much of a patch its refusal quotes.
+const shownPatch = 200
+
+// newInvalidPatch: the patch is well-formed, and does not lead from the object that is there to one that could be. 422.
+//
+// Differs: quotes the patch; upstream quotes the whole object that it led to or, of a JSON patch, does not say what is wrong.
+func newInvalidPatch(patch []byte, problem error) error {
+	quoted := string(patch[:min(len(patch), shownPatch)])
+	problems := field.ErrorList{field.Invalid(field.NewPath("patch"), quoted, problem.Error())}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", problems)
+}

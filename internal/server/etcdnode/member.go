@@ -1,0 +1,252 @@
+package etcdnode
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/pkg/v3/types"
+	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/etcdhttp"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/features"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/grpclog"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/routine"
+)
+
+// DefaultQuota is of the whole database; etcd's own default is 2 GiB.
+const DefaultQuota = 256 << 20
+
+const (
+	pipeSize        = 256 << 10 // bytes in flight in each direction of the in-memory connection
+	walSegmentBytes = 1 << 20   // etcd preallocates two segments: 3 MB on disk instead of 123
+
+	// How often an idle watch that asked for it is told how far etcd is: a setting of the whole process.
+	progressInterval = 5 * time.Second
+
+	// A lone member elects itself, after five ticks at most.
+	loneTick     = 10 * time.Millisecond
+	loneElection = 5 // ticks
+
+	// How many ticks the election timeout of a lone member counts when the time for a request is computed: five seconds
+	// and two of them. Etcd's clock goes on at a breakpoint, and one process is what is debugged: a stop may take two
+	// minutes.
+	lonePatience = 6000
+
+	// How many writes a lone member keeps in memory: up to these two together. No other member will ever ask for one.
+	// Etcd's own defaults keep up to 15,000.
+	loneSnapshotCount = 1000
+	loneCatchUp       = 100
+
+	// One of several members that hears nothing for an election timeout, or up to twice that, asks to lead.
+	clusterTick     = 50 * time.Millisecond
+	clusterElection = 10 // ticks
+
+	// A new leader commits what a majority had received from the one before within milliseconds. Then those writes are
+	// answered, too.
+	answerGrace = 250 * time.Millisecond
+
+	pingsAllowed = 5 * time.Second // a client of several members may ask as often whether its connection is alive
+)
+
+func init() {
+	// Both are package variables of their libraries and must be set before anything runs. The second keeps gRPC from
+	// writing to stderr each time a connection is lost, which a restart does on purpose.
+	wal.SegmentSizeBytes = walSegmentBytes
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+}
+
+// member is one life of one etcd server; a restart makes another on the same data.
+//
+// Not package embed's: between the server's making and its start there is something to set, and embed has no such moment.
+type member struct {
+	// Set before start, never changed.
+	trouble *trouble
+	sockets *sockets // nil: the member is alone, and only our own client reaches it
+
+	// Set by start, never changed.
+	server *etcdserver.EtcdServer
+	pipe   *bufconn.Listener // for our own client of a lone member
+	grpc   *grpc.Server
+	peers  *http.Server // nil without sockets
+
+	group routine.Group
+}
+
+// sockets are what one of several members listens on. The member closes them.
+type sockets struct {
+	peers, clients net.Listener
+	tls            *tls.Config // of all members, only read
+}
+
+func listen(n *node, tls *tls.Config) (*sockets, error) {
+	peers, err := net.Listen("tcp", n.peers)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", n.name, err)
+	}
+	clients, err := net.Listen("tcp", n.clients)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", n.name, err), peers.Close())
+	}
+	return &sockets{peers, clients, tls}, nil
+}
+
+func (s *sockets) close() {
+	if s != nil {
+		_, _ = s.peers.Close(), s.clients.Close() // the error is that of a listener that is closed already
+	}
+}
+
+// start returns when the member can be written to. After an error, also that of ctx, nothing of it runs.
+func (m *member) start(ctx context.Context, cfg config.ServerConfig) error {
+	server, err := m.trouble.newServer(cfg)
+	if err != nil {
+		m.sockets.close()
+		return fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err)
+	}
+	if m.sockets == nil {
+		server.Cfg.ElectionTicks = lonePatience // raft was given its own when the server was made
+	}
+	server.Start()
+	m.server, m.pipe = server, bufconn.Listen(pipeSize)
+	m.serve(context.WithoutCancel(ctx))
+	select {
+	case <-server.ReadyNotify():
+		return nil
+	case <-m.trouble.broken:
+		err = m.trouble.err()
+	case <-server.StopNotify():
+		err = errors.New("it stopped by itself")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return errors.Join(fmt.Errorf("start etcd in %s: %w", cfg.DataDir, err), m.stop())
+}
+
+// serve starts what serves the member's listeners; stop ends it. Serve returns the error of a stopped server.
+func (m *member) serve(ctx context.Context) {
+	if m.sockets == nil {
+		m.grpc = v3rpc.Server(m.server, nil, nil)
+		m.group.Go(ctx, "etcdnode.serve", func(context.Context) { _ = m.grpc.Serve(m.pipe) })
+		return
+	}
+	pings := grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsAllowed})
+	m.grpc = v3rpc.Server(m.server, m.sockets.tls.Clone(), m.giveUp, pings)
+	m.peers = &http.Server{
+		Handler:   etcdhttp.NewPeerHandler(m.server.Logger(), m.server),
+		TLSConfig: m.sockets.tls.Clone(),       // a server of http writes to it
+		ErrorLog:  zap.NewStdLog(zap.NewNop()), // a peer that was stopped breaks its connections
+	}
+	m.group.Go(ctx, "etcdnode.serveClients", func(context.Context) { _ = m.grpc.Serve(m.sockets.clients) })
+	m.group.Go(ctx, "etcdnode.servePeers", func(context.Context) { _ = m.peers.ServeTLS(m.sockets.peers, "", "") })
+}
+
+// giveUp fails a write soon after the leader has changed. A write that was on its way to a leader that died is lost
+// without an answer, and etcd itself waits six seconds for one. The client does not know in either case whether it was
+// written.
+func (m *member) giveUp(
+	asked context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
+	switch info.FullMethod {
+	case pb.KV_Txn_FullMethodName, pb.KV_Put_FullMethodName, pb.KV_DeleteRange_FullMethodName,
+		pb.Lease_LeaseGrant_FullMethodName:
+	default:
+		return handle(asked, request)
+	}
+	changed := m.server.LeaderChangedNotify()
+	ctx, cancel := context.WithCancel(asked)
+	var group routine.Group
+	defer group.Wait()
+	defer cancel()
+	group.Go(ctx, "etcdnode.giveUp", func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			_ = routine.Sleep(ctx, clock.RealClock{}, answerGrace) // returns early if the write was answered
+			cancel()
+		}
+	})
+	reply, err := handle(ctx, request)
+	if err != nil && ctx.Err() != nil && asked.Err() == nil {
+		return nil, rpctypes.ErrGRPCTimeoutDueToLeaderFail
+	}
+	return reply, err
+}
+
+// stop returns when nothing of the member runs any more, or, if etcd is stuck, when nothing reaches it any more.
+func (m *member) stop() error {
+	m.grpc.Stop()
+	stopped := make(chan struct{}) // closed by the goroutine below
+	go func() {
+		defer close(stopped)
+		m.server.HardStop() // no transfer of leadership: what is shown is a member that dies
+	}()
+	select {
+	case <-stopped:
+	case <-m.trouble.stuck: // the server waits for the goroutine that reported the trouble, which never goes on
+	}
+	if m.peers != nil {
+		_ = m.peers.Close() // the error is that of a listener that is closed already
+	}
+	m.group.Wait()
+	return m.pipe.Close()
+}
+
+// config is etcd's own default configuration but for what is named above.
+func (e *Etcd) config(n *node) config.ServerConfig {
+	c := config.ServerConfig{
+		Name: n.name, DataDir: n.dir, Logger: e.trouble.logger(),
+		NewCluster: true, InitialClusterToken: "listwatch", StrictReconfigCheck: true, InitialElectionTickAdvance: true,
+		SnapshotCount:          etcdserver.DefaultSnapshotCount,
+		SnapshotCatchUpEntries: etcdserver.DefaultSnapshotCatchUpEntries,
+		MaxSnapFiles:           5, MaxWALFiles: 5,
+		MaxTxnOps: 128, MaxRequestBytes: 1536 << 10, MaxConcurrentStreams: math.MaxUint32,
+		AuthToken: "simple", BcryptCost: 10, TokenTTL: 300,
+		QuotaBackendBytes: e.options.Quota, UnsafeNoFsync: !e.options.Durable,
+		CompactHashCheckTime: time.Minute, DowngradeCheckTime: 5 * time.Second,
+		WarningApplyDuration: 100 * time.Millisecond, WarningUnaryRequestDuration: 300 * time.Millisecond,
+		WatchProgressNotifyInterval: progressInterval,
+		MaxLearners:                 1,
+		V2Deprecation:               config.V2DeprDefault,
+		Metrics:                     "basic",
+		InitialPeerURLsMap:          types.URLsMap{},
+	}
+	c.ServerFeatureGate = features.NewDefaultServerFeatureGate(c.Name, c.Logger)
+	for _, each := range e.nodes {
+		c.InitialPeerURLsMap[each.name] = urls(each.peers)
+	}
+	c.PeerURLs, c.ClientURLs = urls(n.peers), urls(n.clients)
+	if len(e.nodes) == 1 {
+		c.TickMs, c.ElectionTicks = uint(loneTick.Milliseconds()), loneElection
+		c.SnapshotCount, c.SnapshotCatchUpEntries = loneSnapshotCount, loneCatchUp
+		return c
+	}
+	c.TickMs, c.ElectionTicks, c.PreVote = uint(clusterTick.Milliseconds()), clusterElection, true
+	c.PeerTLSInfo, c.ClientCertAuthEnabled = e.files.info(), true
+	return c
+}
+
+// urls returns where a member is reached. Etcd insists that a member has a well-formed address, even one that is alone.
+func urls(address string) types.URLs {
+	if address == "" {
+		return types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
+	}
+	return types.URLs{url.URL{Scheme: "https", Host: address}}
+}

@@ -1,0 +1,277 @@
+package etcdnode
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"listwatch/internal/observe/routine"
+)
+
+// ErrRestarting says that a node is being started or stopped already, and that nothing was done.
+var ErrRestarting = errors.New("etcd is being restarted already")
+
+// ErrClosed says that the etcd was closed, and that nothing was done.
+var ErrClosed = errors.New("etcd has been closed")
+
+// NoNodeError says that an etcd has no node of that name.
+type NoNodeError struct{ Name string }
+
+func (e *NoNodeError) Error() string { return fmt.Sprintf("there is no etcd node %q", e.Name) }
+
+// Options says of what an [Etcd] is made, and where and how it keeps its data.
+type Options struct {
+	Dir     string // holds etcd's "member" folder, or one folder for each of several nodes; created if missing
+	Nodes   int    // 0: 1
+	Durable bool   // wait for the disk on each write; otherwise data survives the process, but not a power failure
+	Quota   int64  // bytes of the whole database, from which on etcd refuses writes; 0: [DefaultQuota]
+}
+
+// Etcd is a running etcd, of one node or of several.
+type Etcd struct {
+	// Set by Start, never changed.
+	options Options
+	trouble *trouble
+	nodes   []*node
+	client  *clientv3.Client
+	cancel  context.CancelFunc // ends watchFolders
+	group   routine.Group
+
+	// Set by Start for several nodes, never changed.
+	files     TLSFiles
+	serverTLS *tls.Config
+
+	lifeMu sync.Mutex // held while nodes are started or stopped, and by Close
+	closed bool       // guarded by lifeMu
+}
+
+// node is one place for a member.
+type node struct {
+	// Set by Start, never changed.
+	name           string
+	dir            string
+	peers, clients string // addresses of one node of several; "": the node is alone
+
+	member atomic.Pointer[member] // nil while it is down; replaced with Etcd.lifeMu held
+}
+
+// Start starts etcd on the data in options.Dir and returns when it can be written to. The error is an [*InUseError] if
+// another process, or another Etcd of this one, works on that data; a [*NodesError] if another number of nodes has made
+// it; and a [*TroubleError] if etcd cannot go on there. The caller closes it.
+func Start(ctx context.Context, options Options) (*Etcd, error) {
+	options.Nodes, options.Quota = max(1, options.Nodes), cmp.Or(options.Quota, DefaultQuota)
+	if options.Dir == "" {
+		return nil, errors.New("start etcd: no data folder given")
+	}
+	if err := checkNodes(options.Dir, options.Nodes); err != nil {
+		return nil, err
+	}
+	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
+	if err := e.makeNodes(); err != nil {
+		return nil, err
+	}
+	err := e.startAll(ctx)
+	if err == nil {
+		e.client, err = e.newClient()
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.stopAll())
+	}
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a start may be given up, an etcd is closed
+	e.cancel = cancel
+	e.group.Go(watching, "etcdnode.watchFolders", e.watchFolders)
+	return e, nil
+}
+
+// makeNodes gives several nodes names, addresses and a certificate; one needs none of these.
+func (e *Etcd) makeNodes() (err error) {
+	if e.options.Nodes == 1 {
+		e.nodes = []*node{{name: "listwatch", dir: e.options.Dir}}
+		return nil
+	}
+	addresses, err := addressesIn(e.options.Dir, e.options.Nodes)
+	if err != nil {
+		return err
+	}
+	for i := range e.options.Nodes {
+		name := fmt.Sprintf("etcd-%d", i+1)
+		dir := filepath.Join(e.options.Dir, name)
+		e.nodes = append(e.nodes, &node{name: name, dir: dir, peers: addresses[2*i], clients: addresses[2*i+1]})
+	}
+	if e.files, err = newCertificate(e.options.Dir); err == nil {
+		e.serverTLS, err = e.files.info().ServerConfig()
+	}
+	return err
+}
+
+// newClient returns a client that reaches a lone node in memory, and others by their addresses.
+func (e *Etcd) newClient() (*clientv3.Client, error) {
+	if len(e.nodes) == 1 {
+		return dialNode(e.nodes[0])
+	}
+	return dialTLS(e.Endpoints(), e.files)
+}
+
+// Client returns the etcd's one client. It survives restarts, goes on to another node when one is gone, and is closed
+// with the etcd.
+func (e *Etcd) Client() *clientv3.Client { return e.client }
+
+// Broken is closed when a node cannot go on; then Err says why, and Close is all that is left to do.
+func (e *Etcd) Broken() <-chan struct{} { return e.trouble.broken }
+
+// Err returns why a node cannot go on, a [*TroubleError]; nil as long as all can.
+func (e *Etcd) Err() error { return e.trouble.err() }
+
+// Files are what other programs need to be clients of several nodes.
+func (e *Etcd) Files() TLSFiles { return e.files }
+
+// Endpoints are where several nodes listen for clients, in the order of Names.
+func (e *Etcd) Endpoints() (all []string) {
+	for _, n := range e.nodes {
+		all = append(all, "https://"+n.clients)
+	}
+	return all
+}
+
+// Names are the nodes.
+func (e *Etcd) Names() (all []string) {
+	for _, n := range e.nodes {
+		all = append(all, n.name)
+	}
+	return all
+}
+
+// Running reports whether a node of that name runs. It does not block.
+func (e *Etcd) Running(name string) bool {
+	i := slices.Index(e.Names(), name)
+	return i >= 0 && e.nodes[i].member.Load() != nil
+}
+
+// Run starts a node, or stops it as one that dies: it hands nothing over. A node that runs already, or is stopped
+// already, stays so. Once begun it is done whatever becomes of ctx. The error is a [*NoNodeError], [ErrRestarting] or
+// [ErrClosed] if nothing was done.
+func (e *Etcd) Run(ctx context.Context, name string, up bool) error {
+	i := slices.Index(e.Names(), name)
+	if i < 0 {
+		return &NoNodeError{name}
+	}
+	return e.change(func() error {
+		if up {
+			return e.start(context.WithoutCancel(ctx), e.nodes[i])
+		}
+		return e.stop(e.nodes[i])
+	})
+}
+
+// Restart stops all nodes and starts them again on their data. The client reconnects by itself; its watches lose
+// nothing. Once the stop has begun, ctx no longer counts: a caller that goes away must not leave etcd down. The error is
+// that of ctx, [ErrRestarting] or [ErrClosed] if nothing was done; nodes that do not come back break the etcd.
+func (e *Etcd) Restart(ctx context.Context) error {
+	return e.change(func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := e.stopAll()
+		if err == nil {
+			err = e.startAll(context.WithoutCancel(ctx))
+		}
+		if err != nil {
+			e.trouble.report("it did not come back after a restart", err)
+		}
+		return err
+	})
+}
+
+// change calls f with lifeMu held, unless another holds it.
+func (e *Etcd) change(f func() error) error {
+	if !e.lifeMu.TryLock() {
+		return ErrRestarting
+	}
+	defer e.lifeMu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	return f()
+}
+
+// Close stops the client and all nodes and returns when nothing of them runs any more. Calling it again does nothing.
+// What is left of a broken etcd cannot be ended, only left behind: the process is expected to end.
+func (e *Etcd) Close() error {
+	e.lifeMu.Lock() // after a restart that is under way
+	defer e.lifeMu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	e.cancel()
+	e.group.Wait()
+	// The client first: a client without a server would spend its last moments reconnecting.
+	return errors.Join(e.client.Close(), e.stopAll())
+}
+
+// startAll starts the nodes together: the first of several cannot be written to before the second.
+func (e *Etcd) startAll(ctx context.Context) (err error) {
+	started := make(chan error, len(e.nodes)) // sent once for each node
+	for _, n := range e.nodes {
+		go func() { started <- e.start(ctx, n) }()
+	}
+	for range e.nodes {
+		err = errors.Join(err, <-started)
+	}
+	return err
+}
+
+func (e *Etcd) start(ctx context.Context, n *node) error {
+	if n.member.Load() != nil {
+		return nil
+	}
+	if err := checkUnused(n.dir); err != nil {
+		return err
+	}
+	m := &member{trouble: e.trouble}
+	if n.peers != "" {
+		var err error
+		if m.sockets, err = listen(n, e.serverTLS); err != nil {
+			return err
+		}
+	}
+	if err := m.start(ctx, e.config(n)); err != nil {
+		return err
+	}
+	n.member.Store(m)
+	return nil
+}
+
+func (e *Etcd) stopAll() (err error) {
+	for _, n := range e.nodes {
+		err = errors.Join(err, e.stop(n))
+	}
+	return err
+}
+
+// stop takes the member away first: stopping it ends connections, and their client comes back at once.
+func (e *Etcd) stop(n *node) error {
+	m := n.member.Swap(nil)
+	if m == nil {
+		return nil
+	}
+	return m.stop()
+}
+
+// dial connects the client of a lone node to its member of the moment.
+func (n *node) dial(ctx context.Context, _ string) (net.Conn, error) {
+	m := n.member.Load()
+	if m == nil {
+		return nil, errors.New("etcd is down")
+	}
+	return m.pipe.DialContext(ctx)
+}

@@ -1,0 +1,134 @@
+package etcdnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/observe/routine"
+)
+
+// TroubleError says why etcd cannot go on, and what to do about it.
+type TroubleError struct {
+	Dir  string // of its data
+	What string // in etcd's words
+	Err  error  // nil: etcd gave none
+}
+
+func (e *TroubleError) Error() string {
+	what, advice := e.What, "Start again; if that does not help, with another -data-dir"
+	if e.Err != nil {
+		what += ": " + e.Err.Error()
+	}
+	switch {
+	case errors.Is(e.Err, syscall.ENOSPC):
+		advice = "The disk is full: make room there, or start again with -data-dir on another disk"
+	case errors.Is(e.Err, fs.ErrNotExist):
+		advice = "The folder is gone: it was removed, renamed or unmounted; start again"
+	}
+	return fmt.Sprintf("etcd cannot continue with its data in %s: %s. %s", e.Dir, what, advice)
+}
+
+// Unwrap returns the error that etcd gave.
+func (e *TroubleError) Unwrap() error { return e.Err }
+
+// trouble turns what etcd does when it cannot go on into an error. Etcd calls Fatal or Panic of its logger, on whichever
+// of its goroutines noticed, with locks held: the one ends the process without a word, the other with a stack.
+type trouble struct {
+	// Set by newTrouble, never changed.
+	dir    string
+	broken chan struct{} // closed by report, once
+	stuck  chan struct{} // closed by stick: etcd cannot even be stopped
+	stick  func()
+
+	why atomic.Pointer[TroubleError] // the first, which is the cause of those that follow
+}
+
+func newTrouble(dir string) *trouble {
+	t := &trouble{dir: dir, broken: make(chan struct{}), stuck: make(chan struct{})}
+	t.stick = sync.OnceFunc(func() { close(t.stuck) })
+	return t
+}
+
+func (t *trouble) report(what string, err error) {
+	if t.why.CompareAndSwap(nil, &TroubleError{Dir: t.dir, What: what, Err: err}) {
+		close(t.broken)
+	}
+}
+
+func (t *trouble) err() error {
+	if why := t.why.Load(); why != nil {
+		return why
+	}
+	return nil
+}
+
+var _ zapcore.CheckWriteHook = (*trouble)(nil)
+
+// OnWrite is called instead of os.Exit and panic. It never returns: to go on with data that could not be written would be
+// worse, and to end the goroutine would release the locks that keep all others from doing so.
+func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	var err error
+	for _, field := range fields {
+		if field.Type == zapcore.ErrorType {
+			err, _ = field.Interface.(error)
+		}
+	}
+	t.report(entry.Message, err)
+	t.stick()
+	select {}
+}
+
+// logger returns a logger that is silent until etcd cannot go on.
+func (t *trouble) logger() *zap.Logger {
+	return zap.NewNop().WithOptions(zap.WithFatalHook(t), zap.WithPanicHook(t))
+}
+
+// newServer makes a server, which opens the data: on a goroutine of its own, because OnWrite never returns.
+func (t *trouble) newServer(cfg config.ServerConfig) (server *etcdserver.EtcdServer, err error) {
+	done := make(chan struct{}) // closed by the goroutine below
+	var made *etcdserver.EtcdServer
+	var failed error
+	go func() {
+		defer close(done)
+		made, failed = etcdserver.NewServer(cfg)
+	}()
+	select {
+	case <-done:
+		return made, failed
+	case <-t.broken:
+		return nil, t.err()
+	}
+}
+
+// folderPeriod is how often the data folders are looked for.
+const folderPeriod = time.Second
+
+// watchFolders reports trouble when one of the data folders is gone. It runs until ctx is done. Etcd itself notices only
+// when it wants the next file: until then it acknowledges writes that the next start will not find.
+func (e *Etcd) watchFolders(ctx context.Context) {
+	for routine.Sleep(ctx, clock.RealClock{}, folderPeriod) == nil {
+		for _, n := range e.nodes {
+			e.trouble.checkFolder(n.dir)
+		}
+	}
+}
+
+func (t *trouble) checkFolder(dir string) {
+	if _, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); errors.Is(err, fs.ErrNotExist) {
+		t.report("look at the database", err)
+	}
+}

@@ -1,0 +1,325 @@
+package mvcc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	etcd3 "listwatch/chapters/02-etcd3"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/server/etcdnode"
+	"listwatch/internal/server/mvcc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The contract: whatever is done, the in-memory store answers as etcd does. Each script is run against both, and what
+// they answer, written out line by line, must be the same.
+
+// session writes down what a client answers.
+type session struct {
+	t      *testing.T
+	client etcd3.Client
+	ctx    context.Context
+	lines  []string
+}
+
+func (s *session) say(format string, args ...any) {
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+func text(kv *mvccpb.KeyValue) string {
+	if kv == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s=%s@%d/%d#%d", kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision, kv.Version)
+}
+
+func (s *session) put(key, value string, expected int64) {
+	r, err := s.client.OptimisticPut(s.ctx, key, []byte(value), expected, kubernetes.PutOptions{GetOnFailure: true})
+	s.say("put %s=%s if %d: %v %s at %d, %v", key, value, expected, r.Succeeded, text(r.KV), r.Revision, err)
+}
+
+func (s *session) delete(key string, expected int64) {
+	r, err := s.client.OptimisticDelete(s.ctx, key, expected, kubernetes.DeleteOptions{GetOnFailure: true})
+	s.say("delete %s if %d: %v %s at %d, %v", key, expected, r.Succeeded, text(r.KV), r.Revision, err)
+}
+
+func (s *session) get(key string, rev int64) {
+	r, err := s.client.Get(s.ctx, key, kubernetes.GetOptions{Revision: rev})
+	s.say("get %s at %d: %s at %d, %v", key, rev, text(r.KV), r.Revision, err)
+}
+
+func (s *session) list(prefix string, opts kubernetes.ListOptions) {
+	r, err := s.client.List(s.ctx, prefix, opts)
+	var items []string
+	for _, kv := range r.Kvs {
+		items = append(items, text(kv))
+	}
+	s.say("list %s %+v: [%s] of %d at %d, %v", prefix, opts, strings.Join(items, " "), r.Count, r.Revision, err)
+}
+
+func (s *session) count(prefix string) {
+	n, err := s.client.Count(s.ctx, prefix, kubernetes.CountOptions{})
+	s.say("count %s: %d, %v", prefix, n, err)
+}
+
+func (s *session) compact(rev int64) {
+	s.say("compact %d: %v", rev, s.client.CompactHistory(s.ctx, rev))
+}
+
+// watch writes down the events of a watch up to and including revision last, or its error.
+func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	responses := s.client.Watch(ctx, key, opts...)
+	s.say("watch %s up to %d", key, last)
+	for response := range responses {
+		if err := response.Err(); err != nil {
+			s.say("  ends: %v, compacted %v, canceled %v", err, response.CompactRevision, response.Canceled)
+			continue // the channel must be closed next
+		}
+		for _, e := range response.Events {
+			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(), e.IsModify())
+			if e.Kv.ModRevision == last {
+				cancel()
+			}
+		}
+	}
+	cancel()
+}
+
+// progress writes down the revision of a progress notification.
+func (s *session) progress(key string) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	responses := s.client.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithRev(1))
+	for response := range responses {
+		if ctx.Err() != nil {
+			continue // an answer to a second request: there is one for each response that was not progress
+		}
+		if response.IsProgressNotify() {
+			s.say("progress %s: %d", key, response.Header.Revision)
+			cancel()
+			continue
+		}
+		if err := s.client.RequestProgress(ctx); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// progressBeside writes down the first progress notification of a watch of key that shares its stream with one that
+// is to begin at the next revision, next. Progress is asked for before that revision is made, and after.
+func (s *session) progressBeside(key string, next int64) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	created := clientv3.WithCreatedNotify()
+	quiet := s.client.Watch(ctx, "/quiet", clientv3.WithRev(next), created)
+	responses := s.client.Watch(ctx, key, clientv3.WithRev(next-1), clientv3.WithFilterPut(), created)
+	ask := func() {
+		if err := s.client.RequestProgress(ctx); err != nil {
+			s.t.Error(err)
+		}
+	}
+	ask()
+	s.put("/elsewhere", "x", 0)
+	for {
+		ask() // etcd may still be registering the two
+		select {
+		case <-quiet:
+		case response := <-responses:
+			if response.IsProgressNotify() {
+				s.say("progress %s beside a watch from %d: %d", key, next, response.Header.Revision)
+				return
+			}
+		case <-time.After(50 * time.Millisecond): // to ask again
+		}
+	}
+}
+
+// sameAnswers runs script against both and compares.
+func sameAnswers(t *testing.T, script func(*session)) {
+	t.Helper()
+	node, err := etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	etcd := &session{t: t, client: etcd3.NewClient(node.Client()), ctx: t.Context()}
+	script(etcd)
+	memory := &session{t: t, client: mvcc.New(clock.RealClock{}), ctx: t.Context()}
+	script(memory)
+	if diff := cmp.Diff(etcd.lines, memory.lines); diff != "" {
+		t.Errorf("answers (-etcd +memory):\n%s", diff)
+	}
+}
+
+func TestWritesAndReadsAnswerAsEtcd(t *testing.T) {
+	sameAnswers(t, func(s *session) {
+		s.get("/p/a", 0)
+		s.put("/p/a", "1", 0)
+		s.put("/p/a", "2", 0)
+		s.put("/p/a", "2", 2)
+		s.put("/p/b", "", 0)
+		s.put("/p/b", "x", 99)
+		s.put("/q", "far", 0)
+		s.delete("/p/b", 2)
+		s.delete("/p/b", 4)
+		s.delete("/p/b", 4)
+		s.delete("/p/b", 0)
+		s.put("/p/b", "again", 0)
+		for rev := range int64(9) {
+			s.get("/p/b", rev)
+			s.list("/p/", kubernetes.ListOptions{Revision: rev})
+		}
+		s.list("/p/", kubernetes.ListOptions{Limit: 1})
+		s.list("/p/", kubernetes.ListOptions{Limit: 1, Continue: "/p/a\x00"})
+		s.list("/p/", kubernetes.ListOptions{Limit: 1, Continue: "/p/a\x00", Revision: 3})
+		s.list("/nothing/", kubernetes.ListOptions{})
+		s.count("/p/")
+		s.count("/")
+		s.count("/nothing")
+	})
+}
+
+func TestWatchesAnswerAsEtcd(t *testing.T) {
+	sameAnswers(t, func(s *session) {
+		s.put("/p/a", "1", 0)   // 2
+		s.put("/p/a", "2", 2)   // 3
+		s.put("/q", "other", 0) // 4
+		s.delete("/p/a", 3)     // 5
+		s.put("/p/a", "3", 0)   // 6
+		s.put("/p/b", "1", 0)   // 7
+		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithPrevKV())
+		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(4))
+		s.watch("/p/a", 6, clientv3.WithRev(3), clientv3.WithPrevKV())
+		s.progress("/p/a")
+		s.progressBeside("/p/a", 8)
+	})
+}
+
+func TestCompactionAnswersAsEtcd(t *testing.T) {
+	sameAnswers(t, func(s *session) {
+		s.put("/p/a", "1", 0) // 2
+		s.put("/p/b", "1", 0) // 3
+		s.put("/p/a", "2", 2) // 4
+		s.delete("/p/b", 3)   // 5
+		s.put("/p/a", "3", 4) // 6
+		s.put("/p/a", "4", 6) // 7
+		s.compact(99)
+		s.compact(6)
+		s.compact(6)
+		s.compact(5)
+		for rev := int64(4); rev < 9; rev++ {
+			s.get("/p/a", rev)
+			s.list("/p/", kubernetes.ListOptions{Revision: rev})
+		}
+		s.get("/p/a", 0)
+		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(5), clientv3.WithPrevKV())
+		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(6), clientv3.WithPrevKV()) // what was before 6 is gone
+		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(7), clientv3.WithPrevKV())
+	})
+}
+
+func TestLeasesAnswerAsEtcd(t *testing.T) {
+	sameAnswers(t, func(s *session) {
+		id, err := s.client.GrantLease(s.ctx, 2*time.Second)
+		s.say("grant: %v, %v", id != clientv3.NoLease, err)
+		for _, key := range []string{"/p/a", "/p/b"} {
+			r, err := s.client.OptimisticPut(s.ctx, key, []byte("1"), 0, kubernetes.PutOptions{LeaseID: id})
+			s.say("put %s: %v at %d, %v", key, r.Succeeded, r.Revision, err)
+		}
+		s.put("/p/b", "2", 3) // no longer under the lease
+		eventually.Holds(s.t, "the end of the lease", func() bool {
+			r, err := s.client.Get(s.ctx, "/p/a", kubernetes.GetOptions{})
+			return err != nil || r.KV == nil
+		})
+		s.get("/p/a", 0)
+		s.get("/p/b", 0)
+		r, err := s.client.OptimisticPut(s.ctx, "/p/c", []byte("1"), 0, kubernetes.PutOptions{LeaseID: id})
+		s.say("put under a lease that has ended: %v, %v", r.Succeeded, errors.Is(err, rpctypes.ErrLeaseNotFound))
+		s.watch("/p/", 5, clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithPrevKV())
+	})
+}
+
+func TestRandomHistoriesAnswerAsEtcd(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			sameAnswers(t, func(s *session) { random(s, rand.New(rand.NewPCG(seed, seed))) })
+		})
+	}
+}
+
+// random does a few hundred things, the same for the same seed and the same answers.
+func random(s *session, r *rand.Rand) {
+	last := map[string]int64{} // the revision each key probably has
+	rev, compacted := int64(1), int64(0)
+	for n := range 300 {
+		key := fmt.Sprintf("/p/%c", 'a'+r.IntN(6))
+		expected := last[key]
+		if r.IntN(8) == 0 {
+			expected++ // probably wrong
+		}
+		switch r.IntN(10) {
+		case 0:
+			s.get(key, r.Int64N(rev+2))
+		case 1:
+			s.list("/p/", kubernetes.ListOptions{Revision: r.Int64N(rev + 2), Limit: r.Int64N(4), Continue: key})
+		case 2:
+			if target := compacted + r.Int64N(rev-compacted+1); n > 50 && r.IntN(4) == 0 {
+				s.compact(target)
+				compacted = max(compacted, target)
+			}
+		case 3, 4:
+			if response, err := s.client.OptimisticDelete(s.ctx, key, expected, kubernetes.DeleteOptions{}); err == nil && response.Succeeded {
+				rev, last[key] = response.Revision, 0
+			}
+			s.delete(key, expected)
+		default:
+			response, err := s.client.OptimisticPut(s.ctx, key, fmt.Append(nil, n), expected, kubernetes.PutOptions{})
+			if err == nil && response.Succeeded {
+				rev, last[key] = response.Revision, response.Revision
+			}
+			s.say("put %s: %v at %d, %v", key, response.Succeeded, response.Revision, err)
+		}
+	}
+	s.put("/p/z", "last", 0)
+	s.watch("/p/", rev+1, clientv3.WithPrefix(), clientv3.WithRev(max(compacted, 1)), clientv3.WithPrevKV())
+}
+
+func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
+	store := mvcc.New(clock.RealClock{})
+	responses := store.Watch(t.Context(), "/p/", clientv3.WithPrefix())
+	store.Put("/p/a", []byte("1"))
+	store.FailWatches(rpctypes.ErrorDesc(rpctypes.ErrNoLeader))
+	if first := <-responses; len(first.Events) != 1 {
+		t.Errorf("got %v, want what happened before", first)
+	}
+	if last := <-responses; !errors.Is(last.Err(), rpctypes.ErrNoLeader) {
+		t.Errorf("got %v, want no leader", last.Err())
+	}
+	if _, open := <-responses; open {
+		t.Error("the channel is still open")
+	}
+	if revision := store.Put("/p/a", []byte("2")); revision != 3 {
+		t.Errorf("got revision %d, want 3", revision)
+	}
+	if revision := store.Delete("/p/b"); revision != 3 {
+		t.Errorf("delete of nothing: got revision %d, want 3", revision)
+	}
+	if revision := store.Delete("/p/a"); revision != 4 || store.Revision() != 4 {
+		t.Errorf("got revision %d, want 4", revision)
+	}
+}

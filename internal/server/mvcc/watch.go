@@ -1,0 +1,223 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
+
+	"listwatch/internal/observe/routine"
+)
+
+// progressInterval is how often an idle watch that asked for it is told the revision: etcd's default.
+const progressInterval = 10 * time.Minute
+
+// watcher is one watch. What is pending is unbounded, as it is in etcd's client: a watch that does not read slows
+// nothing down.
+type watcher struct {
+	// Set by Watch, never changed.
+	store     *Store
+	key, end  string // [key, end); end "" for key alone
+	from      int64  // the first revision of interest
+	stream    string // the watches of one stream are told of progress together
+	prevKV    bool
+	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
+	wake      chan struct{}               // sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
+	progress  bool
+	group     routine.Group
+
+	// Guarded by store.mu.
+	pending []clientv3.WatchResponse
+	done    bool // the last pending response is a cancellation
+}
+
+// Watch returns the changes of key, or of a range of keys, from a revision on. The channel is closed when ctx is
+// done, and after a response with an error: ErrCompacted if the revision is gone, or what [Store.FailWatches] was given.
+func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	op := clientv3.OpGet(key, opts...)
+	w := &watcher{
+		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(), progress: op.IsProgressNotify(),
+		stream:    streamOf(ctx),
+		responses: make(chan clientv3.WatchResponse),
+		wake:      make(chan struct{}, 1),
+	}
+	s.register(w)
+	w.group.Go(ctx, "mvcc.watch", w.run)
+	return w.responses
+}
+
+// register chooses where the watch begins and lets it see everything from there on, as one step.
+func (s *Store) register(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.from <= 0 {
+		w.from = s.revision + 1
+	}
+	if w.from < s.compacted {
+		w.cancelLocked(clientv3.WatchResponse{CompactRevision: s.compacted, Canceled: true})
+		return
+	}
+	s.watches[w] = struct{}{}
+	var events []*clientv3.Event
+	first := sort.Search(len(s.log), func(i int) bool { return s.log[i].current.mod >= w.from })
+	for _, c := range s.log[first:] {
+		if w.wants(c) {
+			events = append(events, w.eventLocked(c))
+		}
+	}
+	if len(events) > 0 {
+		w.pendLocked(clientv3.WatchResponse{Events: events})
+	}
+}
+
+// RequestProgress tells every watch of ctx's stream the newest revision, after all that the watch has still to deliver.
+// As in etcd none is told anything while there is one among them that is to begin later.
+func (s *Store) RequestProgress(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.expireLocked(ctx, clientv3.NoLease); err != nil {
+		return err
+	}
+	var together []*watcher
+	for w := range s.watches {
+		if w.stream != streamOf(ctx) {
+			continue
+		}
+		if w.from > s.revision {
+			return nil
+		}
+		together = append(together, w)
+	}
+	for _, w := range together {
+		w.pendLocked(clientv3.WatchResponse{})
+	}
+	return nil
+}
+
+// streamOf returns what etcd's client tells streams apart by: the metadata that is sent with a request.
+func streamOf(ctx context.Context) string {
+	sent, _ := metadata.FromOutgoingContext(ctx)
+	return fmt.Sprint(map[string][]string(sent))
+}
+
+// FailWatches ends every watch with an error of the given text, as etcd does when it loses its leader. The texts of
+// etcd's own errors come out as those errors: try rpctypes.ErrGRPCNoLeader.
+func (s *Store) FailWatches(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watches {
+		w.cancelLocked(clientv3.WatchResponse{Canceled: true, CancelReason: reason})
+	}
+}
+
+// run delivers what is pending until ctx is done or the watch was cancelled.
+func (w *watcher) run(ctx context.Context) {
+	defer close(w.responses)
+	defer w.unregister()
+	var tick <-chan time.Time // a nil channel never fires: this watch did not ask for progress
+	if w.progress {
+		ticker := w.store.clock.NewTicker(progressInterval)
+		defer ticker.Stop()
+		tick = ticker.C()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-tick:
+			w.pendProgress()
+		}
+		responses, done := w.take()
+		for _, response := range responses {
+			if !w.send(ctx, response) {
+				return
+			}
+		}
+		if done {
+			return
+		}
+	}
+}
+
+func (w *watcher) send(ctx context.Context, response clientv3.WatchResponse) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case w.responses <- response:
+		return true
+	}
+}
+
+func (w *watcher) pendProgress() {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	if len(w.pending) == 0 {
+		w.pendLocked(clientv3.WatchResponse{})
+	}
+}
+
+func (w *watcher) unregister() {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	delete(w.store.watches, w)
+}
+
+// take empties pending. done says that nothing will follow.
+func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	responses, w.pending = w.pending, nil
+	return responses, w.done
+}
+
+// offerLocked hands the watch a change, if it is about a key of the watch.
+func (w *watcher) offerLocked(c *change) {
+	if w.wants(c) {
+		w.pendLocked(clientv3.WatchResponse{Events: []*clientv3.Event{w.eventLocked(c)}})
+	}
+}
+
+func (w *watcher) wants(c *change) bool {
+	key := c.current.key
+	if c.current.mod < w.from {
+		return false
+	}
+	switch w.end {
+	case "":
+		return key == w.key
+	case "\x00": // how etcd spells "to the end of everything"
+		return key >= w.key
+	default:
+		return key >= w.key && key < w.end
+	}
+}
+
+// eventLocked leaves out a previous state that is compacted, as etcd does.
+func (w *watcher) eventLocked(c *change) *clientv3.Event {
+	return c.event(w.prevKV && c.current.mod > w.store.compacted)
+}
+
+// pendLocked stamps the response with the newest revision and wakes run.
+func (w *watcher) pendLocked(response clientv3.WatchResponse) {
+	if w.done {
+		return
+	}
+	response.Header = &pb.ResponseHeader{Revision: w.store.revision}
+	w.pending = append(w.pending, response)
+	select {
+	case w.wake <- struct{}{}:
+	default: // run has been woken already and has not yet looked
+	}
+}
+
+// cancelLocked makes response the last.
+func (w *watcher) cancelLocked(response clientv3.WatchResponse) {
+	w.pendLocked(response)
+	w.done = true
+	delete(w.store.watches, w)
+}

@@ -1,0 +1,249 @@
+// Package book turns the chapters into pages: prose by goldmark from the embedded README.md files, declarations pulled
+// by symbol from the embedded sources, so that what is read is what is running.
+//
+//   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
+//   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
+//   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
+//   - callout.go: a quotation that begins with [!NOTE] becomes a box.
+//   - drawing.go: an image becomes part of the page.
+//   - part.go: words that mean a part of the stage.
+//   - links.go: links between chapters, documents and files, as the book's own addresses.
+//   - highlight.go: Go source as HTML, line by line.
+//   - site.go: the declarations that report moments, for the page.
+//   - symbols.go: the page of our symbols and upstream's.
+//
+// Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
+// page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.
+//
+// There is no goroutine and no lock in this package.
+package book
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"listwatch/chapters"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/text/source"
+)
+
+// Root is the path of the contents page; chapters lie directly below it.
+const Root = "/book/"
+
+// Book is every chapter and every document, rendered.
+type Book struct {
+	Chapters  []*Chapter
+	Documents []*Chapter // those of docs/, by name: of a chapter they have Title, Path, Contents and HTML
+	problems  []error
+}
+
+// Documents is the path below which they lie, each under its name without ".md".
+const Documents = Root + "docs/"
+
+// Chapter is one chapter, rendered.
+type Chapter struct {
+	chapters.Chapter
+	Path     string    // "/book/06-cacher"
+	Question string    // the first paragraph of the section "The question", as plain text; "" if there is none
+	Contents []Heading // the sections, in order
+	HTML     string    // everything below the title; safe to be shown as it is
+	Files    []*File   // the chapter's Go files, tests last
+	Moments  []Moment  // what the chapter reports to the page, in path order
+	Told     []string  // the points whose lines the prose shows, in the order of the prose
+	Previous *Chapter  // nil for the first
+	Next     *Chapter  // nil for the last
+}
+
+// Heading is a section heading.
+type Heading struct {
+	Level int // 2 or 3
+	ID    string
+	Text  string
+}
+
+// File is a whole source file, for reading around a declaration.
+type File struct {
+	Name string // "dispatch.go"
+	Path string // "/book/06-cacher/dispatch.go"
+	Test bool
+	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to be shown as it is
+}
+
+// Moment is a probe point and the line that reports it.
+type Moment struct {
+	*probe.Info
+	File     string // "dispatch.go"
+	Path     string // "/book/06-cacher/dispatch.go#L88"
+	Line     int
+	Function string // "Cacher.dispatchEvents"
+}
+
+// New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and with them a
+// page of our symbols and upstream's, made from the Upstream lines. What a chapter
+// gets wrong (an unknown symbol, a dead link) does not keep the rest from being read: it is shown as a gap in its place and reported
+// by [Book.Check]. The error is for sources that cannot be read at all.
+func New(fsys, docs fs.FS) (*Book, error) {
+	list, err := chapters.List(fsys)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := source.Parse(fsys)
+	if err != nil {
+		return nil, err
+	}
+	editor := newEditor(fsys, tree)
+	if docs != nil {
+		if editor.docs, err = fs.Glob(docs, "*.md"); err != nil {
+			return nil, err
+		}
+		editor.docs = append(editor.docs, symbols)
+	}
+	book := &Book{}
+	for _, entry := range list {
+		book.add(editor.chapter(entry))
+	}
+	for _, name := range editor.docs {
+		text, err := editor.document(docs, name)
+		if err != nil {
+			return nil, err
+		}
+		doc := &Chapter{Path: Documents + strings.TrimSuffix(name, ".md")}
+		editor.render(doc, "docs/"+name, text)
+		book.Documents = append(book.Documents, doc)
+	}
+	editor.land(book)
+	book.problems = editor.problems
+	return book, nil
+}
+
+// document returns the text of a document: a file of docs, or the page of symbols.
+func (e *editor) document(docs fs.FS, name string) ([]byte, error) {
+	if name == symbols {
+		return symbolsPage(e.tree), nil
+	}
+	return fs.ReadFile(docs, name)
+}
+
+// add appends a chapter and ties it to the one before.
+func (b *Book) add(chapter *Chapter) {
+	if n := len(b.Chapters); n > 0 {
+		chapter.Previous = b.Chapters[n-1]
+		b.Chapters[n-1].Next = chapter
+	}
+	b.Chapters = append(b.Chapters, chapter)
+}
+
+// Check returns everything that the chapters get wrong, joined, each with file and line; nil if all is well.
+func (b *Book) Check() error { return errors.Join(b.problems...) }
+
+// Chapter returns the chapter in a folder, nil if there is none.
+func (b *Book) Chapter(folder string) *Chapter {
+	for _, chapter := range b.Chapters {
+		if chapter.Folder == folder {
+			return chapter
+		}
+	}
+	return nil
+}
+
+// File returns a source file of the chapter, nil if there is none of that name.
+func (c *Chapter) File(name string) *File {
+	for _, file := range c.Files {
+		if file.Name == name {
+			return file
+		}
+	}
+	return nil
+}
+
+// editor renders chapters and collects what is wrong with them.
+type editor struct {
+	// Set by newEditor, never changed.
+	fsys    fs.FS
+	tree    *source.Tree
+	moments []source.Moment
+	told    map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
+	docs    []string          // names of the documents
+
+	jumps    []jump // links to places in chapters, not checked yet
+	problems []error
+}
+
+func newEditor(fsys fs.FS, tree *source.Tree) *editor {
+	points := make(map[string]bool)
+	for _, point := range probe.Points() {
+		points[point.String()] = true
+	}
+	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string)}
+	e.moments = tree.Moments(func(name string) bool { return points[name] })
+	for _, moment := range e.moments {
+		e.told[fmt.Sprintf("%s:%d", moment.File.Path, moment.Line)] = moment.Point
+	}
+	return e
+}
+
+// problem notes what is wrong at a line of a file; line 0 means the file as a whole.
+func (e *editor) problem(where string, line int, format string, args ...any) {
+	if line > 0 {
+		where = fmt.Sprintf("%s:%d", where, line)
+	}
+	e.problems = append(e.problems, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
+}
+
+// chapter renders one chapter.
+func (e *editor) chapter(entry chapters.Chapter) *Chapter {
+	chapter := &Chapter{Chapter: entry, Path: Root + entry.Folder}
+	chapter.Files = e.files(entry.Folder)
+	chapter.Moments = e.momentsOf(entry.Folder)
+	name := path.Join(entry.Folder, "README.md")
+	readme, err := fs.ReadFile(e.fsys, name)
+	if err != nil {
+		e.problem("chapters/"+name, 0, "the chapter has no prose: %w", err)
+		return chapter
+	}
+	e.render(chapter, "chapters/"+name, readme)
+	return chapter
+}
+
+// files highlights every Go file of a folder, tests after the rest.
+func (e *editor) files(folder string) []*File {
+	var code, tests []*File
+	for _, pkg := range e.tree.Packages {
+		if pkg.Dir != folder {
+			continue
+		}
+		for _, src := range pkg.Files {
+			file := &File{Name: path.Base(src.Path), Path: Root + src.Path, Test: src.Test}
+			file.HTML = e.code(src.Path, strings.TrimSuffix(string(src.Src), "\n"), 1, anchored)
+			if file.Test {
+				tests = append(tests, file)
+			} else {
+				code = append(code, file)
+			}
+		}
+	}
+	return append(code, tests...)
+}
+
+// momentsOf returns what a folder's package reports, in path order.
+func (e *editor) momentsOf(folder string) []Moment {
+	var list []Moment
+	for _, point := range probe.Points() {
+		for _, moment := range e.moments {
+			if moment.Package.Dir != folder || moment.Method == "" || moment.Point != point.String() {
+				continue
+			}
+			list = append(list, Moment{
+				Info:     point.Info(),
+				File:     path.Base(moment.File.Path),
+				Path:     fmt.Sprintf("%s%s#L%d", Root, moment.File.Path, moment.Line),
+				Line:     moment.Line,
+				Function: moment.Function,
+			})
+		}
+	}
+	return list
+}

@@ -1,0 +1,218 @@
+package book
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"listwatch/chapters"
+	"listwatch/docs"
+)
+
+const ringReadme = `# 04 · The ring
+
+## The question
+
+How long does <b>history</b> last,
+and *who* says so?
+
+## The walk
+
+We append.
+
+[Ring.add](ring.go "code")
+
+> [!WARNING]
+> Positions never ` + "`wrap`" + `.
+
+**What wraps?**
+
+> **Answer** Nothing, and ` + "`rv`" + ` neither.
+
+See [chapter 06](../06-cacher/README.md#the-walk), [the file](ring.go), [the law](../../docs/STYLE.md),
+[upstream](https://example.com/?a=1&b=2).[^1]
+
+| n | what |
+|--:|------|
+| 1 | <script>alert(1)</script> |
+
+` + "```go\nvar x = \"<b>\" // y\n```\n\n```console\n$ go test ./...\nok\n```\n\n```\n a -> b\n```\n" + `
+[^1]: A footnote.
+`
+
+const ringSource = `// Package ring is round.
+package ring
+
+import "listwatch/internal/observe/probe"
+
+// Ring is a ring.
+type Ring struct {
+	probe *probe.Probe
+	text  string
+}
+
+// add appends "<i>".
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).updateCache
+func (r *Ring) add() {
+	r.text += ` + "`<b>\n</b>`" + `
+	r.probe.At(probe.RingAppend, "", 0, 1, 2, 3, 4)
+}
+`
+
+func course() fstest.MapFS {
+	return fstest.MapFS{
+		"04-ring/README.md":    {Data: []byte(ringReadme)},
+		"04-ring/ring.go":      {Data: []byte(ringSource)},
+		"04-ring/ring_test.go": {Data: []byte("package ring\n")},
+		"06-cacher/README.md":  {Data: []byte("# 06 · Cacher\n\n## The question\n\nWhy?\n\n## The walk\n\nSo.\n")},
+		"06-cacher/doc.go":     {Data: []byte("package cacher\n")},
+	}
+}
+
+func open(t *testing.T, fsys fstest.MapFS) *Book {
+	t.Helper()
+	book, err := New(fsys, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+func TestAChapterBecomesAPage(t *testing.T) {
+	fsys := course()
+	fsys["04-ring/README.md"].Data = []byte(strings.NewReplacer("<b>history</b>", "history", "<script>alert(1)</script>", "x").Replace(ringReadme))
+	book := open(t, fsys)
+	if err := book.Check(); err != nil {
+		t.Error(err)
+	}
+	chapter := book.Chapter("04-ring")
+	if chapter.Title != "The ring" || chapter.Question != "How long does history last, and who says so?" {
+		t.Errorf("got title %q, question %q", chapter.Title, chapter.Question)
+	}
+	want := []Heading{{2, "the-question", "The question"}, {2, "the-walk", "The walk"}}
+	if diff := cmp.Diff(want, chapter.Contents); diff != "" {
+		t.Errorf("contents (-want +got):\n%s", diff)
+	}
+	for _, part := range []string{
+		`<figure class="decl" id="Ring.add">`,
+		`href="/book/04-ring/ring.go#L15">ring.go:15</a>`,
+		`<a href="https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go" rel="noreferrer" title="k8s.io/apiserver/pkg/storage/cacher/watch_cache.go">(*watchCache).updateCache</a>`,
+		`<span class="l" data-n="12"><span class="c">// add appends &#34;&lt;i&gt;&#34;.</span>`,
+		`<span class="l told" data-point="RingAppend" data-n="18">`,
+		`<span class="k">func</span> (r *Ring) <span class="d">add</span>() {`,
+		`<aside class="callout warning"><p class="word">warning</p>` + "\n<p>Positions never <code>wrap</code>.</p>\n</aside>",
+		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> neither.</p>\n</details>",
+		`<a href="/book/06-cacher#the-walk">chapter 06</a>`,
+		`<a href="/book/04-ring/ring.go">the file</a>`,
+		`<span class="outside">the law</span>`,
+		`<a href="https://example.com/?a=1&amp;b=2" rel="noreferrer">upstream</a>`,
+		`<td align="right">1</td>`,
+		`<span class="k">var</span> x = <span class="s">&#34;&lt;b&gt;&#34;</span> <span class="c">// y</span>`,
+		`<span class="prompt">$ go test ./...</span>` + "\nok",
+		` a -&gt; b</pre>`,
+		"A footnote.",
+	} {
+		if !strings.Contains(chapter.HTML, part) {
+			t.Errorf("%s is missing", part)
+		}
+	}
+	for _, part := range []string{"<h1", "style=", "<script", "[!WARNING]", "README.md"} {
+		if strings.Contains(chapter.HTML, part) {
+			t.Errorf("%s is there", part)
+		}
+	}
+	if t.Failed() {
+		t.Log(chapter.HTML)
+	}
+}
+
+func TestChaptersKnowTheirNeighboursAndFiles(t *testing.T) {
+	book := open(t, course())
+	ring, cacher := book.Chapters[0], book.Chapters[1]
+	if ring.Previous != nil || ring.Next != cacher || cacher.Previous != ring || cacher.Next != nil {
+		t.Error("previous and next are wrong")
+	}
+	if len(ring.Files) != 2 || ring.Files[0].Name != "ring.go" || !ring.Files[1].Test {
+		t.Errorf("got files %+v", ring.Files)
+	}
+	if len(ring.Moments) != 1 || ring.Moments[0].Name != "RingAppend" || ring.Moments[0].Path != "/book/04-ring/ring.go#L18" {
+		t.Errorf("got moments %+v", ring.Moments)
+	}
+	if book.Chapter("07-none") != nil || ring.File("none.go") != nil {
+		t.Error("got something that is not there")
+	}
+}
+
+func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
+	tests := []struct{ name, prose, want string }{
+		{"unknown symbol", "[Ring.gone](ring.go \"code\")", "line: Ring.gone is not declared in 04-ring"},
+		{"wrong file", "[Ring.add](other.go \"code\")", "line: Ring.add is declared in 04-ring/ring.go, not in 04-ring/other.go"},
+		{"unknown folder", "[Ring.add](../05-x/ring.go \"code\")", "line: Ring.add: there is no package in 05-x"},
+		{"not alone", "[Ring.add](ring.go \"code\") and more", "line: a code link stands alone in its paragraph"},
+		{"dead chapter", "[x](../07-x/README.md)", "line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
+		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
+		{"dead anchor", "[x](../06-cacher/README.md#gone)", "line: link to #gone: /book/06-cacher has no such place"},
+		{"dead anchor here", "[x](#gone)", "line: link to #gone: /book/04-ring has no such place"},
+		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only https leads out of the book"},
+		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
+		{"image", "![x](x.png)", "line: an image: draw it as an SVG file, or in a code fence"},
+		{"drawing that is not there", "![x](x.svg)", "line: x.svg: open 04-ring/x.svg: file does not exist"},
+		{"drawing that does something", "![x](y.svg)", "line: y.svg: a drawing has no attribute onclick"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fsys := course()
+			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose + "\n")
+			fsys["04-ring/y.svg"] = &fstest.MapFile{Data: []byte(`<svg><g onclick="x()"/></svg>`)}
+			err := open(t, fsys).Check()
+			if err == nil {
+				t.Fatal("got no problem")
+			}
+			want := strings.Replace(test.want, "line", "chapters/04-ring/README.md:5", 1)
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			if first != want {
+				t.Errorf("got %s\nwant %s", first, want)
+			}
+		})
+	}
+	t.Run("no prose", func(t *testing.T) {
+		fsys := course()
+		delete(fsys, "06-cacher/README.md")
+		fsys["04-ring/README.md"].Data = []byte("# 04 · R\n")
+		if err := open(t, fsys).Check(); err == nil || !strings.Contains(err.Error(), "chapters/06-cacher/README.md: the chapter has no prose") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+func FuzzHighlightingLosesNothing(f *testing.F) {
+	f.Add(ringSource)
+	f.Add("not go at all: ` \" ' /* \x00 \xff")
+	f.Add("\x860") // no UTF-8
+	f.Add("")
+	f.Add("a\r\nb /* c\r\nd */ 'x' ;;")
+	f.Fuzz(func(t *testing.T, src string) {
+		lines := highlight(src)
+		got := html.UnescapeString(tags.ReplaceAllString(strings.Join(lines, "\n"), ""))
+		if want := html.UnescapeString(html.EscapeString(src)); got != want {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	})
+}
+
+func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
+	book, err := New(chapters.FS(), docs.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := book.Check(); err != nil {
+		t.Error(err)
+	}
+}

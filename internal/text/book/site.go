@@ -1,0 +1,68 @@
+package book
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/text/source"
+)
+
+// Site is a declaration in which moments are reported, as the page shows it next to the picture.
+type Site struct {
+	Symbol   string            // "Cacher.dispatchEvents"
+	File     string            // from the root of the repository: "chapters/06-cacher/dispatch.go"
+	Path     string            // in the book: "/book/06-cacher/dispatch.go"
+	Line     int               // on which the name stands
+	From     int               // number of the first of Lines
+	Lines    []string          // highlighted; safe to be shown as they are
+	Points   map[int]string    // by line number: the point that is reported there
+	Upstream []source.Upstream // its counterparts in the real source
+	Differs  []string          // what is left out or done in another way
+}
+
+// LineOf returns the line that reports a point, 0 if none does.
+func (s *Site) LineOf(point string) int {
+	for line, reported := range s.Points {
+		if reported == point {
+			return line
+		}
+	}
+	return 0
+}
+
+// Sites returns, by the name of the point, the declaration that reports it in the sources of fsys, which is laid out as
+// [chapters.FS]. Several points may share one.
+func Sites(fsys fs.FS) (map[string]*Site, error) {
+	tree, err := source.Parse(fsys)
+	if err != nil {
+		return nil, err
+	}
+	points := make(map[string]bool)
+	for _, point := range probe.Points() {
+		points[point.String()] = true
+	}
+	sites := make(map[string]*Site)
+	byDecl := make(map[*source.Decl]*Site)
+	for _, moment := range tree.Moments(func(name string) bool { return points[name] }) {
+		decl, err := moment.Package.Find(moment.Function, path.Base(moment.File.Path))
+		if moment.Method == "" || err != nil {
+			continue // a mention, or a report outside of any function: the policy tests complain about it
+		}
+		if byDecl[decl] == nil {
+			byDecl[decl] = newSite(decl)
+		}
+		byDecl[decl].Points[moment.Line] = moment.Point
+		sites[moment.Point] = byDecl[decl]
+	}
+	return sites, nil
+}
+
+func newSite(decl *source.Decl) *Site {
+	return &Site{
+		Symbol: decl.Symbol, File: "chapters/" + decl.File.Path, Path: Root + decl.File.Path,
+		Line: decl.Line(), From: decl.From, Lines: highlight(strings.TrimSuffix(decl.Src, "\n")), Points: make(map[int]string),
+		Upstream: decl.Notes.Upstream, Differs: decl.Notes.Differs,
+	}
+}

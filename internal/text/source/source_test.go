@@ -1,0 +1,270 @@
+package source
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const cacherSource = `// Package cacher hands events out.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher
+package cacher
+
+import "listwatch/internal/observe/probe"
+
+// bufferSize is how much incoming holds.
+const bufferSize = 100
+
+// Modes.
+const (
+	TwoPhase Mode = iota // first
+	Sequential
+)
+
+// Mode is a way of handing out.
+type Mode int
+
+// Cacher stands between. See [Cacher.dispatchEvents] and [*Ring], but not events[i] or "[Quoted]".
+//
+//	[NotALink] in a drawing
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher
+// Differs: one resource only,
+// and no metrics.
+//
+// It goes on.
+type Cacher struct {
+	probe *probe.Probe
+	mu    sync.Mutex // guards ready
+	// ready says so.
+	ready bool
+}
+
+type (
+	// Ring is a ring.
+	Ring[T any] struct{ items []T }
+
+	// Source is asked for events.
+	Source interface {
+		// Next blocks.
+		//
+		// Upstream: k8s.io/apimachinery/pkg/watch/watch.go: Interface.ResultChan
+		Next() int
+	}
+)
+
+// dispatchEvents runs until done.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents
+func (c *Cacher) dispatchEvents() {
+	c.probe.At(probe.IncomingReceived, "", 0, 1, 2)
+} // the end
+
+func (r *Ring[T]) add(item T) { r.items = append(r.items, item) }
+`
+
+func tree(t *testing.T, files map[string]string) *Tree {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	for name, src := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(src)}
+	}
+	tree, err := Parse(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func TestADeclarationIsFoundBySymbolWithItsRealLines(t *testing.T) {
+	pkg := tree(t, map[string]string{"06-cacher/cacher.go": cacherSource}).In("06-cacher")
+	tests := []struct {
+		symbol      string
+		from, to    int
+		first, last string
+	}{
+		{"bufferSize", 8, 9, "// bufferSize is how much incoming holds.", "const bufferSize = 100"},
+		{"Sequential", 11, 15, "// Modes.", ")"},
+		{"Mode", 17, 18, "// Mode is a way of handing out.", "type Mode int"},
+		{"Ring", 37, 38, "\t// Ring is a ring.", "\tRing[T any] struct{ items []T }"},
+		{"Cacher.ready", 32, 33, "\t// ready says so.", "\tready bool"},
+		{"Source.Next", 42, 45, "\t\t// Next blocks.", "\t\tNext() int"},
+		{"Cacher.dispatchEvents", 49, 54, "// dispatchEvents runs until done.", "} // the end"},
+		{"Ring.add", 56, 56, "func (r *Ring[T]) add(item T) { r.items = append(r.items, item) }", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.symbol, func(t *testing.T) {
+			decl, err := pkg.Find(test.symbol, "cacher.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(decl.Src, "\n")
+			if decl.From != test.from || decl.To != test.to || len(lines) != test.to-test.from+1 {
+				t.Errorf("got lines %d to %d (%d), want %d to %d", decl.From, decl.To, len(lines), test.from, test.to)
+			}
+			if lines[0] != test.first {
+				t.Errorf("got first line %q, want %q", lines[0], test.first)
+			}
+			if last := lines[len(lines)-1]; test.last != "" && last != test.last {
+				t.Errorf("got last line %q, want %q", last, test.last)
+			}
+		})
+	}
+}
+
+func TestASymbolThatIsNotThereIsAnError(t *testing.T) {
+	pkg := tree(t, map[string]string{
+		"06-cacher/cacher.go": cacherSource,
+		"06-cacher/ready.go":  "package cacher\n\nfunc wait() {}\n",
+	}).In("06-cacher")
+	for symbol, want := range map[string]string{
+		"Cacher.gone": "Cacher.gone is not declared in 06-cacher",
+		"wait":        "wait is declared in 06-cacher/ready.go, not in 06-cacher/cacher.go",
+	} {
+		_, err := pkg.Find(symbol, "cacher.go")
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got error %v, want %s", symbol, err, want)
+		}
+	}
+}
+
+func TestNotesKnowWhomTheyAreAbout(t *testing.T) {
+	pkg := tree(t, map[string]string{"06-cacher/cacher.go": cacherSource}).In("06-cacher")
+	var got []string
+	for _, note := range pkg.Notes() {
+		text := note.Differs
+		if text == "" {
+			text = note.Upstream.String()
+		}
+		got = append(got, note.Symbol+" | "+text)
+	}
+	want := []string{
+		" | k8s.io/apiserver/pkg/storage/cacher",
+		"Cacher | k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher",
+		"Cacher | one resource only, and no metrics.",
+		"Source.Next | k8s.io/apimachinery/pkg/watch/watch.go: Interface.ResultChan",
+		"Cacher.dispatchEvents | k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+func TestUpstreamLinesHaveOneForm(t *testing.T) {
+	tests := []struct {
+		text string
+		want Upstream
+		ok   bool
+	}{
+		{"k8s.io/client-go/tools/cache", Upstream{Path: "k8s.io/client-go/tools/cache"}, true},
+		{"k8s.io/client-go/tools/cache/store.go: Store", Upstream{Path: "k8s.io/client-go/tools/cache/store.go", Name: "Store"}, true},
+		{"k8s.io/a/b.go: (*T).m", Upstream{Path: "k8s.io/a/b.go", Recv: "T", Pointer: true, Name: "m"}, true},
+		{"k8s.io/a/b.go: (T).m", Upstream{Path: "k8s.io/a/b.go", Recv: "T", Name: "m"}, true},
+		{"k8s.io/a/b.go: T.m", Upstream{Path: "k8s.io/a/b.go", Recv: "T", Name: "m"}, true},
+		{"cacher.go: Cacher", Upstream{}, false},
+		{"k8s.io/a/b.go: T, U", Upstream{}, false},
+		{"k8s.io/a/b.go: T.m()", Upstream{}, false},
+		{"k8s.io/a/b.go:T", Upstream{}, false},
+		{"k8s.io/a/b.go (T)", Upstream{}, false},
+		{"", Upstream{}, false},
+	}
+	for _, test := range tests {
+		got, err := ParseUpstream(test.text)
+		if got != test.want || (err == nil) != test.ok {
+			t.Errorf("%q: got %+v, %v; want %+v, ok %v", test.text, got, err, test.want, test.ok)
+		}
+	}
+}
+
+func TestUpstreamLinksLeadToThePinnedSource(t *testing.T) {
+	for path, want := range map[string]string{
+		"k8s.io/apiserver/pkg/storage/cacher/cacher.go":       "https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go",
+		"k8s.io/client-go/tools/cache":                        "https://github.com/kubernetes/kubernetes/tree/v1.37.2/staging/src/k8s.io/client-go/tools/cache",
+		"k8s.io/kubernetes/pkg/registry/core/pod/strategy.go": "https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/registry/core/pod/strategy.go",
+		"k8s.io/utils/buffer/ring_growing.go":                 "https://github.com/kubernetes/utils/blob/cf1189d6abe3/buffer/ring_growing.go",
+		"go.etcd.io/etcd/client/v3/watch.go":                  "https://github.com/etcd-io/etcd/blob/v3.7.3/client/v3/watch.go",
+		"go.etcd.io/etcd/server/v3/embed/etcd.go":             "https://github.com/etcd-io/etcd/blob/v3.7.3/server/embed/etcd.go",
+		"example.com/x/y":                                     "",
+	} {
+		if got := (Upstream{Path: path}).URL(); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestDocLinksAreNamesInProse(t *testing.T) {
+	tree := tree(t, map[string]string{"cacher.go": cacherSource})
+	var got []string
+	for _, link := range tree.DocLinks(tree.Packages[0].Files[0]) {
+		got = append(got, link.Text)
+	}
+	if diff := cmp.Diff([]string{"Cacher.dispatchEvents", "Ring"}, got); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+}
+
+const momentsSource = `package station
+
+import probing "listwatch/internal/observe/probe"
+
+func (s *Station) addLocked() {
+	s.probe.At(probing.Appended, key, rv, 1, 2) // under s.mu
+}
+
+func (s *Station) Add() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.probe.Event(probing.Queued, typ, key, rv, len(s.queue))
+	s.mu.Unlock()
+	s.probe.Text(probing.Told, text, key, rv, args...)
+}
+
+func (s *Station) Close() {
+	s.lock()
+	defer s.mu.Unlock()
+	s.probe.At(probing.Closed, key, rv); s.n++
+	s.report(probing.Passed)
+	s.probe.At(probing.NotAPoint, key, rv)
+}
+
+func (s *Station) run(ctx context.Context) {
+	s.group.Go(ctx, "station.loop", s.loop)
+	s.group.Go(ctx, "station.pool", s.work)
+}
+`
+
+func TestMomentsAreFoundWithWhatMatters(t *testing.T) {
+	tree := tree(t, map[string]string{
+		"s/station.go":      momentsSource,
+		"s/station_test.go": momentsSource,
+		"o/other.go":        "package other\n\nvar x = probe.Appended\n",
+	})
+	type short struct {
+		Point, Method, Function string
+		Args, Line              int
+		Spread, OwnLine, Locked bool
+	}
+	var got []short
+	for _, m := range tree.Moments(func(name string) bool { return name != "NotAPoint" && name != "Probe" }) {
+		got = append(got, short{m.Point, m.Method, m.Function, m.Args, m.Line, m.Spread, m.OwnLine, m.Locked})
+	}
+	want := []short{
+		{Point: "Appended", Method: "At", Function: "Station.addLocked", Args: 2, Line: 6, OwnLine: true, Locked: true},
+		{Point: "Closed", Method: "At", Function: "Station.Close", Line: 23, Locked: true},
+		{Point: "Passed", Function: "Station.Close", Line: 24, Locked: true},
+		{Point: "Queued", Method: "Event", Function: "Station.Add", Args: 1, Line: 15, OwnLine: true, Locked: true},
+		{Point: "Told", Method: "Text", Function: "Station.Add", Args: 1, Line: 17, Spread: true, OwnLine: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"station.loop", "station.pool"}, tree.Routines()); diff != "" {
+		t.Errorf("routines (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,113 @@
+package source
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// The versions we shadow. go.mod pins the modules; the forge knows them by these tags.
+const (
+	KubernetesVersion = "v1.37.2" // k8s.io/apiserver and its siblings at v0.37.2
+	EtcdVersion       = "v3.7.3"
+	UtilsVersion      = "cf1189d6abe3" // k8s.io/utils has no tags
+)
+
+// Upstream is one "Upstream:" line taken apart: where in the real source our declaration has its counterpart.
+//
+//	Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents
+//	Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface
+//	Upstream: k8s.io/client-go/tools/cache
+type Upstream struct {
+	Path    string // import path of a package, or of a file in one
+	Recv    string // receiver type of a method, or the type an interface method or a field belongs to; "" if none
+	Pointer bool   // written as (*Recv).Name
+	Name    string // "" if the line names the file or package as a whole
+}
+
+var (
+	upstreamPath = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]+)+(/[A-Za-z0-9_.-]+)+$`)
+	// upstreamSymbol: "Name", "(*Type).Method", "(Type).Method" or "Interface.Method".
+	upstreamSymbol = regexp.MustCompile(`^(?:\((\*?)([A-Za-z_]\w*)\)\.|([A-Za-z_]\w*)\.)?([A-Za-z_]\w*)$`)
+)
+
+// ParseUpstream takes apart what follows "Upstream: ". It checks the form only; whether the file and the symbol exist
+// is checked against the real modules in internal/check/compat.
+func ParseUpstream(text string) (Upstream, error) {
+	where, symbol, named := strings.Cut(text, ": ")
+	if !upstreamPath.MatchString(where) {
+		return Upstream{}, fmt.Errorf("upstream %q: %q is not the import path of a package or file", text, where)
+	}
+	u := Upstream{Path: where}
+	if !named {
+		return u, nil
+	}
+	match := upstreamSymbol.FindStringSubmatch(symbol)
+	if match == nil {
+		return Upstream{}, fmt.Errorf("upstream %q: %q is not Symbol, Type.Method or (*Type).Method", text, symbol)
+	}
+	u.Pointer = match[1] == "*"
+	u.Recv = match[2] + match[3] // at most one of them is there
+	u.Name = match[4]
+	return u, nil
+}
+
+// Symbol returns the symbol as it is written in the line, "" if there is none.
+func (u Upstream) Symbol() string {
+	switch {
+	case u.Recv == "":
+		return u.Name
+	case u.Pointer:
+		return "(*" + u.Recv + ")." + u.Name
+	}
+	return u.Recv + "." + u.Name
+}
+
+// String returns the line without "Upstream: ".
+func (u Upstream) String() string {
+	if u.Name == "" {
+		return u.Path
+	}
+	return u.Path + ": " + u.Symbol()
+}
+
+// Package returns the import path of the package.
+func (u Upstream) Package() string {
+	if path.Ext(u.Path) == ".go" {
+		return path.Dir(u.Path)
+	}
+	return u.Path
+}
+
+// URL returns where the pinned source can be read on the forge, "" if we do not know its repository. Nothing in the
+// program fetches it; it is for a reader to follow.
+func (u Upstream) URL() string {
+	view := "tree" // a folder
+	if path.Ext(u.Path) == ".go" {
+		view = "blob"
+	}
+	if rest, ok := strings.CutPrefix(u.Path, "k8s.io/kubernetes/"); ok {
+		return fmt.Sprintf("https://github.com/kubernetes/kubernetes/%s/%s/%s", view, KubernetesVersion, rest)
+	}
+	if rest, ok := strings.CutPrefix(u.Path, "k8s.io/utils/"); ok {
+		return fmt.Sprintf("https://github.com/kubernetes/utils/%s/%s/%s", view, UtilsVersion, rest)
+	}
+	if strings.HasPrefix(u.Path, "k8s.io/") { // developed in the staging area of the main repository
+		return fmt.Sprintf("https://github.com/kubernetes/kubernetes/%s/%s/staging/src/%s", view, KubernetesVersion, u.Path)
+	}
+	if rest, ok := strings.CutPrefix(u.Path, "go.etcd.io/etcd/"); ok {
+		return fmt.Sprintf("https://github.com/etcd-io/etcd/%s/%s/%s", view, EtcdVersion, etcdFolder(rest))
+	}
+	return ""
+}
+
+// etcdFolder turns the path of an etcd module into that of its folder: only client/v3 keeps its version there.
+func etcdFolder(rest string) string {
+	for _, module := range []string{"server", "api", "pkg"} {
+		if inside, ok := strings.CutPrefix(rest, module+"/v3/"); ok {
+			return module + "/" + inside
+		}
+	}
+	return rest
+}
