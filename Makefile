@@ -19,7 +19,7 @@ DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIP
 PLATFORMS := darwin/arm64 windows/amd64
 TARGETS  ?=
 # RACED are the packages whose tests run as race builds.
-RACED    := ./chapters/... ./internal/observe/probe/... ./internal/observe/hold/... ./internal/play/sandbox/... ./internal/remote/... ./viz/... ./cmd/viz/...
+RACED    := ./chapters/... ./internal/observe/probe/... ./internal/observe/hold/... ./internal/play/sandbox/... ./internal/play/guest/... ./internal/play/lens/... ./viz/... ./cmd/viz/...
 BAG       = bin/listwatch-bag.zip
 
 .DEFAULT_GOAL := help

@@ -44,8 +44,8 @@ var numbers = []struct {
 	{ourDir: ourEtcd3, our: "incomingBufSize", realPkg: realEtcd3, real: "incomingBufSize", want: "100"},
 	{ourDir: ourEtcd3, our: "outgoingBufSize", realPkg: realEtcd3, real: "outgoingBufSize", want: "100"},
 	{ourDir: ourEtcd3, our: "processEventConcurrency", realPkg: realEtcd3, real: "processEventConcurrency", want: "10"},
-	{ourDir: "../compactor", our: "compactRevKey", realPkg: realEtcd3, real: "compactRevKey", want: `"compact_rev_key"`},
-	{ourDir: "../compactor", our: "DefaultCompactInterval", realPkg: "k8s.io/apiserver/pkg/storage/storagebackend", real: "DefaultCompactInterval", want: "5m0s"},
+	{ourDir: ourEtcd3, our: "compactRevKey", realPkg: realEtcd3, real: "compactRevKey", want: `"compact_rev_key"`},
+	{ourDir: ourEtcd3, our: "DefaultCompactInterval", realPkg: "k8s.io/apiserver/pkg/storage/storagebackend", real: "DefaultCompactInterval", want: "5m0s"},
 
 	{ourDir: ourReflector, our: "defaultMinWatchTimeout", realPkg: realReflector, real: "defaultMinWatchTimeout", want: "5m0s"},
 	{ourDir: ourReflector, our: "defaultMaxWatchTimeout", realPkg: realReflector, real: "defaultMaxWatchTimeout", want: "10m0s"},

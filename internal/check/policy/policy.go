@@ -9,7 +9,7 @@
 // reason; do not work around it.
 //
 //   - policy.go: [Repo], [Rule], [Rules].
-//   - imports.go: who may import whom.
+//   - floors.go: who may import whom.
 //   - names.go, docs.go: doc links, Upstream lines, excerpts and what docs/ points at resolve.
 //   - chapters.go: what every chapter consists of; what belongs at the top of the repository.
 //   - moments.go: a probe point is one source line.
@@ -67,8 +67,7 @@ type Rule struct {
 
 // Rules are all rules that need nothing but the sources.
 var Rules = []Rule{
-	{"chapters import only what comes before them", checkChapterImports},
-	{"no layer imports the one above it", checkLayers},
+	{"no import leads up", checkFloors},
 	{"doc links resolve", checkDocLinks},
 	{"upstream lines have the agreed form", checkNotes},
 	{"excerpts and links in prose resolve", checkBook},
