@@ -125,7 +125,7 @@ func (m machine) debugger(ctx context.Context, checkout string) (string, error) 
 	if found, err := m.version(ctx, checkout, minor(ours), "dlv", "version"); err == nil {
 		return "debugger " + found, nil
 	}
-	tool := []string{"tool", "-modfile=" + filepath.Join(checkout, "internal", "tools", "go.mod"), "dlv", "version"}
+	tool := []string{"tool", "-modfile=" + filepath.Join(checkout, "internal", "check", "tools", "go.mod"), "dlv", "version"}
 	out, err := m.run(ctx, checkout, "go", tool...)
 	if err != nil {
 		return "", errors.New("no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network")

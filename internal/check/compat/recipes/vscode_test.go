@@ -127,7 +127,7 @@ type editor struct {
 // newEditor starts delve's DAP server and connects.
 func newEditor(t *testing.T, variables map[string]string) *editor {
 	t.Helper()
-	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(root(t), "internal", "tools", "go.mod"), "dlv", "dap", "--listen=127.0.0.1:0")
+	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(root(t), "internal", "check", "tools", "go.mod"), "dlv", "dap", "--listen=127.0.0.1:0")
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
 	e := &editor{t: t, delve: program.Start(t, cmd), variables: variables, created: make(chan int, 1)}
