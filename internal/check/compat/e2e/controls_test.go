@@ -34,7 +34,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := startViz(t, "-replay", "../../takes/slow"+takes.Suffix)
+	v := startViz(t, "-replay", "../../../observe/takes/slow"+takes.Suffix)
 	s := &shown{page: openPage(t, v.URL), before: before, records: records}
 	program.Eventually(t, patience, func() (bool, string) {
 		m := s.moment(t)

@@ -389,11 +389,11 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	for i := 0; ; i++ {
 		next := v.world(t).Clock.Next[0].Who
 		v.command(t, "/viz/clock", `{"advance":"next"}`)
-		if strings.Contains(next, "Demo") {
+		if strings.Contains(next, "demo") {
 			break
 		}
 		if i > 100 {
-			t.Fatal("the demo's timer is not among the next hundred")
+			t.Fatalf("the demo's timer is not among the next hundred: %+v", v.world(t).Clock.Next)
 		}
 	}
 	program.Eventually(t, patience, func() (bool, string) { return pods() == had+1, fmt.Sprint(pods(), " pods, want ", had+1) })

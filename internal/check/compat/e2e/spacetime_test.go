@@ -402,7 +402,7 @@ func TestTheViewsTakeTurns(t *testing.T) {
 // reporters says of every point who reports it, for a subject s that hands on what an informer "inf" gives it.
 var reporters = map[string][]probe.Point{
 	"callers *": {
-		probe.RequestReceived, probe.RequestAnswered, probe.KnobTurned, probe.PredicateChosen, probe.TxnCommitted, probe.TxnConflict, probe.RangeRead,
+		probe.RequestReceived, probe.RequestAnswered, probe.KnobTurned, probe.CommandEnded, probe.PredicateChosen, probe.TxnCommitted, probe.TxnConflict, probe.RangeRead,
 		probe.FreshnessWait, probe.FreshnessReady, probe.FreshnessGivenUp, probe.ListServed, probe.WatcherAdded,
 	},
 	"watchChan *":            {probe.WatchChanOpened, probe.WatchChanClosed, probe.WatchChanError},
@@ -432,7 +432,7 @@ var reporters = map[string][]probe.Point{
 	"s worker":  {probe.WorkWaited, probe.WorkWoken, probe.WorkGot, probe.WorkDone, probe.WorkRetry, probe.Reconciled},
 	"others *": {
 		probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved, probe.StoreHolds, probe.IndexerHolds,
-		probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped,
+		probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped, probe.WatcherSummed,
 	},
 }
 

@@ -31,8 +31,9 @@ var moments = map[string]string{
 	"two-queues 3":   drawsInformer("informer-real"),
 	"two-queues 4":   drawsInformer("informer-delta"),
 	"resync 2":       drawsInformer("informer-resync") + ` && listwatch.picture({ texts: false }).queues.some((q) => q.name === "fifo" && q.len > 0)`,
-	"trigger-index 4": `listwatch.player.tape.between(listwatch.player.cursor - 200, listwatch.player.cursor + 1)
-		.every((r) => r.point !== "ResultSent" || r.resource !== "pods" || document.querySelector('[data-watcher="' + r.subject + '"]:not(.over)'))`,
+	"trigger-index 4": `((all) => all.length === 2 && all.every((r) => document.querySelector('[data-watcher="' + r.subject + '"]:not(.over)')))(
+		listwatch.player.tape.between(listwatch.player.cursor - 200, listwatch.player.cursor + 1)
+			.filter((r, _, all) => r.point === "ResultSent" && r.resource === "pods" && r.rv === all.at(-1).rv && r.type !== "MODIFIED"))`,
 	"slow-handler 3": `document.querySelector('[data-handler-of=slow].running') && document.querySelector('[data-listener=slow] [data-goroutine=offer]').dataset.does === "send"`,
 }
 
