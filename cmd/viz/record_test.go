@@ -41,7 +41,7 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 	}
 }
 
-// TestARecordingIsItsOwnersAlone records into a new file, and into one that everybody could read.
+// TestARecordingIsItsOwnersAlone records into a new file, and into one that every user could read.
 func TestARecordingIsItsOwnersAlone(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old.gz")

@@ -35,7 +35,7 @@ func (s *State) Fits() error {
 }
 
 // measure returns an error if reading a picture would take too much memory: one byte of JSON may stand for a hundred of a map. It looks
-// at the brackets, commas and quotes alone: whether the text is JSON is found out by whoever reads it.
+// at the brackets, commas and quotes alone: the decoder finds out later whether the text is JSON.
 func measure(written []byte) error {
 	var at [8]int // values by depth, those of the deepest together; the first is the picture itself
 	depth, all, quote := 0, 0, -1

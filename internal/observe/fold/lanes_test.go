@@ -12,7 +12,7 @@ import (
 )
 
 // TestQuietLanesAreCountedAsLoudOnes lets the same happen twice: with every lane loud, and with lanes that become loud and quiet
-// on the way. Counters and queues are the same in the end, and whoever waits waits.
+// on the way. Counters and queues are the same in the end, and a goroutine that waits is shown as waiting.
 func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
