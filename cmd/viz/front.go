@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -34,8 +33,10 @@ type front struct {
 	h2c      bool                    // also speak HTTP/2 without TLS
 
 	conns sync.WaitGroup // of every connection, from Accept until its last handler has ended
+	fresh sync.WaitGroup // of those for which no handler has run yet
 
 	mu       sync.Mutex        // guards the fields below; innermost
+	unserved map[net.Conn]bool // what fresh counts
 	hijacked map[net.Conn]bool // net/http knows them no more, and their handlers still run
 	cut      bool              // a connection that is hijacked from now on is closed at once
 }
@@ -58,15 +59,16 @@ func (f *front) run(ctx context.Context) {
 		server.Protocols.SetUnencryptedHTTP2(true)
 	}
 	var group routine.Group
-	group.Go(ctx, "front.serve", func(context.Context) { f.serve(server) })
+	group.Go(ctx, "front.serve", func(ctx context.Context) { f.serve(ctx, server) })
 	<-ctx.Done()
-	f.stop(server)
+	_ = f.listener.Close() // Serve returns, and says what is wrong
 	group.Wait()
+	f.stop(server)
 }
 
-// serve accepts connections until the server is stopped. If it ends before, the program does, too.
-func (f *front) serve(server *http.Server) {
-	if err := server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
+// serve accepts connections until the listener is closed. If it ends before ctx, the program does, too.
+func (f *front) serve(ctx context.Context, server *http.Server) {
+	if err := server.Serve(f.listener); ctx.Err() == nil {
 		f.fail(fmt.Errorf("serve: %w", err))
 	}
 }
@@ -74,6 +76,7 @@ func (f *front) serve(server *http.Server) {
 // serveHTTP serves one request.
 func (f *front) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := connOf(r)
+	f.serves(conn)
 	defer f.handled(conn)
 	narrow(conn, r)
 	limitBody(w, r)
@@ -85,10 +88,32 @@ func (f *front) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.conns.Add(1)
+		f.accepted(conn)
 	case http.StateClosed:
+		f.serves(conn)
 		f.conns.Done()
 	case http.StateHijacked:
 		f.hijack(conn)
+	}
+}
+
+func (f *front) accepted(conn net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unserved == nil {
+		f.unserved = map[net.Conn]bool{}
+	}
+	f.unserved[conn] = true
+	f.fresh.Add(1)
+}
+
+// serves notes that conn has a handler, or will have none.
+func (f *front) serves(conn net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unserved[conn] {
+		delete(f.unserved, conn)
+		f.fresh.Done()
 	}
 }
 
@@ -114,11 +139,15 @@ func (f *front) handled(conn net.Conn) {
 	}
 }
 
-// stop returns when every connection is closed and no handler runs.
+// stop returns when every connection is closed and no handler runs. The listener is closed before. A client whose
+// connection was accepted sends its first request now, and has its answer within the grace: from Shutdown on net/http would
+// close the connection without one.
 func (f *front) stop(server *http.Server) {
 	grace, ended := context.WithTimeout(context.Background(), closeGrace)
 	var group routine.Group
 	group.Go(grace, "front.cutOff", func(ctx context.Context) { f.cutOff(ctx, server) })
+	server.SetKeepAlivesEnabled(false)
+	f.fresh.Wait()
 	_ = server.Shutdown(context.Background()) // without a limit of its own: cutOff leaves it nothing to wait for
 	f.conns.Wait()
 	ended()
@@ -128,7 +157,7 @@ func (f *front) stop(server *http.Server) {
 // cutOff waits until the grace is over, and closes every connection that is left.
 func (f *front) cutOff(grace context.Context, server *http.Server) {
 	<-grace.Done()
-	_ = server.Close() // Shutdown has closed the listener, the only thing that could fail
+	_ = server.Close() // the listener is closed already, the only thing that could fail
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.cut = true

@@ -177,3 +177,26 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 		})
 	}
 }
+
+// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a request over a connection that was accepted before the end.
+func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := serveIn(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })
+		used := s.say(t, get) // it stays open for its next request, and must not keep the front
+		if _, err := http.ReadResponse(bufio.NewReader(used), nil); err != nil {
+			t.Fatal(err)
+		}
+		late := s.say(t, "")
+		synctest.Wait()
+		s.stop()
+		time.Sleep(closeGrace / 2)
+		go func() { _, _ = io.WriteString(late, get) }()
+		if said, err := io.ReadAll(late); !strings.HasSuffix(string(said), "answered") {
+			t.Errorf("got %q, %v", said, err)
+		}
+		began := time.Now()
+		if <-s.ended; time.Since(began) > closeGrace/2 {
+			t.Errorf("the front ended %v after the answer", time.Since(began))
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -175,3 +176,12 @@ func lend(listener *net.TCPListener) lentListener {
 
 // Close makes a waiting Accept return. The next user accepts the connections that come from now on.
 func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
+
+// Accept says of a listener that is given back that it is closed. For net/http a deadline would be a reason to try again.
+func (l lentListener) Accept() (net.Conn, error) {
+	conn, err := l.TCPListener.Accept()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = net.ErrClosed
+	}
+	return conn, err
+}
