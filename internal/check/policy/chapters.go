@@ -15,15 +15,22 @@ var sections = []string{
 	"The question",
 	"The picture",
 	"Watch it happen",
-	"The data structure",
 	"The walk",
 	"Locks and goroutines",
 	"What upstream does more",
 	"What changed since the older descriptions",
 	"Try it",
 	"Questions",
-	"You can now explain",
 }
+
+// A chapter that begins with a first try has this heading in the place of the walk. Before it no excerpt is from the station.
+const repair = "The repair"
+
+// firstTry is the file of a chapter's first tries.
+const firstTry = "first_try_test.go"
+
+// summary may still come behind the last section.
+const summary = "You can now explain"
 
 // appendix is where a chapter has its side roads, if it has any.
 const appendix = "Appendix"
@@ -56,21 +63,33 @@ func checkProse(repo *Repo, dir string) []Fault {
 		return []Fault{fault(name, 0, "the chapter has no prose")}
 	}
 	var headings []string
+	var faults []Fault
+	_, err = fs.Stat(repo.FS, path.Join(dir, firstTry))
+	tries := err == nil
 	fenced := false
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "```") {
+	line := 0
+	for text := range strings.Lines(string(text)) {
+		line++
+		if strings.HasPrefix(text, "```") {
 			fenced = !fenced
 		}
-		if heading, ok := strings.CutPrefix(line, "## "); ok && !fenced {
+		heading, ok := strings.CutPrefix(text, "## ")
+		if ok && !fenced {
 			headings = append(headings, strings.TrimSpace(heading))
 		}
+		early := tries && !slices.Contains(headings, repair)
+		if early && strings.HasSuffix(text, " \"code\")\n") && !strings.Contains(text, "]("+firstTry+" ") {
+			faults = append(faults, fault(name, line, "an excerpt of the station before %q", repair))
+		}
 	}
-	var faults []Fault
 	if number := path.Base(dir)[:2]; !strings.HasPrefix(string(text), "# "+number+" · ") {
 		faults = append(faults, fault(name, 1, "begins with %q", "# "+number+" · Title"))
 	}
 	at := 0
 	for _, section := range sections {
+		if section == "The walk" && tries {
+			section = repair
+		}
 		i := slices.Index(headings, section)
 		switch {
 		case i < 0:
@@ -82,7 +101,7 @@ func checkProse(repo *Repo, dir string) []Fault {
 		}
 	}
 	for _, heading := range headings[at:] {
-		if heading != headings[at] && heading != appendix {
+		if heading != headings[at] && heading != summary && heading != appendix {
 			faults = append(faults, fault(name, 0, "the section %q comes after %q", heading, headings[at]))
 		}
 	}

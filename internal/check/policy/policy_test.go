@@ -152,6 +152,11 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 	prose := func(old, new string) map[string]string {
 		return map[string]string{"chapters/01-storage/README.md": strings.Replace(sound()["chapters/01-storage/README.md"], old, new, 1)}
 	}
+	tried := func(words string) map[string]string {
+		change := prose("## The walk\n", words)
+		change["chapters/01-storage/first_try_test.go"] = "package storage_test\n"
+		return change
+	}
 	tests := []struct {
 		name   string
 		rule   string
@@ -182,7 +187,11 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"dead breakpoint", "documents point at what exists", map[string]string{"docs/DEBUGGING.md": "break storage.(*Store).Gone\n"}, "docs/DEBUGGING.md:1: storage.(*Store).Gone does not exist"},
 		{"section", "chapters are complete", prose("## Try it", "## Try"), "chapters/01-storage/README.md: the section \"Try it\" is missing"},
 		{"order", "chapters are complete", prose("## The question", "## The walk\n\n## The question"), "chapters/01-storage/README.md: the section \"The walk\" is out of order"},
-		{"side road", "chapters are complete", prose("## You can now explain", "## You can now explain\n\n## More"), "chapters/01-storage/README.md: the section \"More\" comes after \"You can now explain\""},
+		{"side road", "chapters are complete", prose("## Questions", "## Questions\n\n## More"), "chapters/01-storage/README.md: the section \"More\" comes after \"Questions\""},
+		{"walk", "chapters are complete", map[string]string{"chapters/01-storage/first_try_test.go": "package storage_test\n"},
+			"chapters/01-storage/README.md: the section \"The repair\" is missing"},
+		{"too early", "chapters are complete", tried("[Store](store.go \"code\")\n\n## The repair\n"),
+			"chapters/01-storage/README.md:15: an excerpt of the station before \"The repair\""},
 		{"title", "chapters are complete", prose("# 01 · Storage", "# Storage"), "chapters/01-storage/README.md:1: begins with \"# 01 · Title\""},
 		{"no prose", "chapters are complete", map[string]string{"chapters/01-storage/README.md": ""}, "chapters/01-storage/README.md: the chapter has no prose"},
 		{"top", "nothing else stands at the top", map[string]string{"util.go": "package x\n"}, "util.go: does not belong at the top; there may be chapters, internal, viz, cmd, docs, go.mod, go.sum, Makefile, README.md, LICENSE"},

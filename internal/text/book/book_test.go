@@ -26,6 +26,10 @@ We append.
 
 [Ring.add](ring.go "code")
 
+[Example_forget](ring_test.go "code")
+
+[Example_forget](ring_test.go "output")
+
 > [!WARNING]
 > Positions never ` + "`wrap`" + `.
 
@@ -64,11 +68,22 @@ func (r *Ring) add() {
 }
 `
 
+const ringExample = `package ring_test
+
+// First try: it forgets.
+func Example_forget() {
+	fmt.Println("<2>")
+	// Output:
+	// <2>
+	//   of 3
+}
+`
+
 func course() fstest.MapFS {
 	return fstest.MapFS{
 		"04-ring/README.md":    {Data: []byte(ringReadme)},
 		"04-ring/ring.go":      {Data: []byte(ringSource)},
-		"04-ring/ring_test.go": {Data: []byte("package ring\n")},
+		"04-ring/ring_test.go": {Data: []byte(ringExample)},
 		"06-cacher/README.md":  {Data: []byte("# 06 · Cacher\n\n## The question\n\nWhy?\n\n## The walk\n\nSo.\n")},
 		"06-cacher/doc.go":     {Data: []byte("package cacher\n")},
 	}
@@ -107,6 +122,8 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`<span class="k">func</span> (r *Ring) <span class="d">add</span>() {`,
 		`<aside class="callout warning"><p class="word">warning</p>` + "\n<p>Positions never <code>wrap</code>.</p>\n</aside>",
 		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> neither.</p>\n</details>",
+		`<span class="s">&#34;&lt;2&gt;&#34;</span>)` + "\n</span></code></pre>",
+		`<summary>What it prints</summary>` + "\n" + `<pre class="session" tabindex="0">&lt;2&gt;` + "\n  of 3</pre>",
 		`<a href="/book/06-cacher#the-walk">chapter 06</a>`,
 		`<a href="/book/04-ring/ring.go">the file</a>`,
 		`<span class="outside">the law</span>`,
@@ -154,6 +171,7 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"wrong file", "[Ring.add](other.go \"code\")", "line: Ring.add is declared in 04-ring/ring.go, not in 04-ring/other.go"},
 		{"unknown folder", "[Ring.add](../05-x/ring.go \"code\")", "line: Ring.add: there is no package in 05-x"},
 		{"not alone", "[Ring.add](ring.go \"code\") and more", "line: a code link stands alone in its paragraph"},
+		{"no output", "[Ring](ring.go \"output\")", "line: Ring has no output"},
 		{"dead chapter", "[x](../07-x/README.md)", "line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
 		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
 		{"dead anchor", "[x](../06-cacher/README.md#gone)", "line: link to #gone: /book/06-cacher has no such place"},

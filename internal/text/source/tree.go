@@ -144,6 +144,16 @@ func (t *Tree) In(dir string) *Package {
 	return nil
 }
 
+// Holding returns the package that a file belongs to, nil if there is no such file.
+func (t *Tree) Holding(file string) *Package {
+	for _, pkg := range t.Packages {
+		if slices.ContainsFunc(pkg.Files, func(f *File) bool { return f.Path == file }) {
+			return pkg
+		}
+	}
+	return nil
+}
+
 // Line returns the line number of a position in one of the tree's files.
 func (t *Tree) Line(pos token.Pos) int { return t.fset.Position(pos).Line }
 
