@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-var update = flag.Bool("update", false, "write what is generated from the sources (docs/DIFFERENCES.md, docs/LABS.md, docs/HANDOUT.md, the docs of points) instead of comparing it")
+var update = flag.Bool("update", false, "write what is generated from the sources (docs/DIFFERENCES.md, docs/LABS.md, docs/HANDOUT.md) instead of comparing it")
 
 func TestAppendicesAreFresh(t *testing.T) {
 	repo, err := open()

@@ -6,8 +6,8 @@
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion)
 //
 // What a moment means is declared once, in points.go: at which station it happens, what is true then, and the sentence the
-// page says for it. The docs of the constants are made of that, so an editor shows it at every report. Each [Point] is
-// emitted from exactly one place, so a point is a source line.
+// page says for it. The constants and their docs are generated from that, so an editor shows it at every report. Each
+// [Point] is emitted from exactly one place, so a point is a source line.
 //
 // # Concurrency
 //
