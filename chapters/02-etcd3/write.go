@@ -69,6 +69,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 // and out has the object's old version. A writer that wants to cause an event must make a difference.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
+// Differs: nothing is encrypted; upstream also writes what has not changed, if it was read with an old encryption key.
 // Differs: if update changed nothing on an outdated guess whose bytes equal the stored ones, it is called again with the
 // stored version, and preconditions are checked again. To upstream, equal bytes are enough.
 func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
