@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,10 @@ import (
 )
 
 // chapterTakes says which recording is shown with a chapter. A chapter that is not named has the life of a pod.
-var chapterTakes = map[int]string{3: "start", 4: "ring", 6: "slow"}
+var chapterTakes = map[int]string{3: "start", 4: "ring", 6: "slow", 10: "story-two-queues", 12: "story-slow-handler"}
+
+// chapterPeaks are the points whose first counter says how much waits: the figure of the chapter shows the moment when most does.
+var chapterPeaks = map[int]probe.Point{10: probe.FIFOAdded, 12: probe.PendingPushed}
 
 // chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a resource version comes from
 // and who sees it; what a request becomes; what an informer does with one event; the whole way round.
@@ -32,7 +36,7 @@ const (
 	mostMore = 8 // then it has so many at most
 )
 
-// figure is a chapter's mini-stage: moments of a recording, in the order in which the chapter's code tells them.
+// figure is a chapter's mini-stage: moments of a recording, in its order, that the chapter's code tells.
 type figure struct {
 	Take      takes.Take
 	Recording string // hash, by which links know it
@@ -69,6 +73,9 @@ func newFigure(chapter *text.Chapter) (*figure, error) {
 		return nil, nil
 	}
 	f.Key = keyOf(f.Steps, state.Seq == 0)
+	if r := peakOf(records, chapterPeaks[chapter.Number]); r != nil {
+		f.Key = slices.IndexFunc(f.Steps, func(s step) bool { return s.Seq == r.Seq })
+	}
 	state.Apply(records[:f.Steps[f.Key].Seq-state.Seq])
 	f.picture = state.Resources[stage.FirstResource]
 	if f.picture == nil {
@@ -96,8 +103,8 @@ func keyOf(steps []step, bare bool) int {
 }
 
 // stepsOf finds a moment of the recording for every line of the prose that reports one, and for what the chapter reports
-// elsewhere; and what goes wrong in the recording, if anything does. Where it can, each lies after the one before, so that
-// walking down the page is walking on in time.
+// elsewhere; what goes wrong in the recording, if anything does; and its peak. The steps are in the order of the recording: the text
+// may jump among them.
 func stepsOf(chapter *text.Chapter, take takes.Take, records []probe.Record) []step {
 	points := slices.Clone(chapter.Told)
 	for _, moment := range chapter.Moments {
@@ -137,7 +144,23 @@ func stepsOf(chapter *text.Chapter, take takes.Take, records []probe.Record) []s
 			steps = append(steps, stepAt(&records[i]))
 		}
 	}
-	return steps
+	if r := peakOf(records, chapterPeaks[chapter.Number]); r != nil {
+		steps = append(steps, stepAt(r))
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) })
+	return slices.CompactFunc(steps, func(a, b step) bool { return a.Seq == b.Seq })
+}
+
+// peakOf returns the first record of a point with the highest first counter, nil if there is none.
+func peakOf(records []probe.Record, point probe.Point) *probe.Record {
+	var peak *probe.Record
+	for i := range records {
+		r := &records[i]
+		if r.Point == point && point != 0 && r.Resource == stage.FirstResource && (peak == nil || r.Args[0] > peak.Args[0]) {
+			peak = r
+		}
+	}
+	return peak
 }
 
 // more adds to the steps the same moments with another type of event, where the recording has them.

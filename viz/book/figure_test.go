@@ -94,3 +94,33 @@ func TestTheKeyMomentIsATruePicture(t *testing.T) {
 		t.Errorf("the key moment of the cacher is %+v with %d full queues", f.Steps[f.Key], full)
 	}
 }
+
+// TestFiguresTellInOrder holds that the steps of each figure follow each other in time, and that the figures of the chapters
+// about waiting show a moment at which several things wait.
+func TestFiguresTellInOrder(t *testing.T) {
+	b, err := text.New(chapters.FS(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := map[int]string{10: "fifo", 12: "pending"}
+	for _, chapter := range b.Chapters {
+		f, err := newFigure(chapter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(f.Steps); i++ {
+			if f.Steps[i].Seq <= f.Steps[i-1].Seq {
+				t.Errorf("%s: step %+v comes before %+v", chapter.Folder, f.Steps[i-1], f.Steps[i])
+			}
+		}
+		most := int64(0)
+		for _, q := range f.queues() {
+			if q.Name == waiting[chapter.Number] {
+				most = max(most, q.Len)
+			}
+		}
+		if name := waiting[chapter.Number]; name != "" && most < 2 {
+			t.Errorf("%s: at %+v %d wait in %s, want two at least", chapter.Folder, f.Steps[f.Key], most, name)
+		}
+	}
+}
