@@ -110,17 +110,18 @@ func (f *fixture) fill(from, to uint64) {
 }
 
 func (f *fixture) since(rv uint64) (*Interval, error) {
-	f.RLock()
-	defer f.RUnlock()
 	no := false
-	return f.IntervalSinceLocked(rv, "/registry/pods/", storage.ListOptions{Recursive: true, SendInitialEvents: &no})
+	return f.begin(rv, "/registry/pods/", storage.ListOptions{Recursive: true, SendInitialEvents: &no})
+}
+
+func (f *fixture) begin(rv uint64, key string, opts storage.ListOptions) (begun *Interval, err error) {
+	err = f.BeginWatch(rv, key, opts, func(interval *Interval, _ uint64) { begun = interval })
+	return begun, err
 }
 
 func (f *fixture) state(key string, recursive bool) *Interval {
 	f.t.Helper()
-	f.RLock()
-	defer f.RUnlock()
-	interval, err := f.IntervalSinceLocked(0, key, storage.ListOptions{Recursive: recursive})
+	interval, err := f.begin(0, key, storage.ListOptions{Recursive: recursive})
 	f.must(err)
 	return interval
 }

@@ -147,9 +147,9 @@ func TestRingVersionAndStoreChangeTogether(t *testing.T) {
 }
 
 func (f *fixture) checkConsistency() {
-	f.RLock()
-	defer f.RUnlock()
-	rv := f.ResourceVersionLocked()
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	rv := f.resourceVersion
 	if f.history.endIndex > f.history.startIndex {
 		newest := f.history.cache[(f.history.endIndex-1)%len(f.history.cache)]
 		element := f.store.get("/registry/pods/default/a")

@@ -4,23 +4,27 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// RLock keeps the cache as it is until [WatchCache.RUnlock]. A new watch holds it from choosing its starting point until
-// it is registered: an event is then either in its interval, or comes after and is dispatched to it. Nothing that waits
-// for the cache, or for an event, may be done in between.
-func (w *WatchCache) RLock() { w.mu.RLock() }
+// BeginWatch chooses the starting point of a new watch of key from rv, and registers the watch before the cache can change:
+// an event is then either in the interval, or comes after and is dispatched to the watch. register is told how far the cache
+// is. It must neither wait nor call the cache. The error is that of the choice: 410 Expired; then register is not called.
+func (w *WatchCache) BeginWatch(
+	rv uint64, key string, opts storage.ListOptions, register func(interval *Interval, current uint64),
+) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	interval, err := w.intervalSinceLocked(rv, key, opts)
+	if err == nil {
+		register(interval, w.resourceVersion)
+	}
+	return err
+}
 
-// RUnlock undoes [WatchCache.RLock].
-func (w *WatchCache) RUnlock() { w.mu.RUnlock() }
-
-// ResourceVersionLocked returns how far the cache is. The caller holds [WatchCache.RLock].
-func (w *WatchCache) ResourceVersionLocked() uint64 { return w.resourceVersion }
-
-// IntervalSinceLocked returns what a watch of key from rv begins with: the current state if it asked for initial events,
+// intervalSinceLocked returns what a watch of key from rv begins with: the current state if it asked for initial events,
 // or if it named no version (rv 0) and did not refuse them; otherwise the events in (rv, newest]. The error is 410
-// Expired if the ring no longer holds all of those. The caller holds [WatchCache.RLock].
+// Expired if the ring no longer holds all of those.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).getAllEventsSinceLocked
-func (w *WatchCache) IntervalSinceLocked(rv uint64, key string, opts storage.ListOptions) (*Interval, error) {
+func (w *WatchCache) intervalSinceLocked(rv uint64, key string, opts storage.ListOptions) (*Interval, error) {
 	initial := opts.SendInitialEvents
 	switch {
 	case initial != nil && *initial, initial == nil && rv == 0:

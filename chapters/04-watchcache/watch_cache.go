@@ -56,7 +56,7 @@ type Observer interface {
 // WatchCache is one resource in memory: its current objects, its recent history, and how far both are.
 //
 // To the reflector it is a store with Add, Update, Delete and Replace. To the Cacher it is a place that answers
-// reads ([WatchCache.GetList], [WatchCache.Get]) and knows where a watch begins ([WatchCache.IntervalSinceLocked]).
+// reads ([WatchCache.GetList], [WatchCache.Get]) and knows where a watch begins ([WatchCache.BeginWatch]).
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: watchCache
 // Differs: snapshots are always on: there is no consistency checker to turn them off.

@@ -103,12 +103,7 @@ func start(t *testing.T, o options) *bench {
 	b.CacheWatcher = New(config)
 	b.owner.watcher = b.CacheWatcher
 
-	b.cache.RLock()
-	interval, err := b.cache.IntervalSinceLocked(o.rv, prefix, storage.ListOptions{Recursive: true, SendInitialEvents: o.initial})
-	b.cache.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	interval := begin(t, b.cache, o.rv, o.initial)
 	if o.end {
 		interval.EndBookmark = bookmark(5)
 	}
@@ -275,13 +270,7 @@ func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.RLock()
-		interval, err := c.IntervalSinceLocked(6, prefix, storage.ListOptions{Recursive: true})
-		c.RUnlock()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.interval, b.floor = interval, 6
+		b.interval, b.floor = begin(t, c, 6, nil), 6
 		b.run()
 		b.is("seen", b.seen(), "ADDED h 7, ADDED i 8")
 		b.add(added("default/z", 9))
@@ -351,6 +340,15 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 	}
 }
 
+func begin(t *testing.T, c *watchcache.WatchCache, rv uint64, initial *bool) (begun *watchcache.Interval) {
+	t.Helper()
+	opts := storage.ListOptions{Recursive: true, SendInitialEvents: initial}
+	if err := c.BeginWatch(rv, prefix, opts, func(interval *watchcache.Interval, _ uint64) { begun = interval }); err != nil {
+		t.Fatal(err)
+	}
+	return begun
+}
+
 func TestAWatcherWhoseIntervalIsOvertakenEndsWithoutAWord(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, initial: &no, size: 1, capacity: 150})
@@ -359,9 +357,7 @@ func TestAWatcherWhoseIntervalIsOvertakenEndsWithoutAWord(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b.cache.RLock()
-		b.interval, _ = b.cache.IntervalSinceLocked(5, prefix, storage.ListOptions{Recursive: true})
-		b.cache.RUnlock()
+		b.interval = begin(t, b.cache, 5, nil)
 		b.run()
 		synctest.Wait() // blocked on result with the second event; a batch of 100 is copied
 		for rv := uint64(156); rv < 400; rv++ {

@@ -135,17 +135,18 @@ func describe(req *watchRequest) string {
 // The watchCache's lock is the outer one here, Cacher.mu the inner one. Nothing takes them the other way round: the
 // dispatcher, which holds Cacher.mu most often, has no business with the cache while it does.
 func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interface {
-	c.watchCache.RLock()
-	defer c.watchCache.RUnlock()
-	interval, err := c.watchCache.IntervalSinceLocked(req.requiredRV, req.key, req.opts)
-	if err != nil {
+	registered := false
+	err := c.watchCache.BeginWatch(req.requiredRV, req.key, req.opts,
+		func(interval *watchcache.Interval, current uint64) {
+			if isListWatchRequest(req.opts) {
+				interval.EndBookmark = c.newBookmark(current)
+			}
+			registered = c.register(ctx, req, interval, bookmarkAfter(req, current))
+		})
+	switch {
+	case err != nil:
 		return newErrWatcher(err, c.probe)
-	}
-	current := c.watchCache.ResourceVersionLocked()
-	if isListWatchRequest(req.opts) {
-		interval.EndBookmark = c.newBookmark(current)
-	}
-	if !c.register(ctx, req, interval, bookmarkAfter(req, current)) {
+	case !registered:
 		return newImmediateCloseWatcher()
 	}
 	return req.watcher
