@@ -200,14 +200,8 @@ func (w *CacheWatcher) isDue(event *watchcache.Event) bool {
 // resumes from the last version it saw has therefore missed nothing, however the watch has ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).sendWatchCacheEvent
-// Differs: a stopped watcher ends here; upstream's goes through the rest of its input, and sends none of it.
+// Differs: a stopped watcher ends when it finds no room; upstream's goes through the rest of its input, and sends none of it.
 func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
-	// Ending at the first sight of done is what keeps it true: no later event is sent when an earlier one was dropped.
-	// done is looked at here as well as in sendResult, which looks only while result is full: a stopped watcher whose
-	// client still reads sends at most one more event.
-	if w.isDone() {
-		return false
-	}
 	out, wanted := w.convertToWatchEvent(event)
 	if !wanted {
 		w.probe.At(probe.WatcherFiltered, event.Key, event.ResourceVersion)
@@ -234,15 +228,6 @@ func (w *CacheWatcher) sendResult(event *watchcache.Event, out watch.Event) bool
 		return false
 	case w.result <- out:
 		return true
-	}
-}
-
-func (w *CacheWatcher) isDone() bool {
-	select {
-	case <-w.done:
-		return true
-	default:
-		return false
 	}
 }
 

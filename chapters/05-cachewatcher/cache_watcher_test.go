@@ -298,18 +298,6 @@ func TestAClientThatStopsWhileItsResultIsFullLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestAWatcherThatIsStoppedBeforeItBeginsSendsNothing(t *testing.T) {
-	for range 20 { // a coin that is tossed
-		bubble.Test(t, func(t *testing.T) {
-			b := start(t, options{rv: 5, size: 3})
-			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
-			b.Stop()
-			b.run()
-			b.is("seen", b.seen(), "closed")
-		})
-	}
-}
-
 func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 1})

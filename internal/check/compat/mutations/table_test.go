@@ -39,8 +39,8 @@ var mutations = []mutation{
 		"TestTheListsVersionIsTheBoundUntilSomethingIsDropped",
 	},
 	{
-		"chapters/05-cachewatcher", "CacheWatcher.sendWatchCacheEvent", "w.isDone()", "false",
-		"TestAWatcherThatIsStoppedBeforeItBeginsSendsNothing",
+		"chapters/05-cachewatcher", "CacheWatcher.sendResult", "return false", "return true",
+		"TestWhatIsDeliveredIsAPrefix",
 	},
 	{
 		"chapters/05-cachewatcher", "CacheWatcher.isDue", "event.ResourceVersion > w.floor", "event.ResourceVersion >= w.floor",
