@@ -1,7 +1,7 @@
 // Controls: what the page does to the cluster, it does as any client would, by requests to the Kubernetes API.
 
 import { ask, get } from "../lib/api.js";
-import { cut, make } from "../lib/dom.js";
+import { cut, make, say } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 
 const pods = "/api/v1/namespaces/default/pods";
@@ -56,27 +56,32 @@ export function newControls(scene, on) {
     tell(words);
   }
 
-  // target is the marked pod if it is still there, or else the one of the default namespace that changed last.
-  function target() {
-    const known = scene.store.map((row) => objectKey(row.key)).filter((key) => key.startsWith("default/"));
-    const key = known.includes(scene.marked) ? scene.marked : known.at(-1);
-    if (!key) throw new Error("there is no pod in the default namespace: create one first");
-    return key.slice("default/".length);
+  const inDefault = "default/";
+  const name = () => scene.marked.slice(inDefault.length);
+
+  // marked names the marked pod on the buttons, which work while it is there.
+  function shown() {
+    const there = scene.marked.startsWith(inDefault) && document.body.dataset.resource === "pods"
+      && scene.store.some((row) => objectKey(row.key) === scene.marked);
+    for (const place of document.querySelectorAll("[data-marked]")) {
+      say(place, there ? scene.marked : "the marked pod");
+      place.parentElement.disabled = !there;
+    }
   }
 
   async function changePod() {
-    const name = target();
-    const url = `${pods}/${encodeURIComponent(name)}`;
+    const pod = name();
+    const url = `${pods}/${encodeURIComponent(pod)}`;
     const { labels } = (await get(url)).metadata;
     const colour = colours[(colours.indexOf(labels?.colour) + 1) % colours.length];
     await ask("PATCH", url, { metadata: { labels: { colour } } }, { type: mergePatch });
-    wrote(name, `${name}: colour=${colour}`);
+    wrote(pod, `${pod}: colour=${colour}`);
   }
 
   async function deletePod() {
-    const name = target();
-    await ask("DELETE", `${pods}/${encodeURIComponent(name)}?gracePeriodSeconds=0`);
-    wrote(name, `deleted ${name}`);
+    const pod = name();
+    await ask("DELETE", `${pods}/${encodeURIComponent(pod)}?gracePeriodSeconds=0`);
+    wrote(pod, `deleted ${pod}`);
   }
 
   function choose(key) {
@@ -130,7 +135,7 @@ export function newControls(scene, on) {
     const key = event.target.closest(".row")?.dataset.key;
     if (key) choose(key);
   });
-  return { tell };
+  return { tell, shown };
 }
 
 // letters counts a, b, … z, aa, ab, …

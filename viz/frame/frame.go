@@ -11,6 +11,7 @@ import (
 	"listwatch/internal/play/lab"
 	"listwatch/internal/play/scenario"
 	"listwatch/viz/stage"
+	"listwatch/viz/tour"
 )
 
 // Files are the scripts and styles of the frame, and those that every room uses.
@@ -43,6 +44,12 @@ type Limits struct {
 	Flags       int   `json:"flags"`       // anomalies on the timeline, at most
 
 	Writes []string `json:"writes"` // the methods of requests that change something: only those are drawn
+}
+
+// tours reports whether the page can begin with its first view, and give its tour: on a program that runs, or on the
+// recording of a tour.
+func (v View) tours() bool {
+	return !v.Figure && v.Lab == nil && (v.Take == tour.Take || v.Sandbox && v.Take == "" && v.Mode == "live")
 }
 
 func limitsText(limits Limits) string {

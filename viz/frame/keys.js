@@ -12,10 +12,12 @@ const storage = "keys";
 // sections is the order in which the list shows them. What is bound and not named here comes last.
 const sections = [
   ["Time", [" ", "Shift+ ", "h", ".", ",", ">", "<", "]", "[", "n", "p", "Home", "End", "+", "-", "o"]],
-  ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "z", "l", "/", "i", "e"]],
+  ["Stage", ["1", "Enter", "Escape", "f", "b", "v", "z", "l", "u", "/", "i", "e"]],
   ["Cluster", ["c", "m", "d", "w", "x", "y", "g", "r"]],
   ["Page", ["s", "a", "PageDown", "PageUp", "q", "t", "?"]],
 ];
+// slides are the keys that move a slider which has the focus.
+const slides = new Set(["Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]);
 const names = { " ": "Space", "Shift+ ": "Shift Space", Escape: "Esc" };
 
 export function newKeys(rows, guided) {
@@ -54,7 +56,7 @@ export function newKeys(rows, guided) {
   function busy(target, key) {
     if (document.querySelector("dialog[open]")) return true;
     if (target.isContentEditable || target.closest("input, select, textarea")) {
-      return !target.matches("input[type=range]");
+      return !target.matches("input[type=range]") || slides.has(key);
     }
     // A button is pressed by Space and Enter, whatever else they mean.
     return (key === " " || key === "Enter")

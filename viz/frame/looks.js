@@ -1,6 +1,6 @@
 // Looks: which resource is on stage, and in which colours.
 
-import { options, put } from "../lib/dom.js";
+import { options, say } from "../lib/dom.js";
 
 const themes = ["", "light", "dark", "contrast"];
 const names = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
@@ -17,8 +17,7 @@ export function newLooks(stage) {
   }
 
   function name(theme) {
-    put(button, "aria-label", `Theme: ${names[theme]}`);
-    put(button, "title", `Theme: ${names[theme]} (T)`);
+    say(button, `Theme: ${names[theme]}`);
   }
 
   function turn() {

@@ -45,6 +45,7 @@ import { newBanner } from "./banner.js";
 import { newControls } from "./controls.js";
 import { newCost } from "./cost.js";
 import { newFind } from "./find.js";
+import { newFirst } from "./first.js";
 import { newHands } from "./hands.js";
 import { newKeys } from "./keys.js";
 import { newLooks } from "./looks.js";
@@ -173,6 +174,8 @@ stage.detail = add(newDetail(stage));
 stage.picture = add(newPicture(stage));
 stage.targets = add(newTargets(stage));
 stage.tour = add(newTour(stage));
+stage.first = add(newFirst(stage));
+add(controls);
 
 const listed = [[["?"], "this list", () => keys.show()]];
 const keys = newKeys([...parts.flatMap((part) => part.keys), ...listed], parts.flatMap((part) => part.guided));
@@ -341,7 +344,7 @@ function landed(r, now) {
 }
 
 function trouble(problem) {
-  stage.banner.notice(problem.message);
+  stage.banner.notice(problem.message, true);
   if (!problem.gone || !source) return;
   get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
 }

@@ -109,10 +109,21 @@ export function newStatus(stage) {
     showTime();
   }
 
+  // turnLog opens or closes the table of records.
+  function turnLog() {
+    const open = document.body.dataset.log !== "open";
+    put(document.body, "data-log", open ? "open" : "closed");
+    put($("#open-records"), "aria-expanded", String(open));
+  }
+
   $("#level").addEventListener("click", turn);
+  $("#open-records").addEventListener("click", turnLog);
   return {
     count, rates, draw,
     jumped: () => (player.mode === "live" ? count(performance.now()) : (history = [])),
-    keys: [[["l"], "how much is drawn: by the rate, or L0 to L3", turn]],
+    keys: [
+      [["l"], "how much is drawn: by the rate, or L0 to L3", turn],
+      [["u"], "the log: everything that was reported, in words", turnLog],
+    ],
   };
 }

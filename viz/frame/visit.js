@@ -94,7 +94,7 @@ export function newVisit(stage) {
     stage.leave(name);
     follow.clear();
     if (!shelf.program) return;
-    const shown = [...document.querySelectorAll(".bar > .buttons:not([hidden])")];
+    const shown = [...document.querySelectorAll("[data-acts]:not([hidden])")];
     shown.forEach((group) => (group.hidden = true));
     putAway.push(...shown);
   }

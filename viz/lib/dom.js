@@ -66,7 +66,7 @@ export function pool(parent, wanted, make) {
 // below shows one of the panels below the stage, or none (null).
 export function below(wanted) {
   for (const each of document.querySelectorAll(".below")) each.hidden = each !== wanted;
-  for (const each of document.querySelectorAll(".sandbox [aria-controls]")) {
+  for (const each of document.querySelectorAll("[data-below]")) {
     put(each, "aria-expanded", String(each.getAttribute("aria-controls") === wanted?.id));
   }
 }

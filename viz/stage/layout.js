@@ -37,7 +37,8 @@ export function newLayout(scene) {
   }
 
   function lay() {
-    const now = asked.matches && !document.body.classList.contains("figure") ? tall : wide;
+    const small = document.body.classList.contains("figure") || document.documentElement.dataset.first; // drawn whole
+    const now = asked.matches && !small ? tall : wide;
     if (scene.tall === now.tall) return false;
     Object.assign(scene, now, { view: { x: 0, y: 0, w: now.width, h: now.height } });
     document.querySelector("#stage").classList.toggle("tall", now.tall);
@@ -46,5 +47,6 @@ export function newLayout(scene) {
   }
 
   lay();
+  scene.lay = () => asked.dispatchEvent(new Event("change")); // what decides about the layout has changed
   return (changed) => asked.addEventListener("change", () => lay() && changed());
 }

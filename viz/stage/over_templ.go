@@ -60,7 +60,7 @@ func DetailButton() templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<button type=\"button\" id=\"detail\" aria-pressed=\"false\" title=\"Locks, budget, goroutines, gates, the ring's hands (K)\">Machinery</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<button type=\"button\" id=\"detail\" popovertarget=\"menu\" popovertargetaction=\"hide\" aria-pressed=\"false\" title=\"Locks, budget, goroutines, gates, the ring's hands (K)\">Machinery</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

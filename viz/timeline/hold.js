@@ -17,7 +17,7 @@ const nothingAtAGate = "No goroutine is paused at a gate: each waits for another
 export function newHold(stage) {
   const { player, follow } = stage;
   const $ = (selector) => document.querySelector(selector);
-  if ($("#hold").parentElement.hidden) return { held: false, waiting: [] };
+  if ($("#hold").hidden) return { held: false, waiting: [] };
   const panel = $("#world");
   const list = $("#held");
   let status = null; // as the program said last

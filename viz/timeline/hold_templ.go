@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "listwatch/internal/observe/hold"
 
-// HoldButton holds the world, and says how its clock goes. It is always at hand: a viewer who opens the page while the world is
-// held has to be able to resume it.
+// HoldButton holds the world. It is always at hand: a viewer who opens the page while the world is held has to be able to
+// resume it.
 func HoldButton(world bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -33,7 +33,7 @@ func HoldButton(world bool) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"buttons world\" role=\"group\" aria-label=\"The running world\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"hold\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -43,7 +43,47 @@ func HoldButton(world bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "><button type=\"button\" id=\"hold\" aria-pressed=\"false\" title=\"Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)\">Hold</button> <button type=\"button\" id=\"world-clock\" aria-expanded=\"false\" aria-controls=\"world\" title=\"The world's clock, gates, and held goroutines\">1×</button></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " data-acts aria-pressed=\"false\" title=\"Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)\">Hold</button>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		return nil
+	})
+}
+
+// ClockButton says how the world's clock goes.
+func ClockButton(world bool) templ.Component {
+	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
+			return templ_7745c5c3_CtxErr
+		}
+		templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+		if !templ_7745c5c3_IsBuffer {
+			defer func() {
+				templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err == nil {
+					templ_7745c5c3_Err = templ_7745c5c3_BufErr
+				}
+			}()
+		}
+		ctx = templ.InitializeContext(ctx)
+		templ_7745c5c3_Var2 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var2 == nil {
+			templ_7745c5c3_Var2 = templ.NopComponent
+		}
+		ctx = templ.ClearChildren(ctx)
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<button type=\"button\" id=\"world-clock\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		if !world {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, " hidden")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, " data-acts aria-expanded=\"false\" aria-controls=\"world\" title=\"The world's clock, gates, and held goroutines\">1×</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -68,61 +108,61 @@ func HoldPanel() templ.Component {
 			}()
 		}
 		ctx = templ.InitializeContext(ctx)
-		templ_7745c5c3_Var2 := templ.GetChildren(ctx)
-		if templ_7745c5c3_Var2 == nil {
-			templ_7745c5c3_Var2 = templ.NopComponent
+		templ_7745c5c3_Var3 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var3 == nil {
+			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Resume\"><button type=\"button\" id=\"hop\" title=\"Each held goroutine passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only the goroutines that hold the followed object pass one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"All goroutines continue, and so does the clock (Shift+Space)\">Resume</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop or start the world's clock, also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<aside id=\"world\" aria-label=\"The held world\" hidden><div class=\"deed\"><p class=\"state\"><strong id=\"world-state\">running</strong> <span id=\"world-since\"></span></p><div class=\"buttons\" role=\"group\" aria-label=\"Resume\"><button type=\"button\" id=\"hop\" title=\"Each held goroutine passes exactly one point (H)\">One hop</button> <button type=\"button\" id=\"hop-followed\" title=\"Only the goroutines that hold the followed object pass one point\">Its hop</button> <button type=\"button\" id=\"let-go\" class=\"main\" title=\"All goroutines continue, and so does the clock (Shift+Space)\">Resume</button></div><div class=\"buttons clock\" role=\"group\" aria-label=\"The world's clock\"><button type=\"button\" id=\"clock-run\" aria-pressed=\"true\" title=\"Stop or start the world's clock, also while goroutines are held\">Clock</button> <button type=\"button\" id=\"clock-second\" title=\"Move the world's clock by one second\">+1 s</button> <button type=\"button\" id=\"clock-next\" title=\"Move the world's clock to the next timer\">Next timer</button> <label class=\"pace\"><span class=\"unseen\">Speed of the world's clock</span> <input type=\"range\" id=\"clock-speed\" min=\"-3\" max=\"1\" step=\"0.1\" value=\"0\" title=\"Speed of the world's clock\"> <output id=\"clock-speed-text\" for=\"clock-speed\">1×</output></label></div><p class=\"next\" id=\"world-next\"></p></div><div class=\"gates\" role=\"group\" aria-label=\"Gates: a closed one stops that station alone\" id=\"gates\"><span class=\"unseen\">Close the gate at</span> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		for _, station := range hold.Stations() {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<button type=\"button\" data-gate=\"")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			var templ_7745c5c3_Var3 string
-			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
-			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 38, Col: 53}
-			}
-			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" aria-pressed=\"false\" title=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<button type=\"button\" data-gate=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("Close or open the gate at " + string(station))
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 38, Col: 131}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 40, Col: 53}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\" aria-pressed=\"false\" title=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var5 string
-			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("Close or open the gate at " + string(station))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 38, Col: 151}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 40, Col: 131}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\">")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var6 string
+			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(string(station))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/timeline/hold.templ`, Line: 40, Col: 151}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</button> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<label>slow client <select id=\"slow\" title=\"Closes the gate for one watcher's client: it stops reading\"><option value=\"\">none</option></select></label></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Held goroutines\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">paused at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">one hop</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"none\" id=\"held-none\">No goroutine is held.</p></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<label>slow client <select id=\"slow\" title=\"Closes the gate for one watcher's client: it stops reading\"><option value=\"\">none</option></select></label></div><div class=\"held\" tabindex=\"0\" role=\"region\" aria-label=\"Held goroutines\"><table><thead><tr><th scope=\"col\">goroutine</th><th scope=\"col\">paused at</th><th scope=\"col\">with</th><th scope=\"col\" class=\"n\">since</th><th scope=\"col\"><span class=\"unseen\">one hop</span></th></tr></thead> <tbody id=\"held\"></tbody></table><p class=\"none\" id=\"held-none\">No goroutine is held.</p></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -2,14 +2,12 @@
 // and has no name. The tour moves this page's cursor and no other page's; the program is told that it is open, and lets
 // the demo's traffic rest.
 //
-// It opens by itself on the first visit, when the address asks for nothing else; ?tour=1 asks for it, ?tour=0 for none.
-// It is resumed where it was left, as long as the program has not forgotten.
+// It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as long
+// as the program has not forgotten.
 
 import { mark, put, say, toMiddle } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
-import { readLink } from "../log/recording.js";
 import { serves } from "../stage/lanes.js";
-import { shelf } from "../lib/api.js";
 import { recorded, running, until } from "./play.js";
 import { half, plotOf, restsOf, steps } from "./steps.js";
 
@@ -27,7 +25,7 @@ export function newTour(stage) {
   const frame = $("#stage");
   const next = $("#tour-next");
   if (document.body.classList.contains("figure") || $("#open-tour").hidden) return {};
-  let at = ""; // "": closed; "opening", "end", or the number of a step, from 1
+  let at = ""; // "": closed; "end", or the number of a step, from 1
   let run = null; // {key, agent, log, from, to}
   let plot = null;
   let rests = [];
@@ -150,15 +148,11 @@ export function newTour(stage) {
 
   // ---- what the visitor does
 
-  function open() {
-    if (stage.resource !== "pods") stage.setResource("pods");
-    show("opening");
-    $("#tour-start").focus({ preventScroll: true });
-  }
-
   async function start() {
     if (busy) return;
     if (stage.hold.held) return stage.banner.notice("The program is held. Resume it, then start the tour.");
+    if (stage.resource !== "pods") stage.setResource("pods");
+    stage.first.leave();
     busy = true;
     ticket++; // a tour that was left may still close its client
     stage.attend(true);
@@ -194,7 +188,6 @@ export function newTour(stage) {
   }
 
   function go() {
-    if (at === "opening") return start();
     if (at === "end" || busy) return;
     const step = steps[at - 1];
     if (!resting()) return enter(at, true); // the rest of the way at once
@@ -237,7 +230,7 @@ export function newTour(stage) {
 
   function leave() {
     const step = typeof at === "number";
-    if (step || !saved) done();
+    if (step) done();
     show("");
     if (!step) return;
     close();
@@ -260,7 +253,7 @@ export function newTour(stage) {
     } catch {
       stage.attend(false);
       run = null;
-      open();
+      await start();
     }
   }
 
@@ -279,17 +272,9 @@ export function newTour(stage) {
       return;
     }
     asked = true;
-    const query = new URLSearchParams(location.search);
-    const wish = query.get("tour");
-    if (wish === "0") return;
-    if (wish === "1") return resumable() && saved.open ? resume() : open();
-    const elsewhere = [
-      "story", "take", "detail", "lab",
-    ].some((name) => query.has(name)) || readLink(location.hash) || $("#lab");
-    if (elsewhere || (shelf.program && document.body.dataset.mode !== "live")
-      || document.documentElement.dataset.presenter === "on") return;
-    if (!saved) open();
-    else if (saved.open && resumable()) resume();
+    if (new URLSearchParams(location.search).get("tour") === "0" || !saved?.open || !resumable()) return;
+    stage.first.leave();
+    resume();
   }
 
   document.addEventListener("keydown", (event) => {
@@ -305,7 +290,7 @@ export function newTour(stage) {
   next.addEventListener("click", go);
   $("#tour-back").addEventListener("click", back);
   $("#open-tour").addEventListener(
-    "click", () => (at !== "" && at !== "end" ? leave() : resumable() && !saved.open ? resume() : open())
+    "click", () => (at !== "" && at !== "end" ? leave() : resumable() && !saved.open ? resume() : start())
   );
   for (const button of panel.querySelectorAll("[data-tour-leave]")) button.addEventListener("click", leave);
   panel.querySelector("[data-tour-story]").addEventListener("click", (event) => {

@@ -30,7 +30,7 @@ func Button(offered bool) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"open-tour\" class=\"quiet\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"open-tour\" popovertarget=\"menu\" popovertargetaction=\"hide\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -48,7 +48,7 @@ func Button(offered bool) templ.Component {
 	})
 }
 
-// Panel holds the tour's opening, its steps, and what comes after them; one of the three is shown (tour.js).
+// Panel holds the tour's steps, and what comes after them; one of the two is shown (tour.js).
 func Panel() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -70,7 +70,7 @@ func Panel() templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section id=\"tour\" aria-label=\"Tour\" hidden><div class=\"opening\" data-part=\"opening\" hidden><h2>Follow one change from <code>kubectl</code> to your controller</h2><p>Ten stops, less than three minutes. This program is a small API server with its clients. <span data-program>What you will see really happens in it.</span><span data-recorded hidden>What you will see was recorded from it.</span></p><div class=\"buttons\"><button type=\"button\" id=\"tour-start\" class=\"main\">Start</button> <button type=\"button\" class=\"quiet\" data-tour-leave>Skip, and show everything</button></div></div><div class=\"step\" data-part=\"step\" hidden><p class=\"where\"><span id=\"tour-n\"></span><strong id=\"tour-title\"></strong></p><div class=\"words\" aria-atomic=\"true\"><p id=\"tour-purpose\"></p><p id=\"tour-happened\"></p></div><div class=\"buttons\"><button type=\"button\" id=\"tour-next\" class=\"main\" title=\"Next (→, PageDown)\">Next</button> <button type=\"button\" id=\"tour-back\" title=\"Back (←, PageUp)\">Back</button> <button type=\"button\" class=\"quiet\" data-tour-leave title=\"Skip the rest; the Tour button resumes it (Esc)\">Skip</button></div></div><div class=\"end\" data-part=\"end\" hidden><h2>You followed one change from <code>kubectl</code> to your controller.</h2><div class=\"buttons\"><a class=\"main\" href=\"/book/01-storage\">Read chapter 01</a> <button type=\"button\" data-tour-leave>Close</button></div><p>This is the whole machine. Try it:</p><ol><li data-program>Create a pod, and follow it:<br><code id=\"tour-kubectl\"></code></li><li><button type=\"button\" data-tour-story=\"slow-watcher\">Play a story</button><br>What happens to a client that never reads?</li><li data-program><button type=\"button\" data-tour-try=\"#hold\">Hold the program</button><br>Then let it run step by step.</li></ol></div></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section id=\"tour\" aria-label=\"Tour\" hidden><div class=\"step\" data-part=\"step\" hidden><p class=\"where\"><span id=\"tour-n\"></span><strong id=\"tour-title\"></strong></p><div class=\"words\" aria-atomic=\"true\"><p id=\"tour-purpose\"></p><p id=\"tour-happened\"></p></div><div class=\"buttons\"><button type=\"button\" id=\"tour-next\" class=\"main\" title=\"Next (→, PageDown)\">Next</button> <button type=\"button\" id=\"tour-back\" title=\"Back (←, PageUp)\">Back</button> <button type=\"button\" class=\"quiet\" data-tour-leave title=\"Skip the rest; the Tour button resumes it (Esc)\">Skip</button></div></div><div class=\"end\" data-part=\"end\" hidden><h2>You followed one change from <code>kubectl</code> to your controller.</h2><div class=\"buttons\"><a class=\"main\" href=\"/book/01-storage\">Read chapter 01</a> <button type=\"button\" data-tour-leave>Close</button></div><p>This is the whole machine. Try it:</p><ol><li data-program>Create a pod, and follow it:<br><code id=\"tour-kubectl\"></code></li><li><button type=\"button\" data-tour-story=\"slow-watcher\">Play a story</button><br>What happens to a client that never reads?</li><li data-program><button type=\"button\" data-tour-try=\"#hold\">Hold the program</button><br>Then let it run step by step.</li></ol></div></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

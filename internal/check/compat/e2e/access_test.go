@@ -170,7 +170,7 @@ func (p *page) opensPanels(t *testing.T) {
 		{"#keys", "#keys-dialog", 15},
 	}
 	for _, each := range panels {
-		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).focus(), true)`, each.opener))
+		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).closest("[popover]")?.showPopover(), document.querySelector(%[1]q).focus(), true)`, each.opener))
 		p.press(t, "\r")
 		p.until(t, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, each.panel))
 		p.inEveryTheme(t, func(theme string) { p.standsOut(t, each.panel+" in "+theme, each.panel+" *", each.texts) })

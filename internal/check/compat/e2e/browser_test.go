@@ -60,6 +60,13 @@ func openPage(t testing.TB, url string) *page {
 	return p
 }
 
+// pick opens the list in which a button stands, and presses it there.
+func (p *page) pick(t *testing.T, button string) {
+	t.Helper()
+	evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).closest("[popover]").showPopover(), true)`, button))
+	p.do(t, chromedp.Click(chromedp.CSS(button)))
+}
+
 // untoured returns the address of the stage with the wish for no tour in it, unless it has one; every other address as it is.
 func untoured(t testing.TB, address string) string {
 	t.Helper()

@@ -446,7 +446,7 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	}
 	p.do(t, chromedp.Click(chromedp.CSS("#hold")))
 	mode("held")
-	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.pick(t, "#create-pod")
 	held := func() []string {
 		return evaluate[[]string](t, p, `[...document.querySelectorAll("#held tr")].map((tr) => tr.held?.point ?? "")`)
 	}

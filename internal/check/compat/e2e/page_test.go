@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"listwatch/internal/check/compat/program"
 )
 
@@ -332,7 +330,7 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 	p := openPage(t, v.URL)
 	p.live(t, v)
 	k := kubectlFor(t, v)
-	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.pick(t, "#create-pod")
 	var name string
 	program.Eventually(t, patience, func() (bool, string) {
 		name = strings.TrimSpace(k.Run(t, "get", "pods", "-o", "name"))
@@ -340,12 +338,12 @@ func TestTheButtonsActOnTheCluster(t *testing.T) {
 	})
 	version := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
 	p.live(t, v)
-	p.do(t, chromedp.Click(chromedp.CSS("#change-pod")))
+	p.pick(t, "#change-pod")
 	program.Eventually(t, patience, func() (bool, string) {
 		now := k.Run(t, "get", name, "-o", "jsonpath={.metadata.resourceVersion}")
 		return now != version, "resourceVersion is still " + now
 	})
-	p.do(t, chromedp.Click(chromedp.CSS("#delete-pod")))
+	p.pick(t, "#delete-pod")
 	program.Eventually(t, patience, func() (bool, string) {
 		left := k.Run(t, "get", "pods", "-o", "name")
 		return left == "", left

@@ -90,6 +90,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 		}
 	}
 	check("the path")
+	p.tap(t, "#open-menu")
 	p.tap(t, "#detail")
 	p.until(t, `document.body.dataset.detail === "machinery"`)
 	check("the machinery")
@@ -110,7 +111,10 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `!document.body.dataset.story`)
 
 	p.do(t, chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
-	p.until(t, `document.body.dataset.tour === "opening" && window.listwatch?.player.recording`)
+	p.until(t, `document.documentElement.dataset.first && window.listwatch?.player.recording`)
+	if wrong := evaluate[[]string](t, p, untouchable); len(wrong) > 0 {
+		t.Errorf("the first view: %s", strings.Join(wrong, "; "))
+	}
 	p.tap(t, "#tour-start")
 	for step := 1; step <= 10; step++ {
 		p.stop(t, step)

@@ -223,7 +223,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	create(t, k, podManifest("another"))
 	p.caughtUp(t, v)
 	arrives("default/by-kubectl")
-	p.do(t, chromedp.Click(chromedp.CSS("#create-pod"))) // a hand's own write comes before one that was only seen
+	p.pick(t, "#create-pod") // a hand's own write comes before one that was only seen
 	arrives("default/a")
 	if hidden := evaluate[bool](t, p, `document.querySelector("#biography").hidden`); !hidden {
 		t.Error("the biography is open, though no key or click asked for it")
@@ -251,7 +251,7 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	})
 	p.navigate(t, v.URL)
 	p.until(t, `window.listwatch`)
-	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.pick(t, "#create-pod")
 	p.until(t, `listwatch.follow.key === "default/a"`)
 	evaluate[bool](t, p, `(come(), true)`)
 	p.live(t, v)
@@ -311,7 +311,7 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	if linked := look(); len(linked.Seen) != 4 {
 		t.Errorf("by a link: %+v", linked)
 	}
-	p.do(t, chromedp.Click(chromedp.CSS("#detail")))
+	p.pick(t, "#detail")
 	if again := look(); again.Detail != "path" || len(again.Seen) != 0 || again.Address != "" {
 		t.Errorf("turned off: %+v", again)
 	}
@@ -326,7 +326,7 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	p.live(t, v)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
-	p.do(t, chromedp.Click(chromedp.CSS("#create-pod")))
+	p.pick(t, "#create-pod")
 	p.until(t, `document.querySelector("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`) // the next hop leads into etcd
 	const named = `[...document.querySelectorAll("[data-gate-at]")].find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
 	program.Eventually(t, patience, func() (bool, string) { // hop by hop, until what stands there has the pod in its hands

@@ -33,14 +33,14 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	p.addSocket(t)
 	p.knobs(t, v)
 	p.promises(t)
-	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
+	p.pick(t, "#open-knobs")
 	p.switches(t, v)
 }
 
 // addSocket adds a watcher over a websocket by the dialog, with selectors, looks at its frames as bytes, and removes it.
 func (p *page) addSocket(t *testing.T) {
 	t.Helper()
-	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
+	p.pick(t, "#add-watcher")
 	evaluate[bool](t, p, `(() => {
 		const form = document.querySelector("#watcher-form");
 		form.elements.labelSelector.value = "app notin (none)";
@@ -54,7 +54,7 @@ func (p *page) addSocket(t *testing.T) {
 	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
 	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
-	p.do(t, chromedp.Click(chromedp.CSS("#add-watcher")))
+	p.pick(t, "#add-watcher")
 	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)
 	p.do(t, chromedp.Click(chromedp.CSS("#watcher-list button")))
 	p.until(t, `document.querySelectorAll("#watcher-list button").length === 0`)
@@ -95,7 +95,7 @@ func (p *page) until(t *testing.T, expression string) {
 // knobs turns every knob on the panel with a click, and looks for its effect in the log.
 func (p *page) knobs(t *testing.T, v *viz) {
 	t.Helper()
-	p.do(t, chromedp.Click(chromedp.CSS("#open-knobs")))
+	p.pick(t, "#open-knobs")
 	p.until(t, `document.querySelectorAll("#knob-lines li").length > 2`)
 	steps := []struct{ act, effect string }{
 		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -367,7 +365,7 @@ func TestTheViewsTakeTurns(t *testing.T) {
 			document.querySelector("#spacetime").hasAttribute("hidden") === %t`, want, want, want != "space-time"))
 	}
 	view("loop")
-	p.do(t, chromedp.Click("#view"))
+	p.pick(t, "#view")
 	view("space-time")
 	v.createPod(t, "turn")
 	p.until(t, `document.querySelectorAll("#spacetime .transfers path").length >= 8 && [...document.querySelectorAll("#spacetime .passages title")].some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)

@@ -56,11 +56,11 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	v := startViz(t)
 	p := openPage(t, "about:blank")
 	p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL)) // the first visit, as it is
-	p.until(t, `document.body.dataset.tour === "opening" && document.activeElement.id === "tour-start"`)
+	p.until(t, `document.documentElement.dataset.first === "asks" && document.activeElement.id === "tour-start"`)
 	if names := evaluate[tourStop](t, p, readTour).Titles; names != "" {
 		t.Errorf("before the tour begins the page names %s", names)
 	}
-	p.press(t, kb.ArrowRight)
+	p.press(t, kb.Enter)
 	first := p.stop(t, 1)
 	for step := 2; step <= 3; step++ {
 		p.press(t, kb.ArrowRight)
@@ -77,7 +77,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	if step := evaluate[tourStop](t, p, readTour).Step; step != "" {
 		t.Errorf("after it was skipped the tour opens again, at %s", step)
 	}
-	p.do(t, chromedp.Click(chromedp.CSS("#open-tour")))
+	p.pick(t, "#open-tour")
 	if at := p.stop(t, 3); at.Happened == "" {
 		t.Errorf("resumed: %+v", at)
 	}
@@ -133,7 +133,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	p.until(t, `!document.body.dataset.tour`)
 
 	p.navigate(t, v.URL+"/?tour=1")
-	p.until(t, `document.body.dataset.tour === "opening"`)
+	p.until(t, `document.documentElement.dataset.first === "asks"`)
 	p.navigate(t, v.URL+"/?tour=0")
 	p.live(t, v)
 	if step := evaluate[tourStop](t, p, readTour).Step; step != "" {
@@ -190,7 +190,7 @@ func TestTheTourIsGivenFromARecording(t *testing.T) {
 	}
 	for _, l := range which {
 		p.do(t, l.wear(1), chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
-		p.until(t, `document.body.dataset.tour === "opening" && window.listwatch?.player.recording`)
+		p.until(t, `document.documentElement.dataset.first === "asks" && window.listwatch?.player.recording`)
 		keep := func(name string) {
 			if *screenshots != "" {
 				p.rest(t)
@@ -198,8 +198,11 @@ func TestTheTourIsGivenFromARecording(t *testing.T) {
 			}
 		}
 		keep("00")
+		p.press(t, kb.Enter)
 		for step := 1; step <= 10; step++ {
-			p.press(t, kb.ArrowRight)
+			if step > 1 {
+				p.press(t, kb.ArrowRight)
+			}
 			p.stop(t, step)
 			keep(fmt.Sprintf("%02d", step))
 			if step == 7 {

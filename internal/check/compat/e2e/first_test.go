@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"listwatch/internal/check/compat/program"
+)
+
+// readFirst is what the first view shows: its controls, what is written on the stage, and how large the question is.
+const readFirst = `(() => {
+	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
+	const texts = (selector) => [...document.querySelectorAll(selector)].filter((el) => el.textContent && shown(el));
+	return {
+		Controls: texts("button, select, input, a").map((el) => el.id || el.textContent),
+		Names: texts(".scenery text").map((el) => el.textContent).filter((text) => !/^\d+$/.test(text)),
+		Question: document.querySelector("#first h2").textContent, Size: getComputedStyle(document.querySelector("#first h2")).fontSize,
+		State: document.querySelector("#first-state").textContent,
+	};
+})()`
+
+type first struct {
+	Controls, Names       []string
+	Question, Size, State string
+}
+
+// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn: the tour is tour_test.go's.
+func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false")
+	p := openPage(t, "about:blank")
+	visit := func() {
+		p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL))
+		p.until(t, `window.listwatch?.player.head > 0`)
+	}
+	visit()
+	p.until(t, `document.documentElement.dataset.first === "asks"`)
+	seen := evaluate[first](t, p, readFirst)
+	names := strings.Join(seen.Names, ", ")
+	if names != "etcd, history ring, dispatcher, one lane for each client, your controller" || seen.Size != "32px" {
+		t.Errorf("the first view names %s, and asks in %s", names, seen.Size)
+	}
+	for _, word := range []string{"Kubernetes", "controller", "change"} {
+		if !strings.Contains(seen.Question, word) {
+			t.Errorf("the question lacks %q: %s", word, seen.Question)
+		}
+	}
+	if got := strings.Join(seen.Controls, ", "); got != "tour-start, first-kubectl, watch closed, 410 Gone, 409 Conflict, first-leave" {
+		t.Errorf("the first view has the controls %s", got)
+	}
+
+	p.do(t, chromedp.Click(chromedp.CSS("#first-kubectl")))
+	p.until(t, `document.querySelector("#first-state").textContent.startsWith("The page waits")`)
+	// A minute ago the commands were shown.
+	evaluate[bool](t, p, `(() => {
+		const button = document.querySelector("#first-kubectl");
+		const { now } = performance;
+		button.click();
+		performance.now = () => now.call(performance) - 61000;
+		button.click();
+		delete performance.now;
+		return true;
+	})()`)
+	p.until(t, `document.querySelector("#first-state").textContent.includes("readyz")`)
+	watch := program.Start(t, kubectlFor(t, v).Command("get", "pods", "-w"))
+	p.until(t, `document.querySelector("#first-state").textContent.startsWith("Your watch is here")`)
+	watch.Interrupt(t)
+	watch.ExitCode(t, program.EndsWithin)
+	p.press(t, kb.Escape)
+	p.until(t, `!document.documentElement.dataset.first`)
+
+	visit()
+	if evaluate[bool](t, p, `"first" in document.documentElement.dataset`) {
+		t.Error("the first view comes again after it was left")
+	}
+	p.navigate(t, v.URL+"/?tour=1")
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-first-story="slow-watcher"]`)))
+	p.until(t, `!document.documentElement.dataset.first && document.body.dataset.story === "slow-watcher"`)
+	p.until(t, `localStorage.getItem("last-time") !== null`)
+	visit()
+	p.do(t, chromedp.Click(chromedp.CSS("#last-time")))
+	p.until(t, `document.body.dataset.story === "slow-watcher"`)
+}

@@ -1,0 +1,107 @@
+// The first view: the stage with five names, a question, and three ways on. It is a look of the same page, which ends
+// with Escape and with everything that puts something else on the stage. A later visit says where the viewer was.
+
+import { mark, say } from "../lib/dom.js";
+
+const storage = { seen: "first", last: "last-time" };
+const patience = 60000; // ms without a watch, after which the page says what to check
+const greeting = "Your watch is here: the lane that is called kubectl. Now run the second command, and see your pod travel.";
+
+export function newFirst(stage) {
+  const root = document.documentElement;
+  const $ = (selector) => document.querySelector(selector);
+  const [ways, commands, state] = ["#first .ways", "#first-commands", "#first-state"].map($);
+  const on = () => Boolean(root.dataset.first);
+  let asked = 0; // when the commands were shown
+  let greeted = false;
+
+  function show() {
+    root.dataset.first = "asks";
+    stage.scene.lay();
+    $("#tour-start").focus({ preventScroll: true });
+  }
+
+  function leave() {
+    if (!on()) return false;
+    delete root.dataset.first;
+    localStorage.setItem(storage.seen, "seen");
+    stage.scene.lay();
+    stage.touch();
+    return true;
+  }
+
+  function wait() {
+    root.dataset.first = commands.hidden ? "kubectl" : "asks";
+    commands.hidden = !commands.hidden;
+    $("#first-kubectl").ariaExpanded = String(!commands.hidden);
+    asked = performance.now();
+    for (const code of commands.querySelectorAll("code")) say(code, `kubectl -s ${location.origin} ${code.dataset.rest}`);
+    if (!commands.hidden) commands.querySelector("button").focus({ preventScroll: true });
+  }
+
+  async function copy(button) {
+    const code = button.previousElementSibling;
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      say(button, "Copied");
+    } catch {
+      getSelection().selectAllChildren(code); // the page is neither local nor encrypted
+      say(button, "Selected");
+    }
+  }
+
+  // greet looks for a watch of kubectl among the watchers on stage.
+  function greet(now) {
+    const theirs = [...stage.scene.lanes.watchers.values()].some(
+      (el) => el.lane?.subject.texts.WireOpened?.startsWith("kubectl")
+    );
+    greeted ||= theirs;
+    mark(ways, "greeted", greeted);
+    const late = now - asked > patience;
+    say(state, greeted ? greeting : late ? `No watch has come. Does “kubectl version --client” say 1.26 or newer? Does “curl ` +
+      `${location.origin}/readyz” print ok in that terminal? Elsewhere than on this machine, start the program with -listen.`
+      : "The page waits for your watch …");
+  }
+
+  // where is what a later visit can go back to.
+  function where() {
+    const { tour, story, beat } = document.body.dataset;
+    if (Number(tour)) return { words: `the tour, step ${tour}` };
+    return story ? { words: `the story ${story}, beat ${beat}`, story, beat: Number(beat) - 1 } : null;
+  }
+
+  const last = JSON.parse(localStorage.getItem(storage.last) ?? "null");
+  const back = $("#last-time");
+  if (last) {
+    say(back, `Last time: ${last.words}. Go on`);
+    back.hidden = false;
+  }
+
+  $("#first-leave").addEventListener("click", leave);
+  $("#first-kubectl").addEventListener("click", wait);
+  $("#first").addEventListener("click", ({ target }) => {
+    const { firstStory } = target.dataset;
+    if ("copy" in target.dataset) copy(target);
+    if (firstStory && leave()) stage.scenarios.openStory(firstStory);
+  });
+  back.addEventListener("click", () => {
+    back.hidden = true;
+    if (last.story) stage.scenarios.openStory(last.story, { beat: last.beat });
+    else $("#open-tour").click();
+  });
+  if (on()) show();
+
+  let told = "";
+  return {
+    show, leave, escape: leave,
+    draw(now) {
+      if (root.dataset.first === "kubectl") greet(now);
+      const place = where();
+      if (!place || place.words === told) return;
+      leave();
+      back.hidden = true;
+      told = place.words;
+      localStorage.setItem(storage.last, JSON.stringify(place));
+    },
+  };
+}
