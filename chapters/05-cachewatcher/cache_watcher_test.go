@@ -3,6 +3,8 @@ package cachewatcher
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -309,16 +311,30 @@ func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 	})
 }
 
+// TestWhatIsDeliveredIsAPrefix stops a watcher with ninety events in its interval and more in input, while its client reads.
 func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
-	for range 100 {
+	for range 500 {
 		bubble.Test(t, func(t *testing.T) {
-			b := start(t, options{rv: 5, size: 4}).run()
-			for rv := uint64(6); b.NonblockingAdd(added("default/c", rv)); rv++ {
+			b := start(t, options{rv: 5, initial: &no, size: 4, capacity: 150})
+			for rv := uint64(6); rv < 96; rv++ {
+				if err := b.cache.Update(pod("default/a", rv)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.interval = begin(t, b.cache, 5, &no)
+			b.run()
+			for rv := uint64(96); b.NonblockingAdd(added("default/c", rv)); rv++ {
 				synctest.Wait() // until result, the watcher's hand and input are full
 			}
-			new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { b.Stop() })
+			stopAt := uint64(6 + rand.IntN(90))
 			next := uint64(6)
 			for event := range b.ResultChan() {
+				if next == stopAt {
+					new(routine.Group).Go(context.Background(), "test.stop", func(context.Context) { b.Stop() })
+				}
+				for range rand.IntN(4) {
+					goruntime.Gosched() // so that result is full now and then
+				}
 				if got := event.Object.(*corev1.Pod).ResourceVersion; got != strconv.FormatUint(next, 10) {
 					t.Fatalf("got %s, want %d", got, next)
 				}
