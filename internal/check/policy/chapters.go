@@ -3,6 +3,7 @@ package policy
 import (
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ var sections = []string{
 
 // A chapter that begins with a first try has this heading in the place of the walk. Before it no excerpt is from the station.
 const repair = "The repair"
+
+// excerptOf is a line that quotes a declaration.
+var excerptOf = regexp.MustCompile(`\]\(\S+ "(code|whole)[^"]*"\)`)
 
 // firstTry is the file of a chapter's first tries.
 const firstTry = "first_try_test.go"
@@ -78,7 +82,7 @@ func checkProse(repo *Repo, dir string) []Fault {
 			headings = append(headings, strings.TrimSpace(heading))
 		}
 		early := tries && !slices.Contains(headings, repair)
-		if early && strings.HasSuffix(text, " \"code\")\n") && !strings.Contains(text, "]("+firstTry+" ") {
+		if early && excerptOf.MatchString(text) && !strings.Contains(text, "]("+firstTry+" ") {
 			faults = append(faults, fault(name, line, "an excerpt of the station before %q", repair))
 		}
 	}

@@ -4,6 +4,7 @@
 //   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
 //   - markdown.go: how goldmark is set up, and the walk over one chapter's document.
 //   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
+//   - reading.go: how long a reader needs.
 //   - callout.go: a quotation that begins with [!NOTE] becomes a box.
 //   - drawing.go: an image becomes part of the page.
 //   - part.go: words that mean a part of the stage.
@@ -49,6 +50,7 @@ type Chapter struct {
 	Path     string    // "/book/06-cacher"
 	Question string    // the first paragraph of the section "The question", as plain text; "" if there is none
 	Contents []Heading // the sections, in order
+	Reading  Reading   // what the prose asks of its reader
 	HTML     string    // everything below the title; safe to be shown as it is
 	Files    []*File   // the chapter's Go files, tests last
 	Moments  []Moment  // what the chapter reports to the page, in path order

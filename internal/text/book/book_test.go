@@ -1,13 +1,16 @@
 package book
 
 import (
+	"cmp"
 	"html"
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"listwatch/chapters"
 	"listwatch/docs"
@@ -110,7 +113,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		t.Errorf("got title %q, question %q", chapter.Title, chapter.Question)
 	}
 	want := []Heading{{2, "the-question", "The question"}, {2, "the-walk", "The walk"}}
-	if diff := cmp.Diff(want, chapter.Contents); diff != "" {
+	if diff := gocmp.Diff(want, chapter.Contents); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
 	}
 	for _, part := range []string{
@@ -232,5 +235,113 @@ func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	}
 	if err := book.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// chapterMinutes is the longest that a chapter may take, with its exercises.
+const chapterMinutes = 60
+
+// longer are chapters that may take another time.
+var longer = map[int]int{2: 73, 3: 67, 6: 50}
+
+// bookWords is how many words the chapters may have together.
+const bookWords = 42_000
+
+func TestChaptersAreReadInAnHour(t *testing.T) {
+	book, err := New(chapters.FS(), docs.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := 0
+	for _, chapter := range book.Chapters {
+		r := chapter.Reading
+		words += len(strings.Fields(read(t, chapter.Folder+"/README.md")))
+		limit := cmp.Or(longer[chapter.Number], chapterMinutes)
+		if minutes := r.Time().Minutes(); minutes > float64(limit) || r.Words == 0 {
+			t.Errorf("%s takes %.1f minutes, want at most %d: %+v", chapter.Folder, minutes, limit, r)
+		}
+		t.Logf("%s takes %v: %+v", chapter.Folder, r.Time().Round(time.Second), r)
+	}
+	t.Logf("the chapters have %d words", words)
+	if words > bookWords {
+		t.Errorf("the chapters have %d words together, want at most %d", words, bookWords)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := fs.ReadFile(chapters.FS(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestReadingTimeIsCounted(t *testing.T) {
+	fsys := course()
+	fsys["04-ring/README.md"].Data = []byte("# Title\n\n## Two words\n\nThree *more* `words`.\n\n> **Answer** one\n\n" +
+		"```console\n$ ls\n```\n\n```go\nx := 1 // two words\n\n```\n")
+	want := Reading{Words: 6, Comments: 2, Code: 1, Exercises: 2}
+	if got := open(t, fsys).Chapter("04-ring").Reading; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	hour := Reading{Words: 220 * 20, Comments: 180 * 10, Code: 12 * 10, Exercises: 10}
+	if got := hour.Time(); got != time.Hour {
+		t.Errorf("got %v, want an hour", got)
+	}
+}
+
+const tries = `package ring_test
+
+// Type has fields.
+type Type struct {
+	// A comes first.
+	a int
+	b int // second
+
+	c, d int
+}
+
+func Example_wait() {
+	fmt.Println("<one>")
+	// Output: <one>
+}
+
+func Example_none() {}
+`
+
+func TestTriesAndPartsAreQuoted(t *testing.T) {
+	fsys := course()
+	fsys["04-ring/first_try_test.go"] = &fstest.MapFile{Data: []byte(tries)}
+	tests := []struct {
+		name, prose string
+		want, not   []string
+	}{
+		{"in an answer", "> **Answer** So:\n>\n> " + `[Example_wait](first_try_test.go "output")`, []string{"<summary>Answer</summary>", "&lt;one&gt;"}, []string{"<summary>What it prints"}},
+		{"fields", `[Type](first_try_test.go "code a d")`,
+			[]string{`data-n="4">`, `data-n="5">`, `data-n="6">`, `data-n="⋮">`, `data-n="9">`, `data-n="10">`}, []string{`data-n="3"`, `data-n="7"`, `id="Type"`}},
+		{"whole", `[Type](first_try_test.go "whole")`, []string{"<details class=\"answer\"><summary>All of Type</summary><figure", `id="Type"`, `data-n="7"`}, nil},
+		{"without output", `[Example_none](first_try_test.go "output")`, []string{"line: Example_none has no output"}, nil},
+		{"not a field", `[Type](first_try_test.go "code e")`, []string{"line: Type.e is not declared in 04-ring"}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose + "\n\n## The question\n\n## The walk\n")
+			book := open(t, fsys)
+			got := book.Chapter("04-ring").HTML
+			if err := book.Check(); err != nil {
+				got = strings.Replace(err.Error(), "chapters/04-ring/README.md:5", "line", 1)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("%q is missing in\n%s", part, got)
+				}
+			}
+			for _, part := range test.not {
+				if strings.Contains(got, part) {
+					t.Errorf("%q is there, in\n%s", part, got)
+				}
+			}
+		})
 	}
 }

@@ -12,19 +12,21 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// excerpt stands where prose asked for a declaration, or for what an Example prints:
+// An excerpt stands where prose asked for a declaration, by a link that is alone in its paragraph:
 //
-//	[Cacher.dispatchEvents](dispatch.go "code")
-//	[Example_blockOnTheSlowest](first_try_test.go "code")
-//	[Example_blockOnTheSlowest](first_try_test.go "output")
+//	[Cacher.dispatchEvents](dispatch.go "code")       the declaration; an Example ends before its output
+//	[Cacher](cacher.go "code incoming dispatching")   of a struct, the fields that the text has named
+//	[Cacher](cacher.go "whole")                       the declaration, folded
+//	[Example_block](first_try_test.go "output")       what an Example prints, folded unless an answer is around it
 //
-// alone in a paragraph. On a forge that is a link to the file. The code of an Example ends before its output, which is folded.
+// On a forge it is a link to the file.
 type excerptNode struct {
 	ast.BaseBlock
 	symbol string
 	file   string       // as written
 	decl   *source.Decl // nil if it does not resolve
-	output bool         // what the Example prints, not its code
+	how    string       // "code", "whole" or "output"
+	parts  []source.Lines
 }
 
 var kindExcerpt = ast.NewNodeKind("Excerpt")
@@ -34,30 +36,50 @@ func (n *excerptNode) Kind() ast.NodeKind { return kindExcerpt }
 
 // Dump implements [ast.Node].
 func (n *excerptNode) Dump(src []byte, level int) {
-	ast.DumpHelper(n, src, level, map[string]string{"symbol": n.symbol, "file": n.file}, nil)
+	ast.DumpHelper(n, src, level, map[string]string{"symbol": n.symbol, "file": n.file, "how": n.how}, nil)
 }
 
 // excerpt replaces a paragraph that asks for a declaration and reports whether it was one.
 func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 	link, ok := paragraph.FirstChild().(*ast.Link)
-	if !ok || string(link.Title) != "code" && string(link.Title) != "output" {
+	if !ok {
+		return false
+	}
+	how, names, _ := strings.Cut(string(link.Title), " ")
+	if how != "code" && how != "whole" && how != "output" {
 		return false
 	}
 	if paragraph.ChildCount() != 1 {
 		d.problem(paragraph, "a code link stands alone in its paragraph")
 		return false
 	}
-	node := &excerptNode{symbol: d.text(link), file: string(link.Destination), output: string(link.Title) == "output"}
+	node := &excerptNode{symbol: d.text(link), file: string(link.Destination), how: how}
 	node.decl = d.resolve(paragraph, node.symbol, node.file)
-	if node.decl != nil && node.output {
-		if _, prints := cutOutput(node.decl.Src); prints == "" {
-			d.problem(paragraph, "%s has no output", node.symbol)
+	if node.decl != nil {
+		var err error
+		if node.parts, err = partsOf(node.decl, how, strings.Fields(names)); err != nil {
+			d.problem(paragraph, "%w", err)
+			node.decl = nil
 		}
 	}
 	paragraph.RemoveChild(paragraph, link) // it is no link any more
 	parent := paragraph.Parent()
 	parent.ReplaceChild(parent, paragraph, node)
 	return true
+}
+
+// partsOf returns the lines that an excerpt shows.
+func partsOf(decl *source.Decl, how string, fields []string) ([]source.Lines, error) {
+	code, prints := cutOutput(decl.Src)
+	switch {
+	case how == "output" && prints == "":
+		return nil, fmt.Errorf("%s has no output", decl.Symbol)
+	case how == "output":
+		return []source.Lines{{From: decl.From, Src: prints}}, nil
+	case len(fields) > 0:
+		return decl.Fields(fields)
+	}
+	return []source.Lines{{From: decl.From, Src: code}}, nil
 }
 
 // resolve finds the declaration, in this chapter's folder or, by "../04-watchcache/x.go", in another's.
@@ -108,26 +130,54 @@ func (d *document) renderExcerpt(w util.BufWriter, _ []byte, node ast.Node, ente
 			html.EscapeString(excerpt.symbol), html.EscapeString(excerpt.file))
 		return ast.WalkSkipChildren, nil
 	}
-	src, prints := cutOutput(decl.Src)
-	if excerpt.output {
-		_, _ = fmt.Fprintf(w, "<details class=\"answer\"><summary>What it prints</summary>\n<pre class=\"session\" tabindex=\"0\">%s</pre>\n</details>\n", html.EscapeString(prints))
+	if excerpt.how == "output" {
+		renderOutput(w, excerpt)
 		return ast.WalkSkipChildren, nil
 	}
 	symbol := html.EscapeString(decl.Symbol)
 	where := fmt.Sprintf("%s:%d", path.Base(decl.File.Path), decl.Line())
 	href := fmt.Sprintf("%s%s#L%d", Root, decl.File.Path, decl.Line())
-	_, _ = fmt.Fprintf(w, `<figure class="decl" id="%s"><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`,
-		symbol, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Notes.Upstream))
-	code := d.editor.code(decl.File.Path, src, decl.From, numbered)
-	d.tell(decl)
-	_, _ = fmt.Fprintf(w, "<pre class=\"code\" tabindex=\"0\" aria-label=\"%s\"><code>%s</code></pre></figure>\n", symbol, code)
+	id, after := fmt.Sprintf(` id="%s"`, symbol), ""
+	if len(excerpt.parts) > 1 {
+		id = "" // the whole declaration has it
+	}
+	if excerpt.how == "whole" {
+		_, _ = fmt.Fprintf(w, `<details class="answer"><summary>All of %s</summary>`, symbol)
+		after = "</details>"
+	}
+	_, _ = fmt.Fprintf(w, `<figure class="decl"%s><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`,
+		id, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Notes.Upstream))
+	var code strings.Builder
+	for i, part := range excerpt.parts {
+		if i > 0 && part.From > excerpt.parts[i-1].To()+1 {
+			code.WriteString(elided)
+		}
+		code.WriteString(d.editor.code(decl.File.Path, part.Src, part.From, numbered))
+		d.tell(decl, part)
+	}
+	_, _ = fmt.Fprintf(w, "<pre class=\"code\" tabindex=\"0\" aria-label=\"%s\"><code>%s</code></pre></figure>%s\n", symbol, code.String(), after)
 	return ast.WalkSkipChildren, nil
 }
 
+// elided stands for the fields of a struct that an excerpt leaves out.
+const elided = "<span class=\"l\" data-n=\"⋮\"><span class=\"c\">\t…</span>\n</span>"
+
+// renderOutput writes what an Example prints.
+func renderOutput(w util.BufWriter, excerpt *excerptNode) {
+	_, around := excerpt.Parent().(*calloutNode)
+	if !around {
+		_, _ = w.WriteString(`<details class="answer"><summary>What it prints</summary>` + "\n")
+	}
+	_, _ = fmt.Fprintf(w, "<pre class=\"session\" tabindex=\"0\">%s</pre>\n", html.EscapeString(excerpt.parts[0].Src))
+	if !around {
+		_, _ = w.WriteString("</details>\n")
+	}
+}
+
 // tell notes which points the lines of a declaration report.
-func (d *document) tell(decl *source.Decl) {
-	for n := range strings.Count(decl.Src, "\n") + 1 {
-		if point := d.editor.told[fmt.Sprintf("%s:%d", decl.File.Path, decl.From+n)]; point != "" {
+func (d *document) tell(decl *source.Decl, lines source.Lines) {
+	for n := lines.From; n <= lines.To(); n++ {
+		if point := d.editor.told[fmt.Sprintf("%s:%d", decl.File.Path, n)]; point != "" {
 			d.chapter.Told = append(d.chapter.Told, point)
 		}
 	}

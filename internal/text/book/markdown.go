@@ -90,6 +90,7 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.problem(node, "raw HTML is dropped")
 		}
 	}
+	d.chapter.Reading = d.readingOf(root)
 }
 
 // heading takes the title out, which the page shows itself, and notes the others.

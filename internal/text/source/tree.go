@@ -6,6 +6,7 @@
 //
 //   - tree.go: [Parse], which reads a file system into [Package] values.
 //   - decl.go: [Package.Find], a declaration by symbol with its real line numbers.
+//   - parts.go: [Decl.Fields], a part of a struct.
 //   - notes.go: the "Upstream:" and "Differs:" lines.
 //   - upstream.go: what an Upstream line may look like, and where it leads.
 //   - links.go: the "[Symbol]" links in comments.
