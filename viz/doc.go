@@ -17,7 +17,6 @@
 //   - folder.go: the folded state, kept current, with keyframes of its past.
 //   - feed.go: the events; flow.go: their sums.
 //   - past.go, index.go: any picture, any records, and what there is to be seen on the timeline.
-//   - trace.go: the way of one object as a trace that other tools show.
 //   - hold.go: the world held, its clock moved.
 //   - sandbox.go, world.go: what can be done to the pipeline, and watchers made from the page.
 //   - wire.go: the open watches as bytes.

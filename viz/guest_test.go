@@ -9,11 +9,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/guest"
 )
 
-type guestThatNotes struct{ chosen []Choice }
+type guestThatNotes struct{ chosen []guest.Choice }
 
-func (g *guestThatNotes) Choose(_ context.Context, c Choice) error {
+func (g *guestThatNotes) Choose(_ context.Context, c guest.Choice) error {
 	g.chosen = append(g.chosen, c)
 	return nil
 }

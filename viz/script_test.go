@@ -196,24 +196,14 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	}
 }
 
-// TestTheScriptsWaysAreThoseOfTheTrace holds the biography of an object against the trace of it.
-func TestTheScriptsWaysAreThoseOfTheTrace(t *testing.T) {
+// TestTheStepBeforeIsTheSameSubjects holds the biography of an object: a step takes as long as its subject had the revision, and the
+// first step of a subject begins where the revision was last.
+func TestTheStepBeforeIsTheSameSubjects(t *testing.T) {
 	e := newEngine(t, map[string]string{"ways": "timeline/ways.js"})
-	anything := foldtest.NewAnything(1)
-	records := anything.Records(500)
-	for i := range records {
-		records[i].RV %= 12
-	}
-	type step struct{ RV, Seq, From uint64 }
-	var want []step
-	for _, way := range waysOf(records) {
-		for _, h := range way {
-			want = append(want, step{h.RV, h.Seq, uint64(h.from)})
-		}
-	}
-	got := run[string](t, e, `JSON.stringify([...page.ways.waysOf(JSON.parse(`+quote(t, foldtest.Feed(records))+`)).values()].flatMap((way) => way.map((h) => ({ RV: Number(h.r.rv), Seq: h.r.seq, From: h.from }))))`)
-	if got != string(written(t, want)) {
-		t.Errorf("the ways differ:\npage %.600s\nhere %.600s", got, written(t, want))
+	const records = `[{rv: 7, t: 1}, {rv: 7, t: 2, subject: "w1"}, {t: 3}, {rv: 8, t: 4}, {rv: 7, t: 5, subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
+	got := run[string](t, e, `[...page.ways.waysOf(`+records+`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
+	if want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

@@ -134,7 +134,6 @@ func (u *UI) routes() http.Handler {
 	router.Get("/viz/records", answering(u.records))
 	router.Get("/viz/told", u.serveTold)
 	router.Get("/viz/timeline", answering(u.timeline))
-	router.Get("/viz/trace", u.serveTrace)
 	router.Get("/viz/points", answering(points))
 	router.Get("/viz/part/{station}/{tab}", u.servePart)
 	router.Get("/viz/notes", serveNotes)

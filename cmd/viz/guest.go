@@ -127,8 +127,7 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 var _ viz.Guest = (*guests)(nil)
 
 // Choose implements [viz.Guest].
-func (g *guests) Choose(ctx context.Context, choice viz.Choice) error {
-	wanted := guest.Choice(choice)
+func (g *guests) Choose(ctx context.Context, wanted guest.Choice) error {
 	if err := wanted.Check(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", versionOf(debug.ReadBuildInfo()), source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	case o.ready:
-		return ready(ctx, thisMachine(), o.listen, stdout)
+		return ready(ctx, machine{exec.LookPath, runCommand}, o.listen, stdout)
 	case o.sleeper != nil:
 		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":

@@ -1,33 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
 // fakeMachine is a computer that has everything, but for what a test takes away.
 type fakeMachine struct {
-	goos    string
-	on      []string          // the PATH
-	says    map[string]string // the beginning of a command line → stdout
-	fails   map[string]error  // the beginning of a command line → why it fails
-	port    error
-	temp    error
-	free    int64
-	unknown bool // how much is free
+	on   []string          // the PATH
+	says map[string]string // the beginning of a command line → stdout; "!" and why it fails
 }
 
 func healthy() *fakeMachine {
 	return &fakeMachine{
-		goos: "linux", on: []string{"go", "kubectl", "chromium"}, free: 2 << 30,
+		on: []string{"go", "kubectl", "chromium"},
 		says: map[string]string{
 			"go list -m ":       "listwatch /src\n",
 			"go env GOVERSION":  "go1.26.8\n",
@@ -35,163 +30,109 @@ func healthy() *fakeMachine {
 			"go list -deps ":    "fmt\n",
 			"go tool -modfile=": "Delve Debugger\nVersion: 1.27.2\nBuild: $Id$\n",
 		},
-		fails: map[string]error{},
 	}
 }
 
-func (f *fakeMachine) machine() machine {
-	return machine{
-		goos: f.goos, tempDir: "/tmp",
-		lookPath: func(file string) (string, error) {
-			if !slices.Contains(f.on, file) {
-				return "", errors.New("not found")
-			}
-			return "/bin/" + file, nil
-		},
-		run: func(_ context.Context, _, name string, args ...string) (string, error) {
-			line := name + " " + strings.Join(args, " ")
-			for prefix, err := range f.fails {
-				if strings.HasPrefix(line, prefix) {
-					return "", err
-				}
-			}
-			for prefix, out := range f.says {
-				if strings.HasPrefix(line, prefix) {
-					return out, nil
-				}
-			}
-			return "", errors.New("no such command: " + line)
-		},
-		listen:    func(string) error { return f.port },
-		write:     func(string) error { return f.temp },
-		freeSpace: func(string) (int64, bool) { return f.free, !f.unknown },
+func (f *fakeMachine) lookPath(file string) (string, error) {
+	if !slices.Contains(f.on, file) {
+		return "", errors.New("not found")
 	}
+	return "/bin/" + file, nil
 }
 
-// ask returns what -ready prints, and its exit status.
-func (f *fakeMachine) ask(t *testing.T) (string, int) {
-	t.Helper()
-	var out strings.Builder
-	status := ready(t.Context(), f.machine(), "127.0.0.1:8080", &out)
-	return out.String(), status
+func (f *fakeMachine) run(_ context.Context, _, name string, args ...string) (string, error) {
+	line := name + " " + strings.Join(args, " ")
+	for prefix, out := range f.says {
+		if strings.HasPrefix(line, prefix) {
+			if why, fails := strings.CutPrefix(out, "!"); fails {
+				return "", errors.New(why)
+			}
+			return out, nil
+		}
+	}
+	return "", errors.New("no such command: " + line)
 }
 
 func TestAMachineWithEverythingIsReady(t *testing.T) {
-	const want = `ok  go 1.26.8
-ok  kubectl 1.37.2
-ok  port 127.0.0.1:8080 is free
+	const want = `ok  kubectl 1.37.2
+ok  port 127.0.0.1:0 is free
 ok  browser /bin/chromium
-ok  temporary folder /tmp
-ok  2048 MB are free in /tmp
+ok  go 1.26.8
 ok  all modules are in the cache
 ok  debugger dlv 1.27.2, the pinned one
 ready
 `
-	if got, status := healthy().ask(t); got != want || status != exitOK {
-		t.Errorf("got status %d and\n%swant\n%s", status, got, want)
+	var out strings.Builder
+	f := healthy()
+	if status := ready(t.Context(), machine{f.lookPath, f.run}, "127.0.0.1:0", &out); out.String() != want || status != exitOK {
+		t.Errorf("got status %d and\n%swant\n%s", status, &out, want)
 	}
 }
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
-	without := func(name string) func(*fakeMachine) {
-		return func(f *fakeMachine) { f.on = slices.DeleteFunc(f.on, func(each string) bool { return each == name }) }
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	failing := func(command, why string) func(*fakeMachine) {
-		return func(f *fakeMachine) { f.fails[command] = errors.New(why) }
-	}
-	saying := func(command, out string) func(*fakeMachine) {
-		return func(f *fakeMachine) { f.says[command] = out }
-	}
+	defer taken.Close()
+	everything := "go kubectl chromium"
 	for name, each := range map[string]struct {
-		change func(*fakeMachine)
-		want   string
+		on, command, says, listen, want string
 	}{
-		"no go":                   {without("go"), "!!  no go on the PATH: install 1.26 or newer\n"},
-		"go fails":                {failing("go env", "exit status 2: what"), "!!  go env GOVERSION: exit status 2: what\n"},
-		"an old go":               {saying("go env GOVERSION", "go1.25.9\n"), "!!  go 1.25.9 is too old: install 1.26 or newer\n"},
-		"no kubectl":              {without("kubectl"), "!!  no kubectl on the PATH: install 1.26 or newer\n"},
-		"kubectl fails":           {failing("kubectl", "exit status 1"), "!!  kubectl version --client: exit status 1\n"},
-		"an old kubectl":          {saying("kubectl version", `Client Version: version.Info{Major:"1", GitVersion:"v1.25.16-gke.1"}`), "!!  kubectl 1.25.16-gke.1 is too old: install 1.26 or newer\n"},
-		"no version at all":       {saying("kubectl version", "Client Version"), "!!  kubectl version --client: it says no version\n"},
-		"the port is taken":       {func(f *fakeMachine) { f.port = syscall.EADDRINUSE }, "!!  port 127.0.0.1:8080 is taken: use -listen 127.0.0.1:0\n"},
-		"taken, on Windows":       {func(f *fakeMachine) { f.port = syscall.Errno(10048) }, "!!  port 127.0.0.1:8080 is taken: use -listen 127.0.0.1:0\n"},
-		"the port is not allowed": {func(f *fakeMachine) { f.port = syscall.EACCES }, "!!  cannot listen at 127.0.0.1:8080: "},
-		"no browser":              {without("chromium"), "!!  no browser on the PATH: install firefox or chromium\n"},
-		"no temporary folder":     {func(f *fakeMachine) { f.temp = errors.New("read-only") }, "!!  cannot write in the temporary folder: read-only; set TMPDIR to another\n"},
-		"no temporary folder on Windows": {func(f *fakeMachine) {
-			f.goos, f.on, f.temp = "windows", append(f.on, "rundll32"), errors.New("read-only")
-		}, "read-only; set TMP to another\n"},
-		"no space":    {func(f *fakeMachine) { f.free = 5 << 20 }, "!!  5 MB are free in /tmp: make it 1024\n"},
-		"no modules":  {failing("go list -deps", "exit status 1: GOPROXY=off"), "!!  modules are missing: run go mod download while there is a network (exit status 1: GOPROXY=off)\n"},
-		"no debugger": {failing("go tool", "exit status 1"), "!!  no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network\n"},
+		"an old go":      {everything, "go env GOVERSION", "go1.25.9\n", "", "!!  go 1.25.9 is too old: install 1.26 or newer\n"},
+		"go fails":       {everything, "go env GOVERSION", "!exit status 2: what", "", "!!  go env GOVERSION: exit status 2: what\n"},
+		"no kubectl":     {"go chromium", "", "", "", "!!  no kubectl on the PATH: install 1.26 or newer\n"},
+		"an old kubectl": {everything, "kubectl version", `Client Version: version.Info{Major:"1", GitVersion:"v1.25.16-gke.1"}`, "", "!!  kubectl 1.25.16-gke.1 is too old: install 1.26 or newer\n"},
+		"no version":     {everything, "kubectl version", "Client Version", "", "!!  kubectl version --client says no version\n"},
+		"a taken port":   {everything, "", "", taken.Addr().String(), "is taken: use -listen 127.0.0.1:0\n"},
+		"no such host":   {everything, "", "", "no.such.host.invalid:1", "!!  cannot listen at no.such.host.invalid:1: "},
+		"no browser":     {"go kubectl", "", "", "", "!!  no browser on the PATH: install firefox or chromium\n"},
+		"no modules":     {everything, "go list -deps", "!GOPROXY=off", "", "!!  modules are missing: run go mod download while there is a network (GOPROXY=off)\n"},
+		"no debugger":    {everything, "go tool", "!exit status 1", "", "!!  no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
-			each.change(f)
-			got, status := f.ask(t)
-			if !strings.Contains(got, each.want) || !strings.HasSuffix(got, "\nnot ready: repair what the lines with !! say (1)\n") || status != exitError {
+			f.on = strings.Fields(each.on)
+			for prefix := range f.says {
+				if each.command != "" && strings.HasPrefix(prefix, each.command) {
+					f.says[prefix] = each.says
+				}
+			}
+			var out strings.Builder
+			status := ready(t.Context(), machine{f.lookPath, f.run}, cmp.Or(each.listen, "127.0.0.1:0"), &out)
+			if got := out.String(); !strings.Contains(got, each.want) || !strings.HasSuffix(got, "\nnot ready: repair what the lines with !! say (1)\n") || status != exitError {
 				t.Errorf("got status %d and\n%swant %q", status, got, each.want)
 			}
 		})
 	}
 }
 
-func TestWhatIsNotNeededKeepsNoMachineFromBeingReady(t *testing.T) {
-	for name, each := range map[string]struct {
-		change func(*fakeMachine)
-		want   string
-	}{
-		"a release on a machine without go": {func(f *fakeMachine) { f.on, f.fails["go "] = []string{"kubectl", "chromium"}, errors.New("not found") }, "--  no go on the PATH: install 1.26 or newer: labs, tests and the debugger need it\n"},
-		"a release elsewhere":               {func(f *fakeMachine) { f.says["go list -m "] = "example.com/other /other\n" }, "ok  go 1.26.8\n"},
-		"Windows":                           {func(f *fakeMachine) { f.goos, f.on, f.unknown = "windows", []string{"go", "kubectl", "rundll32"}, true }, "--  free space: not known on windows; 1024 MB are enough\n"},
-		"darwin":                            {func(f *fakeMachine) { f.goos, f.on = "darwin", []string{"go", "kubectl", "open"} }, "ok  browser /bin/open\n"},
-		"a dlv on the PATH": {func(f *fakeMachine) {
-			f.on, f.says["dlv version"], f.fails["go tool"] = append(f.on, "dlv"), "Version: 1.26.0\n", errors.New("not asked")
-		}, "ok  debugger dlv 1.26.0\n"},
-		"a dlv on the PATH that does not know this Go": {func(f *fakeMachine) {
-			f.on, f.says["dlv version"] = append(f.on, "dlv"), "Version: 1.20.2\n"
-		}, "ok  debugger dlv 1.27.2, the pinned one\n"},
-		"a go between releases": {func(f *fakeMachine) { f.says["go env GOVERSION"] = "devel go1.28-abc\n" }, "ok  go 1.28-abc\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := healthy()
-			each.change(f)
-			if got, status := f.ask(t); !strings.Contains(got, each.want) || !strings.HasSuffix(got, "\nready\n") || status != exitOK {
-				t.Errorf("got status %d and\n%swant %q", status, got, each.want)
-			}
-		})
+func TestTheDebuggerIsTheOneThatKnowsThisGo(t *testing.T) {
+	for dlv, want := range map[string]string{"Version: 1.26.0\n": "dlv 1.26.0", "Version: 1.20.2\n": "dlv 1.27.2, the pinned one"} {
+		f := healthy()
+		f.on, f.says["dlv version"] = append(f.on, "dlv"), dlv
+		if got, err := (machine{f.lookPath, f.run}).debugger(t.Context(), "/src"); got != "debugger "+want || err != nil {
+			t.Errorf("%q: got %q, %v", dlv, got, err)
+		}
+	}
+}
+
+func TestAReleaseNeedsNoGo(t *testing.T) {
+	f := healthy()
+	f.on, f.says = []string{"kubectl", "rundll32"}, map[string]string{"kubectl version": "v1.37.2"}
+	if status := ready(t.Context(), machine{f.lookPath, f.run}, "127.0.0.1:0", io.Discard); status != exitOK {
+		t.Errorf("got status %d", status)
 	}
 }
 
 // TestReadyAsksThisMachine looks at the real look-ups where their answer is known.
 func TestReadyAsksThisMachine(t *testing.T) {
-	m := thisMachine()
+	m := machine{exec.LookPath, runCommand}
 	if root, err := filepath.Abs("../.."); err != nil || m.checkout(t.Context()) != root {
 		t.Errorf("checkout: got %q, want %q, %v", m.checkout(t.Context()), root, err)
 	}
 	if got, err := m.version(t.Context(), "..", oldestGo, "go", "env", "GOVERSION"); err != nil {
 		t.Errorf("go: got %v, %v", got, err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := m.port(listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "is taken") {
-		t.Errorf("a taken port: got %v, %v", got, err)
-	}
-	listener.Close()
-	if got, err := m.port("127.0.0.1:0"); err != nil {
-		t.Errorf("a free port: got %v, %v", got, err)
-	}
-	if err := tryWrite(filepath.Join(t.TempDir(), "gone")); err == nil {
-		t.Error("a folder that does not exist can be written")
-	}
-	temp := t.TempDir()
-	if err := tryWrite(temp); err != nil {
-		t.Error(err)
-	}
-	if entries, _ := os.ReadDir(temp); len(entries) != 0 {
-		t.Errorf("left behind: %v", entries)
 	}
 	if _, err := runCommand(t.Context(), "", "go", "no-such-command"); err == nil || !strings.Contains(err.Error(), "no-such-command") {
 		t.Errorf("a command that fails: got %v", err)

@@ -81,9 +81,6 @@ export function newFollow(infos, on) {
     show(by === "hand" || !panel.hidden);
     say(panel.querySelector("h2"), cut(rv ? `revision ${rv}` : key, 60));
     const asked = query().slice(1);
-    const link = panel.querySelector("a");
-    put(link, "href", `/viz/trace?${asked}`);
-    link.hidden = Boolean(on.local());
     on.changed();
     try {
       const known = await on.records(asked, matches);

@@ -90,7 +90,7 @@ func Biography() templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<aside id=\"biography\" aria-labelledby=\"biography-title\" hidden><header><h2 id=\"biography-title\"></h2><button type=\"button\" class=\"side quiet\" aria-label=\"To the other side\" title=\"To the other side\">⇄</button> <button type=\"button\" class=\"close quiet\" aria-label=\"Stop following\" title=\"Stop following (F)\">✕</button></header><div class=\"pick\"><label class=\"unseen\" for=\"revision\">Revision</label> <select id=\"revision\"></select> <a href=\"/viz/trace\" download=\"listwatch-trace.json\" title=\"For ui.perfetto.dev or chrome://tracing\">Trace</a></div><p class=\"total\"></p><ol></ol></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<aside id=\"biography\" aria-labelledby=\"biography-title\" hidden><header><h2 id=\"biography-title\"></h2><button type=\"button\" class=\"side quiet\" aria-label=\"To the other side\" title=\"To the other side\">⇄</button> <button type=\"button\" class=\"close quiet\" aria-label=\"Stop following\" title=\"Stop following (F)\">✕</button></header><div class=\"pick\"><label class=\"unseen\" for=\"revision\">Revision</label> <select id=\"revision\"></select></div><p class=\"total\"></p><ol></ol></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,4 +1,4 @@
-// The ways of revisions, as viz/trace.go finds them (waysOf); a test holds the two against each other.
+// The ways of revisions, for the biography of an object.
 
 // waysOf groups records, oldest first, by resource version, and finds for each the step before it: what the same
 // subject last did with the revision, or else what was last done with it at all. It returns a Map by version of lists
