@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -49,13 +50,11 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 	}
 	dir, removeDir := o.dataDir, func() error { return nil }
 	if dir == "" {
-		if err := etcdnode.RemoveLeft(""); err != nil {
-			fmt.Fprintf(stderr, "viz: cannot remove what a program that was killed has left: %v\n", err)
-		}
-		dir, removeDir, err = etcdnode.Temporary("")
+		dir, err = os.MkdirTemp("", "listwatch-")
 		if err != nil {
 			return etcd{}, fmt.Errorf("make a folder for etcd's data (TMPDIR says where, or -data-dir): %w", err)
 		}
+		removeDir = func() error { return os.RemoveAll(dir) }
 	}
 	ours, err := etcdnode.Start(ctx, etcdnode.Options{
 		Dir: dir, Nodes: o.etcdNodes, Durable: o.dataDir != "", Quota: o.etcdQuota,

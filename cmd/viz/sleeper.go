@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,11 +39,11 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	client := newHTTPClient(nil)
 	defer client.CloseIdleConnections()
 	// A cluster at work is not written to: only a listwatch answers here.
-	if knobs, err := open(ctx, client, server.JoinPath("/viz/knobs"), "writer"); err != nil {
+	knobs, err := open(ctx, client, server.JoinPath("/viz/knobs"), "writer")
+	if err != nil {
 		return fmt.Errorf("no listwatch at %s: %w", server, err)
-	} else if err := knobs.Close(); err != nil {
-		return err
 	}
+	_ = knobs.Close() // it was only asked for
 	w := writer{server, listwatch.NewRESTClient(listwatch.Config{
 		Base: server, HTTP: client, Clock: clock.RealClock{}, QPS: -1, UserAgent: "writer",
 	})}
@@ -64,22 +65,14 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	defer reader.Close()
 	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000, sleeperChanges)
 	var read changesSeen
-	done := make(chan error, 1) // sent once, by the goroutine, when the reader has read the last change, or its stream has ended
-	go func() {
-		var err error
-		read, err = readChanges(reader)
-		done <- err
-	}()
-	for i := 1; i <= sleeperChanges && err == nil; i++ {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d","sent":"%d"}}}`, i, time.Now().UnixNano())
-		err = w.big(w.Patch(types.MergePatchType)).Body([]byte(patch)).Do(ctx).Error()
-	}
-	if err != nil {
+	var group errgroup.Group
+	group.Go(func() (err error) { read, err = readChanges(reader); return err })
+	if err := w.change(ctx); err != nil {
 		_ = reader.Close()
-		<-done
+		_ = group.Wait() // says that the stream was closed
 		return err
 	}
-	if err := <-done; err != nil {
+	if err := group.Wait(); err != nil {
 		return fmt.Errorf("the reader's stream broke: %w", err)
 	}
 	fmt.Fprintf(out, "the reader was sent %d changes; the slowest took %d ms\n", read.n, read.slowest.Milliseconds())
@@ -101,30 +94,29 @@ type writer struct {
 	*listwatch.RESTClient
 }
 
-func (w writer) pods(r *listwatch.Request) *listwatch.Request {
-	return r.Namespace(metav1.NamespaceDefault).Resource("pods")
+func (w writer) big(r *listwatch.Request) *listwatch.Request {
+	return r.Namespace(metav1.NamespaceDefault).Resource("pods").Name("big")
 }
 
-func (w writer) big(r *listwatch.Request) *listwatch.Request { return w.pods(r).Name("big") }
-
-// create makes the pod. If there is one already, the error says whose it is.
+// create makes the pod. If there is one already, the error says how to remove it.
 func (w writer) create(ctx context.Context) error {
 	pod := &v1.Pod{Spec: v1.PodSpec{TerminationGracePeriodSeconds: new(int64(0)), Containers: []v1.Container{{Name: "c", Image: "i"}}}}
-	pod.Name, pod.Labels = "big", map[string]string{"listwatch": "sleeper"}
+	pod.Name = "big"
 	pod.Annotations = map[string]string{"big": strings.Repeat("x", sleeperBytes)}
-	err := w.pods(w.Post()).Body(pod).Do(ctx).Error()
-	if !apierrors.IsAlreadyExists(err) {
-		return err
+	err := w.Post().Namespace(metav1.NamespaceDefault).Resource("pods").Body(pod).Do(ctx).Error()
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete pod big", w.server)
 	}
-	found := &v1.Pod{}
-	if err := w.big(w.Get()).Do(ctx).Into(found); err != nil {
-		return err
+	return err
+}
+
+// change changes the pod, time after time.
+func (w writer) change(ctx context.Context) (err error) {
+	for i := 1; i <= sleeperChanges && err == nil; i++ {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d","sent":"%d"}}}`, i, time.Now().UnixNano())
+		err = w.big(w.Patch(types.MergePatchType)).Body([]byte(patch)).Do(ctx).Error()
 	}
-	whose := "a pod named big is in the way, and no sleeper has made it: remove it"
-	if found.Labels["listwatch"] == "sleeper" {
-		whose = "another -sleeper is at work, or was killed: wait for it, or remove its pod"
-	}
-	return fmt.Errorf("%s: kubectl -s %s delete pod big", whose, w.server)
+	return err
 }
 
 // remove takes the pod away, also after ctx is done.

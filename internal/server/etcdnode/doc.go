@@ -6,8 +6,6 @@
 // client is an ordinary clientv3.Client with ordinary reconnect behaviour: while a node is down between the two halves of
 // [Etcd.Restart], calls wait, and watches resume from the revision they had reached.
 //
-// [Temporary] makes a data folder that its program removes, or, after a kill, [RemoveLeft] of the next program.
-//
 // # Goroutines and locks
 //
 // Start leaves behind etcd's own goroutines, those that serve its listeners, one that looks after the data folders, and

@@ -23,11 +23,6 @@ var ErrRestarting = errors.New("etcd is being restarted already")
 // ErrClosed says that the etcd was closed, and that nothing was done.
 var ErrClosed = errors.New("etcd has been closed")
 
-// NoNodeError says that an etcd has no node of that name.
-type NoNodeError struct{ Name string }
-
-func (e *NoNodeError) Error() string { return fmt.Sprintf("there is no etcd node %q", e.Name) }
-
 // Options says of what an [Etcd] is made, and where and how it keeps its data.
 type Options struct {
 	Dir     string // holds etcd's "member" folder, or one folder for each of several nodes; created if missing
@@ -64,9 +59,9 @@ type node struct {
 	member atomic.Pointer[member] // nil while it is down; replaced with Etcd.lifeMu held
 }
 
-// Start starts etcd on the data in options.Dir and returns when it can be written to. The error is an [*InUseError] if
-// another process, or another Etcd of this one, works on that data; a [*NodesError] if another number of nodes has made
-// it; and a [*TroubleError] if etcd cannot go on there. The caller closes it.
+// Start starts etcd on the data in options.Dir and returns when it can be written to. Another process, or another Etcd of
+// this one, that works on that data is an error, and so is another number of nodes that has made it; a [*TroubleError] says
+// that etcd cannot go on there. The caller closes it.
 func Start(ctx context.Context, options Options) (*Etcd, error) {
 	options.Nodes, options.Quota = max(1, options.Nodes), cmp.Or(options.Quota, DefaultQuota)
 	if options.Dir == "" {
@@ -157,12 +152,12 @@ func (e *Etcd) Running(name string) bool {
 }
 
 // Run starts a node, or stops it as one that dies: it hands nothing over. A node that runs already, or is stopped
-// already, stays so. Once begun it is done whatever becomes of ctx. The error is a [*NoNodeError], [ErrRestarting] or
-// [ErrClosed] if nothing was done.
+// already, stays so. Once begun it is done whatever becomes of ctx. The error is
+// [ErrRestarting] or [ErrClosed], or says that there is no such node, if nothing was done.
 func (e *Etcd) Run(ctx context.Context, name string, up bool) error {
 	i := slices.Index(e.Names(), name)
 	if i < 0 {
-		return &NoNodeError{name}
+		return fmt.Errorf("there is no etcd node %q", name)
 	}
 	return e.change(func() error {
 		if up {

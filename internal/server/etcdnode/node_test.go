@@ -14,7 +14,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t *testing.T, dir string) *Etcd {
 	t.Helper()
@@ -168,9 +171,8 @@ func wantInUse(t *testing.T, dir string) {
 	if err == nil {
 		node.Close()
 	}
-	var inUse *InUseError
-	if !errors.As(err, &inUse) || inUse.Dir != dir {
-		t.Fatalf("got %v, want an InUseError for %s", err, dir)
+	if err == nil || !strings.Contains(err.Error(), dir+" is in use") {
+		t.Fatalf("got %v, want an error that names %s", err, dir)
 	}
 }
 
@@ -207,8 +209,7 @@ func TestAFolderOfAnotherNumberOfNodesIsRefused(t *testing.T) {
 		if err == nil {
 			e.Close()
 		}
-		var other *NodesError
-		if !errors.As(err, &other) || !strings.Contains(err.Error(), dir+" "+test.want) {
+		if err == nil || !strings.Contains(err.Error(), dir+" "+test.want) {
 			t.Errorf("got %v", err)
 		}
 		if after, _ := filepath.Glob(dir + "/*"); !slices.Equal(after, before) {
