@@ -47,7 +47,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	discovery := guest.NewDiscovery(o.server)
 	defer discovery.Close()
 	g := &guests{
-		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: guest.NewDiscovery(o.server),
+		options: o, listener: listener, stderr: stderr, next: make(chan visit, 1), discovery: discovery,
 		lens:    lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
 		metrics: guest.NewMetrics(o.server, clock.RealClock{}),
 	}
@@ -158,7 +158,7 @@ func (g *guests) State() any {
 
 // Offered implements [viz.Guest].
 func (g *guests) Offered(ctx context.Context) ([]string, error) {
-	all, err := g.discovery.All(ctx)
+	all, _, err := g.discovery.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask what the server has: %w", err)
 	}

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"listwatch/internal/observe/routine"
 )
 
 // Bounds of a discovery. The largest clusters have some hundreds of groups with a few thousand resources.
@@ -41,38 +40,25 @@ func (r *Resource) plural() string {
 	return name
 }
 
-// Discovery asks a server which resources it has, and remembers complete answers. It may be used from any goroutine.
+// Discovery asks a server which resources it has. It keeps nothing, and may be used from any goroutine.
 //
-// Upstream: k8s.io/client-go/discovery/cached/memory/memcache.go: memCacheClient
-// Differs: asks for each group and version on its own, and never forgets an answer.
+// Upstream: k8s.io/client-go/discovery/discovery_client.go: DiscoveryClient
+// Differs: asks for each group and version on its own, each time.
 type Discovery struct {
-	// Set by NewDiscovery, never changed.
 	base   *url.URL
 	client *http.Client
-
-	mu    sync.Mutex            // guards the fields below; innermost
-	known map[string][]Resource // by path
-	n     int                   // of the resources in known
 }
 
 // NewDiscovery returns a discovery of the server with these addresses. It sends nothing yet. The caller closes it.
-func NewDiscovery(servers []*url.URL) *Discovery {
-	return &Discovery{base: servers[0], client: newClient(servers), known: map[string][]Resource{}}
-}
+func NewDiscovery(servers []*url.URL) *Discovery { return &Discovery{servers[0], newClient(servers)} }
 
 // Close closes idle connections.
 func (d *Discovery) Close() { d.client.CloseIdleConnections() }
 
-// All returns the resources of the server's preferred versions, by name. A group whose own server does not answer is
-// left out, as by kubectl, and asked for again by the next call. It blocks until the server has answered; the error is
-// 503 if /apis or core/v1 cannot be read, if there are too many groups, or if ctx ends first.
-func (d *Discovery) All(ctx context.Context) ([]Resource, error) {
-	found, _, err := d.all(ctx)
-	return found, err
-}
-
-// all also returns the paths that were not answered.
-func (d *Discovery) all(ctx context.Context) (found []Resource, missing []string, err error) {
+// All returns the resources of the server's preferred versions, by name, and the groups whose own servers do not answer:
+// what these have is left out, as by kubectl. It blocks until the server has answered; the error is 503 if /apis or core/v1
+// cannot be read, if there is too much, or if ctx ends first.
+func (d *Discovery) All(ctx context.Context) (found []Resource, missing []string, err error) {
 	var groups metav1.APIGroupList
 	if err := d.get(ctx, "/apis", &groups); err != nil {
 		return nil, nil, err
@@ -84,46 +70,35 @@ func (d *Discovery) all(ctx context.Context) (found []Resource, missing []string
 	if found, err = d.of(ctx, Pods.Path); err != nil {
 		return nil, nil, err
 	}
-	paths := make([]string, len(groups.Groups))
-	for i, group := range groups.Groups {
-		paths[i] = "/apis/" + group.PreferredVersion.GroupVersion
+	var mu sync.Mutex // guards found and missing
+	var asking errgroup.Group
+	asking.SetLimit(maxAtOnce)
+	for _, group := range groups.Groups {
+		asking.Go(func() error {
+			more, err := d.of(ctx, "/apis/"+group.PreferredVersion.GroupVersion)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				missing = append(missing, group.Name)
+			} else if len(found) <= maxResources {
+				found = append(found, more...)
+			}
+			return nil
+		})
 	}
-	answers, errs := d.ofEach(ctx, paths)
-	if ctx.Err() != nil {
+	_ = asking.Wait() // errors are in missing
+	switch {
+	case ctx.Err() != nil:
 		return nil, nil, apierrors.NewServiceUnavailable("discovery was cut off: " + ctx.Err().Error())
-	}
-	found = slices.Concat(append(answers, found)...)
-	for i, path := range paths {
-		if errs[i] != nil {
-			missing = append(missing, path)
-		}
+	case len(found) > maxResources:
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("discovery: %s has more than %d resources", d.base.Host, maxResources))
 	}
 	slices.SortFunc(found, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
 	return found, missing, nil
 }
 
-// ofEach asks for the resources at each path, maxAtOnce at a time.
-func (d *Discovery) ofEach(ctx context.Context, paths []string) (answers [][]Resource, errs []error) {
-	answers, errs = make([][]Resource, len(paths)), make([]error, len(paths))
-	places := make(chan struct{}, maxAtOnce) // one for each request under way; never closed
-	var group routine.Group
-	for i, path := range paths {
-		places <- struct{}{} // of, which takes a place, ends with ctx
-		group.Go(ctx, "guest.discover", func(ctx context.Context) {
-			answers[i], errs[i] = d.of(ctx, path)
-			<-places
-		})
-	}
-	group.Wait()
-	return answers, errs
-}
-
-// of returns the resources of one group and version that can be listed and watched. It remembers an answer only if that
-// is complete.
+// of returns the resources of one group and version that can be listed and watched.
 func (d *Discovery) of(ctx context.Context, path string) ([]Resource, error) {
-	if found, ok := d.remembered(path); ok {
-		return found, nil
-	}
 	var list metav1.APIResourceList
 	if err := d.get(ctx, path, &list); err != nil {
 		return nil, err
@@ -140,29 +115,7 @@ func (d *Discovery) of(ctx context.Context, path string) ([]Resource, error) {
 			found = append(found, Resource{Name: each.Name + suffix, Path: path, Namespaced: each.Namespaced})
 		}
 	}
-	return found, d.remember(path, found)
-}
-
-func (d *Discovery) remembered(path string) ([]Resource, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	found, ok := d.known[path]
-	return found, ok
-}
-
-// remember returns 503 if that is more than we keep.
-func (d *Discovery) remember(path string, found []Resource) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.n+len(found) > maxResources || len(d.known) > maxGroups {
-		return apierrors.NewServiceUnavailable(
-			fmt.Sprintf("discovery: %s has more than %d resources or %d groups", d.base.Host, maxResources, maxGroups))
-	}
-	if _, ok := d.known[path]; !ok {
-		d.n += len(found)
-	}
-	d.known[path] = found
-	return nil
+	return found, nil
 }
 
 // get fills into with the answer of one path. Its errors are 503.
@@ -192,16 +145,15 @@ func (d *Discovery) Find(ctx context.Context, names []string) (found []Resource,
 	if slices.Equal(names, []string{Pods.Name}) {
 		return []Resource{Pods}, nil
 	}
-	all, missing, err := d.all(ctx)
+	all, missing, err := d.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(each Resource) bool { return each.Name == name })
 		_, group, _ := strings.Cut(name, ".")
-		silent := func(path string) bool { return strings.HasPrefix(path, "/apis/"+group+"/") }
 		switch {
-		case i < 0 && slices.ContainsFunc(missing, silent):
+		case i < 0 && slices.Contains(missing, group):
 			return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("discovery: the server did not answer for the group %s", group))
 		case i < 0:
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("the server has no %q that can be listed and watched", name))
@@ -214,7 +166,7 @@ func (d *Discovery) Find(ctx context.Context, names []string) (found []Resource,
 }
 
 // Watches reports whether the resource of that plural name at that path ("/apis/apps/v1") can be listed and watched. It
-// asks the server if it does not know; the error is 503 if the server does not say.
+// asks the server; the error is 503 if the server does not say.
 func (d *Discovery) Watches(ctx context.Context, path, plural string) (bool, error) {
 	found, err := d.of(ctx, path)
 	return slices.ContainsFunc(found, func(each Resource) bool { return each.plural() == plural }), err

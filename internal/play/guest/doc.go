@@ -4,7 +4,7 @@
 //   - transport.go: how the next address is found when one is gone.
 //   - discovery.go: what that server has.
 //   - guest.go: our informers there.
-//   - trouble.go: what is wrong with their requests, and what to do.
+//   - answers.go: what they may take in, and what is wrong with it.
 //   - metrics.go: what the server says of itself.
 //
 // Differs: upstream has nothing of the kind.

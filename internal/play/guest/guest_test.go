@@ -80,7 +80,7 @@ func visit(t *testing.T, addresses ...*cluster) *Guest {
 		servers = append(servers, base)
 	}
 	discovery := NewDiscovery(servers)
-	all, err := discovery.All(t.Context())
+	all, _, err := discovery.All(t.Context())
 	if err != nil || len(all) != 2 || all[0].Name != "gadgets.example.com" || all[1] != Pods {
 		t.Fatalf("got %+v, %v", all, err)
 	}
@@ -177,7 +177,7 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") || strings.Contains(w.said(), "s3cret") {
 		t.Errorf("got %q, %v", w.said(), err)
 	}
-	if _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+	if _, _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("got %v", err)
 	}
 }

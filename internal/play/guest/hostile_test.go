@@ -52,7 +52,7 @@ func crowded(t *testing.T, n int, before func(r *http.Request) bool) []*url.URL 
 	})
 }
 
-func TestADiscoveryWithHolesIsNotRemembered(t *testing.T) {
+func TestADiscoveryHasHolesWhereAGroupDoesNotAnswer(t *testing.T) {
 	var refuse atomic.Bool
 	refuse.Store(true)
 	blocked := make(chan bool) // closed when group g5 may be answered
@@ -68,18 +68,18 @@ func TestADiscoveryWithHolesIsNotRemembered(t *testing.T) {
 	defer discovery.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if all, err := discovery.All(ctx); err == nil {
+	if all, _, err := discovery.All(ctx); err == nil {
 		t.Errorf("a discovery that was cut off returned %d resources", len(all))
 	}
 	close(blocked)
-	if all, err := discovery.All(t.Context()); err != nil || len(all) != 8 {
+	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 8 {
 		t.Errorf("got %d resources, %v, want all but those of the group that was refused", len(all), err)
 	}
 	if _, err := discovery.Find(t.Context(), []string{"gadgets.g3.test"}); err == nil || !strings.Contains(err.Error(), "g3.test") || strings.Contains(err.Error(), "has no") {
 		t.Errorf("a resource of a group that was refused: got %v", err)
 	}
 	refuse.Store(false)
-	if all, err := discovery.All(t.Context()); err != nil || len(all) != 9 {
+	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 9 {
 		t.Errorf("got %d resources, %v, want all", len(all), err)
 	}
 }
@@ -99,11 +99,8 @@ func TestDiscoveryAsksAFewGroupsAtOnce(t *testing.T) {
 		return true
 	}))
 	defer discovery.Close()
-	if all, err := discovery.All(t.Context()); err != nil || len(all) != 41 || most.Load() > maxAtOnce {
+	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 41 || most.Load() > maxAtOnce {
 		t.Errorf("got %d resources, %v, up to %d at once", len(all), err, most.Load())
-	}
-	if _, err := discovery.All(t.Context()); err != nil || asked.Load() != 40 {
-		t.Errorf("%d requests for 40 groups, %v", asked.Load(), err)
 	}
 }
 
@@ -111,7 +108,7 @@ func TestDiscoveryIsBounded(t *testing.T) {
 	asked := 0
 	for _, n := range []int{maxGroups + 1, 30_000} {
 		discovery := NewDiscovery(crowded(t, n, func(*http.Request) bool { asked++; return true }))
-		if _, err := discovery.All(t.Context()); err == nil || asked > 0 {
+		if _, _, err := discovery.All(t.Context()); err == nil || asked > 0 {
 			t.Errorf("%d groups: got %v after %d requests", n, err, asked)
 		}
 		discovery.Close()
@@ -121,7 +118,7 @@ func TestDiscoveryIsBounded(t *testing.T) {
 		fmt.Fprintf(w, `{"resources":[%s{}],"groups":[]}`, names)
 	}))
 	defer discovery.Close()
-	if all, err := discovery.All(t.Context()); err == nil {
+	if all, _, err := discovery.All(t.Context()); err == nil {
 		t.Errorf("got %d resources", len(all))
 	}
 }

@@ -20,12 +20,11 @@ import (
 	"listwatch/internal/play/guest"
 )
 
-// Config describes a [Lens]. Servers, Discovery and Clock are required.
+// Config describes a [Lens]. Servers and Clock are required.
 type Config struct {
-	Servers   []*url.URL       // one server's addresses
-	Discovery *guest.Discovery // of that server
-	Writes    bool             // let requests pass that write
-	Clock     clock.WithTicker
+	Servers []*url.URL // one server's addresses
+	Writes  bool       // let requests pass that write
+	Clock   clock.WithTicker
 }
 
 // Lens forwards requests to a server that is not ours, and looks at the lists and watches among them. It may be used
@@ -48,7 +47,10 @@ var _ http.Handler = (*Lens)(nil)
 
 // New returns a lens. It starts nothing. Without [Lens.Run] it does not notice what only time tells.
 func New(config Config) *Lens {
-	l := &Lens{config: config, discovery: config.Discovery, transport: guest.NewTransport(config.Servers), findings: newFindings()}
+	l := &Lens{
+		config: config, discovery: guest.NewDiscovery(config.Servers), transport: guest.NewTransport(config.Servers),
+		findings: newFindings(),
+	}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:        l.rewrite,
 		Transport:      l.transport,
@@ -84,6 +86,7 @@ func (l *Lens) Run(ctx context.Context) {
 	ticker := l.config.Clock.NewTicker(period)
 	defer ticker.Stop()
 	defer l.transport.CloseIdleConnections()
+	defer l.discovery.Close()
 	for {
 		select {
 		case <-ctx.Done():

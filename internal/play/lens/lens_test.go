@@ -47,9 +47,7 @@ func newBench(t testing.TB, writes, reads bool, backend http.HandlerFunc) *bench
 	if err != nil {
 		t.Fatal(err)
 	}
-	discovery := guest.NewDiscovery([]*url.URL{target})
-	t.Cleanup(discovery.Close)
-	b.lens = New(Config{Servers: []*url.URL{target}, Discovery: discovery, Writes: writes, Clock: clock.RealClock{}})
+	b.lens = New(Config{Servers: []*url.URL{target}, Writes: writes, Clock: clock.RealClock{}})
 	front := httptest.NewServer(b.lens)
 	b.url = front.URL
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,8 +1,6 @@
 package program
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -30,25 +28,22 @@ func Build() error {
 	return errors.Join(err, other)
 }
 
-// build builds the program at dir, which is seen from the folder of a test, and returns the path of the binary. go build
-// leaves one that is up to date alone.
+// folder holds the binaries, in the checkout; like the sources it is seen from the folder of a test.
+const folder = "../../../../bin/compat"
+
+// build builds the program at dir and returns the path of the binary. go build leaves one that is up to date alone.
 func build(dir string, race bool) (string, error) {
 	name := filepath.Base(dir)
-	checkout, err := checkoutOf(dir)
+	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir() // HOME is not set
-	}
-	folder := filepath.Join(cache, "listwatch", "compat", checkout)
 	args := []string{"build"}
 	if race {
 		folder = filepath.Join(folder, "race")
 		args = append(args, "-race")
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
 	// The tests of several packages run at once, and want the same file.
@@ -67,16 +62,6 @@ func build(dir string, race bool) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return binary, nil
-}
-
-// checkoutOf returns a name for the checkout that dir belongs to: the tests of two must not start each other's programs.
-func checkoutOf(dir string) (string, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("find the program at %s: %w", dir, err)
-	}
-	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:6]), nil
 }
 
 // built returns what build returned, or fails the test.
