@@ -66,6 +66,24 @@ function agentOf(subject) {
   return said.split(" ")[0].split("/")[0] || said.split(" ")[0];
 }
 
+// own is a client that the viewer has opened: kubectl, or a watcher of this page.
+const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
+
+// nameOf is what a watcher's lane is called.
+const nameOf = (subject) => agentOf(subject).replace(/^listwatch-/, "");
+
+// inOrder gives lanes a fixed order, whoever came first: the informer on stage, the viewer's own clients, and the others
+// by their names.
+function inOrder(list, scene) {
+  const rank = ([id, subject]) => [serves(scene, subject) ? 0 : own(subject) ? 1 : 2, nameOf(subject), subject.opened, id];
+  const ranks = new Map(list.map((each) => [each[0], rank(each)]));
+  const compare = (a, b) => {
+    const i = a.findIndex((value, n) => value !== b[n]);
+    return i < 0 ? 0 : a[i] < b[i] ? -1 : 1;
+  };
+  return list.sort(([a], [b]) => compare(ranks.get(a), ranks.get(b)));
+}
+
 // forward moves the lanes that have to be seen (scene.front) to the last places that are drawn, if they have none.
 function forward(list, scene) {
   const drawn = scene.geometry.lane.room - 1;
@@ -80,7 +98,7 @@ function forward(list, scene) {
 export const serves = (scene, watcher) => namesOf(watcher).includes(scene.informer);
 
 export function showWatchers(scene, res) {
-  const list = forward(opened(res, "watcher"), scene);
+  const list = forward(inOrder(opened(res, "watcher"), scene), scene);
   const hidden = lanes(scene, "watchers", "watcher-lane", "data-watcher", list, scene.geometry.lane);
   scene.serving.clear();
   scene.text("watcher.n", list.length);
@@ -98,7 +116,8 @@ export function showWatchers(scene, res) {
     const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
     put(el, "aria-label", words);
     say(el.querySelector("title"), words);
-    say(el.querySelector(".name"), `${id} ${squeeze(agentOf(subject).replace(/^listwatch-/, ""), 12 - id.length)}`);
+    mark(el, "mine", own(subject));
+    say(el.querySelector(".name"), `${squeeze(nameOf(subject), own(subject) ? 9 : 15)}${own(subject) ? " · you" : ""}`);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
     say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));

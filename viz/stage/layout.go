@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/a-h/templ"
 
@@ -158,24 +157,6 @@ var chevrons = [][3]float64{
 	{158, serverAxis, 0}, {259, 116, -35}, {433, 204, 0}, {624, ringY, 0}, {776, serverAxis, 0}, {873, serverAxis, 0},
 	{wireX, 200, 90}, {wireX, 330, 90}, {1214, clientAxis, 180}, {1038, clientAxis, 180}, {890, clientAxis, 180}, {750, clientAxis, 180},
 	{loopX, 330, -90}, {loopX, 200, -90},
-}
-
-// torn returns the outline of a half whose right edge is torn off.
-func torn(top, bottom float64) string {
-	var d strings.Builder
-	fmt.Fprintf(&d, "M%v %v H%v", panelLeft+10, top, panelRight)
-	const tooth = 12.0
-	n := int(math.Round((bottom - top) / tooth))
-	for i := range n {
-		dx := 6.0 - float64(i*i%3)
-		if i%2 == 1 {
-			dx = -4 + float64(i*7%4)
-		}
-		fmt.Fprintf(&d, " L%v %.1f", panelRight+dx, top+(float64(i)+0.5)*(bottom-top)/float64(n))
-	}
-	fmt.Fprintf(&d, " L%v %v H%v Q%v %v %v %v V%v Q%v %v %v %v Z", panelRight, bottom, panelLeft+10,
-		panelLeft, bottom, panelLeft, bottom-10, top+10, panelLeft, top, panelLeft+10, top)
-	return d.String()
 }
 
 // At, Rect and moved are the attributes that place an element.

@@ -116,10 +116,10 @@ func LanesWhere(picture *fold.Resource, wanted func(*fold.Subject) bool) []Lane 
 	return lanes
 }
 
-// laneName is what a subject is called: its id, and who is behind it where that is known.
+// laneName is what a subject is called: who is behind it where that is known, or else its id.
 func laneName(id string, subject *fold.Subject) string {
 	who, _, _ := strings.Cut(subject.Texts[probe.WireOpened.String()], " ")
-	return strings.TrimSpace(id + " " + who)
+	return cmp.Or(strings.TrimPrefix(who, "listwatch-"), id)
 }
 
 // informerID is the informer whose reflector, FIFO and indexer are drawn: there is room for one.

@@ -32,7 +32,9 @@ type demo struct {
 
 	rests atomic.Bool // set by the command that counts tours: one is open
 
-	step int // owned by Run
+	// Owned by Run.
+	step int
+	made int // pods so far; the newest one's number
 }
 
 // Run does one thing every two seconds until ctx is done, unless it rests.
@@ -53,7 +55,8 @@ func (d *demo) act(ctx context.Context) {
 	d.step++
 	switch {
 	case len(living) < demoPods:
-		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.step)).Do(ctx).Error()
+		d.made++ // also if there is a pod of that name: the next look tries the next number
+		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.made)).Do(ctx).Error()
 	case d.step%2 == 0:
 		d.relabel(ctx, &living[d.step%len(living)])
 	default:
@@ -64,10 +67,10 @@ func (d *demo) act(ctx context.Context) {
 	}
 }
 
-// demoPod returns a new pod, of three kinds in turn. A job ends by itself, so that its pod leaves the scheduler's view
-// while it still exists.
-func demoPod(step int) *corev1.Pod {
-	app := []string{"web", "api", "job"}[step%3]
+// demoPod returns the n-th pod, n >= 1, of three kinds in turn: web-1, api-2, job-3. A job ends by itself, so that its pod
+// leaves the scheduler's view while it still exists.
+func demoPod(n int) *corev1.Pod {
+	app := []string{"job", "web", "api"}[n%3]
 	restart := corev1.RestartPolicyAlways
 	if app == "job" {
 		restart = corev1.RestartPolicyNever
@@ -75,7 +78,7 @@ func demoPod(step int) *corev1.Pod {
 	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: app + "-", Labels: map[string]string{"app": app, "demo": "listwatch", "tier": "blue"},
+			Name: fmt.Sprintf("%s-%d", app, n), Labels: map[string]string{"app": app, "demo": "listwatch", "tier": "blue"},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: restart, TerminationGracePeriodSeconds: new(int64(2)),

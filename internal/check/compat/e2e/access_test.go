@@ -359,6 +359,7 @@ func (p *page) speaksSlowly(t *testing.T) {
 
 func (p *page) tableHasTheCursor(t *testing.T) {
 	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
+	p.press(t, "u")
 	evaluate[bool](t, p, `(document.querySelector("section.records").focus(), true)`)
 	before := p.moment(t).Seq
 	for range 3 {
