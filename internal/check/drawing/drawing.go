@@ -1,0 +1,103 @@
+// Package drawing makes a picture of the book from what a test has seen. A test runs the chapter's code, draws what happened, and
+// compares the result with the SVG file beside the README: a number in a picture is therefore a number of a run. With -update the
+// test writes the file.
+package drawing
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"html"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the drawings")
+
+// style is for a forge, which shows the file as it is; the book has its own for the same classes.
+const style = `  <style>
+    svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a; --warn: #b34a00 }
+    @media (prefers-color-scheme: dark) { svg { --paper: #15181b; --ink: #dee1e3; --soft: #9aa3ab; --queue: #f0b429; --kept: #56b4e9; --good: #58cfa8; --warn: #f09a60 } }
+    text { font: 15px system-ui, sans-serif; fill: var(--ink) }
+    .mono { font: 14px ui-monospace, "DejaVu Sans Mono", monospace } .soft { fill: var(--soft) } .mid { text-anchor: middle } .end { text-anchor: end } .bold { font-weight: 650 }
+    .ground { fill: var(--paper) } .wall { fill: none; stroke: var(--soft); stroke-width: 1.4 }
+    [data-kind="queue"] { --kind: var(--queue) } [data-kind="kept"] { --kind: var(--kept) } [data-kind="acts"] { --kind: var(--good) }
+    [data-kind] .wall { stroke: var(--kind); stroke-width: 1.8 } .fill { fill: var(--kind, var(--soft)) } .full { fill: var(--warn) }
+    .way { fill: none; stroke: var(--soft); stroke-width: 1.5 } .later { stroke-dasharray: 5 4 } .tip { fill: var(--soft) }
+  </style>
+`
+
+// Drawing is a picture 720 units wide. Coordinates grow to the right and down; class is one or more of the classes in the style.
+type Drawing struct {
+	file   string
+	height int
+	body   strings.Builder
+}
+
+// New returns an empty drawing for a file such as "ring.svg".
+func New(file string, height int) *Drawing { return &Drawing{file: file, height: height} }
+
+// Text writes text, beginning at x unless class says mid or end; y is its base line.
+func (d *Drawing) Text(x, y int, class, text string, args ...any) {
+	fmt.Fprintf(&d.body, "  <text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, class, html.EscapeString(fmt.Sprintf(text, args...)))
+}
+
+// Box draws a rectangle.
+func (d *Drawing) Box(x, y, width, height int, class string) {
+	fmt.Fprintf(&d.body, "  <rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n", class, x, y, width, height)
+}
+
+// Path draws a path in SVG's own language: "M10 20H30".
+func (d *Drawing) Path(class, path string, args ...any) {
+	fmt.Fprintf(&d.body, "  <path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(path, args...))
+}
+
+// Arrow draws a path with a tip at its end.
+func (d *Drawing) Arrow(class, path string, args ...any) {
+	fmt.Fprintf(&d.body, "  <path class=\"%s\" d=\"%s\" marker-end=\"url(#%s)\"/>\n", class, fmt.Sprintf(path, args...), d.tip())
+}
+
+// In draws what draw draws in the colour of a kind: "queue" where events wait, "kept" where state is kept, "acts" for what does
+// something.
+func (d *Drawing) In(kind string, draw func()) {
+	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
+	draw()
+	d.body.WriteString("  </g>\n")
+}
+
+func (d *Drawing) tip() string { return strings.TrimSuffix(d.file, ".svg") + "-tip" }
+
+func (d *Drawing) svg() []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 %d\">\n%s", d.height, style)
+	fmt.Fprintf(&out, "  <rect class=\"ground\" width=\"720\" height=\"%d\"/>\n  <defs><marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\""+
+		" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"tip\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n", d.height, d.tip())
+	out.WriteString(d.body.String() + "</svg>\n")
+	return out.Bytes()
+}
+
+// Check fails the test if the file in its folder is not this drawing.
+func (d *Drawing) Check(t testing.TB) {
+	t.Helper()
+	svg := d.svg()
+	if *update {
+		if err := os.WriteFile(d.file, svg, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	onDisk, err := os.ReadFile(d.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(onDisk, svg) {
+		return
+	}
+	were, are := strings.Split(string(onDisk), "\n"), strings.Split(string(svg), "\n")
+	for i := range min(len(were), len(are)) {
+		if were[i] != are[i] {
+			t.Fatalf("%s shows what no longer happens, line %d:\n drawn %s\n  seen %s\nlook at it, then run with -update", d.file, i+1, were[i], are[i])
+		}
+	}
+	t.Fatalf("%s has %d lines, and %d are drawn: look at it, then run with -update", d.file, len(were), len(are))
+}
