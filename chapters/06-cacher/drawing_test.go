@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	watchcache "listwatch/chapters/04-watchcache"
 	"listwatch/internal/check/drawing"
 )
 
@@ -102,26 +103,23 @@ func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 			}
 			req.watcher = f.newWatcher(f.ctx, req)
 			req.requiredRV = req.requestedRV
-			f.watchCache.RLock()
-			interval, err := f.watchCache.IntervalSinceLocked(req.requiredRV, req.key, req.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
 			change := func() string {
 				rv := f.update("default/a")
 				synctest.Wait()
 				return rv
 			}
 			var first string
-			if !locked {
-				f.watchCache.RUnlock()
-				first = change()
-				f.watchCache.RLock()
-			}
-			f.register(f.ctx, req, interval, 0)
-			f.watchCache.RUnlock()
 			if locked {
+				f.startWatch(f.ctx, req)
 				first = change()
+			} else {
+				var chosen *watchcache.Interval
+				choose := func(interval *watchcache.Interval, _ uint64) { chosen = interval }
+				if err := f.watchCache.BeginWatch(req.requiredRV, req.key, req.opts, choose); err != nil {
+					t.Fatal(err)
+				}
+				first = change()
+				f.register(f.ctx, req, chosen, 0)
 			}
 			next := change()
 			got := seen(req.watcher)
