@@ -14,10 +14,10 @@ import (
 )
 
 // chapterTakes says which recording is shown with a chapter. A chapter that is not named has the life of a pod.
-var chapterTakes = map[int]string{3: "start", 4: "ring", 6: "slow", 10: "story-two-queues", 12: "story-slow-handler"}
+var chapterTakes = map[int]string{3: "start", 4: "ring", 5: "story-selector", 6: "slow", 10: "story-two-queues", 12: "story-slow-handler"}
 
 // chapterPeaks are the points whose first counter says how much waits: the figure of the chapter shows the moment when most does.
-var chapterPeaks = map[int]probe.Point{10: probe.FIFOAdded, 12: probe.PendingPushed}
+var chapterPeaks = map[int]probe.Point{4: probe.RingAppend, 10: probe.FIFOAdded, 12: probe.PendingPushed}
 
 // chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a resource version comes from
 // and who sees it; what a request becomes; what an informer does with one event; the whole way round.
