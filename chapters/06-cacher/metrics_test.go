@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	storage "listwatch/chapters/01-storage"
 )
 
 // gathered returns every value that a registry shows, by "name label=value …"; of a histogram the number of values.
@@ -105,7 +107,7 @@ func TestALostSourceAndAGrowingRingAreCounted(t *testing.T) {
 
 func TestTwoCachersOfOneResourceAreNotShownInOneRegistry(t *testing.T) {
 	config := Config{
-		Storage: idleStorage{}, ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList,
+		Storage: struct{ storage.Interface }{}, ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList,
 		GetAttrs: podAttrs, Clock: newFixture(t, nil).clock, Registry: prometheus.NewRegistry(),
 	}
 	if _, err := New(config); err != nil {
