@@ -1,4 +1,4 @@
-package client
+package upstream
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// server is a small API server for pods of namespace default: what a reflector can tell from a real one, with every
+// apiServer is a small API server for pods of namespace default: what a reflector can tell from a real one, with every
 // fault on order. It notes what it is asked for.
-type server struct {
+type apiServer struct {
 	mu       sync.Mutex
 	cond     sync.Cond // on mu: something happened
 	rv       int
@@ -33,8 +33,8 @@ type server struct {
 	holding  bool           // watches send nothing for now
 }
 
-func newServer() *server {
-	s := &server{pods: map[string]*corev1.Pod{}}
+func newAPIServer() *apiServer {
+	s := &apiServer{pods: map[string]*corev1.Pod{}}
 	s.cond.L = &s.mu
 	return s
 }
@@ -46,14 +46,14 @@ func podAt(name string, rv int) *corev1.Pod {
 }
 
 // write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's write.
-func (s *server) write(word string) {
+func (s *apiServer) write(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writeLocked(word)
 	s.cond.Broadcast()
 }
 
-func (s *server) writeLocked(word string) {
+func (s *apiServer) writeLocked(word string) {
 	name := word[1:]
 	switch word[0] {
 	case '!':
@@ -84,7 +84,7 @@ func (s *server) writeLocked(word string) {
 
 // cut ends all watches with a last word, and writes words while no watch is open. With compact, what was written is not
 // to be had by a watch any more.
-func (s *server) cut(compact bool, lastWord *metav1.Status, words []string) {
+func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.epoch++
@@ -100,7 +100,7 @@ func (s *server) cut(compact bool, lastWord *metav1.Status, words []string) {
 }
 
 // hold makes watches keep back what happens until the next call with false.
-func (s *server) hold(holding bool) {
+func (s *apiServer) hold(holding bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holding = holding
@@ -108,7 +108,7 @@ func (s *server) hold(holding bool) {
 }
 
 // fail makes the next n requests fail.
-func (s *server) fail(n int, err error) {
+func (s *apiServer) fail(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range n {
@@ -117,7 +117,7 @@ func (s *server) fail(n int, err error) {
 }
 
 // failures are what a story can order by name.
-func failure(name string) error {
+func failureNamed(name string) error {
 	switch name {
 	case "refused":
 		return syscall.ECONNREFUSED
@@ -135,19 +135,8 @@ func failure(name string) error {
 	panic("no such failure: " + name)
 }
 
-func (s *server) state() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var state []string
-	for name, pod := range s.pods {
-		state = append(state, "default/"+name+"@"+pod.ResourceVersion)
-	}
-	slices.Sort(state)
-	return state
-}
-
 // asked returns the requests since the last call.
-func (s *server) asked() []string {
+func (s *apiServer) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	requests := s.requests
@@ -156,7 +145,7 @@ func (s *server) asked() []string {
 }
 
 // admitLocked notes a request and returns the failure that was ordered for it.
-func (s *server) admitLocked(verb string, opts metav1.ListOptions) error {
+func (s *apiServer) admitLocked(verb string, opts metav1.ListOptions) error {
 	s.requests = append(s.requests, fmt.Sprintf("%s rv=%q match=%q limit=%d initial=%v bookmarks=%v",
 		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil && *opts.SendInitialEvents, opts.AllowWatchBookmarks))
 	if len(s.refuse) == 0 {
@@ -167,7 +156,7 @@ func (s *server) admitLocked(verb string, opts metav1.ListOptions) error {
 	return err
 }
 
-func (s *server) List(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+func (s *apiServer) List(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.admitLocked("list", opts); err != nil {
@@ -180,13 +169,13 @@ func (s *server) List(_ context.Context, opts metav1.ListOptions) (runtime.Objec
 	return list, nil
 }
 
-func (s *server) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (s *apiServer) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.admitLocked("watch", opts); err != nil {
 		return nil, err
 	}
-	w := &stream{server: s, result: make(chan watch.Event), epoch: s.epoch, position: len(s.history)}
+	w := &apiStream{apiServer: s, result: make(chan watch.Event), epoch: s.epoch, position: len(s.history)}
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
 		w.initial = s.initialLocked()
 	} else if from, _ := strconv.Atoi(opts.ResourceVersion); from < s.oldest {
@@ -201,7 +190,7 @@ func (s *server) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Inte
 	return w, nil
 }
 
-func (s *server) initialLocked() []watch.Event {
+func (s *apiServer) initialLocked() []watch.Event {
 	var initial []watch.Event
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		initial = append(initial, watch.Event{Type: watch.Added, Object: s.pods[name]})
@@ -211,7 +200,7 @@ func (s *server) initialLocked() []watch.Event {
 	}}})
 }
 
-func (s *server) after(rv int) int {
+func (s *apiServer) after(rv int) int {
 	for i, event := range s.history {
 		if event.Type != watch.Bookmark && versionOf(event.Object) > rv {
 			return i
@@ -220,15 +209,15 @@ func (s *server) after(rv int) int {
 	return len(s.history)
 }
 
-func (s *server) wake() {
+func (s *apiServer) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cond.Broadcast()
 }
 
-// stream is one watch of a server.
-type stream struct {
-	server     *server
+// apiStream is one watch of an apiServer.
+type apiStream struct {
+	apiServer  *apiServer
 	ctx        context.Context
 	cancel     context.CancelFunc
 	stopWaking func() bool
@@ -238,10 +227,10 @@ type stream struct {
 	position   int
 }
 
-func (w *stream) ResultChan() <-chan watch.Event { return w.result }
-func (w *stream) Stop()                          { w.cancel() }
+func (w *apiStream) ResultChan() <-chan watch.Event { return w.result }
+func (w *apiStream) Stop()                          { w.cancel() }
 
-func (w *stream) run() {
+func (w *apiStream) run() {
 	defer close(w.result)
 	defer w.cancel()
 	for _, event := range w.initial {
@@ -257,7 +246,7 @@ func (w *stream) run() {
 	}
 }
 
-func (w *stream) send(event watch.Event) bool {
+func (w *apiStream) send(event watch.Event) bool {
 	event.Object = event.Object.DeepCopyObject() // as if decoded
 	select {
 	case w.result <- event:
@@ -267,8 +256,8 @@ func (w *stream) send(event watch.Event) bool {
 	}
 }
 
-func (w *stream) next() (watch.Event, bool) {
-	s := w.server
+func (w *apiStream) next() (watch.Event, bool) {
+	s := w.apiServer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w.epoch == s.epoch && w.ctx.Err() == nil && (s.holding || w.position == len(s.history)) {
@@ -292,7 +281,7 @@ func versionOf(obj any) int {
 }
 
 func statusOf(name string) *metav1.Status {
-	err, ok := failure(name).(apierrors.APIStatus)
+	err, ok := failureNamed(name).(apierrors.APIStatus)
 	if !ok {
 		return nil
 	}

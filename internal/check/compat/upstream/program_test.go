@@ -1,4 +1,4 @@
-package clientgo
+package upstream
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,9 +21,6 @@ import (
 
 	"listwatch/internal/check/compat/program"
 )
-
-// patience is how long something may take that is sure to happen.
-const patience = 30 * time.Second
 
 // alone are the flags of a program that does nothing by itself.
 var alone = []string{"-demo=false", "-controllers=false"}
@@ -123,14 +119,14 @@ func stored(t *testing.T, v *program.Viz) []string {
 	list := must(clientset(t, v).CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}))
 	var lines []string
 	for i := range list.Items {
-		lines = append(lines, nameOf(&list.Items[i]))
+		lines = append(lines, versionedName(&list.Items[i]))
 	}
 	slices.Sort(lines)
 	return lines
 }
 
 // nameOf returns "namespace/name@version" of any object.
-func nameOf(obj any) string {
+func versionedName(obj any) string {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return fmt.Sprintf("%T", obj)
@@ -142,7 +138,7 @@ func nameOf(obj any) string {
 func namesOf(objs []any) []string {
 	names := map[string]bool{}
 	for _, obj := range objs {
-		names[nameOf(obj)] = true
+		names[versionedName(obj)] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }
@@ -155,11 +151,4 @@ func endsEqual(t *testing.T, v *program.Viz, list func() []any) {
 		got := namesOf(list())
 		return slices.Equal(got, want), fmt.Sprintf("\ngot  %v\nwant %v", got, want)
 	})
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -1,4 +1,4 @@
-package server
+package upstream
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type feed struct {
 	nodes  int              // pod i runs on node i % nodes
 	events chan watch.Event // made by watch, sent to by the benchmark, never closed
 	rv     atomic.Uint64    // of the newest event
-	made   []watch.Event    // ahead of time, by make; owned by the benchmark
+	made   []watch.Event    // by prepare; owned by the benchmark
 }
 
 func newFeed(pods, nodes int) *feed {
@@ -54,21 +54,19 @@ func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	return p
 }
 
-// make makes n events; pods change in turn.
-func (f *feed) make(n int) {
+// prepare makes n events, in which pods change in turn. The returned function sends them; call it before the next prepare.
+func (f *feed) prepare(n int) (send func()) {
 	f.made = f.made[:0]
 	for range n {
 		rv := f.rv.Load() + uint64(len(f.made)) + 1
 		f.made = append(f.made, watch.Event{Type: watch.Modified, Object: f.pod(int(rv)%f.pods, rv)})
 	}
-}
-
-// send sends what was made.
-func (f *feed) send(events []watch.Event) {
-	for _, event := range events {
-		f.events <- event
+	return func() {
+		for _, event := range f.made {
+			f.events <- event
+		}
+		f.rv.Add(uint64(n))
 	}
-	f.rv.Add(uint64(len(events)))
 }
 
 // ResultChan and Stop make feed the watch that it hands out. There is one.
@@ -106,11 +104,10 @@ func (f theirFeed) Versioner() realstorage.Versioner                        { re
 
 // compareSides runs bench for ours and for upstream, each with a cache of its own over a feed of its own.
 func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *feed, cache side)) {
-	b.Run("ours", func(b *testing.B) {
+	bothSides(b, func(b *testing.B) {
 		f := newFeed(pods, nodes)
 		bench(b, f, ours{newOurCache(b, ourFeed{feed: f}, nil)})
-	})
-	b.Run("upstream", func(b *testing.B) {
+	}, func(b *testing.B) {
 		f := newFeed(pods, nodes)
 		supportProgress(b)
 		bench(b, f, theirs{newTheirCache(b, theirFeed{feed: f})})

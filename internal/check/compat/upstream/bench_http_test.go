@@ -1,4 +1,4 @@
-package clientgo
+package upstream
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,13 +26,9 @@ import (
 
 	registry "listwatch/chapters/07-registry"
 	handlers "listwatch/chapters/08-handlers"
-	"listwatch/internal/check/compat/ratios"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/kube/scheme"
 )
-
-// burst is how many events are sent before all of them must have arrived.
-const burst = 64
 
 // shelf is a storage that does nothing: a list that is ready, and watches that are fed by hand. What is measured over
 // it is what the handlers cost, ours and upstream's.
@@ -63,9 +58,11 @@ func (s *shelf) watch() watch.Interface {
 	return feeder(f)
 }
 
-func (s *shelf) send(event watch.Event) {
-	for _, f := range s.watches {
-		f <- event
+func (s *shelf) send(events ...watch.Event) {
+	for _, event := range events {
+		for _, f := range s.watches {
+			f <- event
+		}
 	}
 }
 
@@ -124,24 +121,27 @@ func theirHandler(s *shelf) http.Handler {
 	})
 }
 
-func bothHandlers(b *testing.B, pods int, bench func(b *testing.B, s *shelf, server *httptest.Server)) {
-	for name, build := range map[string]func(*shelf) http.Handler{"ours": ourHandler, "upstream": theirHandler} {
-		b.Run(name, func(b *testing.B) {
-			s := &shelf{TableConvertor: rest.NewDefaultTableConvertor(corev1.Resource("pods")), pods: somePods(pods)}
+// bothHandlers runs bench with each side's handlers over a shelf of pods, and a client of its own.
+func bothHandlers(b *testing.B, pods int, bench func(b *testing.B, s *shelf, client *http.Client, url string)) {
+	with := func(build func(*shelf) http.Handler) func(b *testing.B) {
+		return func(b *testing.B) {
+			s := newShelf(pods)
 			server := httptest.NewServer(build(s))
 			defer eventually.Closes(server)
-			b.ReportAllocs()
-			bench(b, s, server)
-		})
+			client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+			defer client.CloseIdleConnections()
+			bench(b, s, client, server.URL+"/api/v1/pods")
+		}
 	}
+	bothSides(b, with(ourHandler), with(theirHandler))
 }
 
-func somePods(n int) *corev1.PodList {
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: make([]corev1.Pod, n)}
+func newShelf(pods int) *shelf {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: make([]corev1.Pod, pods)}
 	for i := range list.Items {
 		list.Items[i] = *somePod(i)
 	}
-	return list
+	return &shelf{TableConvertor: rest.NewDefaultTableConvertor(corev1.Resource("pods")), pods: list}
 }
 
 func somePod(i int) *corev1.Pod {
@@ -159,24 +159,16 @@ func somePod(i int) *corev1.Pod {
 
 // BenchmarkListOverHTTP reads a list of 10000 pods as JSON, through a real connection.
 func BenchmarkListOverHTTP(b *testing.B) {
-	bothHandlers(b, 10000, func(b *testing.B, _ *shelf, server *httptest.Server) {
-		client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-		defer client.CloseIdleConnections()
-		n := int64(0)
-		start := ratios.CPUTime()
+	bothHandlers(b, 10000, func(b *testing.B, _ *shelf, client *http.Client, url string) {
+		defer reportCPU(b)()
 		for b.Loop() {
-			response, err := client.Get(server.URL + "/api/v1/pods?resourceVersion=0")
-			if err != nil {
-				b.Fatal(err)
-			}
-			n, err = io.Copy(io.Discard, response.Body)
+			response := must(client.Get(url + "?resourceVersion=0"))
+			_, err := io.Copy(io.Discard, response.Body)
 			response.Body.Close()
 			if err != nil || response.StatusCode != http.StatusOK {
 				b.Fatal(response.Status, err)
 			}
 		}
-		b.ReportMetric(float64((ratios.CPUTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
-		b.ReportMetric(float64(n), "bytes/list")
 	})
 }
 
@@ -185,49 +177,33 @@ func BenchmarkListOverHTTP(b *testing.B) {
 func BenchmarkFanOutOverHTTP(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {
-			bothHandlers(b, 0, func(b *testing.B, s *shelf, server *httptest.Server) { fanOut(b, s, server, n) })
+			bothHandlers(b, 0, func(b *testing.B, s *shelf, client *http.Client, url string) {
+				c := newCrowd(n)
+				defer c.readers.Wait()
+				for range n {
+					response := must(client.Get(url + "?watch=1&resourceVersion=1"))
+					defer response.Body.Close() // which ends its reader
+					c.readers.Go(func() {
+						buffer := make([]byte, 64<<10)
+						for err := error(nil); err == nil; {
+							var read int
+							read, err = response.Body.Read(buffer)
+							c.report(bytes.Count(buffer[:read], []byte{'\n'})) // a frame is a line
+						}
+					})
+				}
+				sent := 0
+				c.measure(b, func(n int) (send func()) {
+					events := make([]watch.Event, n)
+					for i := range events {
+						events[i] = watch.Event{Type: watch.Modified, Object: newCached(sent + i)}
+					}
+					sent += n
+					return func() { s.send(events...) }
+				})
+			})
 		})
 	}
-}
-
-func fanOut(b *testing.B, s *shelf, server *httptest.Server, n int) {
-	c := &crowd{arrived: make(chan struct{}, 1)}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-	defer c.readers.Wait()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	for range n {
-		r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/pods?watch=1&resourceVersion=1", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		response, err := client.Do(r)
-		if err != nil || response.StatusCode != http.StatusOK {
-			b.Fatal(response, err)
-		}
-		c.readers.Go(func() { c.read(response.Body) })
-	}
-	var cpu time.Duration
-	b.ResetTimer()
-	b.StopTimer()
-	for sent := 0; sent < b.N; sent += burst {
-		events := make([]watch.Event, min(burst, b.N-sent))
-		for i := range events {
-			events[i] = watch.Event{Type: watch.Modified, Object: &cached{Pod: somePod(sent + i)}}
-		}
-		c.due.Add(int64(len(events) * n))
-		start := ratios.CPUTime()
-		b.StartTimer()
-		for _, event := range events {
-			s.send(event)
-		}
-		<-c.arrived
-		b.StopTimer()
-		cpu += ratios.CPUTime() - start
-	}
-	deliveries := float64(b.N * n)
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
-	b.ReportMetric(float64(cpu.Nanoseconds())/deliveries, "cpu-ns/delivery")
 }
 
 // cached is a pod that keeps its encodings, as those that come out of a cache do.
@@ -237,21 +213,22 @@ type cached struct {
 	encodings map[runtime.Identifier][]byte
 }
 
+func newCached(i int) *cached {
+	return &cached{Pod: somePod(i), encodings: map[runtime.Identifier][]byte{}}
+}
+
 // GetObject implements runtime.CacheableObject.
 func (c *cached) GetObject() runtime.Object { return c.Pod.DeepCopy() }
 
 // CacheEncode implements runtime.CacheableObject.
 func (c *cached) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
 	c.mu.Lock()
-	encoding, ok := c.encodings[id]
-	if !ok {
+	encoding, known := c.encodings[id]
+	if !known {
 		var text bytes.Buffer
 		if err := encode(c.GetObject(), &text); err != nil {
 			c.mu.Unlock()
 			return err
-		}
-		if c.encodings == nil {
-			c.encodings = map[runtime.Identifier][]byte{}
 		}
 		encoding = text.Bytes()
 		c.encodings[id] = encoding
@@ -259,30 +236,6 @@ func (c *cached) CacheEncode(id runtime.Identifier, encode func(runtime.Object, 
 	c.mu.Unlock()
 	_, err := w.Write(encoding)
 	return err
-}
-
-// crowd counts what a number of clients read: a frame is a line.
-type crowd struct {
-	readers sync.WaitGroup
-
-	due     atomic.Int64  // frames altogether that a burst must bring the crowd to
-	seen    atomic.Int64  // frames read
-	arrived chan struct{} // sent once per burst by the reader of its last frame; capacity 1: it goes on at once
-}
-
-func (c *crowd) read(body io.ReadCloser) {
-	defer body.Close()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := body.Read(buffer)
-		frames := int64(bytes.Count(buffer[:n], []byte{'\n'}))
-		if frames > 0 && c.seen.Add(frames) == c.due.Load() {
-			c.arrived <- struct{}{}
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // TestBothHandlersSayTheSame makes sure that the benchmarks compare like with like.
@@ -297,7 +250,7 @@ func TestBothHandlersSayTheSame(t *testing.T) {
 // overheard returns a list, and two frames of a watch.
 func overheard(t *testing.T, build func(*shelf) http.Handler) []string {
 	t.Helper()
-	s := &shelf{TableConvertor: rest.NewDefaultTableConvertor(corev1.Resource("pods")), pods: somePods(3)}
+	s := newShelf(3)
 	server := httptest.NewServer(build(s))
 	defer eventually.Closes(server)
 	list, err := server.Client().Get(server.URL + "/api/v1/pods")
@@ -311,7 +264,7 @@ func overheard(t *testing.T, build func(*shelf) http.Handler) []string {
 		t.Fatal(err)
 	}
 	defer following.Body.Close()
-	s.send(watch.Event{Type: watch.Modified, Object: &cached{Pod: somePod(1)}})
+	s.send(watch.Event{Type: watch.Modified, Object: newCached(1)})
 	s.send(watch.Event{Type: watch.Deleted, Object: somePod(2)})
 	frames := bufio.NewReader(following.Body)
 	first, second := must(frames.ReadString('\n')), must(frames.ReadString('\n'))

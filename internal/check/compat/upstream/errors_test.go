@@ -1,4 +1,4 @@
-package clientgo
+package upstream
 
 import (
 	"encoding/base64"
@@ -148,6 +148,9 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 	h := newHistory(t)
 	const newest = "999999999"
 	gone := failure{code: 410, reason: metav1.StatusReasonExpired}
+	bad := failure{code: 400, reason: "BadRequest"}
+	noMatch := failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}
+	noInitial := failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}
 	future := failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge, retryAfter: "1", message: "Too large resource version: " + newest}
 	for name, c := range map[string]struct {
 		method, path string // "": GET
@@ -160,10 +163,10 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		"get not older than the future":       {path: mapsPath + "/a?resourceVersion=" + newest, want: future},
 		"list at no number":                   {path: mapsPath + "?resourceVersion=x", want: failure{code: 400, reason: "BadRequest", message: "x"}},
 		"watch from no number":                {path: mapsPath + "?watch=1&resourceVersion=x", want: failure{code: 400, reason: "BadRequest", message: "x"}},
-		"selector that does not parse":        {path: mapsPath + "?labelSelector=a,,b", want: failure{code: 400, reason: "BadRequest"}},
+		"selector that does not parse":        {path: mapsPath + "?labelSelector=a,,b", want: bad},
 		"selector of an unknown field":        {path: mapsPath + "?fieldSelector=spec.x%3Dy", want: failure{code: 400, reason: "BadRequest", message: "spec.x"}},
 		"selector of another name":            {path: "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata.name%3Db", want: failure{code: 400, reason: "BadRequest", message: "doesn't match requested name"}},
-		"query that does not parse":           {path: mapsPath + "?limit=many", want: failure{code: 400, reason: "BadRequest"}},
+		"query that does not parse":           {path: mapsPath + "?limit=many", want: bad},
 		"watch of what cannot be watched":     {path: "/api/v1/namespaces/default/pods/a/binding?watch=1", want: failure{code: 405, reason: "MethodNotAllowed"}},
 		"watch in YAML":                       {path: mapsPath + "?watch=1", accept: "application/yaml", want: failure{code: 406, reason: "NotAcceptable"}},
 		"list in HTML":                        {path: mapsPath, accept: "text/html", want: failure{code: 406, reason: "NotAcceptable"}},
@@ -175,24 +178,24 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		"delete of another uid":               {method: "DELETE", path: mapsPath + "/a", body: `{"preconditions":{"uid":"other"}}`, want: failure{code: 409, reason: "Conflict"}},
 		"name that is none":                   {method: "POST", path: mapsPath, body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"_"}}`, want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueInvalid, field: "metadata.name"}},
 		"pod without containers":              {method: "POST", path: "/api/v1/namespaces/default/pods", body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueRequired, field: "spec.containers"}},
-		"body of another kind":                {method: "POST", path: mapsPath, body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: failure{code: 400, reason: "BadRequest"}},
-		"body that is no JSON":                {method: "POST", path: mapsPath, body: `{`, want: failure{code: 400, reason: "BadRequest"}},
+		"body of another kind":                {method: "POST", path: mapsPath, body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: bad},
+		"body that is no JSON":                {method: "POST", path: mapsPath, body: `{`, want: bad},
 		"path that is none":                   {path: "/api/v1/nosuch", want: failure{code: 404, reason: "NotFound"}},
 		"method that is none":                 {method: "PUT", path: mapsPath, body: `{}`, want: failure{code: 405, reason: "MethodNotAllowed"}},
 		"body of more than 3 MiB":             {method: "POST", path: mapsPath, body: strings.Repeat(" ", 3<<20+1), want: failure{code: 413, reason: "RequestEntityTooLarge"}},
-		"list with a token never given":       {path: mapsPath + "?continue=x", want: failure{code: 400, reason: "BadRequest"}},
+		"list with a token never given":       {path: mapsPath + "?continue=x", want: bad},
 		"list of events that are of the past": {path: eventsPath + "?resourceVersionMatch=Exact&resourceVersion=" + h.old, want: gone},
-		"watch of an uncached past, legacy":   {path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}},
-		"list of initial events":              {path: mapsPath + "?sendInitialEvents=true", want: failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}},
-		"list, match without version":         {path: mapsPath + "?resourceVersionMatch=NotOlderThan", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
-		"list, exactly 0":                     {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=0", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
+		"watch of an uncached past, legacy":   {path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: noInitial},
+		"list of initial events":              {path: mapsPath + "?sendInitialEvents=true", want: noInitial},
+		"list, match without version":         {path: mapsPath + "?resourceVersionMatch=NotOlderThan", want: noMatch},
+		"list, exactly 0":                     {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=0", want: noMatch},
 		"list, unknown match":                 {path: mapsPath + "?resourceVersionMatch=About&resourceVersion=1", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueNotSupported, field: "resourceVersionMatch"}},
-		"list, match and continue":            {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=1&continue=x", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
-		"watch, match alone":                  {path: mapsPath + "?watch=1&resourceVersionMatch=NotOlderThan", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
-		"watch, initial events alone":         {path: mapsPath + "?watch=1&sendInitialEvents=true", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
-		"watch, no initial events alone":      {path: mapsPath + "?watch=1&sendInitialEvents=false", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
-		"watch, exact":                        {path: mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
-		"watch, match and continue":           {path: mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}},
+		"list, match and continue":            {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=1&continue=x", want: noMatch},
+		"watch, match alone":                  {path: mapsPath + "?watch=1&resourceVersionMatch=NotOlderThan", want: noMatch},
+		"watch, initial events alone":         {path: mapsPath + "?watch=1&sendInitialEvents=true", want: noMatch},
+		"watch, no initial events alone":      {path: mapsPath + "?watch=1&sendInitialEvents=false", want: noMatch},
+		"watch, exact":                        {path: mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1", want: noMatch},
+		"watch, match and continue":           {path: mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", want: noMatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

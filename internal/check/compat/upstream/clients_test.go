@@ -1,4 +1,4 @@
-package clientgo
+package upstream
 
 import (
 	"strings"
@@ -7,12 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 
 	"listwatch/internal/check/compat/program"
 )
@@ -104,41 +101,4 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 		t.Errorf("after the deletion of x: got %v", left)
 	}
 	must(core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}))
-}
-
-func TestTheDynamicAndTheMetadataClient(t *testing.T) {
-	t.Parallel()
-	v := program.StartViz(t, alone...)
-	config, _ := configFor(v)
-	ctx := t.Context()
-	maps := must(dynamic.NewForConfig(config)).Resource(configMaps).Namespace("default")
-	created := must(maps.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "1"},
-	}}, metav1.CreateOptions{}))
-	following := must(maps.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion()}))
-	defer following.Stop()
-	if err := unstructured.SetNestedField(created.Object, "2", "data", "k"); err != nil {
-		t.Fatal(err)
-	}
-	updated := must(maps.Update(ctx, created, metav1.UpdateOptions{}))
-	event := <-following.ResultChan()
-	if event.Type != watch.Modified || nameOf(event.Object) != nameOf(updated) || event.Object.GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
-		t.Errorf("watch: got %s %s, want MODIFIED %s", event.Type, nameOf(event.Object), nameOf(updated))
-	}
-	list := must(maps.List(ctx, metav1.ListOptions{}))
-	if list.GetKind() != "ConfigMapList" || len(list.Items) != 1 || list.Items[0].GetKind() != "ConfigMap" {
-		t.Errorf("list: got %s of %v", list.GetKind(), list.Items)
-	}
-
-	outlines := must(metadata.NewForConfig(config)).Resource(configMaps).Namespace("default")
-	outline := must(outlines.Get(ctx, "a", metav1.GetOptions{}))
-	if nameOf(outline) != nameOf(updated) {
-		t.Errorf("metadata: got %s, want %s", nameOf(outline), nameOf(updated))
-	}
-	if all := must(outlines.List(ctx, metav1.ListOptions{})); len(all.Items) != 1 {
-		t.Errorf("list of metadata: got %v", all.Items)
-	}
-	if err := outlines.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
-		t.Errorf("delete: %v", err)
-	}
 }

@@ -1,4 +1,4 @@
-package server
+package upstream
 
 import (
 	"context"
@@ -38,11 +38,7 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-const (
-	prefix = "/registry/pods"
-	// patience is how long something may take that is sure to happen.
-	patience = 30 * time.Second
-)
+const prefix = "/registry/pods"
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
@@ -373,11 +369,4 @@ func (p *pair) bothReach(rv string) {
 			p.tb.Fatalf("%s does not reach %s: %v", name, rv, err)
 		}
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -1,4 +1,4 @@
-package client
+package upstream
 
 import (
 	"context"
@@ -27,17 +27,17 @@ import (
 //	leave h2                  and leaves
 //	sleep 45s                 time passes
 
-// patience is how long a fault is given to heal: more than all the backoffs together that a story can cause.
-const patience = 20 * time.Minute
+// healsIn is how long a fault is given to heal: more than all the backoffs together that a story can cause.
+const healsIn = 20 * time.Minute
 
-// stage is one side with its server, ready for a story.
-type stage struct {
-	mode     mode
-	server   *server
-	side     side
-	errs     diary
-	handlers map[string]*joined
-	order    []string
+// player is one follower with its server, ready for a story.
+type player struct {
+	mode      mode
+	apiServer *apiServer
+	follower  *follower
+	errs      diary
+	handlers  map[string]*joined
+	order     []string
 }
 
 // joined is a handler with its registration.
@@ -47,20 +47,20 @@ type joined struct {
 	leave  func() error
 }
 
-// play plays a story in a bubble and returns what one side did in each step.
-func play(t *testing.T, build func(*server, mode, *diary) side, m mode, story []string) (steps []string) {
+// play plays a story in a bubble and returns what one follower did in each step.
+func play(t *testing.T, build func(*apiServer, mode, *diary) *follower, m mode, story []string) (steps []string) {
 	bubble.Test(t, func(t *testing.T) {
-		st := &stage{mode: m, server: newServer(), handlers: map[string]*joined{}}
+		st := &player{mode: m, apiServer: newAPIServer(), handlers: map[string]*joined{}}
 		for _, word := range []string{"+a", "+b", "+c"} {
-			st.server.write(word)
+			st.apiServer.write(word)
 		}
-		st.side = build(st.server, m, &st.errs)
+		st.follower = build(st.apiServer, m, &st.errs)
 		st.join("h1", nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{}) // closed when the informer has ended
 		go func() {
 			defer close(ended)
-			st.side.run(ctx)
+			st.follower.run(ctx)
 		}()
 		steps = append(steps, st.look("begin"))
 		for _, line := range story {
@@ -74,28 +74,28 @@ func play(t *testing.T, build func(*server, mode, *diary) side, m mode, story []
 	return steps
 }
 
-func (st *stage) join(name string, resync *time.Duration) {
+func (st *player) join(name string, resync *time.Duration) {
 	j := &joined{handler: handler{name: name}}
-	j.synced, j.leave = st.side.join(&j.handler, resync)
+	j.synced, j.leave = st.follower.join(&j.handler, resync)
 	st.handlers[name] = j
 	st.order = append(st.order, name)
 }
 
-func (st *stage) step(line string) {
+func (st *player) step(line string) {
 	words := strings.Fields(line)
 	switch words[0] {
 	case "cut":
-		st.server.cut(false, nil, words[1:])
-		time.Sleep(patience)
+		st.apiServer.cut(false, nil, words[1:])
+		time.Sleep(healsIn)
 	case "expire":
-		st.server.cut(true, nil, words[1:])
-		time.Sleep(patience)
+		st.apiServer.cut(true, nil, words[1:])
+		time.Sleep(healsIn)
 	case "error":
-		st.server.cut(false, statusOf(words[1]), words[2:])
-		time.Sleep(patience)
+		st.apiServer.cut(false, statusOf(words[1]), words[2:])
+		time.Sleep(healsIn)
 	case "fail":
 		n, _ := strconv.Atoi(words[1])
-		st.server.fail(n, failure(words[2]))
+		st.apiServer.fail(n, failureNamed(words[2]))
 	case "join":
 		var resync *time.Duration
 		if len(words) > 2 {
@@ -117,20 +117,20 @@ func (st *stage) step(line string) {
 		}
 		time.Sleep(period)
 	default:
-		st.server.hold(true)
+		st.apiServer.hold(true)
 		for _, word := range words {
-			st.server.write(word)
+			st.apiServer.write(word)
 		}
-		st.server.hold(false)
+		st.apiServer.hold(false)
 	}
 }
 
 // look waits until nothing happens any more and returns what has happened since the last look.
-func (st *stage) look(line string) string {
+func (st *player) look(line string) string {
 	synctest.Wait()
 	var b strings.Builder
 	fmt.Fprintf(&b, "== %s\n", line)
-	for _, request := range st.server.asked() {
+	for _, request := range st.apiServer.asked() {
 		fmt.Fprintf(&b, "%s\n", request)
 	}
 	for _, err := range st.errs.read() {
@@ -144,18 +144,19 @@ func (st *stage) look(line string) string {
 		fmt.Fprintf(&b, "%s: synced %v\n", name, j.synced())
 	}
 	var stored []string
-	for _, key := range st.side.keys() {
-		stored = append(stored, nameOf(st.side.pod(key)))
+	for _, key := range st.follower.store.ListKeys() {
+		stored = append(stored, nameOf(st.follower.pod(key)))
 	}
-	fmt.Fprintf(&b, "store %v versions %s synced %v\n", sorted(stored), st.side.versions(), st.side.synced())
+	fmt.Fprintf(&b, "store %v versions %s %s synced %v\n", slices.Sorted(slices.Values(stored)),
+		st.follower.store.LastStoreSyncResourceVersion(), st.follower.lastSync(), st.follower.synced())
 	return b.String()
 }
 
-// normalize evens out what upstream leaves to the order of a Go map, and we do not:
+// normalize evens out what theirFollower leaves to the order of a Go map, and we do not:
 //
-//   - deletions concluded from a list: ours come sorted by key;
+//   - deletions concluded from a list: ourFollower come sorted by key;
 //   - a resync, and what a late handler is told first: in no order on both sides;
-//   - a streamed initial state: ours comes in the order of the stream;
+//   - a streamed initial state: ourFollower comes in the order of the apiStream;
 //   - with DeltaFIFO, everything: it promises an order only for each key.
 func normalize(m mode, line string, calls []string) []string {
 	verb, _, _ := strings.Cut(line, " ")
@@ -191,13 +192,14 @@ func normalize(m mode, line string, calls []string) []string {
 	return calls
 }
 
-func compare(t *testing.T, m mode, story []string) {
+func compareStories(t *testing.T, m mode, story []string) {
 	t.Helper()
-	mine := play(t, newOurs, m, story)
-	theirs := play(t, newUpstream, m, story)
+	useGates(t, m)
+	mine := play(t, newOurFollower, m, story)
+	theirs := play(t, newTheirFollower, m, story)
 	for i := range mine {
 		if diff := cmp.Diff(theirs[i], mine[i]); diff != "" {
-			t.Fatalf("story %q, step %d (-upstream +ours):\n%s", story, i, diff)
+			t.Fatalf("story %q, step %d (-theirFollower +ourFollower):\n%s", story, i, diff)
 		}
 	}
 }
@@ -217,7 +219,7 @@ func TestBothTellTheSameStory(t *testing.T) {
 		{"a list tells of deletions no watch saw", mode{}, []string{"~a", "expire -a", "expire -b ~c +d +a", "~a", "expire"}},
 		{"an object made again while no watch was open is an update", mode{}, []string{"expire -a +a", "expire -b +b -b", "-a"}},
 		{"everything goes", mode{}, []string{"expire -a -b -c", "+a", "expire -a", "expire"}},
-		{"errors in the stream", mode{}, []string{"error 410", "error 410 -a", "error 500 ~b", "error 504 +d", "error 403", "error 429 ~d", "~b"}},
+		{"errors in the apiStream", mode{}, []string{"error 410", "error 410 -a", "error 500 ~b", "error 504 +d", "error 403", "error 429 ~d", "~b"}},
 		{"requests that fail", mode{}, []string{"fail 3 refused", "cut ~a", "fail 3 429", "cut ~a", "fail 2 500", "cut ~a", "fail 1 410", "cut ~a", "fail 1 504", "expire -a", "fail 4 410", "expire", "fail 2 403", "cut +a", "fail 5 refused", "expire -b"}},
 		{"resync", mode{resync: time.Minute}, []string{"sleep 1m", "sleep 30s", "~a", "sleep 31s", "sleep 10m", "+d -a", "sleep 1m"}},
 		{"handlers with periods of their own", mode{resync: time.Minute}, []string{"join h2 resync=3m", "join h3 resync=0s", "join h4 resync=10s", "sleep 1m", "sleep 1m", "sleep 1m", "~a", "sleep 4m", "leave h1", "sleep 3m"}},
@@ -232,7 +234,7 @@ func TestBothTellTheSameStory(t *testing.T) {
 	for _, s := range stories {
 		for _, m := range modes {
 			m.resync, m.transform = s.mode.resync, s.mode.transform
-			t.Run(s.name+","+m.String(), func(t *testing.T) { compare(t, m, s.story) })
+			t.Run(s.name+","+m.String(), func(t *testing.T) { compareStories(t, m, s.story) })
 		}
 	}
 }
@@ -257,7 +259,7 @@ func TestBothTellAnyStory(t *testing.T) {
 				m.resync = randomResync
 			}
 			story := randomStory(random)
-			t.Run(fmt.Sprintf("%d,%v", seed, m), func(t *testing.T) { compare(t, m, story) })
+			t.Run(fmt.Sprintf("%d,%v", seed, m), func(t *testing.T) { compareStories(t, m, story) })
 		}
 	}
 }

@@ -1,20 +1,17 @@
-package client
+package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
-
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/features"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -47,17 +44,25 @@ func (m mode) String() string {
 	return m.queue() + ",list"
 }
 
-// side is one of the two informers that are compared.
-type side interface {
-	run(ctx context.Context)
-	join(h *handler, resync *time.Duration) (synced func() bool, leave func() error)
-	keys() []string // what the store holds
-	pod(key string) *corev1.Pod
-	versions() string // of the store and of the reflector
-	synced() bool
+// follower is one of the two informers that are compared.
+type follower struct {
+	run   func(ctx context.Context)
+	join  func(h *handler, resync *time.Duration) (synced func() bool, leave func() error)
+	store interface {
+		ListKeys() []string
+		GetByKey(key string) (any, bool, error)
+		LastStoreSyncResourceVersion() string
+	}
+	lastSync func() string // the reflector's version
+	synced   func() bool
 }
 
-// diary is what one side does, line by line.
+func (f *follower) pod(key string) *corev1.Pod {
+	obj, _, _ := f.store.GetByKey(key)
+	return obj.(*corev1.Pod)
+}
+
+// diary is what one follower does, line by line.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -129,10 +134,7 @@ func reasonOf(err error) string {
 	return string(apierrors.ReasonForError(err))
 }
 
-// ours is our informer.
-type ours struct{ *informer.SharedIndexInformer }
-
-func newOurs(s *server, m mode, errs *diary) side {
+func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 	cfg := informer.Config{
 		Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{},
 		Indexers:     indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
@@ -145,32 +147,13 @@ func newOurs(s *server, m mode, errs *diary) side {
 	if m.transform {
 		cfg.Transform = transform
 	}
-	return ours{informer.NewSharedIndexInformer(cfg)}
-}
-
-func (o ours) run(ctx context.Context) { o.Run(ctx) }
-func (o ours) synced() bool            { return o.HasSynced() }
-func (o ours) keys() []string          { return o.GetStore().ListKeys() }
-
-func (o ours) pod(key string) *corev1.Pod {
-	obj, _, _ := o.GetStore().GetByKey(key)
-	return obj.(*corev1.Pod)
-}
-
-func (o ours) versions() string {
-	return o.GetStore().LastStoreSyncResourceVersion() + " " + o.LastSyncResourceVersion()
-}
-
-func (o ours) join(h *handler, resync *time.Duration) (func() bool, func() error) {
-	registration, err := o.AddEventHandlerWithOptions(h, informer.HandlerOptions{Name: h.name, ResyncPeriod: resync})
-	if err != nil {
-		panic(err)
+	i := informer.NewSharedIndexInformer(cfg)
+	join := func(h *handler, resync *time.Duration) (func() bool, func() error) {
+		registration := must(i.AddEventHandlerWithOptions(h, informer.HandlerOptions{Name: h.name, ResyncPeriod: resync}))
+		return registration.HasSynced, func() error { return i.RemoveEventHandler(registration) }
 	}
-	return registration.HasSynced, func() error { return o.RemoveEventHandler(registration) }
+	return &follower{i.Run, join, i.GetStore(), i.LastSyncResourceVersion, i.HasSynced}
 }
-
-// upstream is client-go's informer.
-type upstream struct{ cache.SharedIndexInformer }
 
 // gates answers for client-go's feature gates, so that it builds what it no longer does by default.
 type gates struct {
@@ -182,9 +165,7 @@ var defaultGates = features.FeatureGates()
 
 func (g gates) Enabled(key features.Feature) bool {
 	switch key {
-	case features.InOrderInformers:
-		return !g.mode.delta
-	case features.AtomicFIFO, features.InOrderInformersBatchProcess, features.UnlockWhileProcessingFIFO:
+	case features.InOrderInformers, features.AtomicFIFO, features.InOrderInformersBatchProcess, features.UnlockWhileProcessingFIFO:
 		return !g.mode.delta
 	case features.WatchListClient:
 		return g.mode.watchList
@@ -192,53 +173,22 @@ func (g gates) Enabled(key features.Feature) bool {
 	return g.Gates.Enabled(key)
 }
 
-func useGates(m mode) { features.ReplaceFeatureGates(gates{Gates: defaultGates, mode: m}) }
-
-// listerWatcher is a server as client-go wants it.
-type listerWatcher struct{ *server }
-
-func (l listerWatcher) List(opts metav1.ListOptions) (runtime.Object, error) {
-	return l.server.List(context.Background(), opts)
+func useGates(tb testing.TB, m mode) {
+	features.ReplaceFeatureGates(gates{Gates: defaultGates, mode: m})
+	tb.Cleanup(func() { features.ReplaceFeatureGates(defaultGates) })
 }
 
-func (l listerWatcher) Watch(opts metav1.ListOptions) (watch.Interface, error) {
-	return l.server.Watch(context.Background(), opts)
-}
-
-func newUpstream(s *server, m mode, errs *diary) side {
-	useGates(m)
-	i := cache.NewSharedIndexInformerWithOptions(listerWatcher{s}, &corev1.Pod{}, cache.SharedIndexInformerOptions{
+func newTheirFollower(s *apiServer, m mode, errs *diary) *follower {
+	i := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{ListWithContextFunc: s.List, WatchFuncWithContext: s.Watch}, &corev1.Pod{}, cache.SharedIndexInformerOptions{
 		ResyncPeriod: m.resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { errs.note("error %s", reasonOf(err)) })
 	if m.transform {
 		i.SetTransform(transform)
 	}
-	return upstream{i}
-}
-
-func (u upstream) run(ctx context.Context) { u.RunWithContext(ctx) }
-func (u upstream) synced() bool            { return u.HasSynced() }
-func (u upstream) keys() []string          { return u.GetStore().ListKeys() }
-
-func (u upstream) pod(key string) *corev1.Pod {
-	obj, _, _ := u.GetStore().GetByKey(key)
-	return obj.(*corev1.Pod)
-}
-
-func (u upstream) versions() string {
-	return u.GetStore().LastStoreSyncResourceVersion() + " " + u.LastSyncResourceVersion()
-}
-
-func (u upstream) join(h *handler, resync *time.Duration) (func() bool, func() error) {
-	registration, err := u.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: resync})
-	if err != nil {
-		panic(err)
+	join := func(h *handler, resync *time.Duration) (func() bool, func() error) {
+		registration := must(i.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: resync}))
+		return registration.HasSynced, func() error { return i.RemoveEventHandler(registration) }
 	}
-	return registration.HasSynced, func() error { return u.RemoveEventHandler(registration) }
-}
-
-func sorted(lines []string) []string {
-	slices.Sort(lines)
-	return lines
+	return &follower{i.RunWithContext, join, i.GetStore(), i.LastSyncResourceVersion, i.HasSynced}
 }

@@ -1,0 +1,22 @@
+// Package upstream compares this project with what it rewrites: k8s.io/apiserver and client-go, at the versions in go.mod.
+//
+// Our server half beside apiserver's, over one embedded etcd and on the same keys, or over one stream of events:
+//
+//   - watch_test.go, list_test.go, edge_test.go: watches, lists and gets in all their variants. The types and order of
+//     events, names, resource versions, bookmarks, status codes and reasons must be the same. Where they are meant to
+//     differ, the table says so, and the test holds both sides to it.
+//   - ring_test.go: what the ring remembers and forgets. keys_test.go, accept_test.go: keys, and the Accept header.
+//
+// Our client half beside client-go's:
+//
+//   - stories_test.go: both informers follow the same server through the same story. What they ask, tell their handlers
+//     and store must be the same. normalize says where they are meant to differ.
+//
+// The program, as a process of its own, and the real client-go:
+//
+//   - informers_test.go, clients_test.go, errors_test.go, metrics_test.go: informers under churn, every client, every
+//     error a client can meet, and the names and labels of metrics.
+//
+// The benchmarks measure both sides in the same run, and print a table of ratios at the end. Everything is in test files:
+// no package imports this one.
+package upstream

@@ -1,0 +1,104 @@
+package upstream
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
+
+	"listwatch/internal/check/compat/ratios"
+)
+
+// patience is how long something may take that is sure to happen.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	// What the real code logs about watchers that come and go is not about our program.
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	printTable := must(ratios.Watch())
+	goleak.VerifyTestMain(m,
+		// A read that has waited for a version leaves this behind for three seconds.
+		goleak.IgnoreAnyFunction("k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"),
+		goleak.IgnoreAnyFunction("listwatch/internal/check/compat/ratios.Watch.func1"),
+		goleak.Cleanup(func(code int) {
+			printTable()
+			os.Exit(code)
+		}))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// bothSides runs two benchmarks side by side.
+func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
+	for _, each := range []struct {
+		name  string
+		bench func(b *testing.B)
+	}{{"ours", ours}, {"upstream", upstream}} {
+		b.Run(each.name, func(b *testing.B) {
+			b.ReportAllocs()
+			each.bench(b)
+		})
+	}
+}
+
+// reportCPU begins to count processor time. The returned function reports it.
+func reportCPU(b *testing.B) func() {
+	start := ratios.CPUTime()
+	return func() { b.ReportMetric(float64((ratios.CPUTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
+}
+
+// burst is how many events are sent before all of them must have arrived. No channel is full with that.
+const burst = 64
+
+// crowd is a number of watchers, each read by a goroutine of its own as fast as it goes.
+type crowd struct {
+	perEvent int // how many of them are sent one event
+	readers  sync.WaitGroup
+	due      atomic.Int64  // deliveries altogether that a burst must bring the crowd to
+	seen     atomic.Int64  // deliveries that readers have reported
+	arrived  chan struct{} // sent once per burst by the reader that reports the last; capacity 1: it goes on at once
+}
+
+func newCrowd(perEvent int) *crowd {
+	return &crowd{perEvent: perEvent, arrived: make(chan struct{}, 1)}
+}
+
+// report is called by a reader that has read n deliveries.
+func (c *crowd) report(n int) {
+	if n > 0 && c.seen.Add(int64(n)) == c.due.Load() {
+		c.arrived <- struct{}{}
+	}
+}
+
+// measure sends b.N events in bursts. prepare makes n events beforehand, and returns what sends them.
+func (c *crowd) measure(b *testing.B, prepare func(n int) (send func())) {
+	var cpu time.Duration
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.StopTimer()
+	for sent := 0; sent < b.N; sent += burst {
+		n := min(burst, b.N-sent)
+		send := prepare(n)
+		c.due.Add(int64(n * c.perEvent))
+		start := ratios.CPUTime()
+		b.StartTimer()
+		send()
+		<-c.arrived
+		b.StopTimer()
+		cpu += ratios.CPUTime() - start
+	}
+	deliveries := float64(b.N) * float64(c.perEvent)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
+	b.ReportMetric(float64(cpu.Nanoseconds())/deliveries, "cpu-ns/delivery")
+}
