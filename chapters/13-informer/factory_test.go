@@ -147,7 +147,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 func TestWaitForCacheSyncNamesWhatIsMissing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f, client := newFactory()
-		client.pods.listErr = errBroken
+		client.pods.err = errBroken
 		f.Pods()
 		f.Nodes()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

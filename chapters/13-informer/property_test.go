@@ -127,7 +127,7 @@ func (p *script) step(step string) (wrong string) {
 	case "delete":
 		p.server.delete(what)
 	case "mark":
-		p.server.bookmark()
+		p.server.bookmark(0)
 	case "cut", "expire":
 		p.server.cut(verb == "expire")
 	case "fail":
