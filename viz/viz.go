@@ -18,6 +18,7 @@ import (
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/play/lab"
 	"listwatch/internal/play/scenario"
+	"listwatch/internal/play/wiretap"
 	"listwatch/viz/book"
 	"listwatch/viz/inspector"
 )
@@ -35,7 +36,7 @@ type Config struct {
 	// Recount lets the store of a subject report what it holds, if that is at most limit objects; nil: none can be asked.
 	Recount func(resource, subject string, limit int)
 	// Wire returns the open watches of the client half as bytes; nil: /viz/wire is 404.
-	Wire func() []WireStream
+	Wire func() []wiretap.Stream
 	// Rules keeps the ten promises checked on the log; nil: /viz/rules is 404.
 	Rules *rules.Monitor
 	// Sandbox does what is done to the machine; nil: nothing runs that could be acted on.

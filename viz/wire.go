@@ -11,16 +11,9 @@ import (
 	"listwatch/internal/kube/redact"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/wiretap"
 	"listwatch/viz/inspector"
 )
-
-// WireStream is one open watch of the client half as bytes.
-type WireStream struct {
-	// OpenedBy is the user agent and the path with its query, as WireOpened says it.
-	OpenedBy string
-	// Bytes is what was on the wire: something that marshals to JSON.
-	Bytes any
-}
 
 // wire answers GET /viz/wire?resource=&watcher= with the open watches of the client half as they are on the wire:
 // request, header, and the newest chunks, each with its size line, data and line end. What other programs have opened
@@ -40,23 +33,29 @@ func (u *UI) wire(r *http.Request) (any, error) {
 // streams returns the open watches with their watchers, and with nothing in their bytes that opens doors.
 func (u *UI) streams(ctx context.Context) ([]inspector.Stream, error) {
 	streams, err := u.folder.watchersOf(ctx, u.config.Wire())
+	if err != nil {
+		return nil, err
+	}
 	for i := range streams {
-		written, err := json.Marshal(streams[i].Wire)
-		if err != nil {
-			written = nil // redact makes an empty text of it
-		}
 		hide := redact.JSON
 		if strings.Contains(streams[i].OpenedBy, "/secrets") {
 			hide = redact.Stream
 		}
-		streams[i].Wire = hide(written)
+		written, err := json.Marshal(streams[i].Wire)
+		if err != nil {
+			return nil, err
+		}
+		streams[i].Wire = wiretap.Stream{}
+		if err := json.Unmarshal(hide(written), &streams[i].Wire); err != nil {
+			return nil, err
+		}
 	}
-	return streams, err
+	return streams, nil
 }
 
 // watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and is not
 // another stream's.
-func (f *folder) watchersOf(ctx context.Context, streams []WireStream) ([]inspector.Stream, error) {
+func (f *folder) watchersOf(ctx context.Context, streams []wiretap.Stream) ([]inspector.Stream, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func (f *folder) watchersOf(ctx context.Context, streams []WireStream) ([]inspec
 	var found []inspector.Stream
 	taken := map[*fold.Subject]bool{}
 	for _, stream := range streams {
-		one := inspector.Stream{OpenedBy: stream.OpenedBy, Wire: stream.Bytes}
+		one := inspector.Stream{OpenedBy: stream.OpenedBy(), Wire: stream}
 		if subject := f.openedLocked(&one, taken); subject != nil {
 			taken[subject] = true
 		}

@@ -1,31 +1,41 @@
 package viz
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/wiretap"
+	"listwatch/viz/inspector"
 )
 
 func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 	log, pods := newLog()
-	streams := []WireStream{{"me /a", "first"}, {"me /a", "second"}, {"you /b", "third"}}
-	ui := New(Config{Log: log, Wire: func() []WireStream { return streams }})
+	streams := []wiretap.Stream{{ID: 1, Request: requestOf("me", "/a")}, {ID: 2, Request: requestOf("me", "/a")}, {ID: 3, Request: requestOf("you", "/b")}}
+	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return streams }})
 	for _, watcher := range []struct{ id, opened string }{{"w1", "me /a"}, {"w2", "me /a"}, {"w3", "kubectl /b"}} {
 		p := pods.Subject(watcher.id)
 		p.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
 		p.Text(probe.WireOpened, watcher.opened, "", 0)
 	}
 	for query, want := range map[string]string{
-		"?watcher=w1":                `[{"resource":"pods","watcher":"w1","openedBy":"me /a","wire":"first"}]`,
-		"?resource=pods&watcher=w2":  `[{"resource":"pods","watcher":"w2","openedBy":"me /a","wire":"second"}]`,
-		"?watcher=w3":                `[]`,
-		"?resource=nodes&watcher=w2": `[]`,
-		"": `[{"resource":"pods","watcher":"w1","openedBy":"me /a","wire":"first"},{"resource":"pods","watcher":"w2","openedBy":"me /a","wire":"second"},` +
-			`{"resource":"","watcher":"","openedBy":"you /b","wire":"third"}]`,
+		"?watcher=w1":                "pods w1 me /a 1\n",
+		"?resource=pods&watcher=w2":  "pods w2 me /a 2\n",
+		"?watcher=w3":                "",
+		"?resource=nodes&watcher=w2": "",
+		"":                           "pods w1 me /a 1\npods w2 me /a 2\n  you /b 3\n",
 	} {
-		if got := ask(ui, "GET", "/viz/wire"+query, "").Body.String(); got != want {
-			t.Errorf("%q:\ngot  %s\nwant %s", query, got, want)
+		var streams []inspector.Stream
+		err := json.Unmarshal(ask(ui, "GET", "/viz/wire"+query, "").Body.Bytes(), &streams)
+		got := ""
+		for _, each := range streams {
+			got += fmt.Sprintln(each.Resource, each.Watcher, each.OpenedBy, each.Wire.ID)
+		}
+		if got != want || err != nil {
+			t.Errorf("%q: %v\ngot  %s\nwant %s", query, err, got, want)
 		}
 	}
 	if got := ask(New(Config{Log: log}), "GET", "/viz/wire", "").Code; got != http.StatusNotFound {
@@ -33,18 +43,16 @@ func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 	}
 }
 
+func requestOf(agent, path string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: x\r\nUser-Agent: " + agent + "\r\nAuthorization: Bearer s3cret\r\n\r\n"
+}
+
 func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
 	log, _ := newLog()
-	type chunk struct {
-		Data string `json:"data"`
-	}
-	bytes := struct {
-		Request string  `json:"request"`
-		Chunks  []chunk `json:"chunks"`
-	}{"GET /api/v1/secrets?watch=1 HTTP/1.1\r\nAuthorization: Bearer s3cret\r\n", []chunk{{`"s3cret"}}}`}}}
-	ui := New(Config{Log: log, Wire: func() []WireStream { return []WireStream{{"me /api/v1/secrets?watch=1", bytes}} }})
-	want := `[{"resource":"","watcher":"","openedBy":"me /api/v1/secrets?watch=1","wire":{"chunks":[{"data":"***"}],"request":"GET /api/v1/secrets?watch=1 HTTP/1.1\r\nAuthorization: ***\r\n"}}]`
-	if got := ask(ui, "GET", "/viz/wire", "").Body.String(); got != want {
+	stream := wiretap.Stream{Request: requestOf("me", "/api/v1/secrets?watch=1"), Chunks: []wiretap.Chunk{{Data: `"s3cret"}}}`}}}
+	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return []wiretap.Stream{stream} }})
+	got := ask(ui, "GET", "/viz/wire", "").Body.String()
+	if strings.Contains(got, "s3cret") || !strings.Contains(got, `"data":"***"`) || !strings.Contains(got, `Authorization: ***\r\n`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -66,7 +66,7 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 		Log:       log,
 		Snapshot:  func() any { return p.Snapshot() },
 		Recount:   p.Recount,
-		Wire:      func() []viz.WireStream { return wireOf(connections) },
+		Wire:      connections.Wire,
 		API:       p.Server.Handler(),
 		Hold:      held,
 		Rules:     promises,
@@ -109,15 +109,6 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 }
 
 var _ sandbox.Modes = (*session)(nil)
-
-// wireOf returns the open watches of the client half for the page.
-func wireOf(connections *sandbox.Connections) []viz.WireStream {
-	var streams []viz.WireStream
-	for _, each := range connections.Wire() {
-		streams = append(streams, viz.WireStream{OpenedBy: each.OpenedBy(), Bytes: each})
-	}
-	return streams
-}
 
 // Why nothing is switched.
 var (

@@ -9,6 +9,7 @@ import (
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/wiretap"
 	"listwatch/internal/text/book"
 )
 
@@ -28,10 +29,10 @@ type Config struct {
 
 // Stream is one open watch of the client half as bytes, with the watcher that feeds it on the server's side.
 type Stream struct {
-	Resource string `json:"resource"` // "" if the watcher is not known
-	Watcher  string `json:"watcher"`
-	OpenedBy string `json:"openedBy"`
-	Wire     any    `json:"wire"`
+	Resource string         `json:"resource"` // "" if the watcher is not known
+	Watcher  string         `json:"watcher"`
+	OpenedBy string         `json:"openedBy"`
+	Wire     wiretap.Stream `json:"wire"` // without secrets
 }
 
 // Missing says what there is none of.
