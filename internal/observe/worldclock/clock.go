@@ -22,17 +22,15 @@
 //
 // # Goroutines and locks
 //
-// [New] starts nothing; timers fire while [Clock.Run] runs. Reading the time takes no lock. mu guards the rest and is
-// innermost: it is never held while code outside this package runs.
+// [New] starts nothing; timers fire while [Clock.Run] runs. mu is innermost: it is never held while code outside this
+// package runs.
 package worldclock
 
 import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -52,16 +50,15 @@ const (
 
 // Clock is a clock whose pace can be changed. All methods are safe for concurrent use.
 type Clock struct {
-	frame atomic.Pointer[frame] // replaced under mu, read without; nil for the instant in which the pace changes
-
 	stops chan time.Duration // sent under mu by the first who notices a stop, never closed; holds 1: the newest may get lost
 
 	wake chan struct{} // sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough
 
 	moves sync.Mutex // held while the clock is moved by hand; taken before mu
 
-	mu      sync.Mutex // guards the fields below
-	speed   float64    // when it runs
+	mu      sync.Mutex // guards the fields below; innermost
+	frame   frame
+	speed   float64 // when it runs
 	paused  bool
 	moving  bool // it is moved by hand: until then it does not run by itself
 	beating bool // Run runs
@@ -70,7 +67,7 @@ type Clock struct {
 
 var _ clock.WithTicker = (*Clock)(nil)
 
-// frame says how the world's time follows from the wall's, until the next one. Immutable.
+// frame says how the world's time follows from the wall's, until the next one.
 type frame struct {
 	world time.Time
 	wall  time.Time
@@ -94,10 +91,9 @@ func (f *frame) at(wall time.Time) time.Time {
 
 // New returns a clock that shows start and runs as fast as the wall's.
 func New(start time.Time) *Clock {
-	c := &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), speed: 1}
 	// Without the monotonic reading, which would be the wall's: two times of this clock differ by what it says.
-	c.frame.Store(&frame{world: start.Round(0), wall: time.Now(), pace: 1})
-	return c
+	now := frame{world: start.Round(0), wall: time.Now(), pace: 1}
+	return &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), frame: now, speed: 1}
 }
 
 // Stops returns the channel on which the clock tells how long the whole program was stopped, each time it goes on.
@@ -128,20 +124,12 @@ func (c *Clock) Run(ctx context.Context) {
 
 // Now returns the world's time.
 func (c *Clock) Now() time.Time {
-	for {
-		f := c.frame.Load()
-		if f == nil {
-			runtime.Gosched()
-			continue
-		}
-		now := f.at(time.Now())
-		// Looked at again: read from a frame that was over already, now could lie ahead of what the next one begins with,
-		// and time would seem to run backwards.
-		if c.frame.Load() == f {
-			return now
-		}
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nowLocked()
 }
+
+func (c *Clock) nowLocked() time.Time { return c.frame.at(time.Now()) }
 
 // Since returns how much of the world's time has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
@@ -182,18 +170,16 @@ func (c *Clock) reframeLocked() {
 
 // beatLocked lets the clock run on from here.
 func (c *Clock) beatLocked() {
-	next := &frame{pace: c.speed}
+	old, wall := c.frame, time.Now()
+	next := frame{world: old.at(wall), wall: wall, pace: c.speed}
 	if c.paused || c.moving {
 		next.pace = 0
 	}
 	if c.beating {
 		next.reach = reach
 	}
-	old := c.frame.Swap(nil) // before the time is read: a reader with an older frame has read an earlier time
-	next.wall = time.Now()
-	next.world = old.at(next.wall)
-	c.frame.Store(next)
-	if stopped := next.wall.Sub(old.wall); old.reach > 0 && old.pace > 0 && stopped >= shortStop {
+	c.frame = next
+	if stopped := wall.Sub(old.wall); old.reach > 0 && old.pace > 0 && stopped >= shortStop {
 		c.tellLocked(stopped)
 	}
 }
@@ -219,15 +205,14 @@ func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.beatLocked()
-	f := c.frame.Load()
-	now := f.world
+	now := c.frame.world
 	c.fireLocked(now)
-	if f.pace == 0 {
+	if c.frame.pace == 0 {
 		return 0, false
 	}
 	wait = beatPeriod
 	if next := c.timers.next(); next != nil {
-		left := math.Ceil(float64(next.when.Sub(now)) / f.pace)
+		left := math.Ceil(float64(next.when.Sub(now)) / c.frame.pace)
 		wait = time.Duration(min(left, float64(beatPeriod)))
 	}
 	return wait, true

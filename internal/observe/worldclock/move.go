@@ -66,10 +66,10 @@ func (c *Clock) stopBefore(target time.Time) bool {
 	if next := c.timers.next(); next != nil && next.when.Before(target) {
 		stop = next.when
 	}
-	if now := c.Now(); stop.Before(now) { // something was due already, or the target has passed
+	if now := c.nowLocked(); stop.Before(now) { // something was due already, or the target has passed
 		stop = now
 	}
-	c.frame.Store(&frame{world: stop, wall: time.Now()})
+	c.frame = frame{world: stop, wall: time.Now()}
 	c.fireLocked(stop)
 	return stop.Before(target)
 }
@@ -86,7 +86,7 @@ type Due struct {
 func (c *Clock) Upcoming(n int) []Due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.Now()
+	now := c.nowLocked()
 	all := slices.Clone(c.timers)
 	slices.SortStableFunc(all, func(a, b *timer) int { return a.when.Compare(b.when) })
 	due := []Due{}
@@ -116,5 +116,5 @@ type State struct {
 func (c *Clock) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return State{Now: c.Now(), Speed: c.speed, Paused: c.paused}
+	return State{Now: c.nowLocked(), Speed: c.speed, Paused: c.paused}
 }

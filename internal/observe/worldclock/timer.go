@@ -105,7 +105,7 @@ func (t *timer) stopLocked() (pending bool) {
 
 // setLocked expects clock.mu. What is due at once fires at once: while the clock stands, too.
 func (t *timer) setLocked(d time.Duration) {
-	now := t.clock.Now()
+	now := t.clock.nowLocked()
 	t.when = now.Add(d)
 	if d <= 0 {
 		t.when = now
