@@ -3,12 +3,13 @@ package viz
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"listwatch/viz/inspector"
+	"listwatch/internal/kube/negotiation"
 )
 
 // reasons are what a kube-apiserver would say for the statuses we answer ourselves.
@@ -26,13 +27,12 @@ var reasons = map[int]metav1.StatusReason{
 
 // writeStatus answers with an error in the form every client of the port knows, kubectl and page alike.
 func writeStatus(w http.ResponseWriter, code int, message string) {
-	writeJSON(w, code, metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure,
-		Message:  message,
-		Reason:   reasons[code],
-		Code:     int32(code),
-	})
+	writeError(w, refuse(code, "%s", message))
+}
+
+// refuse returns an error with the status a client gets for it.
+func refuse(code int, format string, args ...any) error {
+	return negotiation.NewStatusError(int32(code), reasons[code], fmt.Sprintf(format, args...))
 }
 
 // answering is the handler that answers what f returns: an error, under the status it carries, or a value as JSON, under 200 if it
@@ -61,21 +61,14 @@ type answered struct {
 
 // writeError answers with an error, under the status it carries, or 500.
 func writeError(w http.ResponseWriter, err error) {
-	var refused *refusal
-	var missing inspector.Missing
 	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &refused):
-		writeStatus(w, refused.code, refused.message)
-	case errors.As(err, &missing):
-		writeStatus(w, http.StatusNotFound, missing.Error())
-	case errors.As(err, &status):
-		written := status.Status()
-		written.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-		writeJSON(w, int(written.Code), written)
-	default:
+	if !errors.As(err, &status) {
 		writeStatus(w, http.StatusInternalServerError, err.Error())
+		return
 	}
+	written := status.Status()
+	written.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	writeJSON(w, int(written.Code), written)
 }
 
 func serveMethodNotAllowed(w http.ResponseWriter, r *http.Request) {

@@ -3,7 +3,6 @@ package viz
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"os"
@@ -60,15 +59,3 @@ func readJSON(r *http.Request, target any) error {
 	}
 	return nil
 }
-
-// refusal is an error with the status a client gets for it.
-type refusal struct {
-	code    int
-	message string
-}
-
-func refuse(code int, format string, args ...any) error {
-	return &refusal{code: code, message: fmt.Sprintf(format, args...)}
-}
-
-func (r *refusal) Error() string { return r.message }

@@ -5,8 +5,13 @@ package inspector
 import (
 	"context"
 	"embed"
+	"fmt"
+	"net/http"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/kube/negotiation"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/play/wiretap"
@@ -35,10 +40,10 @@ type Stream struct {
 	Wire     wiretap.Stream `json:"wire"` // without secrets
 }
 
-// Missing says what there is none of.
-type Missing string
-
-func (m Missing) Error() string { return string(m) }
+// missing says what there is none of: 404.
+func missing(format string, args ...any) error {
+	return negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf(format, args...))
+}
 
 // Inspector makes the leaves. Immutable.
 type Inspector struct {

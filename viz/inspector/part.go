@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ type part struct {
 }
 
 // Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), in the picture at a record; 0: the
-// newest. The error is a [Missing] if there is no such station, queue or leaf, or what Config.Picture says.
+// newest. The error is 404 if there is no such station, queue or leaf, or what Config.Picture says.
 func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values, at uint64) (templ.Component, error) {
 	p, err := readPart(station, query)
 	if err != nil {
@@ -56,7 +55,7 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	}
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
-		return nil, Missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs, bytes")
+		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs, bytes")
 	}
 	state, err := i.config.Picture(ctx, at)
 	if err != nil {
@@ -84,10 +83,10 @@ func readPart(station string, values url.Values) (*part, error) {
 		p.Resource = stage.FirstResource
 	}
 	if !slices.Contains(probe.Stations, p.Station) {
-		return nil, Missing(fmt.Sprintf("there is no station %.40q", station))
+		return nil, missing("there is no station %.40q", station)
 	}
 	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool { return info.Queue == p.Queue && info.Station == p.Station }) {
-		return nil, Missing(fmt.Sprintf("there is no queue %.40q at %s", p.Queue, station))
+		return nil, missing("there is no queue %.40q at %s", p.Queue, station)
 	}
 	return p, nil
 }

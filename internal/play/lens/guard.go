@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"listwatch/internal/kube/negotiation"
 )
 
 // acts are subresources that do something although they are asked for with GET.
@@ -66,17 +68,12 @@ var reasons = map[int]metav1.StatusReason{
 
 // writeStatus answers in the form that kubectl and client-go print.
 func writeStatus(w http.ResponseWriter, code int, message string) {
-	body, err := json.Marshal(metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Message: message, Reason: reasons[code], Code: int32(code),
-	})
-	if err != nil {
-		panic("lens: a Status is not JSON: " + err.Error())
-	}
+	status := negotiation.NewStatusError(int32(code), reasons[code], message).ErrStatus
+	status.Kind, status.APIVersion = "Status", "v1"
 	if code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // fails only if the client has disconnected
+	_ = json.NewEncoder(w).Encode(status) // fails only if the client has disconnected
 }
