@@ -90,7 +90,14 @@ func playNumbers(t *testing.T) (n numbers) {
 		label("b", "app", "web")
 		label("c", "n", "0")
 		time.Sleep(5 * time.Second)
+		// From here the observer takes a second for each call, and for the first five changes the informer takes nothing out of its queue.
+		turn("handler.delay", "observer", "1s")
+		w.Log.Gate().Close(probe.Selector{Station: probe.FIFO, Subject: "informer"})
 		for i := range 18 {
+			if i == 5 {
+				w.Log.Gate().Release()
+				synctest.Wait()
+			}
 			label("c", "n", fmt.Sprint(i+1))
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -122,7 +129,7 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
 - The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
 - Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The fifth, the sleeper, selects everything and never reads.
 - With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
-- Then c changes every 50 ms, up to version 40.
+- Then c changes every 50 ms, up to version 40. From then on the observer's handler takes a second for each call, and for the first five changes the informer's loop stands still.
 
 `
 
@@ -137,9 +144,11 @@ var scenes = []scene{
 	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last row is the informer's, when it resumes; its first watch began earlier.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
 	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
 	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
-	{chapter: "10-deltafifo", lead: "Two changes in the informer's queue.", tell: at(rvs(19, 20), "informer", probe.FIFOAdded, probe.FIFOPopped)},
+	{chapter: "10-deltafifo", lead: "The informer's loop stands still for a moment, and its queue fills.", logged: true,
+		tell: at(rvs(23, 24, 25, 26), "informer", probe.FIFOAdded, probe.FIFOPopped)},
 	{chapter: "11-indexer", lead: "What the informer's store holds.", tell: at(rvs(8, 12, 16, 20), "informer", probe.IndexerUpdated)},
-	{chapter: "12-processor", lead: "Version 20 on its way to the handler.", tell: at(rvs(20), "observer")},
+	{chapter: "12-processor", lead: "The observer's handler takes a second for each call, and its ring fills.",
+		tell: at(rvs(23, 24, 25, 40), "observer", probe.HandlerCalled, probe.HandlerReturned, probe.PendingPushed, probe.PendingPopped)},
 	{chapter: "13-informer", lead: "Version 20 through the whole client half. The store comes first, the handler second.",
 		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded, probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
 	{chapter: "14-controllers", lead: "Version 8 has reached the scheduler: a key, a look, a write.",
