@@ -1,0 +1,109 @@
+package controllers_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	controllers "listwatch/chapters/14-controllers"
+	"listwatch/internal/check/bubble"
+)
+
+const request = 10 * time.Millisecond // how long the server takes
+
+// First try: handlers send keys into a channel, and two workers receive from it.
+func Example_aChannelOfKeys() {
+	bubble.Example(func() {
+		var pods atomic.Int32 // of the job
+		work := func(keys <-chan string) {
+			for range keys {
+				if pods.Load() == 0 {
+					time.Sleep(request) // a POST
+					pods.Add(1)
+				}
+			}
+		}
+		keys := make(chan string, 100)
+		go work(keys)
+		go work(keys)
+		keys <- "job" // it is created,
+		keys <- "job" // and labelled at once
+		close(keys)
+		time.Sleep(time.Minute)
+		fmt.Println("the job wants 1 pod and has", pods.Load())
+	})
+	// Output: the job wants 1 pod and has 2
+}
+
+// Second try: a set has each key from its addition until a worker has done its work.
+func Example_aSetThatIsClearedAfterTheWork() {
+	bubble.Example(func() {
+		var wanted, pods atomic.Int32 // of the job
+		var added sync.Map
+		keys := make(chan string, 100)
+		add := func(key string) {
+			if _, waits := added.LoadOrStore(key, true); !waits {
+				keys <- key
+			}
+		}
+		go func() {
+			for key := range keys {
+				n := wanted.Load()
+				time.Sleep(request) // a PUT
+				pods.Store(n)
+				added.Delete(key)
+			}
+		}()
+		wanted.Store(1)
+		add("job")
+		time.Sleep(request / 2)
+		wanted.Store(2)
+		add("job")
+		time.Sleep(time.Minute)
+		fmt.Println("after a minute the job wants", wanted.Load(), "pods and has", pods.Load())
+		close(keys)
+	})
+	// Output: after a minute the job wants 2 pods and has 1
+}
+
+// TestTheQueueInTheTriesPlace gives the workqueue what the two tries were given: two workers, and two adds.
+func TestTheQueueInTheTriesPlace(t *testing.T) {
+	for _, between := range []time.Duration{0, request / 2} {
+		t.Run(between.String(), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				queue := controllers.NewQueue(nil)
+				var wanted, pods, looks atomic.Int32
+				work := func() {
+					for {
+						key, shutdown := queue.Get()
+						if shutdown {
+							return
+						}
+						looks.Add(1)
+						if missing := wanted.Load() - pods.Load(); missing > 0 {
+							time.Sleep(request)
+							pods.Add(missing)
+						}
+						queue.Done(key)
+					}
+				}
+				go work()
+				go work()
+				wanted.Store(1)
+				queue.Add("job")
+				time.Sleep(between)
+				if between > 0 {
+					wanted.Store(2)
+				}
+				queue.Add("job")
+				time.Sleep(time.Minute)
+				queue.ShutDown()
+				if got, want := pods.Load(), wanted.Load(); got != want {
+					t.Errorf("after %d looks the job has %d pods, want %d", looks.Load(), got, want)
+				}
+			})
+		})
+	}
+}
