@@ -10,7 +10,7 @@
 //
 //   - policy.go: [Repo], [Rule], [Rules].
 //   - floors.go: who may import whom.
-//   - names.go, docs.go: doc links, Upstream lines, excerpts and what docs/ points at resolve.
+//   - names.go, docs.go: Upstream lines, excerpts and what docs/ points at resolve.
 //   - chapters.go: what every chapter consists of; what belongs at the top of the repository.
 //   - moments.go: a probe point is one source line.
 //   - goroutines.go: goroutines of chapters have names, and tests look for those that are left.
@@ -35,10 +35,6 @@ const Module = "listwatch"
 type Repo struct {
 	FS   fs.FS // rooted at go.mod
 	Tree *source.Tree
-
-	// Outside returns the package at an import path that is not ours, nil if it cannot be found. Doc links into other
-	// modules are resolved with it; without it they are taken on trust.
-	Outside func(importPath string) *source.Package
 }
 
 // Open parses the repository at the root of fsys.
@@ -68,7 +64,6 @@ type Rule struct {
 // Rules are all rules that need nothing but the sources.
 var Rules = []Rule{
 	{"no import leads up", checkFloors},
-	{"doc links resolve", checkDocLinks},
 	{"upstream lines have the agreed form", checkNotes},
 	{"excerpts and links in prose resolve", checkBook},
 	{"documents point at what exists", checkDocs},

@@ -3,16 +3,12 @@ package policy
 import (
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/text/source"
 )
 
 // root is the repository, seen from this package.
@@ -20,11 +16,7 @@ const root = "../../.."
 
 // open parses the repository once for all tests.
 var open = sync.OnceValues(func() (*Repo, error) {
-	repo, err := Open(os.DirFS(root))
-	if err == nil {
-		repo.Outside = newOutside(repo).find
-	}
-	return repo, err
+	return Open(os.DirFS(root))
 })
 
 func TestTheHouseRulesAreKept(t *testing.T) {
@@ -39,67 +31,6 @@ func TestTheHouseRulesAreKept(t *testing.T) {
 			}
 		})
 	}
-}
-
-// outside finds packages of other modules with the go command.
-type outside struct {
-	folders map[string]string          // import path → folder, asked for beforehand
-	parsed  map[string]*source.Package // nil: there is none
-}
-
-// newOutside asks the go command once for everything that the repository imports. Others are asked for one by one.
-func newOutside(repo *Repo) *outside {
-	imports := make(map[string]bool)
-	for _, pkg := range repo.Tree.Packages {
-		for _, file := range pkg.Files {
-			for _, imported := range file.Imports() {
-				imports[imported] = imported != "C"
-			}
-		}
-	}
-	return &outside{folders: goList(slices.Sorted(maps.Keys(imports))...), parsed: make(map[string]*source.Package)}
-}
-
-// goList returns the folders of packages; those that do not exist are left out.
-func goList(importPaths ...string) map[string]string {
-	list := exec.Command("go", append([]string{"list", "-e", "-find", "-f", "{{.ImportPath}}\t{{.Dir}}"}, importPaths...)...)
-	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		return nil
-	}
-	folders := make(map[string]string)
-	for line := range strings.Lines(string(out)) {
-		importPath, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		folders[importPath] = dir
-	}
-	return folders
-}
-
-// find returns the package at an import path: it alone, without the folders below it.
-func (o *outside) find(importPath string) *source.Package {
-	if pkg, ok := o.parsed[importPath]; ok {
-		return pkg
-	}
-	o.parsed[importPath] = nil
-	dir := o.folders[importPath]
-	if dir == "" {
-		dir = goList(importPath)[importPath]
-	}
-	files := fstest.MapFS{}
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || dir == "" {
-		return nil
-	}
-	for _, name := range names {
-		if src, err := os.ReadFile(name); err == nil && !strings.HasSuffix(name, "_test.go") {
-			files[filepath.Base(name)] = &fstest.MapFile{Data: src}
-		}
-	}
-	if tree, err := source.Parse(files); err == nil {
-		o.parsed[importPath] = tree.In(".")
-	}
-	return o.parsed[importPath]
 }
 
 // sound is a small repository that keeps all rules that look at files one by one.
@@ -177,9 +108,6 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			"internal/observe/probe/x.go:3: imports chapters/01-storage: it is on a higher floor"},
 		{"no floor", "no import leads up", map[string]string{"internal/util/x.go": "package util\n"},
 			"internal/util: stands on no floor; there are docs, internal/kube, internal/observe, chapters, internal/server, chapters/15-pipeline, internal/text, internal/play, viz, cmd, internal/check"},
-		{"gone symbol", "doc links resolve", code("// See [Store.Gone].\n"), file + ":3: [Store.Gone] links to nothing"},
-		{"gone import", "doc links resolve", code("import _ \"listwatch/internal/observe/probe\"\n\n// See [probe.Gone].\n"), file + ":5: [probe.Gone] links to nothing"},
-		{"in a function", "doc links resolve", code("func f() {\n\t// keep [Nobody] happy\n}\n"), file + ":4: [Nobody] links to nothing"},
 		{"no path", "upstream lines have the agreed form", code("// X.\n//\n// Upstream: cacher.go: Cacher\ntype X int\n"), file + ":5: upstream \"cacher.go: Cacher\": \"cacher.go\" is not the import path of a package or file"},
 		{"two symbols", "upstream lines have the agreed form", code("// X.\n//\n// Upstream: k8s.io/a/b.go: X, Y\ntype X int\n"), file + ":5: upstream \"k8s.io/a/b.go: X, Y\": \"X, Y\" is not Symbol, Type.Method or (*Type).Method"},
 		{"excerpt", "excerpts and links in prose resolve", prose("Words.", "[Gone](store.go \"code\")"), "chapters/01-storage/README.md:5: Gone is not declared in 01-storage"},
@@ -271,20 +199,5 @@ func TestAMomentThatIsNotOneLineIsFound(t *testing.T) {
 				t.Errorf("got %q\nwant %q", got, test.want)
 			}
 		})
-	}
-}
-
-func TestALinkOutOfTheModuleIsFollowed(t *testing.T) {
-	repo := seeded(t, map[string]string{"viz/x.go": "package viz\n\nimport \"net/http\"\n\n// See [http.Client], [http.Header.Get], [sync.Mutex], [http.Gone42] and [http.Client.Nothing].\nvar _ http.Client\n"})
-	repo.Outside = newOutside(repo).find
-	var got []string
-	for _, fault := range checkDocLinks(repo) {
-		if strings.HasPrefix(fault.Where, "viz/") {
-			got = append(got, fault.What)
-		}
-	}
-	want := "[http.Gone42] links to nothing, [http.Client.Nothing] links to nothing"
-	if strings.Join(got, ", ") != want {
-		t.Errorf("got %q, want %s", got, want)
 	}
 }

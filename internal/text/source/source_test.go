@@ -195,17 +195,6 @@ func TestUpstreamLinksLeadToThePinnedSource(t *testing.T) {
 	}
 }
 
-func TestDocLinksAreNamesInProse(t *testing.T) {
-	tree := tree(t, map[string]string{"cacher.go": cacherSource})
-	var got []string
-	for _, link := range tree.DocLinks(tree.Packages[0].Files[0]) {
-		got = append(got, link.Text)
-	}
-	if diff := cmp.Diff([]string{"Cacher.dispatchEvents", "Ring"}, got); diff != "" {
-		t.Errorf("links (-want +got):\n%s", diff)
-	}
-}
-
 const momentsSource = `package station
 
 import probing "listwatch/internal/observe/probe"

@@ -9,7 +9,6 @@
 //   - parts.go: [Decl.Fields], a part of a struct.
 //   - notes.go: the "Upstream:" and "Differs:" lines.
 //   - upstream.go: what an Upstream line may look like, and where it leads.
-//   - links.go: the "[Symbol]" links in comments.
 //   - moments.go: where probe points are reported.
 //
 // There is no goroutine and no lock in this package; a [Tree] does not change after Parse.

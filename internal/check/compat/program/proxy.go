@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+
+	"listwatch/internal/check/eventually"
 )
 
 // Proxy stands between clients and the program, and can cut what passes through it.
@@ -38,8 +40,7 @@ func StartProxy(tb testing.TB, v *Viz) *Proxy {
 	}))
 	tb.Cleanup(func() {
 		p.Release()
-		p.CloseClientConnections()
-		p.Close()
+		eventually.Closes(p.Server)
 	})
 	return p
 }
