@@ -26,24 +26,28 @@ var (
 	ErrUnrecognizedEncodedVersion = errors.New("continue key is not valid: server does not recognize this encoded version")
 )
 
-// EncodeContinue returns the token with which a list under prefix goes on at key (inclusive). rv -1 means that the
-// next page may be read at any later version, which gives up consistency between the pages.
+// EncodeContinue returns the token with which a list under prefix goes on at key (inclusive).
+// rv -1 means that the next page may be read at any later version, which gives up consistency
+// between the pages.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: EncodeContinue
 func EncodeContinue(key, prefix string, rv int64) (string, error) {
 	next, ok := strings.CutPrefix(key, prefix)
 	if !ok || next == "" {
-		return "", fmt.Errorf("unable to encode next field: the key %q does not begin with %q", key, prefix)
+		return "", fmt.Errorf(
+			"unable to encode next field: the key %q does not begin with %q", key, prefix)
 	}
-	out, err := json.Marshal(continueToken{APIVersion: continueVersion, ResourceVersion: rv, StartKey: next})
+	token := continueToken{APIVersion: continueVersion, ResourceVersion: rv, StartKey: next}
+	out, err := json.Marshal(token)
 	if err != nil {
 		return "", err
 	}
 	return base64.RawURLEncoding.EncodeToString(out), nil
 }
 
-// DecodeContinue returns the key at which the list under prefix goes on, and the resource version it is read at: a
-// positive one, or -1. A token is client input: it cannot point outside prefix.
+// DecodeContinue returns the key at which the list under prefix goes on, and the resource
+// version it is read at: a positive one, or -1. A token is client input: it cannot point
+// outside prefix.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: DecodeContinue
 func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) {
@@ -62,7 +66,9 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 		return "", 0, ErrInvalidStartRV
 	}
 	if c.StartKey == "" {
-		return "", 0, fmt.Errorf("continue key is not valid: encoded start key is empty (version %s)", continueVersion)
+		return "", 0, fmt.Errorf(
+			"continue key is not valid: encoded start key is empty (version %s)",
+			continueVersion)
 	}
 	// A leading slash keeps Clean from letting ".." climb out of the prefix.
 	key := c.StartKey

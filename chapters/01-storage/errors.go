@@ -89,12 +89,14 @@ const tooLargeResourceVersion = "Too large resource version"
 // ResourceVersionTooHighRetrySeconds is the Retry-After that comes with [NewTooLargeResourceVersionError].
 const ResourceVersionTooHighRetrySeconds = 1
 
-// NewTooLargeResourceVersionError returns the error for a resource version that the server has not reached: status
-// 504, reason Timeout, with cause ResourceVersionTooLarge, by which a client can tell it from a real timeout.
+// NewTooLargeResourceVersionError returns the error for a resource version that the server has
+// not reached: status 504, reason Timeout, with cause ResourceVersionTooLarge, by which a
+// client can tell it from a real timeout.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/errors.go: NewTooLargeResourceVersionError
 func NewTooLargeResourceVersionError(want, current uint64, retrySeconds int) error {
-	err := apierrors.NewTimeoutError(fmt.Sprintf("%s: %d, current: %d", tooLargeResourceVersion, want, current), retrySeconds)
+	message := fmt.Sprintf("%s: %d, current: %d", tooLargeResourceVersion, want, current)
+	err := apierrors.NewTimeoutError(message, retrySeconds)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type:    metav1.CauseTypeResourceVersionTooLarge,
 		Message: tooLargeResourceVersion,
@@ -102,12 +104,13 @@ func NewTooLargeResourceVersionError(want, current uint64, retrySeconds int) err
 	return err
 }
 
-// InterpretError turns an error of an [Interface] into the one a client of the resource is to see. Errors that carry a
-// Status already are returned as they are. op is the verb: "get", "list", "create", "update", "delete", "watch".
+// InterpretError turns an error of an [Interface] into the one a client of the resource is to
+// see. Errors that carry a Status already are returned as they are. op is the verb: "get",
+// "list", "create", "update", "delete", "watch".
 //
 // Upstream: k8s.io/apiserver/pkg/storage/errors/storage.go
-// Differs: one function instead of seven; an unparsable resource version is 400 for a watch too, where upstream lets
-// it become a 500.
+// Differs: one function instead of seven; an unparsable resource version is 400 for a watch
+// too, where upstream lets it become a 500.
 func InterpretError(err error, op string, resource schema.GroupResource, name string) error {
 	var invalid InvalidError
 	if errors.As(err, &invalid) {

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// PrepareKey checks a key against the prefix of its resource and makes it safe for a range read. prefix ends without
-// a slash: "/registry/pods". A recursive key gets a trailing slash, so that a list of "/registry/pods" cannot reach
-// into "/registry/podsecurity". Empty keys, keys outside the prefix, and "." or ".." segments are refused; so is the
-// prefix itself, unless the key is recursive: an object there would be in no list. (Upstream's prefixes end in a slash, and
-// so refuse it, too.)
+// PrepareKey checks a key against the prefix of its resource and makes it safe for a range
+// read. prefix ends without a slash: "/registry/pods". A recursive key gets a trailing slash,
+// so that a list of "/registry/pods" cannot reach into "/registry/podsecurity". Empty keys,
+// keys outside the prefix, and "." or ".." segments are refused; so is the prefix itself,
+// unless the key is recursive: an object there would be in no list. (Upstream's prefixes end in
+// a slash, and so refuse it, too.)
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: PrepareKey
-// Differs: the prefix ends at a segment: upstream lets "/registry/podsmore/a" pass for a pod, and leaves it to its callers
-// never to ask.
+// Differs: the prefix ends at a segment: upstream lets "/registry/podsmore/a" pass for a pod,
+// and leaves it to its callers never to ask.
 func PrepareKey(prefix, key string, recursive bool) (string, error) {
 	if key == "" {
 		return "", fmt.Errorf("storage key is empty")

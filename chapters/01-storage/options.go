@@ -8,15 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ValidateListOptions turns what a list asks for into what has to be read. withRev is the one revision to read at, 0
-// for the newest. continueKey is the first key to read, "" for all of keyPrefix. Errors are 400 BadRequest.
+// ValidateListOptions turns what a list asks for into what has to be read. withRev is the one
+// revision to read at, 0 for the newest. continueKey is the first key to read, "" for all of
+// keyPrefix. Errors are 400 BadRequest.
 //
-// A resource version alone means two things, for historical reasons: "exactly this one" when the list is paged, and "at
-// least this one" when it is not. ResourceVersionMatch was introduced to say which.
+// A resource version alone means two things, for historical reasons: "exactly this one" when
+// the list is paged, and "at least this one" when it is not. ResourceVersionMatch was
+// introduced to say which.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: ValidateListOptions
-// Differs: an unknown match is 400 too; a negative continue revision is the only way to read the rest at the newest state.
-func ValidateListOptions(keyPrefix string, opts ListOptions) (withRev int64, continueKey string, err error) {
+// Differs: an unknown match is 400 too; a negative continue revision is the only way to read
+// the rest at the newest state.
+func ValidateListOptions(
+	keyPrefix string, opts ListOptions,
+) (withRev int64, continueKey string, err error) {
 	if opts.Recursive && opts.Predicate.Continue != "" {
 		return validateContinue(keyPrefix, opts)
 	}
@@ -35,7 +40,8 @@ func ValidateListOptions(keyPrefix string, opts ListOptions) (withRev int64, con
 		}
 		return 0, "", nil
 	default:
-		return 0, "", apierrors.NewBadRequest(fmt.Sprintf("unknown resourceVersionMatch %q", opts.ResourceVersionMatch))
+		message := fmt.Sprintf("unknown resourceVersionMatch %q", opts.ResourceVersionMatch)
+		return 0, "", apierrors.NewBadRequest(message)
 	}
 }
 

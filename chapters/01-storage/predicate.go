@@ -17,7 +17,8 @@ import (
 // Differs: fields are an interface. Upstream fills a map for every object, and a selector asks for few of its entries.
 type AttrFunc func(obj runtime.Object) (labels.Set, fields.Fields, error)
 
-// SelectionPredicate is the question "is this object wanted?", with the paging of a list attached.
+// SelectionPredicate is the question "is this object wanted?", with the paging of a list
+// attached.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/selection_predicate.go: SelectionPredicate
 // Differs: no label indexes, no shard selector.
@@ -26,8 +27,8 @@ type SelectionPredicate struct {
 	Field    fields.Selector
 	GetAttrs AttrFunc
 
-	// IndexFields are the fields by which the cache may find objects and watchers without scanning: for pods
-	// "spec.nodeName".
+	// IndexFields are the fields by which the cache may find objects and watchers without
+	// scanning: for pods "spec.nodeName".
 	IndexFields []string
 
 	// Lists only.

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// APIObjectVersioner moves a resource version between its number and the string in an object's metadata. On the
-// server a resource version is an etcd revision and may be compared; a client hands it back as it is.
+// APIObjectVersioner moves a resource version between its number and the string in an object's
+// metadata. On the server a resource version is an etcd revision and may be compared; a client
+// hands it back as it is.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/api_object_versioner.go: APIObjectVersioner
 type APIObjectVersioner struct{}

@@ -15,15 +15,20 @@ const (
 	MediaTypeJSON     = runtime.ContentTypeJSON
 )
 
-// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads both forms.
+// NewCodec returns a codec that writes objects of version in the form of mediaType, and reads
+// both forms.
 //
-// Differs: objects are kept as the version that is stored; upstream converts to an internal version in between.
-func NewCodec(codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string) (runtime.Codec, error) {
+// Differs: objects are kept as the version that is stored; upstream converts to an internal
+// version in between.
+func NewCodec(
+	codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string,
+) (runtime.Codec, error) {
 	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
 		return nil, fmt.Errorf("storage media type %q is not supported", mediaType)
 	}
-	return storageCodec{codecs.EncoderForVersion(info.Serializer, version), codecs.UniversalDeserializer()}, nil
+	encoder := codecs.EncoderForVersion(info.Serializer, version)
+	return storageCodec{encoder, codecs.UniversalDeserializer()}, nil
 }
 
 // storageCodec is a pair of an encoder and a decoder. Upstream's pair is runtime.NewCodec, without the change below.

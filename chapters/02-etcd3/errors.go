@@ -75,8 +75,8 @@ func interpretListError(err error, continueKey, keyPrefix string) error {
 	return handleCompactedErrorForPaging(continueKey, keyPrefix)
 }
 
-// handleCompactedErrorForPaging returns a 410 whose metadata carries a token that still works: it reads the rest at the
-// newest state, and the client decides whether that is good enough.
+// handleCompactedErrorForPaging returns a 410 whose metadata carries a token that still works:
+// it reads the rest at the newest state, and the client decides whether that is good enough.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: handleCompactedErrorForPaging
 func handleCompactedErrorForPaging(continueKey, keyPrefix string) error {

@@ -8,24 +8,29 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// etcdWatcher is a reconstruction: a watch in the manner of the watcher that Kubernetes had for etcd 2 until 1.12, with
-// that one's names (k8s.io/apiserver/pkg/storage/etcd/etcd_watcher.go: etcdIncoming, translate, outgoing), over an etcd 3
-// watch. In this form it never existed. One goroutine asks etcd, one translates, and nothing is decoded ahead of its turn.
+// etcdWatcher is a reconstruction: a watch in the manner of the watcher that Kubernetes had for
+// etcd 2 until 1.12, with that one's names (k8s.io/apiserver/pkg/storage/etcd/etcd_watcher.go:
+// etcdIncoming, translate, outgoing), over an etcd 3 watch. In this form it never existed. One
+// goroutine asks etcd, one translates, and nothing is decoded ahead of its turn.
 //
 //	etcd ─► etcdWatch ─► etcdIncoming (100) ─► translate ─► outgoing (100) ─► reader
 //	            └──────► etcdError (1) ───────────┘
 //
-// It looks like a simpler [watchChan], and differs from it in two ways that mattered in the original: a value that does not decode
-// is skipped, so that a watcher gets past it, without knowing what it missed; and an error can overtake events, because
-// it comes by a channel of its own.
+// It looks like a simpler [watchChan], and differs from it in two ways that mattered in the
+// original: a value that does not decode is skipped, so that a watcher gets past it, without
+// knowing what it missed; and an error can overtake events, because it comes by a channel of
+// its own.
 //
-// Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after the last answer. Its Stop
-// closed a userStop channel; here a context is cancelled. Its sendAdd, sendModify and sendDelete are one function here, over
-// [stream.transform]. It had no bookmarks, and today's cacher does not work without.
+// Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after
+// the last answer. Its Stop closed a userStop channel; here a context is cancelled. Its
+// sendAdd, sendModify and sendDelete are one function here, over [stream.transform]. It had no
+// bookmarks, and today's cacher does not work without.
 type etcdWatcher struct {
 	*stream // its incomingEventChan is etcdIncoming, its resultChan outgoing
 
-	etcdError chan error // sent by etcdWatch, at most once; never closed; 1: etcdWatch does not wait to get rid of it
+	// Sent by etcdWatch, at most once; never closed; 1: etcdWatch does not wait to get rid of
+	// it.
+	etcdError chan error
 
 	owner routine.Group // run alone: it waits for the other two
 }
@@ -52,7 +57,8 @@ func (w *etcdWatcher) etcdWatch(ctx context.Context) {
 	w.etcdError <- w.watchFromStart(ctx)
 }
 
-// translate turns events into results until an error comes or ctx is done. It is the only sender of outgoing.
+// translate turns events into results until an error comes or ctx is done. It is the only
+// sender of outgoing.
 func (w *etcdWatcher) translate(ctx context.Context) {
 	for {
 		select {
@@ -68,8 +74,9 @@ func (w *etcdWatcher) translate(ctx context.Context) {
 	}
 }
 
-// sendResult sends what a watcher is told about an event. A value that does not decode is as if it had never been: the
-// event is skipped, or, if it is only the state before a put that does not decode, the object counts as created.
+// sendResult sends what a watcher is told about an event. A value that does not decode is as if
+// it had never been: the event is skipped, or, if it is only the state before a put that does
+// not decode, the object counts as created.
 func (w *etcdWatcher) sendResult(ctx context.Context, e *event) {
 	seen := *e
 	if _, err := w.decodeObj(e.key, e.prevValue, e.rev); err != nil && !e.isDeleted {

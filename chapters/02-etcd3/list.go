@@ -69,8 +69,9 @@ type lister struct {
 	more        bool   // the page was not the last, or not all of it was used
 }
 
-// list reads pages until the request's limit is filled or nothing is left. With a selector a page may yield fewer items than
-// it has keys; then the next one is twice as large, so that a rare object is found in few steps.
+// list reads pages until the request's limit is filled or nothing is left. With a selector a
+// page may yield fewer items than it has keys; then the next one is twice as large, so that a
+// rare object is found in few steps.
 func (l *lister) list(ctx context.Context) error {
 	for {
 		page, err := l.read(ctx)
@@ -147,7 +148,8 @@ func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 	return nil
 }
 
-// append decodes an object right into its place in the items, and takes the place back if it does not match or decode.
+// append decodes an object right into its place in the items, and takes the place back if it
+// does not match or decode.
 func (l *lister) append(kv *mvccpb.KeyValue) error {
 	n := l.items.Len()
 	l.items.Grow(1)

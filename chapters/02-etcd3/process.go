@@ -32,7 +32,8 @@ type job struct {
 	response chan<- *processingResult
 }
 
-// scheduleEventProcessing gives each event its place in processingQueue, and then a goroutine that decodes it.
+// scheduleEventProcessing gives each event its place in processingQueue, and then a goroutine
+// that decodes it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).scheduleEventProcessing
 func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
@@ -44,8 +45,10 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		case e = <-wc.incomingEventChan:
 		}
 		wc.received(e)
-		response := make(chan *processingResult, 1) // sent once by the goroutine below, never closed; 1: it never waits
-		// The place first, then the goroutine: a full queue is what keeps the number of events under way down.
+		// Sent once by the goroutine below, never closed; 1: it never waits.
+		response := make(chan *processingResult, 1)
+		// The place first, then the goroutine: a full queue is what keeps the number of events
+		// under way down.
 		select {
 		case <-ctx.Done():
 			return
@@ -96,8 +99,8 @@ func (wc *watchChan) processEvent(e *event, response chan<- *processingResult) {
 	response <- &processingResult{result: result, key: e.key, rev: e.rev, err: err}
 }
 
-// collectEventProcessing sends results in the order of processingQueue. The first error ends the watch; what was
-// decoded after it is dropped. It is the only sender of resultChan.
+// collectEventProcessing sends results in the order of processingQueue. The first error ends
+// the watch; what was decoded after it is dropped. It is the only sender of resultChan.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).collectEventProcessing
 func (wc *watchChan) collectEventProcessing(ctx context.Context) {

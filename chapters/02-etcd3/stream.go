@@ -54,15 +54,19 @@ func (s *stream) ResultChan() <-chan watch.Event { return s.resultChan }
 func (s *stream) Stop() { s.cancel() }
 
 // startWatch starts the configured implementation.
-func (s *Store) startWatch(ctx context.Context, key string, rev int64, opts storage.ListOptions) (watch.Interface, error) {
+func (s *Store) startWatch(
+	ctx context.Context, key string, rev int64, opts storage.ListOptions,
+) (watch.Interface, error) {
 	rev, err := s.getStartWatchResourceVersion(ctx, rev, opts)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := newStream(s, watchRequest{
-		key: key, initialRev: rev, recursive: opts.Recursive, progressNotify: opts.ProgressNotify, pred: opts.Predicate,
-		initialEvents: opts.AreInitialEventsRequired(uint64(rev)), endBookmark: opts.IsInitialEventsEndBookmarkRequired(),
+		key: key, initialRev: rev, recursive: opts.Recursive,
+		progressNotify: opts.ProgressNotify, pred: opts.Predicate,
+		initialEvents: opts.AreInitialEventsRequired(uint64(rev)),
+		endBookmark:   opts.IsInitialEventsEndBookmarkRequired(),
 	}, cancel)
 	s.register(w)
 	w.probe.Text(probe.WatchChanOpened, w.text, key, uint64(rev))

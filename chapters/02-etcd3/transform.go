@@ -7,11 +7,12 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// transform returns what a watcher with this predicate is told about an event, nil for nothing. What type of event
-// that is depends on whether the object matched before and matches now, not on what was done to it:
+// transform returns what a watcher with this predicate is told about an event, nil for nothing.
+// What type of event that is depends on whether the object matched before and matches now, not
+// on what was done to it:
 //
 //	etcd        matched before   matches now   watcher sees
-//	progress                                   BOOKMARK, an empty object with a resource version
+//	progress                                   BOOKMARK, an object with only a version
 //	create                       yes           ADDED
 //	put         no               yes           ADDED
 //	put         yes              yes           MODIFIED
@@ -31,8 +32,8 @@ func (s *stream) transform(e *event) (*watch.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A nil object matches nothing. With a predicate that accepts all, the previous object was not even decoded for a
-	// put: it has matched.
+	// A nil object matches nothing. With a predicate that accepts all, the previous object was
+	// not even decoded for a put: it has matched.
 	isMatch := current != nil && s.filter(current)
 	wasMatch := old != nil && s.filter(old) || s.pred.Empty() && !e.isCreated
 	switch {

@@ -48,8 +48,8 @@ func startWatchChan(ctx context.Context, s *stream) *watchChan {
 	return wc
 }
 
-// run starts the line and ends it: when ctx is done, which is also how an error ends the watch, or when etcd has
-// closed the watch.
+// run starts the line and ends it: when ctx is done, which is also how an error ends the watch,
+// or when etcd has closed the watch.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).run
 func (wc *watchChan) run(ctx context.Context) {
@@ -91,9 +91,9 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 	return s.watchChanges(ctx)
 }
 
-// sync queues the current state, in key order, as if each object had just been created, and sets initialRev to the
-// revision at which all of it was read. That must not be older than the initialRev before. It reads in pages: a large state is never in
-// memory as a whole.
+// sync queues the current state, in key order, as if each object had just been created, and
+// sets initialRev to the revision at which all of it was read. That must not be older than the
+// initialRev before. It reads in pages: a large state is never in memory as a whole.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).syncPaginated
 // Differs: upstream streams the state from etcd 3.7 on.
@@ -102,12 +102,14 @@ func (s *stream) sync(ctx context.Context) error {
 	for {
 		response, err := s.store.readRange(ctx, s.key, s.recursive, page)
 		if err != nil {
-			// This includes compaction between two pages: unlike a list, a watch has no continue token.
+			// This includes compaction between two pages: unlike a list, a watch has no
+			// continue token.
 			return interpretListError(err, "", s.key)
 		}
 		if response.Revision < s.initialRev {
 			retrySeconds := 1 + rand.IntN(3) // so that not all who wait come back at once
-			return storage.NewTooLargeResourceVersionError(uint64(s.initialRev), uint64(response.Revision), retrySeconds)
+			want, current := uint64(s.initialRev), uint64(response.Revision)
+			return storage.NewTooLargeResourceVersionError(want, current, retrySeconds)
 		}
 		for _, kv := range response.Kvs {
 			if !s.queueEvent(ctx, parseKV(kv)) {

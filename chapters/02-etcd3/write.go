@@ -36,17 +36,20 @@ type txn struct {
 	rev   int64 // expected
 }
 
-// Create implements [storage.Interface]. A resource version that is "0", or does not parse, is ignored.
+// Create implements [storage.Interface]. A resource version that is "0", or does not parse, is
+// ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Create
-// Differs: an object with a resource version is refused with 400; upstream's refusal becomes a 500.
+// Differs: an object with a resource version is refused with 400; upstream's refusal becomes a
+// 500.
 func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
 		return err
 	}
 	if rv, err := s.versioner.ObjectResourceVersion(obj); err == nil && rv != 0 {
-		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		const message = "resourceVersion should not be set on objects to be created"
+		return apierrors.NewBadRequest(message)
 	}
 	data, err := s.encode(key, obj)
 	if err != nil {
@@ -65,14 +68,20 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 	return s.decode(key, data, response.Revision, out)
 }
 
-// GuaranteedUpdate implements [storage.Interface]. An update that changes nothing writes nothing: no revision, no event,
-// and out has the object's old version. A writer that wants to cause an event must make a difference.
+// GuaranteedUpdate implements [storage.Interface]. An update that changes nothing writes
+// nothing: no revision, no event, and out has the object's old version. A writer that wants to
+// cause an event must make a difference.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
-// Differs: nothing is encrypted; upstream also writes what has not changed, if it was read with an old encryption key.
-// Differs: if update changed nothing on an outdated guess whose bytes equal the stored ones, it is called again with the
-// stored version, and preconditions are checked again. To upstream, equal bytes are enough.
-func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
+// Differs: nothing is encrypted; upstream also writes what has not changed, if it was read with
+// an old encryption key.
+// Differs: if update changed nothing on an outdated guess whose bytes equal the stored ones, it
+// is called again with the stored version, and preconditions are checked again. To upstream,
+// equal bytes are enough.
+func (s *Store) GuaranteedUpdate(
+	ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object,
+) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
 		return err
@@ -84,7 +93,8 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Ob
 	for {
 		data, err := s.updateState(key, state, preconditions, update)
 		if err != nil || bytes.Equal(data, state.data) {
-			// Neither an error nor "nothing to do" counts if it was found on a state that may be outdated.
+			// Neither an error nor "nothing to do" counts if it was found on a state that may
+			// be outdated.
 			fresh, changed, readErr := s.refresh(ctx, key, ignoreNotFound, state)
 			if readErr != nil {
 				return readErr
@@ -118,7 +128,10 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Ob
 // Delete implements [storage.Interface].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Delete
-func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateFunc, cached runtime.Object) error {
+func (s *Store) Delete(
+	ctx context.Context, key string, out runtime.Object,
+	preconditions *storage.Preconditions, validate storage.ValidateFunc, cached runtime.Object,
+) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {
 		return err
@@ -144,7 +157,8 @@ func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, prec
 			return err
 		}
 		if response.Succeeded {
-			return s.decode(key, state.data, response.Revision, out) // the last state, but the deletion's revision
+			// The last state, but the deletion's revision.
+			return s.decode(key, state.data, response.Revision, out)
 		}
 		if state, err = s.stateAfterConflict(key, response.KV, false); err != nil {
 			return err

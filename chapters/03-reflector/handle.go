@@ -127,8 +127,8 @@ func (h *watchHandler) handleEvents(ctx context.Context, errc <-chan error) erro
 	}
 }
 
-// handleEvent carries one event into the store. The error is that of an ERROR event, or the store's own 410 Expired: an event
-// that does not follow on what it holds. A list heals both.
+// handleEvent carries one event into the store. The error is that of an ERROR event, or the
+// store's own 410 Expired: an event that does not follow on what it holds. A list heals both.
 //
 // Differs: upstream logs every error of the store, and goes on.
 func (h *watchHandler) handleEvent(event watch.Event) error {
@@ -190,8 +190,8 @@ func (h *watchHandler) apply(event watch.Event, obj metav1.Object) error {
 	return nil
 }
 
-// recordResourceVersion remembers from where to go on. While an initial state is being collected nothing of it is in
-// the real store yet, so the reflector is not told.
+// recordResourceVersion remembers from where to go on. While an initial state is being
+// collected nothing of it is in the real store yet, so the reflector is not told.
 func (h *watchHandler) recordResourceVersion(resourceVersion string) {
 	if !h.ordered {
 		return

@@ -60,8 +60,8 @@ type Config struct {
 // Reflector makes a [Store] follow a [ListerWatcher].
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: Reflector
-// Differs: does not log; what upstream logs is a probe, or counted in [Snapshot]. No check of the kind of
-// unstructured objects. No consistency check of streamed against listed state.
+// Differs: does not log; what upstream logs is a probe, or counted in [Snapshot]. No check of
+// the kind of unstructured objects. No consistency check of streamed against listed state.
 type Reflector struct {
 	// Set by New, never changed.
 	config          Config
@@ -71,15 +71,19 @@ type Reflector struct {
 	probe           *probe.Probe
 
 	// Owned by the goroutine in Run.
-	backoff         backoff
-	paginatedResult bool // the first list came in pages, so not from a watch cache: do not avoid paging
+	backoff backoff
+	// The first list came in pages, so not from a watch cache: do not avoid paging.
+	paginatedResult bool
 
-	mu                                   sync.RWMutex // guards the fields below; innermost
-	lastSyncResourceVersion              string       // of the newest event or list that reached the store; "": none yet
-	isLastSyncResourceVersionUnavailable bool         // the server refused it as too old or too new
+	mu sync.RWMutex // guards the fields below; innermost
+	// Of the newest event or list that reached the store; "": none yet.
+	lastSyncResourceVersion string
+	// The server refused it as too old or too new.
+	isLastSyncResourceVersionUnavailable bool
 	watching                             bool
-	lastWatchEnd                         string // why the last watch ended, or could not be opened
-	nEvents, nSkipped, nStoreErrors      int
+	// Why the last watch ended, or could not be opened.
+	lastWatchEnd                    string
+	nEvents, nSkipped, nStoreErrors int
 }
 
 // New returns a reflector that does nothing until [Reflector.Run].
@@ -109,8 +113,8 @@ func New(config Config) *Reflector {
 	return r
 }
 
-// Run lists and watches, again and again, until ctx is done. Between two rounds it waits, even if the last one ended
-// without an error: a round only ends when something is wrong.
+// Run lists and watches, again and again, until ctx is done. Between two rounds it waits, even
+// if the last one ended without an error: a round only ends when something is wrong.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).RunWithContext
 func (r *Reflector) Run(ctx context.Context) {
@@ -147,9 +151,10 @@ func (r *Reflector) pause(ctx context.Context, reason string, delay time.Duratio
 	return routine.Sleep(ctx, r.config.Clock, delay) == nil
 }
 
-// ListAndWatch does one round: it brings the store to a consistent state and follows the changes from there for as
-// long as that goes well. The error is that of a list, or of a watch that could not be opened; a watch that ended
-// later, for whatever reason, and a done ctx give nil. It must not be called twice at once.
+// ListAndWatch does one round: it brings the store to a consistent state and follows the
+// changes from there for as long as that goes well. The error is that of a list, or of a watch
+// that could not be opened; a watch that ended later, for whatever reason, and a done ctx give
+// nil. It must not be called twice at once.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).ListAndWatchWithContext
 func (r *Reflector) ListAndWatch(ctx context.Context) error {
@@ -194,9 +199,10 @@ func (r *Reflector) setIsLastSyncResourceVersionUnavailable(unavailable bool) {
 	r.isLastSyncResourceVersionUnavailable = unavailable
 }
 
-// relistResourceVersion returns the version a LIST asks for. The first list takes what the server has at hand ("0");
-// a later one must not be older than what the store has seen; and if the server refused that, the answer has to be
-// the newest state (""), which the server makes sure of by asking its source how far it is.
+// relistResourceVersion returns the version a LIST asks for. The first list takes what the
+// server has at hand ("0"); a later one must not be older than what the store has seen; and if
+// the server refused that, the answer has to be the newest state (""), which the server makes
+// sure of by asking its source how far it is.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).relistResourceVersion
 func (r *Reflector) relistResourceVersion() string {

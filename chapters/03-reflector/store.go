@@ -13,23 +13,26 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// ListerWatcher is the server as a reflector knows it. Both calls return promptly once ctx is done.
+// ListerWatcher is the server as a reflector knows it. Both calls return promptly once ctx is
+// done.
 //
 // Upstream: k8s.io/client-go/tools/cache/listwatch.go: ListerWatcherWithContext
 // Differs: the context variant is the only one, and has the plain name.
 type ListerWatcher interface {
-	// List returns a list object: its items, its resource version, and a continue token if Limit cut it short.
+	// List returns a list object: its items, its resource version, and a continue token if
+	// Limit cut it short.
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 
-	// Watch begins a stream of events. ctx bounds the whole stream, not only its beginning. The caller calls Stop
-	// when it has had enough, even if the stream has ended by itself.
+	// Watch begins a stream of events. ctx bounds the whole stream, not only its beginning. The
+	// caller calls Stop when it has had enough, even if the stream has ended by itself.
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
 // Store is what a reflector fills. Objects belong to the store from the call on.
 //
-// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on with the next event.
-// An error of Replace or Resync ends the round, and the reflector begins again with a list.
+// An error of Add, Update or Delete is counted and changes nothing else: the reflector goes on
+// with the next event. An error of Replace or Resync ends the round, and the reflector begins
+// again with a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
 type Store interface {
@@ -38,7 +41,8 @@ type Store interface {
 	Delete(obj any) error
 	// Replace makes list the whole content of the store, as of resourceVersion.
 	Replace(list []any, resourceVersion string) error
-	// Resync makes the store look at everything it holds again. What that means is the store's affair.
+	// Resync makes the store look at everything it holds again. What that means is the store's
+	// affair.
 	Resync() error
 }
 

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watch follows changes, opening one watch after another, until something happens that only a new list can heal.
-// The first watch may be given as w, its initial events consumed; it will be stopped. The error is that of a watch
-// that could not be opened. How each kind of end is treated:
+// watch follows changes, opening one watch after another, until something happens that only a
+// new list can heal. The first watch may be given as w, its initial events consumed; it will be
+// stopped. The error is that of a watch that could not be opened. How each kind of end is
+// treated:
 //
 //	cannot open: refused, 429   wait, open again at the same version: nothing was lost
 //	cannot open: anything else  error
@@ -19,15 +20,19 @@ import (
 //	closed at once, silently    nil: the server behaves strangely, so begin again
 //	ERROR 410                   nil: the history is gone, so begin again
 //	ERROR 429                   wait, open again
-//	ERROR 500 InternalError     open again, as long as retryWithDeadline allows; then nil. At once if the watch has
-//	                            brought an event or is a second old; otherwise when that second is over
+//	ERROR 500 InternalError     open again, as long as retryWithDeadline allows; then nil.
+//	                            At once if the watch has brought an event or is a second
+//	                            old; otherwise when that second is over
 //	other ERROR; resync failed  nil
 //	ctx done                    nil
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watch
-// Differs: after a 500 upstream always opens the next watch at once; a server that fails each as soon as it is open is then
-// asked as fast as it can answer, for as long as MaxInternalErrorRetryDuration.
-func (r *Reflector) watch(ctx context.Context, w watch.Interface, resyncerrc <-chan error) error {
+// Differs: after a 500 upstream always opens the next watch at once; a server that fails each
+// as soon as it is open is then asked as fast as it can answer, for as long as
+// MaxInternalErrorRetryDuration.
+func (r *Reflector) watch(
+	ctx context.Context, w watch.Interface, resyncerrc <-chan error,
+) error {
 	retry := &retryWithDeadline{
 		maxRetryDuration: r.config.MaxInternalErrorRetryDuration,
 		minResetPeriod:   internalErrorReset,
@@ -80,8 +85,8 @@ func (r *Reflector) watchAgain(ctx context.Context, h *watchHandler, err error, 
 	}
 }
 
-// sitOut waits until the watch of h is no longer a very short one, if it has brought nothing. It returns false when ctx is
-// done.
+// sitOut waits until the watch of h is no longer a very short one, if it has brought nothing.
+// It returns false when ctx is done.
 func (r *Reflector) sitOut(ctx context.Context, h *watchHandler, err error) bool {
 	rest := h.veryShort()
 	if rest == 0 {

@@ -20,16 +20,19 @@ func Example_keepEverything() {
 		start := time.Now()
 		for time.Since(start) < time.Hour { // ten writes a second, to ten pods in turn
 			pods[fmt.Sprint("pod-", len(events)%10)] = true
-			events = append(events, make([]byte, 1<<10)) // a pod as JSON has at least a kilobyte
+			events = append(events, make([]byte, 1<<10)) // a small pod, as JSON
 			time.Sleep(time.Second / 10)
 		}
 		held := 0
 		for _, event := range events {
 			held += len(event)
 		}
-		fmt.Printf("after %v: %d pods, %d events, %d MB\n", time.Since(start), len(pods), len(events), held>>20)
+		fmt.Println("after", time.Since(start))
+		fmt.Println(len(pods), "pods,", len(events), "events,", held>>20, "MB")
 	})
-	// Output: after 1h0m0s: 10 pods, 36000 events, 35 MB
+	// Output:
+	// after 1h0m0s
+	// 10 pods, 36000 events, 35 MB
 }
 
 // Second try: keep the newest three events.
@@ -43,9 +46,13 @@ func Example_keepTheNewest() {
 			delete(pods, e.pod)
 		}
 	}
-	server, client := map[string]bool{"a": true}, map[string]bool{"a": true} // both at version 5
+	// At version 5 both have one pod.
+	server, client := map[string]bool{"a": true}, map[string]bool{"a": true}
 	var newest []event
-	for _, e := range []event{{6, "DELETED", "a"}, {7, "ADDED", "b"}, {8, "ADDED", "c"}, {9, "ADDED", "d"}} {
+	events := []event{
+		{6, "DELETED", "a"}, {7, "ADDED", "b"}, {8, "ADDED", "c"}, {9, "ADDED", "d"},
+	}
+	for _, e := range events {
 		apply(server, e)
 		newest = append(newest, e)
 		newest = newest[max(0, len(newest)-3):]

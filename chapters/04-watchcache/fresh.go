@@ -22,16 +22,16 @@ func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) 
 	return w.waitUntilFreshLocked(ctx, key, rv)
 }
 
-// waitUntilFreshLocked expects w.mu held for reading. It releases it while it waits; otherwise the one writer it waits for
-// could never write. key is only reported.
+// waitUntilFreshLocked expects w.mu held for reading. It releases it while it waits; otherwise
+// the one writer it waits for could never write. key is only reported.
 //
-// While a reader waits, the storage is asked for progress: on a quiet resource no event will ever bring the version
-// that is waited for, which another resource may have pushed ahead. What Broadcast wakes are these readers; watchers
-// hear of events through their channels.
+// While a reader waits, the storage is asked for progress: on a quiet resource no event will
+// ever bring the version that is waited for, which another resource may have pushed ahead. What
+// Broadcast wakes are these readers; watchers hear of events through their channels.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).waitUntilFreshLocked
-// Differs: a reader whose request is over stops waiting; upstream's waits out the three seconds. Both ends are noticed
-// when the readers are woken, every 100 ms.
+// Differs: a reader whose request is over stops waiting; upstream's waits out the three
+// seconds. Both ends are noticed when the readers are woken, every 100 ms.
 func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv uint64) error {
 	if rv == 0 {
 		return nil // any version will do

@@ -17,15 +17,19 @@ type List struct {
 	Index           string     // the index that was used, or ""
 }
 
-// GetList returns the elements below key, or, if the list is not recursive, the element at key. Which state is read is
-// decided by resource version, match, limit and continue token, in the same order as the Cacher decides whether the
-// cache is asked at all. The lock is held only to pick a state; the state is read without it.
+// GetList returns the elements below key, or, if the list is not recursive, the element at key.
+// Which state is read is decided by resource version, match, limit and continue token, in the
+// same order as the Cacher decides whether the cache is asked at all. The lock is held only to
+// pick a state; the state is read without it.
 //
-// Errors: 504 Timeout if the cache does not reach the version within three seconds, 410 Expired if it no longer has
-// the state, 400 BadRequest for a token that does not parse, storage.InvalidError for such a version.
+// Errors: 504 Timeout if the cache does not reach the version within three seconds, 410 Expired
+// if it no longer has the state, 400 BadRequest for a token that does not parse,
+// storage.InvalidError for such a version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).WaitUntilFreshAndGetList
-func (w *WatchCache) GetList(ctx context.Context, key string, opts storage.ListOptions) (List, error) {
+func (w *WatchCache) GetList(
+	ctx context.Context, key string, opts storage.ListOptions,
+) (List, error) {
 	rv, err := w.versioner.ParseResourceVersion(opts.ResourceVersion)
 	if err != nil {
 		return List{}, err
@@ -41,7 +45,8 @@ func (w *WatchCache) GetList(ctx context.Context, key string, opts storage.ListO
 		return w.listLatest(ctx, key, "", rv, matcherIndex(ctx, pred))
 	case pred.Continue != "":
 		return w.listContinued(ctx, key, pred.Continue)
-	case pred.Limit > 0 && rv > 0: // as clients asked for an exact version before there was a way to say so
+	// As clients asked for an exact version before there was a way to say so.
+	case pred.Limit > 0 && rv > 0:
 		return w.listExact(ctx, key, "", rv)
 	case opts.ResourceVersion == "":
 		return w.listConsistent(ctx, key, "", matcherIndex(ctx, pred))

@@ -9,12 +9,13 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// processEvent takes one change through the cache: first it becomes an [Event], which needs no lock, then ring and
-// store change under the lock, then the handler hears of it, without the lock. There is one writer, so no other event
-// can come between these steps.
+// processEvent takes one change through the cache: first it becomes an [Event], which needs no
+// lock, then ring and store change under the lock, then the handler hears of it, without the
+// lock. There is one writer, so no other event can come between these steps.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).processEvent
-// Differs: the event's time is that of its arrival here; upstream carries the time of parsing along from the etcd watch.
+// Differs: the event's time is that of its arrival here; upstream carries the time of parsing
+// along from the etcd watch.
 func (w *WatchCache) processEvent(typ watch.EventType, obj any) error {
 	w.received.Add(1)
 	object, ok := obj.(runtime.Object)
@@ -33,9 +34,9 @@ func (w *WatchCache) processEvent(typ watch.EventType, obj any) error {
 		return err
 	}
 
-	// Not under the lock: the handler blocks when the dispatcher is behind, and a holder of this lock would then
-	// stop every list and every new watch with it. The order is safe, because there is only one writer: the next event
-	// is not applied before this call returns.
+	// Not under the lock: the handler blocks when the dispatcher is behind, and a holder of
+	// this lock would then stop every list and every new watch with it. The order is safe,
+	// because there is only one writer: the next event is not applied before this call returns.
 	w.config.EventHandler(event)
 	return nil
 }
@@ -55,7 +56,8 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 		ResourceVersion: rv,
 		RecordTime:      w.config.Clock.Now(),
 	}
-	// Without the lock: only this goroutine ever changes the store, so none writes while it reads.
+	// Without the lock: only this goroutine ever changes the store, so none writes while it
+	// reads.
 	previous := w.store.get(element.Key)
 	if previous == nil {
 		return event, nil
@@ -64,28 +66,31 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 	event.PrevObjLabels = previous.Labels
 	event.PrevObjFields = previous.Fields
 	if typ == watch.Deleted {
-		// A watcher that resumes from the version of the last event it saw must not be sent the deletion again, so a
-		// deleted object carries the version of its deletion. In a copy: lists and other watchers are reading the original.
+		// A watcher that resumes from the version of the last event it saw must not be sent the
+		// deletion again, so a deleted object carries the version of its deletion. In a copy:
+		// lists and other watchers are reading the original.
 		event.PrevObject, err = w.versioner.Stamped(previous.Object, rv)
 	}
 	return event, err
 }
 
-// apply makes the event visible, as one step for every goroutine that takes the lock. The error is 410
-// for an event that is older than the newest; then nothing has changed.
+// apply makes the event visible, as one step for every goroutine that takes the lock. The error
+// is 410 for an event that is older than the newest; then nothing has changed.
 func (w *WatchCache) apply(event *Event, element *Element) error {
 	w.lock()
 	defer w.mu.Unlock()
 	if err := w.history.checkLocked(event); err != nil {
 		return err
 	}
-	// A reader that has found the old version is already counted as asleep when it lets go of the lock: Cond.Wait puts
-	// it on the list of sleepers first. The version changes under the lock, so such a reader went to sleep before, and
-	// is woken here. Whether the lock is still held at this call makes no difference.
+	// A reader that has found the old version is already counted as asleep when it lets go of
+	// the lock: Cond.Wait puts it on the list of sleepers first. The version changes under the
+	// lock, so such a reader went to sleep before, and is woken here. Whether the lock is still
+	// held at this call makes no difference.
 	defer w.cond.Broadcast()
 
-	// The ring first, then the version, then the store. Under one lock the order is invisible to readers; it is the
-	// order of the promise: a version is claimed only when the event that made it can be replayed.
+	// The ring first, then the version, then the store. Under one lock the order is invisible
+	// to readers; it is the order of the promise: a version is claimed only when the event that
+	// made it can be replayed.
 	w.history.appendLocked(event)
 	w.resourceVersion = event.ResourceVersion
 	if w.history.isFullLocked() {

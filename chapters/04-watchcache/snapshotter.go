@@ -2,10 +2,12 @@ package watchcache
 
 import "sort"
 
-// snapshotter remembers the state of the store after every event, as far back as the ring and the storage's own history
-// reach. That is affordable because neighbouring states share nearly all of their tree: see [store].
+// snapshotter remembers the state of the store after every event, as far back as the ring and
+// the storage's own history reach. That is affordable because neighbouring states share nearly
+// all of their tree: see [store].
 //
-// Resource versions only grow, so a slice that is appended to at one end and cut at the other is always sorted.
+// Resource versions only grow, so a slice that is appended to at one end and cut at the other
+// is always sorted.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: storeSnapshotter
 // Differs: a slice instead of a second tree, and WatchCache.mu instead of a lock of its own.

@@ -19,12 +19,15 @@ func (w *WatchCache) BeginWatch(
 	return err
 }
 
-// intervalSinceLocked returns what a watch of key from rv begins with: the current state if it asked for initial events,
-// or if it named no version (rv 0) and did not refuse them; otherwise the events in (rv, newest]. The error is 410
-// Expired if the ring no longer holds all of those.
+// intervalSinceLocked returns what a watch of key from rv begins with: the current state if it
+// asked for initial events, or if it named no version (rv 0) and did not refuse them; otherwise
+// the events in (rv, newest]. The error is 410 Expired if the ring no longer holds all of
+// those.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).getAllEventsSinceLocked
-func (w *WatchCache) intervalSinceLocked(rv uint64, key string, opts storage.ListOptions) (*Interval, error) {
+func (w *WatchCache) intervalSinceLocked(
+	rv uint64, key string, opts storage.ListOptions,
+) (*Interval, error) {
 	initial := opts.SendInitialEvents
 	switch {
 	case initial != nil && *initial, initial == nil && rv == 0:

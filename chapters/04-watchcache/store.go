@@ -11,13 +11,13 @@ type IndexFunc func(e *Element) string
 
 // store holds the current elements, ordered by key, and the indices over them.
 //
-// The order makes a list of one namespace a walk over neighbours, and paging a walk that begins in the
-// middle. A [tree] never changes: an event puts another one in its place. To keep a state is therefore
-// to keep its tree ([store.snapshotLocked]).
+// The order makes a list of one namespace a walk over neighbours, and paging a walk that begins
+// in the middle. A [tree] never changes: an event puts another one in its place. To keep a
+// state is therefore to keep its tree ([store.snapshotLocked]).
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: threadedStoreIndexer
-// Differs: no lock of its own. All of it runs under WatchCache.mu, except [store.get] for the single
-// writer. An index files an element under one value, not several.
+// Differs: no lock of its own. All of it runs under WatchCache.mu, except [store.get] for the
+// single writer. An index files an element under one value, not several.
 type store struct {
 	// Set by newStore, never changed.
 	indexers map[string]IndexFunc

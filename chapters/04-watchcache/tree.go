@@ -11,22 +11,22 @@ import (
 const maxSlots = 32
 
 // tree is a set of elements, ordered by their keys, that never changes: set and delete leave it
-// alone and return another one. The two share all nodes but those on the way from the root to the
-// change, which is called path copying.
+// alone and return another one. The two share all nodes but those on the way from the root to
+// the change, which is called path copying.
 //
 //	t:  root ─┬─ m ─┬─ leaf a b            t.set(d):  root' ─┬─ (m of t)
 //	          │     └─ leaf c                                 └─ n' ─┬─ leaf d e f
 //	          └─ n ─┬─ leaf e f                                      └─ (leaf g of t)
 //	                └─ leaf g
 //
-// A tree is therefore its own snapshot: to keep a state is to keep two words, and it is read without
-// any lock. It is a B+ tree: elements are in the leaves only. Nodes that have become small are joined
-// when both fit into one, and are not refilled.
+// A tree is therefore its own snapshot: to keep a state is to keep two words, and it is read
+// without any lock. It is a B+ tree: elements are in the leaves only. Nodes that have become
+// small are joined when both fit into one, and are not refilled.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/store/store_btree.go: newThreadedBtreeStoreIndexer
-// Differs: upstream's tree (k8s.io/utils/third_party/forked/golang/btree) changes in place, and copies
-// a node that it shares with a clone; it is cloned after every event. Ours has nodes of exact size:
-// docs/COSTS.md has what that saves.
+// Differs: upstream's tree (k8s.io/utils/third_party/forked/golang/btree) changes in place, and
+// copies a node that it shares with a clone; it is cloned after every event. Ours has nodes of
+// exact size: docs/COSTS.md has what that saves.
 type tree struct {
 	root   *node // nil: empty
 	length int

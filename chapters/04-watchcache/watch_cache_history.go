@@ -32,15 +32,17 @@ const (
 
 // history is the ring: the newest events, in order of their resource versions.
 //
-// Positions are absolute: endIndex counts every event ever appended, startIndex every event ever dropped, and only the
-// slot in cache is taken modulo the capacity. A position therefore means the same event in a ring of any size, which
-// is why an [Interval] that is being read survives when the ring grows.
+// Positions are absolute: endIndex counts every event ever appended, startIndex every event
+// ever dropped, and only the slot in cache is taken modulo the capacity. A position therefore
+// means the same event in a ring of any size, which is why an [Interval] that is being read
+// survives when the ring grows.
 //
 //	positions  … 3  4 │ 5  6  7  8 │ 9 …        capacity 4, startIndex 5, endIndex 9
 //	slots             │ 1  2  3  0 │            position 8 lies in slot 0
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: watchCacheHistory
-// Differs: the history window is constant, so the upper bound is too. A capacity can be fixed for demonstrations.
+// Differs: the history window is constant, so the upper bound is too. A capacity can be fixed
+// for demonstrations.
 type history struct {
 	probe *probe.Probe // set by newHistory, never changed
 
@@ -68,8 +70,8 @@ func (h *history) boundLocked(fixed int) {
 	}
 }
 
-// appendLocked puts event at the end, dropping the oldest if there is no room. [history.checkLocked] has
-// looked at it. The caller holds WatchCache.mu for writing.
+// appendLocked puts event at the end, dropping the oldest if there is no room.
+// [history.checkLocked] has looked at it. The caller holds WatchCache.mu for writing.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).updateCache
 func (h *history) appendLocked(event *Event) {
@@ -79,7 +81,8 @@ func (h *history) appendLocked(event *Event) {
 		h.removedEventSinceRelist = true
 	}
 	h.cache[h.endIndex%len(h.cache)] = event
-	h.endIndex++ // never wraps: positions are absolute, only the slot is taken modulo the capacity
+	// Never wraps: positions are absolute, only the slot is taken modulo the capacity.
+	h.endIndex++
 	h.probe.Event(probe.RingAppend, string(event.Type), event.Key, event.ResourceVersion, h.startIndex, h.endIndex, len(h.cache), int(h.oldestLocked()))
 }
 
@@ -101,9 +104,10 @@ func (h *history) checkLocked(event *Event) error {
 
 func (h *history) isFullLocked() bool { return h.endIndex-h.startIndex == len(h.cache) }
 
-// resizeLocked is called before every append and acts only when the ring is full. It doubles the ring if even the
-// oldest event is younger than [EventFreshDuration]: dropping it would cost some client a relist. It halves the ring if
-// the newest quarter alone reaches back that far. The distance between the two keeps the ring from flapping.
+// resizeLocked is called before every append and acts only when the ring is full. It doubles
+// the ring if even the oldest event is younger than [EventFreshDuration]: dropping it would
+// cost some client a relist. It halves the ring if the newest quarter alone reaches back that
+// far. The distance between the two keeps the ring from flapping.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).resizeCacheLocked
 func (h *history) resizeLocked(now time.Time) {
@@ -159,9 +163,9 @@ func (h *history) oldestLocked() uint64 {
 	return h.cache[h.startIndex%len(h.cache)].ResourceVersion
 }
 
-// intervalLocked returns a cursor over the events in (rv, newest]. listRV is the version of the last list, 0 if there
-// was none. The error is 410 Expired if events in that range are gone. The caller holds WatchCache.mu; locker takes
-// it for reading and is used by the cursor later.
+// intervalLocked returns a cursor over the events in (rv, newest]. listRV is the version of the
+// last list, 0 if there was none. The error is 410 Expired if events in that range are gone.
+// The caller holds WatchCache.mu; locker takes it for reading and is used by the cursor later.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).GetIntervalLocked
 func (h *history) intervalLocked(rv, listRV uint64, locker sync.Locker) (*Interval, error) {
@@ -176,12 +180,15 @@ func (h *history) intervalLocked(rv, listRV uint64, locker sync.Locker) (*Interv
 		return nil, fmt.Errorf("watch cache isn't correctly initialized")
 	}
 	if rv < oldest-1 {
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, oldest-1))
+		message := fmt.Sprintf("too old resource version: %d (%d)", rv, oldest-1)
+		return nil, apierrors.NewResourceExpired(message)
 	}
 	first := sort.Search(h.endIndex-h.startIndex, func(i int) bool {
 		return h.cache[(h.startIndex+i)%len(h.cache)].ResourceVersion > rv
 	})
-	source := &historySource{history: h, locker: locker, startIndex: h.startIndex + first, endIndex: h.endIndex}
+	source := &historySource{
+		history: h, locker: locker, startIndex: h.startIndex + first, endIndex: h.endIndex,
+	}
 	return &Interval{source: source, ResourceVersion: rv}, nil
 }
 

@@ -64,8 +64,8 @@ func (i *Interval) refill() error {
 	return err
 }
 
-// historySource reads positions [startIndex, endIndex) of the ring, a batch at a time. It holds no lock in between: if
-// the ring drops an event before it was copied, the next batch fails.
+// historySource reads positions [startIndex, endIndex) of the ring, a batch at a time. It holds
+// no lock in between: if the ring drops an event before it was copied, the next batch fails.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_interval.go: historyCacheIntervalSource
 type historySource struct {

@@ -12,17 +12,19 @@ import (
 // clock, while there is a reader that waits.
 const progressRequestPeriod = 100 * time.Millisecond
 
-// ConditionalProgressRequester does something every 100 ms, but only while a reader waits for the outcome. An idle
-// cache costs nothing.
+// ConditionalProgressRequester does something every 100 ms, but only while a reader waits for
+// the outcome. An idle cache costs nothing.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/progress/watch_progress.go: ConditionalProgressRequester
-// Differs: used a second time, to wake the readers, where upstream starts a goroutine per waiting reader.
+// Differs: used a second time, to wake the readers, where upstream starts a goroutine per
+// waiting reader.
 type ConditionalProgressRequester struct {
 	// Set by NewConditionalProgressRequester, never changed.
 	clock   clock.WithTicker
 	request func(context.Context) error
 
-	mu      sync.Mutex // guards the fields below; a leaf: no other lock is taken while it is held
+	// Guards the fields below; a leaf: no other lock is taken while it is held.
+	mu      sync.Mutex
 	cond    *sync.Cond // on mu: waiting has left 0, or stopped was set
 	waiting int
 	stopped bool

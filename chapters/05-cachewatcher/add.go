@@ -55,9 +55,10 @@ func (w *CacheWatcher) added(event *watchcache.Event) {
 	w.markBookmarkReceived(event)
 }
 
-// forceClose gives up on a watcher that does not keep up. Its client sees the stream end and resumes from the last
-// version it has. That is progress only if it has one: a client that is still waiting for the bookmark which ends its
-// initial events would have to begin from nothing, so a watcher that has this bookmark in its input delivers it first.
+// forceClose gives up on a watcher that does not keep up. Its client sees the stream end and
+// resumes from the last version it has. That is progress only if it has one: a client that is
+// still waiting for the bookmark which ends its initial events would have to begin from
+// nothing, so a watcher that has this bookmark in its input delivers it first.
 func (w *CacheWatcher) forceClose() {
 	w.probe.At(probe.WatcherForced, "", 0)
 	graceful := w.bookmarkState() == bookmarkReceived
@@ -74,8 +75,9 @@ func (w *CacheWatcher) SetDrainLocked(drain bool) { w.drainInputBuffer = drain }
 // StoppedLocked reports whether the watcher has been stopped. The caller holds the Cacher's lock.
 func (w *CacheWatcher) StoppedLocked() bool { return w.stopped }
 
-// StopLocked stops the watcher. The caller holds the Cacher's lock and knows that the dispatcher is not sending to it:
-// a send on a closed channel panics. It may be called more than once.
+// StopLocked stops the watcher. The caller holds the Cacher's lock and knows that the
+// dispatcher is not sending to it: a send on a closed channel panics. It may be called more
+// than once.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).stopLocked
 func (w *CacheWatcher) StopLocked() {
@@ -83,8 +85,9 @@ func (w *CacheWatcher) StopLocked() {
 		w.stopped = true
 		close(w.input)
 	}
-	// Also the second time: a watcher that was being drained may be stopped for good now, because its client has
-	// left. Its goroutine may be stuck on a full result that no client reads any more.
+	// Also the second time: a watcher that was being drained may be stopped for good now,
+	// because its client has left. Its goroutine may be stuck on a full result that no client
+	// reads any more.
 	if !w.drainInputBuffer && !w.doneClosed {
 		w.doneClosed = true
 		close(w.done)

@@ -10,10 +10,11 @@ import (
 
 // bookmarkState is how far a watcher is with the one bookmark that ends its initial events:
 //
-//	waiting ──a bookmark of the right version enters input──► received ──one enters result──► sent
+//	waiting ──a bookmark of the right version enters input──► received
+//	received ──one enters result──► sent
 //
-// A watcher that did not ask for it begins at sent. The prepared bookmark at the end of an interval leads to sent from
-// either state.
+// A watcher that did not ask for it begins at sent. The prepared bookmark at the end of an
+// interval leads to sent from either state.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcherWaitingForBookmark
 type bookmarkState int32
@@ -55,9 +56,10 @@ func (w *CacheWatcher) markBookmarkSent(event *watchcache.Event) {
 	}
 }
 
-// NextBookmarkTime returns when the watcher should be sent its next bookmark, or false if never again. A watcher that
-// waits for the end of its initial events should be tried at every occasion. Otherwise a bookmark is due after the
-// duration every, and shortly before the deadline, so that a client whose time is up resumes from a recent version.
+// NextBookmarkTime returns when the watcher should be sent its next bookmark, or false if never
+// again. A watcher that waits for the end of its initial events should be tried at every
+// occasion. Otherwise a bookmark is due after the duration every, and shortly before the
+// deadline, so that a client whose time is up resumes from a recent version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).nextBookmarkTime
 func (w *CacheWatcher) NextBookmarkTime(now time.Time, every time.Duration) (time.Time, bool) {

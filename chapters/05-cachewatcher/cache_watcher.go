@@ -51,9 +51,9 @@ type Forgetter interface {
 // CacheWatcher is one watch, from the Cacher to its client.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcher
-// Differs: the objects of an interval are shared with the cache, as [storage.Interface] allows, but for that of a DELETED
-// which only stopped matching; upstream copies them all for each watcher. The bookmark state is an atomic instead of a
-// mutex.
+// Differs: the objects of an interval are shared with the cache, as [storage.Interface] allows,
+// but for that of a DELETED which only stopped matching; upstream copies them all for each
+// watcher. The bookmark state is an atomic instead of a mutex.
 type CacheWatcher struct {
 	// Set by New, never changed.
 	filter    Filter
@@ -61,16 +61,19 @@ type CacheWatcher struct {
 	deadline  time.Time
 	text      string
 
-	// Set by Register, under the Cacher's lock, before any other goroutine knows the watcher; never changed after.
+	// Set by Register, under the Cacher's lock, before any other goroutine knows the watcher;
+	// never changed after.
 	id                           string
 	probe                        *probe.Probe
 	forgetter                    Forgetter
 	bookmarkAfterResourceVersion uint64
 	initEvents                   *atomic.Int64
 
-	input  chan *watchcache.Event // sent by Cacher.dispatchEvents, closed by StopLocked; holds about a second of events
-	result chan watch.Event       // sent and closed by processInterval; as large as input
-	done   chan struct{}          // never sent to; closed by StopLocked: whatever is still queued is not wanted
+	// Sent by Cacher.dispatchEvents, closed by StopLocked; holds about a second of events.
+	input  chan *watchcache.Event
+	result chan watch.Event // sent and closed by processInterval; as large as input
+	// Never sent to; closed by StopLocked: whatever is still queued is not wanted.
+	done chan struct{}
 
 	// Guarded by the Cacher's lock.
 	stopped          bool // input is closed
@@ -114,10 +117,10 @@ func (w *CacheWatcher) RegisterLocked(r Registration) {
 	w.setBookmarkAfter(r.BookmarkAfterResourceVersion)
 }
 
-// ProcessInterval is the watcher's goroutine: it sends what came before the watch, then what comes. It ends when the
-// watcher is stopped, when ctx ends, or when the ring has overtaken the interval; then result is closed. In the last
-// case no error is sent: the client asks again from the version it has reached, and learns then whether that is too
-// old.
+// ProcessInterval is the watcher's goroutine: it sends what came before the watch, then what
+// comes. It ends when the watcher is stopped, when ctx ends, or when the ring has overtaken the
+// interval; then result is closed. In the last case no error is sent: the client asks again
+// from the version it has reached, and learns then whether that is too old.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).processInterval
 // Differs: the end of ctx is a Stop, instead of one more case in every select.
@@ -136,8 +139,9 @@ func (w *CacheWatcher) closeResult() {
 	w.probe.At(probe.WatcherRemoved, "", w.floor)
 }
 
-// sendInterval sends the interval and its end bookmark. It reports whether live events may follow. While it runs
-// no goroutine takes from input, so a client that is slow with its initial events can lose its watch before it has begun.
+// sendInterval sends the interval and its end bookmark. It reports whether live events may
+// follow. While it runs no goroutine takes from input, so a client that is slow with its
+// initial events can lose its watch before it has begun.
 func (w *CacheWatcher) sendInterval() bool {
 	sent := 0
 	for {
@@ -151,8 +155,9 @@ func (w *CacheWatcher) sendInterval() bool {
 		if !w.sendWatchCacheEvent(event) {
 			return false
 		}
-		// Events of the interval may be waiting in input as well: the watcher was registered while they were on their
-		// way to the dispatcher. Raising the floor keeps them from being sent twice.
+		// Events of the interval may be waiting in input as well: the watcher was registered
+		// while they were on their way to the dispatcher. Raising the floor keeps them from
+		// being sent twice.
 		w.floor = max(w.floor, event.ResourceVersion)
 		sent++
 	}
@@ -183,24 +188,28 @@ func (w *CacheWatcher) process() {
 	}
 }
 
-// isDue reports whether event comes after what the watcher has sent. The floor stays where the interval left it:
-// there is one dispatcher, so what comes through input is in order. The one exception is the bookmark that ends the
-// initial events: it may carry just the version that they had.
+// isDue reports whether event comes after what the watcher has sent. The floor stays where the
+// interval left it: there is one dispatcher, so what comes through input is in order. The one
+// exception is the bookmark that ends the initial events: it may carry just the version that
+// they had.
 func (w *CacheWatcher) isDue(event *watchcache.Event) bool {
 	if event.ResourceVersion > w.floor {
 		return true
 	}
-	return event.Type == watch.Bookmark && event.ResourceVersion == w.floor && w.bookmarkState() != bookmarkSent
+	isEnd := event.Type == watch.Bookmark && w.bookmarkState() != bookmarkSent
+	return isEnd && event.ResourceVersion == w.floor
 }
 
-// sendWatchCacheEvent filters, converts and sends one event. It reports whether the watcher goes on. It never writes to
-// event, which is shared.
+// sendWatchCacheEvent filters, converts and sends one event. It reports whether the watcher
+// goes on. It never writes to event, which is shared.
 //
-// What it keeps true: when an event enters result, every earlier one that the client wants is there already. A client that
-// resumes from the last version it saw has therefore missed nothing, however the watch has ended.
+// What it keeps true: when an event enters result, every earlier one that the client wants is
+// there already. A client that resumes from the last version it saw has therefore missed
+// nothing, however the watch has ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).sendWatchCacheEvent
-// Differs: a stopped watcher ends when it finds no room; upstream's goes through the rest of its input, and sends none of it.
+// Differs: a stopped watcher ends when it finds no room; upstream's goes through the rest of
+// its input, and sends none of it.
 func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 	out, wanted := w.convertToWatchEvent(event)
 	if !wanted {

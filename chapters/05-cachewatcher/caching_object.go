@@ -13,26 +13,30 @@ import (
 	watchcache "listwatch/chapters/04-watchcache"
 )
 
-// cachingObject is an object that remembers how it was encoded, so that a thousand watchers who are sent it in the same
-// form have it encoded once. Nothing is encoded before a WatchServer asks, and nothing is kept for longer than the object is
-// on its way: the ring holds the plain object.
+// cachingObject is an object that remembers how it was encoded, so that a thousand watchers who
+// are sent it in the same form have it encoded once. Nothing is encoded before a WatchServer
+// asks, and nothing is kept for longer than the object is on its way: the ring holds the plain
+// object.
 //
-//	event ─► ShareEncodings ─┬─► w1.input ─► w1 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
-//	      one cachingObject  ├─► w2.input ─► w2 ─► WatchServer ─► CacheEncode("JSON, ADDED") ── copies the bytes
-//	                         └─► w3.input ─► w3 ─► WatchServer ─► CacheEncode("Table, ADDED") ─ encodes
+//	ShareEncodings ─┬─► w1.input ─► WatchServer ─► CacheEncode("JSON, ADDED") ── encodes
+//	 one            ├─► w2.input ─► WatchServer ─► CacheEncode("JSON, ADDED") ── copies bytes
+//	 cachingObject  └─► w3.input ─► WatchServer ─► CacheEncode("Table, ADDED") ─ encodes
 //
-// In every other respect it is the object: its metadata are the object's, a copy of it is a copy of the object, without
-// encodings. A caller that needs the object as its own type asks for [cachingObject.GetObject]. As with every object that comes
-// out of a cache, callers must not write to it.
+// In every other respect it is the object: its metadata are the object's, a copy of it is a
+// copy of the object, without encodings. A caller that needs the object as its own type asks
+// for [cachingObject.GetObject]. As with every object that comes out of a cache, callers must
+// not write to it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: cachingObject
-// Differs: upstream's can be written to, and then copies the object and drops the encodings; here the one thing that was
-// ever written, the version of a deletion, is in the object already. The object is encoded as it is, upstream encodes a
-// copy; and a copy of ours is a plain object, upstream's a cachingObject again.
+// Differs: upstream's can be written to, and then copies the object and drops the encodings;
+// here the one thing that was ever written, the version of a deletion, is in the object
+// already. The object is encoded as it is, upstream encodes a copy; and a copy of ours is a
+// plain object, upstream's a cachingObject again.
 type cachingObject struct {
 	metaRuntimeInterface // shared with the cache, never written to
 
-	mu        sync.Mutex  // guards the field below; a leaf, and not held while anything is encoded
+	// Guards the field below; a leaf, and not held while anything is encoded.
+	mu        sync.Mutex
 	encodings []*encoding // one for each form in which the object is wanted, which are few
 }
 
@@ -59,11 +63,14 @@ type encoding struct {
 // errEncodingPanicked is what is left of an encoding that did not return.
 var errEncodingPanicked = errors.New("encode object: an earlier attempt panicked")
 
-// CacheEncode writes the object as encode does, and calls encode only if no caller has done so for id before. What was
-// written is kept, and so is an error: the same object would meet it again.
+// CacheEncode writes the object as encode does, and calls encode only if no caller has done so
+// for id before. What was written is kept, and so is an error: the same object would meet it
+// again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: (*cachingObject).CacheEncode
-func (o *cachingObject) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+func (o *cachingObject) CacheEncode(
+	id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer,
+) error {
 	e := o.getEncoding(id)
 	e.once.Do(func() { e.fill(o.metaRuntimeInterface, encode) })
 	if e.err != nil {
@@ -103,10 +110,11 @@ func (o *cachingObject) getEncoding(id runtime.Identifier) *encoding {
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/caching_object.go: (*cachingObject).GetObject
 func (o *cachingObject) GetObject() runtime.Object { return o.DeepCopyObject() }
 
-// ShareEncodings returns a copy of event in which the object that watchers will be sent is wrapped in a [cachingObject].
-// The event itself stays in the ring as it is. The previous object of a deletion carries the deletion's version already:
-// [watchcache.WatchCache] has stamped it. When an object merely stops matching, its watcher stamps a copy for itself; that is
-// rare, and not shared.
+// ShareEncodings returns a copy of event in which the object that watchers will be sent is
+// wrapped in a [cachingObject]. The event itself stays in the ring as it is. The previous
+// object of a deletion carries the deletion's version already: [watchcache.WatchCache] has
+// stamped it. When an object merely stops matching, its watcher stamps a copy for itself; that
+// is rare, and not shared.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: setCachingObjects
 func ShareEncodings(event *watchcache.Event) *watchcache.Event {

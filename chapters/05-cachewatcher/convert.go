@@ -27,8 +27,9 @@ func (f *Filter) Matches(key string, l labels.Set, fields fields.Fields) bool {
 	return storage.HasPathPrefix(key, f.Key) && f.Predicate.MatchesObjectAttributes(l, fields)
 }
 
-// convertToWatchEvent decides what event means to this watcher. What happened in the storage does not matter; what
-// matters is whether the object was there for this watcher before, and whether it is there now:
+// convertToWatchEvent decides what event means to this watcher. What happened in the storage
+// does not matter; what matters is whether the object was there for this watcher before, and
+// whether it is there now:
 //
 //	before  now   sent
 //	no      no    nothing
@@ -36,16 +37,21 @@ func (f *Filter) Matches(key string, l labels.Set, fields fields.Fields) bool {
 //	yes     yes   MODIFIED  the new object
 //	yes     no    DELETED   the old object, with the resource version of this event
 //
-// A pod that is bound to a node is ADDED for that node's kubelet, though it was created long ago; a pod whose label
-// is taken away is DELETED for watchers that select by that label, though it lives on.
+// A pod that is bound to a node is ADDED for that node's kubelet, though it was created long
+// ago; a pod whose label is taken away is DELETED for watchers that select by that label,
+// though it lives on.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).convertToWatchEvent
-func (w *CacheWatcher) convertToWatchEvent(event *watchcache.Event) (out watch.Event, wanted bool) {
+func (w *CacheWatcher) convertToWatchEvent(
+	event *watchcache.Event,
+) (out watch.Event, wanted bool) {
 	if event.Type == watch.Bookmark {
 		return w.convertBookmark(event), true
 	}
-	now := event.Type != watch.Deleted && w.filter.Matches(event.Key, event.ObjLabels, event.ObjFields)
-	before := event.PrevObject != nil && w.filter.Matches(event.Key, event.PrevObjLabels, event.PrevObjFields)
+	now := event.Type != watch.Deleted &&
+		w.filter.Matches(event.Key, event.ObjLabels, event.ObjFields)
+	before := event.PrevObject != nil &&
+		w.filter.Matches(event.Key, event.PrevObjLabels, event.PrevObjFields)
 	switch {
 	case now && before:
 		return watch.Event{Type: watch.Modified, Object: event.Object}, true

@@ -16,7 +16,7 @@ import (
 	watchcache "listwatch/chapters/04-watchcache"
 )
 
-// First try: if the object matches the selector, send the event with the verb that it has in the storage.
+// First try: if the object matches the selector, send the event with the storage's verb.
 func Example_filterByTheVerb() {
 	changes := []struct{ verb, pod, app string }{
 		{"ADDED", "a", "db"},

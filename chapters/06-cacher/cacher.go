@@ -28,8 +28,8 @@ const (
 // Cacher serves lists and watches of one resource from memory.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: Cacher
-// Differs: Run instead of goroutines started by the constructor; incoming carries pointers to events that never change,
-// instead of copies; no size estimator, no sharded watches.
+// Differs: Run instead of goroutines started by the constructor; incoming carries pointers to
+// events that never change, instead of copies; no size estimator, no sharded watches.
 type Cacher struct {
 	// Set by New, never changed.
 	config     Config
@@ -43,27 +43,33 @@ type Cacher struct {
 	budget     *timeBudget
 	metrics    *metrics
 
-	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it is full: that is how a
-	// slow dispatcher slows down the watch on the storage. Closed by keepCaching, on the same goroutine.
+	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it
+	// is full: that is how a slow dispatcher slows down the watch on the storage. Closed by
+	// keepCaching, on the same goroutine.
 	incoming chan *watchcache.Event
 
-	lastProcessedResourceVersion atomic.Uint64 // written by dispatchEvents: everything up to it has been handed to every watcher
+	// Written by dispatchEvents: everything up to it has been handed to every watcher.
+	lastProcessedResourceVersion atomic.Uint64
 	nDispatched, nTerminated     atomic.Int64
 	nInit                        atomic.Int64 // events of all watchers' intervals
 
-	watcherRoutines routine.Group // Go only under mu and while ready, so never after Run has begun to wait
+	// Go only under mu and while ready, so never after Run has begun to wait.
+	watcherRoutines routine.Group
 
-	mu               sync.RWMutex // guards the fields below; taken after the watchCache's lock, before ready.mu
+	// Guards the fields below; taken after the watchCache's lock, before ready.mu.
+	mu               sync.RWMutex
 	watcherIdx       int
 	watchers         indexedWatchers
 	bookmarkWatchers *cachewatcher.BookmarkTimeBuckets
-	dispatching      bool                         // an event is being handed out: no watcher's input may be closed
-	watchersToStop   []*cachewatcher.CacheWatcher // stopped when the dispatch is finished
+	// An event is being handed out: no watcher's input may be closed.
+	dispatching    bool
+	watchersToStop []*cachewatcher.CacheWatcher // stopped when the dispatch is finished
 
 	// Owned by the dispatchEvents goroutine; reused from event to event.
-	watchersBuffer          []*cachewatcher.CacheWatcher // whom the event concerns
-	blockedWatchers         []*cachewatcher.CacheWatcher // those of them that had no room
-	expiredBookmarkWatchers []*cachewatcher.CacheWatcher // those that need a place in the buckets again
+	watchersBuffer  []*cachewatcher.CacheWatcher // whom the event concerns
+	blockedWatchers []*cachewatcher.CacheWatcher // those of them that had no room
+	// Those that need a place in the buckets again.
+	expiredBookmarkWatchers []*cachewatcher.CacheWatcher
 
 	// Owned by the startCaching goroutine.
 	caching time.Time // when this attempt to fill the cache began
@@ -146,9 +152,10 @@ func (c *Cacher) keepCaching(ctx context.Context) {
 	}
 }
 
-// startCaching fills the cache and follows the storage until that fails in a way that calls for a new list. All
-// watchers are ended first: the events between the old state and the new one will never be known, so no watcher that has
-// seen the old one can be told the truth about the difference. Their clients come back, each with its own version.
+// startCaching fills the cache and follows the storage until that fails in a way that calls for
+// a new list. All watchers are ended first: the events between the old state and the new one
+// will never be known, so no watcher that has seen the old one can be told the truth about the
+// difference. Their clients come back, each with its own version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching
 func (c *Cacher) startCaching(ctx context.Context) {

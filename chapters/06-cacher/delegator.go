@@ -59,19 +59,22 @@ func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOp
 
 // GetList is answered by the cache if it can be:
 //
-//	version                      match           answered by
-//	""                           -               the cache, once it has caught up; after 3 s the storage
-//	"0"                          -               the cache as it is, never paged
-//	N                            -, NotOlderThan the cache, once it has reached N; after 3 s 504
-//	N                            Exact           the cache's snapshot at N, else the storage
-//	N, with a limit              -               the same
-//	in a continue token                          the same; the newest state if that version is -1
+//	version              match           answered by
+//	""                   -               the cache, when it has caught up; after 3 s storage
+//	"0"                  -               the cache as it is, never paged
+//	N                    -, NotOlderThan the cache, once it has reached N; after 3 s 504
+//	N                    Exact           the cache's snapshot at N, else the storage
+//	N, with a limit      -               the same
+//	in a continue token                  the same; the newest state if that version is -1
 //
-// Exact and continued reads of a single object go to the storage. A cache that is not ready refuses with 429, except
-// for pages of the whole resource, which the storage can bear: that is how a client fills itself while the server starts.
+// Exact and continued reads of a single object go to the storage. A cache that is not ready
+// refuses with 429, except for pages of the whole resource, which the storage can bear: that is
+// how a client fills itself while the server starts.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).GetList
-func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
+func (d *CacheDelegator) GetList(
+	ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object,
+) error {
 	prepared, err := d.cacher.prepareKey(key, opts.Recursive)
 	if err != nil {
 		return err
@@ -80,7 +83,8 @@ func (d *CacheDelegator) GetList(ctx context.Context, key string, opts storage.L
 		return err
 	}
 	decision := d.shouldDelegateList(prepared, opts)
-	if decision == askStorage || (!d.cacher.Ready() && shouldDelegateListOnNotReadyCache(opts)) {
+	unready := !d.cacher.Ready() && shouldDelegateListOnNotReadyCache(opts)
+	if decision == askStorage || unready {
 		return d.Interface.GetList(ctx, key, opts, listOut)
 	}
 	err = d.cacher.GetList(ctx, key, opts, listOut)

@@ -37,8 +37,8 @@ func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 	c.finishDispatching(event)
 }
 
-// dispatchInTwoPhases serves the fast watchers first, and then the others, which share whatever time is left. Only
-// the slow watchers and the next event wait for a slow watcher.
+// dispatchInTwoPhases serves the fast watchers first, and then the others, which share whatever
+// time is left. Only the slow watchers and the next event wait for a slow watcher.
 func (c *Cacher) dispatchInTwoPhases(event *watchcache.Event) {
 	c.offer(event)
 	if len(c.blockedWatchers) > 0 {
@@ -57,8 +57,8 @@ func (c *Cacher) dispatchSequentially(event *watchcache.Event) {
 	}
 }
 
-// offer gives event to every watcher that has room and remembers the others. No lock is held: nothing is closed while
-// dispatching is set, and the buffer belongs to this goroutine.
+// offer gives event to every watcher that has room and remembers the others. No lock is held:
+// nothing is closed while dispatching is set, and the buffer belongs to this goroutine.
 func (c *Cacher) offer(event *watchcache.Event) {
 	c.blockedWatchers = c.blockedWatchers[:0]
 	for _, watcher := range c.watchersBuffer {
@@ -68,9 +68,9 @@ func (c *Cacher) offer(event *watchcache.Event) {
 	}
 }
 
-// waitForBlocked waits for each of the blocked watchers in turn, all of them together no longer than the budget. Once
-// it is used up, a watcher that is still full is closed; a client that was merely busy comes back, and finds what it missed
-// in the ring.
+// waitForBlocked waits for each of the blocked watchers in turn, all of them together no longer
+// than the budget. Once it is used up, a watcher that is still full is closed; a client that
+// was merely busy comes back, and finds what it missed in the ring.
 func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher.CacheWatcher) {
 	timeout := c.budget.takeAvailable()
 	c.probe.At(probe.DispatchBlocked, event.Key, event.ResourceVersion, len(blocked), int(timeout/time.Millisecond))
@@ -80,7 +80,9 @@ func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher
 	expired := timer.C()
 	for _, watcher := range blocked {
 		if !watcher.Add(event, expired) {
-			expired = nil // the timer fires once, and this watcher has seen it; with nil, Add waits for no other
+			// The timer fires once, and this watcher has seen it; with nil, Add waits for no
+			// other.
+			expired = nil
 			c.nTerminated.Add(1)
 		}
 	}
@@ -118,9 +120,9 @@ func (c *Cacher) lock() {
 	c.probe.At(probe.CacherLockTaken, "", 0)
 }
 
-// pickWatchersLocked collects the watchers whose scope contains the object, and those that wait for a value the trigger
-// field has, or had. Both maps are looked up, never scanned: a thousand watchers of single nodes cost nothing for an
-// event that concerns one of them.
+// pickWatchersLocked collects the watchers whose scope contains the object, and those that wait
+// for a value the trigger field has, or had. Both maps are looked up, never scanned: a thousand
+// watchers of single nodes cost nothing for an event that concerns one of them.
 func (c *Cacher) pickWatchersLocked(event *watchcache.Event) {
 	object := scopeOf(&c.config, event.Key)
 	scopes := []namespacedName{
@@ -131,7 +133,8 @@ func (c *Cacher) pickWatchersLocked(event *watchcache.Event) {
 	}
 	for i, scope := range scopes {
 		if slices.Contains(scopes[:i], scope) {
-			continue // an object without a namespace: its watchers would be sent the event twice
+			// An object without a namespace: its watchers would be sent the event twice.
+			continue
 		}
 		c.watchersBuffer = append(c.watchersBuffer, c.watchers.allWatchers[scope]...)
 	}
@@ -163,7 +166,8 @@ func (c *Cacher) pickBookmarkWatchersLocked() {
 	}
 }
 
-// finishDispatching carries out what had to wait, and gives watchers that were sent a bookmark their next turn.
+// finishDispatching carries out what had to wait, and gives watchers that were sent a bookmark
+// their next turn.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).finishDispatching
 func (c *Cacher) finishDispatching(event *watchcache.Event) {

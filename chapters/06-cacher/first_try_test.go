@@ -14,7 +14,7 @@ import (
 // First try: send each event to every watcher in turn.
 func Example_blockOnTheSlowest() {
 	bubble.Example(func() {
-		laptop, desk := make(chan int, 2), make(chan int, 2) // each has room for two events
+		laptop, desk := make(chan int, 2), make(chan int, 2) // with room for two events
 		go func() {                                          // the dispatcher
 			defer close(desk)
 			for version := 11; version <= 14; version++ {
@@ -78,9 +78,9 @@ func Example_queueWithoutALimit() {
 		for _, event := range laptop {
 			held += len(event)
 		}
-		fmt.Printf("after %v, %d events wait in %d MB\n", time.Since(start), len(laptop), held>>20)
+		fmt.Println("after", time.Since(start), len(laptop), "events wait, in", held>>20, "MB")
 	})
-	// Output: after 1h0m0s, 36000 events wait in 35 MB
+	// Output: after 1h0m0s 36000 events wait, in 35 MB
 }
 
 // TestTheCacherKeepsWhatEachTryBroke puts the Cacher into the tries' place: a laptop that does not read, and a desk that does.

@@ -27,12 +27,13 @@ func (c *Cacher) processEvent(event *watchcache.Event) {
 	c.probe.Event(probe.IncomingSent, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
 }
 
-// dispatchEvents is the one goroutine through which every event of the resource passes. It runs until incoming is
-// closed, and never stops receiving before: the sender must not be left blocked.
+// dispatchEvents is the one goroutine through which every event of the resource passes. It runs
+// until incoming is closed, and never stops receiving before: the sender must not be left
+// blocked.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents
-// Differs: does not poll for the first list before it begins; a bookmark takes the list's version until there is a
-// newer one.
+// Differs: does not poll for the first list before it begins; a bookmark takes the list's
+// version until there is a newer one.
 func (c *Cacher) dispatchEvents(context.Context) {
 	bookmarkTimer := c.clock.NewTimer(bookmarkTick())
 	defer bookmarkTimer.Stop()
@@ -58,22 +59,24 @@ const (
 
 func bookmarkTick() time.Duration { return bookmarkTickMin + rand.N(bookmarkTickSpread) }
 
-// receive takes one event from incoming to all its watchers. Bookmarks of the storage are not dispatched: they can come
-// many times a second, and what a watcher needs of them it gets from the dispatcher's own.
+// receive takes one event from incoming to all its watchers. Bookmarks of the storage are not
+// dispatched: they can come many times a second, and what a watcher needs of them it gets from
+// the dispatcher's own.
 func (c *Cacher) receive(event *watchcache.Event) {
 	c.probe.Event(probe.IncomingReceived, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
 	if event.Type != watch.Bookmark {
 		c.dispatchEvent(event)
 	}
-	// After the dispatch, not before: the next bookmark carries this version, and promises that everything up to it
-	// has been handed over. Bookmarks are made by this goroutine too, so none can come in between.
+	// After the dispatch, not before: the next bookmark carries this version, and promises that
+	// everything up to it has been handed over. Bookmarks are made by this goroutine too, so
+	// none can come in between.
 	c.lastProcessedResourceVersion.Store(event.ResourceVersion)
 	c.nDispatched.Add(1)
 }
 
 func (c *Cacher) dispatchBookmark() {
-	// The list's version counts as processed: what it contains reaches a watcher through its interval, and watchers of
-	// an older list are gone.
+	// The list's version counts as processed: what it contains reaches a watcher through its
+	// interval, and watchers of an older list are gone.
 	rv := max(c.lastProcessedResourceVersion.Load(), c.watchCache.ListResourceVersion())
 	if rv == 0 {
 		return // nothing has been listed yet, so there are no watchers

@@ -26,8 +26,9 @@ var errStopped = errors.New("apiserver cacher is stopped")
 //	pending ◄────► ready ────► stopped
 //	   └──────────────────────────▲
 //
-// The generation counts how often it became ready. A watch that begins in one generation and finds another one when it
-// is about to be registered has missed the moment at which all watchers were ended: it must not be registered.
+// The generation counts how often it became ready. A watch that begins in one generation and
+// finds another one when it is about to be registered has missed the moment at which all
+// watchers were ended: it must not be registered.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/ready.go: ready
 // Differs: one lock; upstream swaps the channel under a second one.
@@ -38,9 +39,10 @@ type ready struct {
 	mu              sync.RWMutex // guards the fields below; the last lock in the order
 	state           status
 	generation      int
-	lastErr         error         // why it is pending, nil if it has not been ready yet
-	lastStateChange time.Time     // decides how long a client is told to stay away
-	waitCh          chan struct{} // never sent to; closed unless pending, and made again when that comes back
+	lastErr         error     // why it is pending, nil if it has not been ready yet
+	lastStateChange time.Time // decides how long a client is told to stay away
+	// Never sent to; closed unless pending, and made again when that comes back.
+	waitCh chan struct{}
 }
 
 func newReady(clk clock.PassiveClock) *ready {

@@ -29,16 +29,20 @@ type watchRequest struct {
 	watcher *cachewatcher.CacheWatcher
 }
 
-// Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a bookmark shortly before.
+// Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a
+// bookmark shortly before.
 //
-// Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version, and 429 with Retry-After while
-// the cache is not ready. Once these are passed, every error comes as an event of the stream, as it does from a storage that has no
-// cache in front of it. A cache that begins another generation while the watch is being prepared gives a stream that
+// Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version,
+// and 429 with Retry-After while the cache is not ready. Once these are passed, every error
+// comes as an event of the stream, as it does from a storage that has no cache in front of it.
+// A cache that begins another generation while the watch is being prepared gives a stream that
 // has ended already.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).Watch
 // Differs: support of progress requests is taken for granted.
-func (c *Cacher) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+func (c *Cacher) Watch(
+	ctx context.Context, key string, opts storage.ListOptions,
+) (watch.Interface, error) {
 	req, err := c.newWatchRequest(key, opts)
 	if err != nil {
 		return nil, err
@@ -46,8 +50,8 @@ func (c *Cacher) Watch(ctx context.Context, key string, opts storage.ListOptions
 	if err := c.reachRequiredVersion(ctx, req); err != nil {
 		return newErrWatcher(err, c.probe), nil
 	}
-	// The watcher is made before any lock is taken: it allocates two channels, and that can mean waiting for the
-	// garbage collector.
+	// The watcher is made before any lock is taken: it allocates two channels, and that can
+	// mean waiting for the garbage collector.
 	req.watcher = c.newWatcher(ctx, req)
 	return c.startWatch(ctx, req), nil
 }
@@ -127,13 +131,15 @@ func describe(req *watchRequest) string {
 	return text
 }
 
-// startWatch chooses where the watch begins and registers it, as one step: the watchCache's lock is held for reading
-// all the while, so no event can be appended in between. An event is either in the interval, or it is appended later,
-// and is then dispatched to a watcher that is registered. Events that were appended before and are still on their way
-// through incoming come both ways; the watcher drops what its interval contained.
+// startWatch chooses where the watch begins and registers it, as one step: the watchCache's
+// lock is held for reading all the while, so no event can be appended in between. An event is
+// either in the interval, or it is appended later, and is then dispatched to a watcher that is
+// registered. Events that were appended before and are still on their way through incoming come
+// both ways; the watcher drops what its interval contained.
 //
-// The watchCache's lock is the outer one here, Cacher.mu the inner one. Nothing takes them the other way round: the
-// dispatcher, which holds Cacher.mu most often, has no business with the cache while it does.
+// The watchCache's lock is the outer one here, Cacher.mu the inner one. Nothing takes them the
+// other way round: the dispatcher, which holds Cacher.mu most often, has no business with the
+// cache while it does.
 func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interface {
 	registered := false
 	err := c.watchCache.BeginWatch(req.requiredRV, req.key, req.opts,
@@ -171,10 +177,13 @@ func bookmarkAfter(req *watchRequest, current uint64) uint64 {
 	return req.requestedRV
 }
 
-// register adds the watcher and starts its goroutine, unless the cache has begun another generation since the request
-// came: then all watchers have been ended, and one that slipped in after that could begin at a version that the new
-// generation has not reached. The caller holds the watchCache's lock for reading; register takes and releases c.mu.
-func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watchcache.Interval, bookmarkAfter uint64) bool {
+// register adds the watcher and starts its goroutine, unless the cache has begun another
+// generation since the request came: then all watchers have been ended, and one that slipped in
+// after that could begin at a version that the new generation has not reached. The caller holds
+// the watchCache's lock for reading; register takes and releases c.mu.
+func (c *Cacher) register(
+	ctx context.Context, req *watchRequest, interval *watchcache.Interval, bookmarkAfter uint64,
+) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	generation, _, err := c.ready.check()
@@ -185,7 +194,8 @@ func (c *Cacher) register(ctx context.Context, req *watchRequest, interval *watc
 	id := "w" + strconv.Itoa(c.watcherIdx)
 	req.watcher.RegisterLocked(cachewatcher.Registration{
 		ID: id, Probe: c.config.Probe.Lane(id), Forgetter: req,
-		Interval: interval, ResourceVersion: req.requiredRV, BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
+		Interval: interval, ResourceVersion: req.requiredRV,
+		BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
 	c.watchers.addLocked(req)
 	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion, cap(req.watcher.ResultChan()))
