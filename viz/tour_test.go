@@ -17,8 +17,8 @@ import (
 type toldTour struct {
 	Rests []uint64
 	Steps []struct {
-		Title, Purpose, Happened string
-		Look                     []string
+		Title, Purpose, Happened, Asked string
+		Look                            []string
 	}
 }
 
@@ -43,7 +43,7 @@ func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
 		const steps = page.tour.steps.map((step, i) => {
 			if (!rests[i]) return { title: step.title, look: step.look };
 			fold.apply(state, records.filter((r) => r.seq > state.seq && r.seq <= rests[i]));
-			return { title: step.title, look: step.look, purpose: step.purpose(plot, true), happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
+			return { title: step.title, look: step.look, asked: step.purpose(plot, false), purpose: step.purpose(plot, true), happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
 		});
 		JSON.stringify({ rests, steps })`)
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
@@ -93,6 +93,20 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 		}
 	}
 	act := all.Steps[6].Happened
+	if back := all.Steps[7].Happened; !strings.Contains(back, fmt.Sprintf("the %d changes since", changes-1)) {
+		t.Errorf("of %d changes one was read, and the page says: %s", changes, back)
+	}
+	words := 0
+	for i, step := range all.Steps {
+		words += len(strings.Fields(step.Purpose + " " + step.Happened))
+		if i == 6 {
+			words += len(strings.Fields(step.Asked))
+		}
+	}
+	t.Logf("the tour has %d words", words)
+	if words > 480 {
+		t.Errorf("the tour has %d words, want 480 at most", words)
+	}
 	if want := fmt.Sprintf("my-pod was changed %d times", changes); changes != handled || changes == 0 || !strings.Contains(act, want) || !strings.Contains(act, fmt.Sprintf("The informer has all %d: nothing held it up.", handled)) {
 		t.Errorf("%d changes and %d in the indexer, and the page says: %s", changes, handled, act)
 	}

@@ -18,9 +18,11 @@ export async function until(fact) {
   throw new Error("The program does not continue. Is it held, or stopped by a debugger?");
 }
 
-// openClient opens the client that may be stopped, and returns its id and what it calls itself.
+// openClient opens the client that may be stopped, and returns its id and what it calls itself. It watches from now on,
+// and so has a version from its beginning.
 async function openClient() {
-  const { id } = await ask("POST", "/viz/watchers", { resource: "pods", tour: true });
+  const { resourceVersion } = (await ask("GET", `${pods}?limit=1`)).metadata;
+  const { id } = await ask("POST", "/viz/watchers", { resource: "pods", tour: true, resourceVersion });
   return { id, agent: (await ask("GET", "/viz/watchers")).find((each) => each.id === id).userAgent };
 }
 
@@ -67,14 +69,22 @@ export const running = {
       const full = await seen((list) => [list.some((r) => r.point === "ResultBlocked" && r.subject === client)]);
       left = left < Infinity ? left - 1 : full[0] ? overflow : left;
     }
+    // It comes back, and reads.
+    await ask("POST", "/viz/knobs", { name: "line.drop", target: agent });
+    await ask("POST", "/viz/knobs", { name: "line.stall", target: agent, value: "false" });
+    await seen((list) => {
+      const again = opened(list);
+      return again.subject !== client && list.some((r) => r.point === "WatcherInterval" && r.subject === again.subject);
+    });
     await change("last");
     return { key, id, agent };
   },
 
-  // leave closes the client, if it did not go while the page was away.
-  async leave({ id }) {
+  // leave removes the pod and the client, as far as they are still there.
+  async leave({ key, id }) {
     const open = (await ask("GET", "/viz/watchers")).some((each) => each.id === id);
     if (open) await ask("DELETE", `/viz/watchers/${id}`);
+    await ask("DELETE", `/api/v1/namespaces/${key.replace("/", "/pods/")}?gracePeriodSeconds=0`);
   },
 };
 

@@ -9,11 +9,11 @@ import { mark, put, say, toMiddle } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { serves } from "../stage/lanes.js";
 import { recorded, running, until } from "./play.js";
-import { half, plotOf, restsOf, steps } from "./steps.js";
+import { half, plotOf, restsOf, steps, stopped } from "./steps.js";
 
 const storage = "tour";
 const slowly = 0.6; // times the reading pace: a step is a few hops
-const overview = 3000; // ms that the many changes of the act take
+const overview = 7000; // ms that the many changes of the act take
 const onward = new Set(["ArrowRight", "PageDown"]);
 const backward = new Set(["ArrowLeft", "PageUp"]);
 const allowed = new Set(["t", "a", "k", "?"]); // of the page's single keys
@@ -61,6 +61,7 @@ export function newTour(stage) {
     }
     mark(frame, "tour-client", reached.has("reflector"));
     put(frame, "data-tour-queue", step?.queue ?? "");
+    stage.zoom.frameOn(step?.act ? step.look : []); // the lanes fill the stage
     requestAnimationFrame(center);
   }
 
@@ -86,10 +87,18 @@ export function newTour(stage) {
     say($("#tour-title"), step.title);
     say($("#tour-purpose"), step.purpose(plot, Boolean(happened)));
     say($("#tour-happened"), happened);
-    say(next, acts ? `Stop ${plot.client} from reading` : at === steps.length ? "Finish" : "Next");
-    mark(next, "acts", acts);
+    say(next, acts ? `Stop ${plot.who} from reading` : at === steps.length ? "Finish" : "Next");
     next.disabled = busy;
     $("#tour-back").disabled = busy || at === 1;
+  }
+
+  // count says how many of the changes are in the picture, while they are shown.
+  function count() {
+    if (!steps[at - 1]?.act || !run?.acted || resting()) return;
+    const { changes } = stopped(plot);
+    if (changes === 0) return;
+    say($("#tour-happened"), `${stopped(plot, player.cursor + 1).changes} of ${changes}`);
+    say(next, "To its end");
   }
 
   const trouble = (problem) => {
@@ -109,7 +118,7 @@ export function newTour(stage) {
     const reader = [...scene.lanes.watchers].find(([, el]) => el.lane && serves(scene, el.lane.subject))?.[0] ?? "";
     plot = plotOf(records(), { ...run, reader: run.reader ?? reader, informer: scene.informer });
     run.reader ??= reader || undefined;
-    scene.front = [plot.client];
+    scene.front = [plot.client, plot.back];
     rests = restsOf(plot).map((seq, i) => (i < half || run.acted ? seq : 0));
   }
 
@@ -156,6 +165,7 @@ export function newTour(stage) {
     busy = true;
     ticket++; // a tour that was left may still close its client
     stage.attend(true);
+    if (saved?.run?.key && stage.source) await doer().leave(saved.run).catch(() => {}); // of a tour that was not ended
     run = { log: stage.shown.log, from: stage.source ? player.head : player.oldest, to: 0, key: "", agent: "" };
     plot = null;
     player.freeze();
@@ -222,7 +232,7 @@ export function newTour(stage) {
   function finish() {
     show("end");
     done();
-    say($("#tour-kubectl"), `kubectl -s ${location.origin} run a --image=example.com/a`);
+    say($("#tour-kubectl"), `kubectl -s ${location.origin} get pods -w`);
     close();
     follow.clear(); // what kubectl writes now is followed
     panel.querySelector("[data-part=end] .main").focus({ preventScroll: true });
@@ -308,7 +318,8 @@ export function newTour(stage) {
     begin,
     jumped: () => player.recording && begin(),
     shown: () => typeof at === "number"
-      && scene.lanes.watchers.forEach((el, id) => mark(el, "yours", id === plot?.client)),
+      && scene.lanes.watchers.forEach((el, id) => mark(el, "yours", [plot?.client, plot?.back].includes(id))),
+    draw: count,
     escape: () => at === "end" && (leave(), true),
   };
 }

@@ -153,13 +153,30 @@ func playTour(t *testing.T, s *set) {
 	}()
 	s.create(t, "my-pod")
 	time.Sleep(10 * time.Second)
-	probe.New(s.log).Text(probe.KnobTurned, "line.stall of "+agent+" to true", "", 0)
+	turned := func(text string) { probe.New(s.log).Text(probe.KnobTurned, text, "", 0) }
+	turned("line.stall of " + agent + " to true")
 	close(reader.stop)
-	for i := range 16 {
+	s.label(t, "my-pod", "first") // the reader stops with it
+	time.Sleep(100 * time.Millisecond)
+	<-reading
+	read := s.version(t, "my-pod")
+	for i := range 15 {
 		s.label(t, "my-pod", string(rune('a'+i)))
 		time.Sleep(100 * time.Millisecond)
 	}
-	<-reading
+	turned("line.drop of " + agent)
+	response.Body.Close()
+	turned("line.stall of " + agent + " to false")
+	time.Sleep(time.Second)
+	again, err := s.getAs(t, agent, "/api/v1/pods?watch=true&resourceVersion="+read, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Body.Close()
+	go func() { _, _ = io.Copy(io.Discard, again.Body) }() // until its body is closed
+	time.Sleep(time.Second)
+	s.label(t, "my-pod", "last")
+	time.Sleep(100 * time.Millisecond)
 }
 
 // stopping reads until it is told to stop: then it returns with what comes next.
@@ -228,6 +245,16 @@ func (s *set) label(t *testing.T, name, colour string) {
 	if err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// version returns the resource version of a pod.
+func (s *set) version(t *testing.T, name string) string {
+	t.Helper()
+	var pod corev1.Pod
+	if err := s.client.Get().Namespace("default").Resource("pods").Name(name).Do(t.Context()).Into(&pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod.ResourceVersion
 }
 
 func (s *set) remove(t *testing.T, name string) {

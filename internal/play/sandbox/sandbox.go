@@ -79,8 +79,9 @@ type Sandbox struct {
 	last    uint64        // id of the newest command
 
 	// Owned by the command that has the machine to itself: see order.
-	story *Telling // that is told; nil: none
-	tours int      // pages that give their tour
+	story    *Telling // that is told; nil: none
+	tours    int      // pages that give their tour
+	ringKept bool     // for a tour, the pods' ring is fixed at its size
 
 	mu    sync.Mutex        // guards the fields below; innermost
 	alone map[string]*order // that run and exclude others of their kind, by kind

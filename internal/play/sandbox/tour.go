@@ -6,7 +6,7 @@ import (
 )
 
 // Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo begins
-// nothing new. With the last one go the watchers that were opened for a tour.
+// nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour.
 func (s *Sandbox) Tour(ctx context.Context) (end func()) {
 	ctx = context.WithoutCancel(ctx) // a page that has gone still has to be counted out
 	if _, err := s.do(ctx, &order{command: touring{s, 1}, name: "a tour"}); err != nil {
@@ -32,6 +32,13 @@ func (t touring) Do(context.Context, func()) error {
 	if t.demo != nil {
 		t.demo.rests.Store(open)
 		t.turned(Knob{Name: "demo.rest", Value: strconv.FormatBool(open)}.String())
+	}
+	if ring := t.ring(Knob{}); ring != nil && open && t.fixedRing(ring.Resource()) == 0 {
+		t.fixRing(ring, ring.RingCapacity())
+		t.ringKept = true
+	} else if ring != nil && !open && t.ringKept {
+		t.fixRing(ring, 0)
+		t.ringKept = false
 	}
 	for _, each := range t.watchers.info() {
 		if each.Options.Tour && !open {

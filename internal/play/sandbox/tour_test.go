@@ -37,6 +37,9 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Tour: true}); err != nil {
 			t.Fatal(err)
 		}
+		if n := w.fixedRing("pods"); n == 0 {
+			t.Error("while a tour is open the ring may grow")
+		}
 		first()
 		if n := commits(time.Minute); n != 0 {
 			t.Errorf("one tour is open, and the demo changed pods %d times", n)
@@ -49,6 +52,9 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		w.log.Gate().Release()
 		if left := w.Watchers(); len(left) != 1 || left[0].ID != kept {
 			t.Errorf("after the last tour the watchers are %+v, want %s alone", left, kept)
+		}
+		if n := w.fixedRing("pods"); n != 0 {
+			t.Errorf("after the last tour the ring is fixed at %d", n)
 		}
 		if n := commits(time.Minute); n < 20 {
 			t.Errorf("in the minute after the last tour the demo changed pods %d times", n)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,8 +44,11 @@ func (p *page) stop(t *testing.T, step int) tourStop {
 	if at.Focus != "tour-next" {
 		t.Errorf("step %d: the focus is on %q", step, at.Focus)
 	}
-	if at.Titles != at.Reached || at.Visited == "" {
-		t.Errorf("step %d: names at %s; reached are %s, visited %s", step, at.Titles, at.Reached, at.Visited)
+	if at.Visited == "" {
+		t.Errorf("step %d visits no station", step)
+	}
+	if step != 7 { // in which the lanes fill the stage
+		p.until(t, `(({ Titles, Reached }) => Titles === Reached)(`+readTour+`)`)
 	}
 	return at
 }
@@ -127,7 +131,7 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		t.Errorf("at the end of the tour the page names %s", names)
 	}
 	p.press(t, kb.ArrowRight)
-	p.until(t, `document.body.dataset.tour === "end" && document.querySelectorAll("#tour ol li").length === 3 && document.querySelector("#tour [data-tour-story]") && document.activeElement.getAttribute("href") === "/book/01-storage"`)
+	p.until(t, `document.body.dataset.tour === "end" && document.querySelector("#tour-kubectl").textContent.endsWith("get pods -w") && document.activeElement.dataset.tourStory`)
 	v.rested(t)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.body.dataset.tour`)
@@ -175,6 +179,13 @@ func (v *viz) rested(t *testing.T) {
 	v.Get(t, "/viz/watchers", &left)
 	if len(left) > 0 {
 		t.Errorf("the tour leaves %d watchers", len(left))
+	}
+	response, err := http.Get(v.URL + "/api/v1/namespaces/default/pods/my-pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Body.Close(); response.StatusCode != http.StatusNotFound {
+		t.Errorf("the tour leaves its pod: %s", response.Status)
 	}
 }
 
