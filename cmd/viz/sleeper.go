@@ -75,7 +75,10 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("the reader's stream broke: %w", err)
 	}
-	fmt.Fprintf(out, "the reader was sent %d changes; the slowest took %d ms\n", read.n, read.slowest.Milliseconds())
+	fmt.Fprintf(out, "the reader was sent %d changes\n", read.n)
+	if err := tellWait(ctx, client, server, out); err != nil {
+		return err
+	}
 	slept, err := readChanges(sleeper)
 	end := "then the end of its stream, and no error"
 	switch {
@@ -86,6 +89,37 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	}
 	fmt.Fprintf(out, "the sleeper wakes up and finds %d changes, %s\n", slept.n, end)
 	return nil
+}
+
+// tellWait prints what the dispatcher did with the last change for which it waited: who had it before the wait, how long it was
+// ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the machine changes it.
+func tellWait(ctx context.Context, client *http.Client, server *url.URL, out io.Writer) error {
+	told := func(query string) (string, error) {
+		at := server.JoinPath("/viz/told")
+		at.RawQuery = "resource=pods&" + query
+		body, err := open(ctx, client, at, "writer")
+		if err != nil {
+			return "", err
+		}
+		defer body.Close()
+		lines, err := io.ReadAll(body)
+		return strings.TrimSuffix(string(lines), "\n"), err
+	}
+	waits, err := told("key=default/big&point=InputBlocked")
+	if err != nil || waits == "" {
+		return err
+	}
+	change := strings.TrimSuffix(waits[strings.LastIndex(waits, " ")+1:], ".")
+	order, err := told("rv=" + change + "&point=InputSent,InputBlocked")
+	if err != nil {
+		return err
+	}
+	end, err := told("point=DispatchBlocked,WatcherForced")
+	if err == nil {
+		lines := append(strings.Split(order, "\n"), strings.Split(end, "\n")[max(0, strings.Count(end, "\n")-1):]...)
+		fmt.Fprintf(out, "the dispatcher, with the change at %s:\n  %s\n", change, strings.Join(lines, "\n  "))
+	}
+	return err
 }
 
 // writer writes the pod big at a server.
@@ -113,7 +147,7 @@ func (w writer) create(ctx context.Context) error {
 // change changes the pod, time after time.
 func (w writer) change(ctx context.Context) (err error) {
 	for i := 1; i <= sleeperChanges && err == nil; i++ {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d","sent":"%d"}}}`, i, time.Now().UnixNano())
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, i)
 		err = w.big(w.Patch(types.MergePatchType)).Body([]byte(patch)).Do(ctx).Error()
 	}
 	return err
@@ -128,9 +162,8 @@ func (w writer) remove(ctx context.Context) error {
 
 // changesSeen is what a client has read of a watch.
 type changesSeen struct {
-	n       int           // the newest change: none is left out
-	slowest time.Duration // from the request to the event
-	last    bool          // it has read the last one
+	n    int  // the newest change: none is left out
+	last bool // it has read the last one
 }
 
 // readChanges reads a watch up to the last change, or to its end. An end between two frames is no error.
@@ -146,14 +179,11 @@ func readChanges(stream io.Reader) (seen changesSeen, err error) {
 		} else if err != nil {
 			return seen, err
 		}
-		annotations := event.Object.Metadata.Annotations
-		n, err := strconv.Atoi(annotations["n"])
+		n, err := strconv.Atoi(event.Object.Metadata.Annotations["n"])
 		if err != nil || n <= seen.n {
 			continue // another pod, or changed by another client
 		}
 		seen.n = n
-		sent, _ := strconv.ParseInt(annotations["sent"], 10, 64)
-		seen.slowest = max(seen.slowest, time.Since(time.Unix(0, sent)))
 		seen.last = n == sleeperChanges
 	}
 	return seen, nil

@@ -26,7 +26,7 @@ const (
 
 var (
 	blockHeading = regexp.MustCompile(`(?m)^## (\d):(\d\d) · (.*) \((\d+) minutes\)$`)
-	mustRow      = regexp.MustCompile(`(?m)^\| must \| (\d+) \|`)
+	mustRow      = regexp.MustCompile(`(?m)^\| (?:must|slack) \| (\d+) \|`)
 	minutesRow   = regexp.MustCompile(`(?m)^\| (\d+) \|`)
 	question     = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
 	answer       = regexp.MustCompile(`(?m)^\*\*(\d[a-z])\. (.*)\*\*\n\n- \*Often guessed:\* .+\n- \*Right:\* (?:.+\n)+?- \*Proof:\* (.+)$`)
@@ -72,6 +72,9 @@ func clockFaults(page string) (faults []string) {
 		}
 		if must := sumOf(mustRow, body); must != number(part(4)) {
 			faults = append(faults, fmt.Sprintf("%s takes %s minutes, and what must be done in it %d", part(3), part(4), must))
+		}
+		if number(part(4)) > 15 && (!strings.Contains(body, "\n| slack |") || !strings.Contains(body, "\n| late |")) {
+			faults = append(faults, part(3)+" has no slack, or does not say what to drop")
 		}
 		at += number(part(4))
 	}
@@ -178,6 +181,7 @@ func TestTheHalfDayHoldsTogether(t *testing.T) {
 		want     string
 	}{
 		"a block too long":      {"(45 minutes)", "(50 minutes)", "One stream, a thousand watchers takes 50 minutes, and what must be done in it 45"},
+		"a block without slack": {"| slack | 7 |", "| must | 7 |", "One stream, a thousand watchers has no slack, or does not say what to drop"},
 		"a block too late":      {"## 1:45 ·", "## 1:50 ·", "One stream, a thousand watchers begins at minute 110, and those before it end at 105"},
 		"an hour too short":     {"| 20 | One stream", "| 15 | One stream", "one hour has 55 minutes, want 60"},
 		"another question":      {"- **4b** What is", "- **4b** Whatever is", "no answer to 4b"},
