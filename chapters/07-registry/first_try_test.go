@@ -1,0 +1,75 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// First try: a PUT stores what the client sent.
+func Example_storeWhatTheClientSent() {
+	stored := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "7e1c"},
+		Spec:       corev1.PodSpec{NodeName: "node-1"},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	put := func(body string) error {
+		var sent corev1.Pod
+		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+			return err
+		}
+		stored = sent
+		return nil
+	}
+	// kubectl replace -f a.yaml: a file that was written before pod a ran.
+	err := put(`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
+	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID, stored.Status.Phase, err)
+	// Output: labels map[app:web], uid "", phase "", <nil>
+}
+
+// Second try: the server keeps what is its own. A DELETE removes the pod.
+func Example_removeAtOnce() {
+	pods := map[string]string{"a": "node-1"}     // name → node
+	running := map[string]bool{"a@node-1": true} // containers on the nodes
+
+	delete(pods, "a") // kubectl delete pod a
+	// The controller sees that its pod is gone, and creates the next one, which is bound to node-2.
+	if _, exists := pods["a"]; !exists {
+		pods["a"] = "node-2"
+		running["a@node-2"] = true
+	}
+	fmt.Printf("now run %q\n", slices.Sorted(maps.Keys(running)))
+	delete(running, "a@node-1") // the kubelet of node-1 needs some seconds to stop a container
+	fmt.Printf("later %q\n", slices.Sorted(maps.Keys(running)))
+	// Output:
+	// now run ["a@node-1" "a@node-2"]
+	// later ["a@node-2"]
+}
+
+// TestTheRegistryInTheTriesPlace gives the registry the PUT and the DELETE of the tries.
+func TestTheRegistryInTheTriesPlace(t *testing.T) {
+	w := newWorld(t)
+	before := w.create(pod("a", onNode))
+	if _, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }); err != nil {
+		t.Fatal(err)
+	}
+	sent := pod("a", onNode)
+	sent.Labels = map[string]string{"app": "web"}
+	if _, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing{sent}, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got := w.get("a")
+	if got.Labels["app"] != "web" || got.UID != before.UID || got.Status.Phase != corev1.PodRunning {
+		t.Errorf("after the PUT: labels %v, uid %q, phase %q", got.Labels, got.UID, got.Status.Phase)
+	}
+	w.delete("a", metav1.DeleteOptions{})
+	if _, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("a second pod a beside one that stops: got %v, want a conflict", err)
+	}
+}
