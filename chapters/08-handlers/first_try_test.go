@@ -124,7 +124,9 @@ func TestTheWatchServerInTheTriesPlace(t *testing.T) {
 			quiet.Stop()
 		}()
 		serving := func(watching *watch.FakeWatcher) http.HandlerFunc {
-			return func(w http.ResponseWriter, _ *http.Request) { serveWatch(t, watchScope(t), "application/json", watching, w) }
+			return func(w http.ResponseWriter, _ *http.Request) {
+				serveWatch(t, watchScope(t), "application/json", watching, w)
+			}
 		}
 		var arrived []time.Duration
 		began := time.Now()
