@@ -55,6 +55,7 @@ import { newVisit } from "./visit.js";
 
 const settle = 900; // ms that trails go on fading after a step
 const tableRows = 40; // shown when the viewer goes to another moment
+const ledHere = 200; // records that are looked at for what stands where then
 
 // pointsOf asks for the table of points until the program answers: no record can be read without it.
 async function pointsOf() {
@@ -96,12 +97,16 @@ const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overloo
 
 const player = newPlayer(fold, {
   motion: {
-    travels: (r) => motion.travels(r, resource),
-    prepare: (r, now) => motion.prepare(r, resource, now),
-    launch: (...job) => motion.launch(...job),
-    landed: (...now) => motion.landed(...now),
+    travels: (r) => here(r) && motion.travels(r),
+    plan: (list) => motion.plan(list.filter(here), player.state.resources[resource]),
+    launch: (...hop) => motion.launch(...hop),
+    land: (...hop) => motion.land(...hop),
     abort: (now) => motion.abort(now),
+    under: (change) => motion.under(change),
+    rated: (rate, now) => motion.rated(rate, now),
+    matches: (r) => follow.matches(r),
   },
+  resource: () => resource,
   applied, summed, jumped, froze, trouble, skipped: (ns) => all("skipped", ns),
 });
 const follow = newFollow(infos, {
@@ -270,7 +275,7 @@ function turn(now, ms) {
   flush();
   player.tick(player.runs() || now < moving ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
-  motion.draw(player.clock);
+  motion.draw(player.clock, player.pile());
   if (!dirty) table.draw(now, player);
   follow.draw(now, player.cursor);
   timeline.draw(now);
@@ -294,7 +299,8 @@ function applied(list) {
   // lanes first: tokens travel to where they are
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) show(now);
   const { events } = stage.status.rates(now);
-  motion[player.sweeping ? "records" : "counts"](list, resource, player.clock, events);
+  motion.closed(list);
+  if (player.sweeping) motion.records(list, resource, player.clock, events, false, player.state.resources[resource]);
   table.add(list);
   telling.consider(list, resource);
   all("applied", list, now);
@@ -307,13 +313,14 @@ function summed(before, list) {
   dirty = summing = true;
   stage.status.count(now);
   motion.sums(before, player.state, resource, player.clock);
-  motion.records(list, resource, player.clock, stage.status.rates(now).events, true);
+  const { events } = stage.status.rates(now);
+  motion.records(list, resource, player.clock, events, true, player.state.resources[resource]);
   table.add(list);
   telling.consider(list, resource);
   all("summed", list, now);
 }
 
-// jumped is told that another picture is on stage. Only the record that led there is drawn.
+// jumped is told that another picture is on stage. What the records that led there had in their hands stands there.
 function jumped() {
   const now = performance.now();
   motion.clear();
@@ -323,9 +330,10 @@ function jumped() {
   const list = player.tape.between(Math.max(1, player.cursor - tableRows), player.cursor + 1);
   table.show(list);
   const last = player.tape.get(player.cursor);
+  const led = player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1).filter(here);
+  motion.stand(led, player.state.resources[resource]);
   if (player.mode !== "frozen") return;
   if (!last) return telling.begins(player.cursor);
-  motion.records([last], resource, player.clock, 0);
   landed(last, now);
 }
 
@@ -334,7 +342,7 @@ function froze() {
   const now = performance.now();
   const r = player.tape.get(player.cursor);
   if (r) landed(r, now);
-  moving = motion.travelling(player.clock).length > 0 ? 0 : now + settle; // what is on its way stands, too
+  moving = motion.travelling().length > 0 ? 0 : now + settle; // what is on its way stands, too
 }
 
 function landed(r, now) {

@@ -46,7 +46,7 @@ export function newStatus(stage) {
     const { events, records } = rates(now);
     say($("#rate"), `${events} ${events === 1 ? "event" : "events"}/s`);
     put($("#rate"), "title", `${records} records/s`);
-    const { level, every, forced } = motion.detail.at(events, now);
+    const { level, every, forced } = motion.detail;
     const drawn = `${levels[level].name} ${level === 2 ? `● = ${every}` : levels[level].words}`;
     say($("#level"), forced === null ? drawn : `${drawn}, fixed`);
     put($("#level"), "data-level", level);

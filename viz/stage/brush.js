@@ -4,6 +4,7 @@ import { newLetters } from "../lib/letters.js";
 import { pathOf, signOf } from "./tokens.js";
 
 const apart = 90; // units from one name to the next on the same line
+const pillFont = "600 15px system-ui, sans-serif";
 const names = {
   moving: "--moving", delivered: "--delivered", anomaly: "--anomaly", stored: "--stored", paper: "--on-token",
   ink: "--ink",
@@ -19,7 +20,7 @@ export function newBrush(canvas, ctx, scene) {
     () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() })
   );
   const brush = {
-    colours: {}, letters, restyle, stamp, forget, clean: () => (written.length = 0), get labels() { return written; },
+    colours: {}, letters, restyle, stamp, pill, beside, pile, forget, clean: () => (written.length = 0), get labels() { return written; },
   };
 
   function forget() {
@@ -50,6 +51,69 @@ export function newBrush(canvas, ctx, scene) {
     const left = x > scene.width - 90 ? x - text.w : x - text.w / 2;
     written.push([x, base, h.label, left, text.w]);
     text.draw(ctx, left, base - 5);
+  }
+
+  // pill draws a token with its name: what the eye follows.
+  function pill(t, [x, y]) {
+    if (!t.label) return stamp({ ...t, label: "" }, [x, y]);
+    const name = `${t.label}\n${t.shape}\n${t.colour}`;
+    if (!sprites.has(name)) sprites.set(name, pillOf(t));
+    const { canvas: image, w } = sprites.get(name);
+    const left = Math.min(Math.max(x - w / 2, scene.view.x + 2), scene.view.x + scene.view.w - w - 2);
+    ctx.drawImage(image, left, y - 14, w, 28);
+    if (t.followed) outline(left - 3, y - 17, w + 6, 34);
+    written.push([x, y + 5, t.label, left + 24, w - 32]);
+  }
+
+  function pillOf({ label, shape, colour }) {
+    const { colours } = brush;
+    const scale = fine();
+    const image = document.createElement("canvas");
+    const c = image.getContext("2d");
+    c.font = pillFont;
+    const w = c.measureText(label).width + 36;
+    image.width = Math.ceil(w * scale);
+    image.height = Math.ceil(28 * scale);
+    c.setTransform(scale, 0, 0, scale, 0, 0);
+    c.font = pillFont;
+    c.fillStyle = colours.halo;
+    c.beginPath();
+    c.roundRect(0, 0, w, 28, 14);
+    c.fill();
+    c.fillStyle = colours[colour];
+    c.beginPath();
+    c.roundRect(2, 2, w - 4, 24, 12);
+    c.fill();
+    c.fillStyle = colours.paper;
+    c.textBaseline = "middle";
+    c.fillText(label, 25, 14.5);
+    c.translate(14, 14);
+    c.strokeStyle = colours.paper;
+    [c.lineWidth, c.lineCap] = [2.2, "round"];
+    c.stroke(new Path2D(signOf(shape) || pathOf(shape)));
+    return { canvas: image, w };
+  }
+
+  function outline(x, y, w, h) {
+    ctx.strokeStyle = brush.colours.followed;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    ctx.roundRect(x, y, w, h, h / 2);
+    ctx.stroke();
+  }
+
+  // beside writes the name of a token that a pipe draws, on the side where the queue is empty.
+  function beside({ label, x, y, left }) {
+    const text = letters.of(label);
+    const from = left ? x + 12 : x - 12 - text.w;
+    if (written.some(([, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox < from + text.w && from < ox + w)) return;
+    written.push([x, y + 5, label, from, text.w]);
+    text.draw(ctx, from, y);
+  }
+
+  // pile writes how many changes wait to be shown.
+  function pile(n, [x, y]) {
+    pill({ label: `+${n}`, shape: "modified", colour: "moving" }, [x, y]);
   }
 
   // spriteOf returns a token as an image, drawn once for a theme and a size.

@@ -36,6 +36,12 @@ export function newLayout(scene) {
     return [x + t.boxes[nearest].X - g.boxes[nearest].X, y + down(nearest)];
   }
 
+  // placed is place for a point of a way (way.js), with what leads there.
+  scene.placed = (point) => {
+    const pairs = point.length === 6 ? [0, 2, 4].flatMap((i) => scene.place(point.slice(i, i + 2))) : scene.place(point);
+    return point.length === 3 ? [...pairs, point[2]] : pairs;
+  };
+
   function lay() {
     const small = document.body.classList.contains("figure") || document.documentElement.dataset.first; // drawn whole
     const now = asked.matches && !small ? tall : wide;

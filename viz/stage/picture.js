@@ -2,6 +2,7 @@
 // console. It is read from what was drawn, not from the fold: a drawing that is wrong is told as it is.
 
 import { objectKey } from "../log/fold.js";
+import { heldIn } from "./pipe.js";
 
 const token = (t) => ({ key: objectKey(t.key ?? ""), rv: t.rv ?? "0" });
 const number = (el, name) => Number(el?.getAttribute(name) ?? 0);
@@ -32,6 +33,21 @@ export function newPicture(stage) {
         more: Math.max(0, n - rows.length),
       };
     });
+  }
+
+  // drawn is every token that is painted, where in the window that is, and the queue or station it stands in; "": it is
+  // on its way.
+  function drawn() {
+    const { view } = scene;
+    const ground = frame.getBoundingClientRect();
+    const scale = ground.width / view.w;
+    const spot = ([x, y]) => ({ x: ground.x + (x - view.x) * scale, y: ground.y + (y - view.y) * scale, alpha: 1 });
+    const told = ({ key, rv, owner }, where, at) => ({ key, rv, owner, in: where, ...spot(at) });
+    return [
+      ...heldIn(scene).map((t) => told(t, t.in, [t.x, t.y])),
+      ...motion.standing().map((t) => told(t, t.in, [t.x, t.y])),
+      ...motion.flying(player.clock).map((t) => told(t, "", t.now)),
+    ];
   }
 
   // said is the sentence below the stage, and the words of the table about the record that is named beside it; "": it
@@ -73,12 +89,12 @@ export function newPicture(stage) {
       cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
       banner: {
         seq: number(document.querySelector("#sentence"), "data-seq"),
-        told: number(document.querySelector("#sentence"), "data-told"),
+        told: number(document.querySelector("#sentence"), "data-told"), text: said().words,
       },
       said: said(),
       // an empty table, at the beginning of a recording, says nothing else
       table: { seq: top ? number(top, "data-seq") : cursor },
-      queues: queues(), shelves: shelves(), moving: motion.travelling(player.clock, player.cursor),
+      queues: queues(), shelves: shelves(), moving: motion.travelling(), drawn: drawn(), pile: player.pile(), level: motion.level,
       held: stage.hold.waiting.map(
         (w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })
       ),

@@ -4,7 +4,7 @@ import { mark, pool, put, say, squeeze, svg } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "./tokens.js";
 
-const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
+export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
 const remembered = 10e9; // ns of the log that a gauge's line is of
 const unknown = { type: "", key: "", rv: "0" };
@@ -21,6 +21,34 @@ export function twin() {
 export function shortKey(key) {
   const name = objectKey(key);
   return name.startsWith("default/") ? name.slice("default/".length) : name;
+}
+
+// cellOf is where the n-th token of a queue stands, n from 0 at the exit: a token for each slot, or as many as fit.
+export function cellOf(pipe, n, cap, maxSlots, left) {
+  const slotted = cap > 0 && cap <= maxSlots;
+  const step = slotted ? pipe.W / cap : 15;
+  const along = (Math.min(n, slotted ? cap - 1 : Math.floor(pipe.W / 15) - 1) + 0.5) * step;
+  return [left ? pipe.X + along : pipe.X + pipe.W - along, pipe.Y + pipe.H / 2];
+}
+
+// heldIn returns the tokens that the pipes draw, with the queue they are in and where on the stage that is.
+export function heldIn(scene) {
+  const { boxes, pipes, lane: wide, listen, maxSlots } = scene.geometry;
+  return [...scene.root.querySelectorAll("[data-queue]")].flatMap((el) => {
+    if (!el.drawn || !el.tokens?.length || el.classList.contains("handshake")) return [];
+    const name = el.dataset.queue;
+    const { lane } = el.closest(".lane") ?? {};
+    const kind = name === "workqueue" ? "workqueue" : name === "pending" ? "listener" : "watcher";
+    const [dx, dy] = lane ? [boxes[kind].X, boxes[kind].Y + lane.index * (kind === "watcher" ? wide : listen).height]
+      : [0, 0];
+    const left = leftward.has(name);
+    return el.tokens.map((token, i) => {
+      const [x, y] = cellOf(pipes[name], i, Number(el.dataset.cap), maxSlots, left);
+      const [px, py] = scene.place([x + dx, y + dy]);
+      const key = objectKey(token.key ?? "");
+      return { key, rv: token.rv ?? "0", owner: lane?.id ?? el.owner ?? "", in: name, x: px, y: py, left, type: token.type };
+    });
+  });
 }
 
 export function showShelf(scene, name, shelf) {

@@ -1,196 +1,224 @@
-// Steps: where each record takes its event. One entry a point; what is not here does not travel.
+// Steps: where each record takes its change. One entry a point; what is not here does not travel. Points are those of
+// the wide stage (layout.go): a way follows the rails.
 
 import { limits } from "../lib/limits.js";
 import { objectKey } from "../log/fold.js";
 import { hangsOn } from "./lanes.js";
+import { cellOf, leftward } from "./pipe.js";
 
-const boxOf = { watchers: "watcher", listeners: "listener", handlers: "handler", workqueues: "workqueue" };
+const kinds = { watchers: "watcher", listeners: "listener", workqueues: "workqueue" };
 
-// newSteps returns, by point, what moves for a record of it: step(r, now). m has hop, flash, label, chains, keep and
-// forget of motion.js.
-export function newSteps(m) {
-  const { scene, hop, flash, chains, forget, keep, label } = m;
+// newSteps returns, by point, what moves for a record of it: step(r). m has go, end, flash, where, lenOf and wires of
+// motion.js.
+export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens }) {
   const g = scene.geometry;
   const a = g.anchors;
-  const id = (r, branch = "") => `${r.rv ?? ""}|${r.rv ? "" : objectKey(r.key ?? "")}|${branch}`;
 
-  // spotOf returns a point of a lane's pipe: 0 is where tokens come in, 1 where they go out.
-  function spotOf(kind, subject, name, along) {
-    const box = g.boxes[boxOf[kind]];
-    const size = kind === "watchers" ? g.lane : g.listen;
-    const { lane } = scene.lanes[kind].get(subject) ?? {};
-    const index = lane ? Math.min(lane.index, size.room - 1) : 0; // those without a place share the last
-    const p = g.pipes[name];
-    const x = p.X + p.W * (kind === "watchers" ? along : 1 - along);
-    return [box.X + x, box.Y + index * size.height + p.Y + p.H / 2];
+  // A copy of a change is named by its version, its object and its branch: the whole one, the one for a subject, or the
+  // one for the informer that is drawn. A key in a workqueue has no version.
+  const copy = (r, branch = "") => `${r.rv ?? ""}|${objectKey(r.key ?? "")}|${branch}`;
+  const mine = (r) => copy(r, r.subject);
+  const inside = (r) => copy(r, "informer");
+  const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
+
+  // spot is a point of the lane of the record's subject; null: there is no room for that lane.
+  function spot(kind, r, x, y = 26) {
+    const { lane } = scene.lanes[kind].get(r.subject) ?? {};
+    if (!lane?.shown) return null;
+    const box = g.boxes[kinds[kind]];
+    return [box.X + x, box.Y + lane.index * (kind === "watchers" ? g.lane : g.listen).height + y];
   }
 
-  // A place is the name of an anchor, a point, or a function of the record. watcher, listener and work are places in
-  // the lane of its subject.
-  const at = (place, r) => (typeof place === "string" ? a[place] : typeof place === "function" ? place(r) : place);
-  const watcher = (name, along) => (r) => spotOf("watchers", r.subject, name, along);
-  const listener = (name, along) => (r) => spotOf("listeners", r.subject, name, along);
-  const work = (along) => (r) => spotOf("workqueues", r.subject, "workqueue", along);
-
-  // A branch names the copy of the change that moves: whole, the one for the subject, or the one for the informer.
-  const whole = () => "";
-  const mine = (r) => r.subject;
-  const informer = () => "informer";
-
-  // way is a step from one place to another. look.named writes its name beside the token, look.from names the branches
-  // of which this copy was made, and look.when says for which records there is a way.
-  function way(branch, start, end, { named, from = [], when, ...look } = {}) {
-    return (r, now) => {
-      if (when && !when(r)) return;
-      const parents = from.map((each) => id(r, each(r)));
-      const words = named ? { label: label(r) } : {};
-      hop(now, id(r, branch(r)), parents, at(start, r), at(end, r), r, { bend: "straight", ...look, ...words });
-    };
+  // cell is the place of the n-th token of a queue, inlet and outlet are its ends; of a lane's queue within its lane.
+  function cell(r, name, n) {
+    const queue = lenOf(r, name);
+    return cellOf(g.pipes[name], n ?? queue?.len ?? 0, queue?.cap ?? 0, g.maxSlots, leftward.has(name));
   }
-  const all = (...steps) => (r, now) => steps.forEach((step) => step(r, now));
-  const flashAt = (place, colour, radius) => (r, now) => flash(now, "", at(place, r), colour, radius);
-  const across = { bend: "across" };
-  const named = { named: true };
+  const ends = (name) => [g.pipes[name].X, g.pipes[name].X + g.pipes[name].W];
+  const middle = (name) => g.pipes[name].Y + g.pipes[name].H / 2;
+  const inlet = (name) => [ends(name)[leftward.has(name) ? 1 : 0], middle(name)];
+  const outlet = (name) => [ends(name)[leftward.has(name) ? 0 : 1], middle(name)];
+  const laned = (kind, r, [x, y]) => spot(kind, r, x, y);
 
-  const ours = (r) => scene.serving.has(r.subject);
+  // sent goes into a queue of a lane, taken out of it.
+  const sent = (kind, r, name, from, look) =>
+    spot(kind, r, 0) && go(look?.copy ?? mine(r), [
+      ...from, laned(kind, r, inlet(name)), laned(kind, r, cell(r, name)),
+    ], look);
+  const taken = (kind, r, name, to, look) =>
+    spot(kind, r, 0) && go(look?.copy ?? mine(r), [
+      laned(kind, r, cell(r, name, 0)), laned(kind, r, outlet(name)), laned(kind, r, to),
+    ], look);
+
   const drawn = (r) => r.subject === scene.informer; // of several informers one is
   const hangs = (r) => hangsOn(scene, scene.lanes.listeners.get(r.subject)?.lane?.subject);
-  const alarm = { colour: "anomaly", always: true };
+  const served = () => [...scene.serving][0] ?? ""; // the watcher whose client is the informer that is drawn
+  const alarm = { colour: "anomaly", ends: true, slow: true, fresh: true };
+
+  // rim leads along the ring from one point to another, the shorter way around.
+  function rim(from, to) {
+    const { x, y, out, in: inner } = g.ring;
+    const [begin, finish] = [from, to].map((p) => Math.atan2(p[1] - y, p[0] - x));
+    let turn = finish - begin;
+    if (Math.abs(turn) > Math.PI) turn -= Math.sign(turn) * 2 * Math.PI;
+    const n = Math.max(1, Math.ceil(Math.abs(turn) / 0.3));
+    const at = (i) => [Math.cos(begin + (turn * i) / n), Math.sin(begin + (turn * i) / n)];
+    return Array.from({ length: n + 1 }, (_, i) => [
+      x + (at(i)[0] * (out + inner)) / 2, y + (at(i)[1] * (out + inner)) / 2, "straight",
+    ]);
+  }
+  const ringIn = [g.ring.x - g.ring.out - 8, a["etcd3-out"][1]];
+  const ringOut = [g.ring.x + g.ring.out, g.ring.y];
+  const ringDoor = () => (scene.tall ? [g.ring.x + 40, g.ring.y - g.ring.out] : [g.ring.x - g.ring.out, g.ring.y + 40]);
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
-  function slideOff(r, now) {
-    const look = { ...alarm, label: "410", slow: true, bend: "straight" };
+  function slideOff(r) {
     const tray = [g.boxes.ring.X + 21, 236];
-    hop(now, `gone|${r.seq}`, [], scene.slotSpot(scene.ring.start), tray, { type: "ERROR" }, look);
+    go(`gone|${r.seq}`, [scene.slotSpot(scene.ring.start), [...tray, "straight"]], { ...alarm, label: "410", type: "ERROR" });
   }
 
-  // onWork moves the key of an object in a workqueue, which has no version.
-  const chainOf = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
-  const called = (r) => `called|${objectKey(r.key ?? "")}`;
-  const onWork = (r, now, start, end, look = { bend: "straight" }, parents = []) =>
-    hop(now, chainOf(r), parents, at(start, r), at(end, r), { ...r, type: "Sync" }, look);
-
-  const ringIn = [g.ring.x - g.ring.out, a["etcd3-out"][1]];
-  const served = () => [...scene.serving][0] ?? ""; // the watcher whose client is the informer that is drawn
-  const toInformer = { when: drawn, from: [served] };
-  const wireOut = () => spotOf("watchers", served(), "result", 1);
-  const handlerSpot = (r) => [
-    g.boxes.handler.X + g.boxes.handler.W / 2, spotOf("listeners", r.subject, "next", 0.5)[1],
-  ];
+  const handler = (r) => {
+    const at = spot("listeners", r, 0);
+    return at && [g.boxes.handler.X + g.boxes.handler.W / 2, at[1]];
+  };
 
   return {
-    RequestReceived(r, now) {
-      const [method] = (r.text ?? "").split(" ", 1); // the text is a request line
+    // What a controller writes goes up the loop, if a worker of its has the key.
+    RequestReceived(r) {
+      const [method, path] = (r.text ?? "").split(" ", 2);
       if (!limits.writes.includes(method)) return;
-      hop(now, `request|${r.seq}`, [], [g.loopX - 22, g.serverAxis], a.http, { type: "" });
+      const parts = path.split("/namespaces/")[1]?.split("/") ?? [];
+      const key = `${parts[0]}/${parts[2]}`;
+      const hand = [...tokens.values()].find((t) => t.copy.startsWith("work|") && !t.queue && t.key === key);
+      if (!hand) return;
+      const up = [[g.loopX, g.clientAxis - 14, "straight"], [g.loopX, g.serverAxis + 14], [g.loopX + 14, g.serverAxis, "straight"]];
+      go(hand.copy, [hand.at, [36, g.clientAxis], ...up, a.http], {
+        ends: true, fresh: true, label: hand.label, key,
+      });
     },
-    TxnCommitted: all(
-      way(
-        whole, "http", [a.http[0] + 1, a.http[1]], { ...across, as: "RequestReceived", when: (r) => !chains.has(id(r)) }
-      ),
-      way(whole, "http", "etcd", { ...across, ...named }),
-      flashAt("etcd", "stored"),
-    ),
-    Etcd3IncomingSent: way(whole, "etcd", "etcd3-incoming", { ...across, ...named, below: true }),
-    Etcd3IncomingReceived: all(
-      way(whole, "etcd3-incoming", [g.pipes["etcd3-incoming"].X + g.pipes["etcd3-incoming"].W, a["etcd3-incoming"][1]]),
-      way(whole, "etcd3-incoming", "decode", across),
-    ),
-    Etcd3ResultSent: way(whole, "decode", "etcd3-result", across),
-    ReflectorReceived(r, now) {
-      if (r.subject !== "cacher") return way(informer, "wire-client", "reflector", { ...named, when: drawn })(r, now);
-      const look = { as: "Etcd3ResultSent" };
-      way(whole, "etcd3-result", "etcd3-out", look)(r, now);
-      way(whole, "etcd3-out", [ringIn[0] - 8, ringIn[1]], look)(r, now);
+    TxnCommitted(r) {
+      go(copy(r), [a.http, a.etcd]);
+      flash(a.etcd, "stored");
     },
-    RingAppend(r, now) {
-      const spot = scene.slotSpot((r.args?.[1] ?? 1) - 1);
-      way(whole, ringIn, spot)(r, now);
-      flash(now, "", spot, "stored", 10);
+    Etcd3IncomingSent: (r) => go(copy(r), [
+      a.etcd, [250, g.serverAxis], inlet("etcd3-incoming"), cell(r, "etcd3-incoming"),
+    ]),
+    Etcd3IncomingReceived: (r) => go(copy(r), [
+      cell(r, "etcd3-incoming", 0), outlet("etcd3-incoming"), [416, 102, 416, 153, ...a.decode],
+    ]),
+    Etcd3ResultSent: (r) => go(copy(r), [
+      a.decode, [276, 153, 248, 204, ...inlet("etcd3-result")], cell(r, "etcd3-result"),
+    ]),
+    ReflectorReceived(r) {
+      if (r.subject === "cacher") {
+        const look = { as: "Etcd3ResultSent", at: "etcd3" };
+        return go(copy(r), [cell(r, "etcd3-result", 0), outlet("etcd3-result"), ringIn], look);
+      }
+      if (drawn(r)) go(inside(r), [a["wire-client"], [g.wireX - 14, g.clientAxis, "straight"], a.reflector]);
     },
-    StoreUpdate: way(whole, "ring", "store", { ...across, ...named }),
-    IncomingSent: way(whole, "store", "incoming", across),
-    IncomingReceived: all(way(whole, "incoming", "incoming-out"), way(whole, "incoming-out", "dispatch", named)),
-    InputSent: way(mine, "dispatch", watcher("input", 0), { ...across, from: [whole] }),
-    InputReceived: way(mine, "dispatch", watcher("input", 1), { from: [whole] }),
-    WatcherFiltered(r, now) {
-      const [x, y] = spotOf("watchers", r.subject, "input", 1);
-      way(mine, [x, y], [x + 4, y + 22], { fades: true })(r, now);
+    RingAppend(r) {
+      const slot = scene.slotSpot((r.args?.[1] ?? 1) - 1, { capacity: r.args?.[2] ?? 1 });
+      go(copy(r), [ringIn, ...rim(ringDoor(), slot)]);
+      flash(slot, "stored", 12);
     },
-    ResultSent: way(mine, watcher("input", 1), watcher("result", 0), { from: [whole] }),
-    ResultReceived: way(mine, watcher("result", 0), watcher("result", 1)),
-    FrameWritten(r, now) {
-      if (r.type === "ERROR") slideOff(r, now);
-      if (ours(r)) return; // drawn when the client has it: one token, one crossing
-      const from = spotOf("watchers", r.subject, "result", 1);
-      way(mine, from, [scene.edges.right + 4, from[1]], { fades: true })(r, now);
+    RVAdvanced: (r) => where(copy(r)) && go(copy(r), [ringIn, [...ringDoor(), "straight"]], { ends: true }),
+    StoreUpdate(r) {
+      const from = where(copy(r)) ?? ringOut;
+      go(copy(r), [from, ...rim(from, ringOut), ringOut, a.store]);
     },
-    FrameDecoded: all( // of another client it left the picture at the edge
-      way(informer, wireOut, () => [scene.edges.wireX, wireOut()[1]], toInformer),
-      way(informer, "wire", "wire", { ...toInformer, ...named }),
-      way(informer, "wire", [g.wireX, g.clientAxis], { ...toInformer, ...named }),
-    ),
-    FIFOAdded: way(informer, "reflector", "fifo", { when: drawn }),
-    FIFOPopped: way(informer, "fifo", "fifo-out", { ...named, when: drawn }),
-    IndexerUpdated(r, now) {
+    IncomingSent: (r) => go(copy(r), [
+      a.store, [g.boxes.store.X + g.boxes.store.W, g.serverAxis], inlet("incoming"), cell(r, "incoming"),
+    ]),
+    IncomingReceived: (r) => go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch]),
+    InputSent: (r) => sent("watchers", r, "input", [a.dispatch, [929, g.serverAxis]]),
+    DispatchFinished: (r) => end(copy(r)),
+    InputReceived: (r) => taken("watchers", r, "input", [109, 26]),
+    WatcherFiltered: (r) => spot("watchers", r, 0)
+      && go(mine(r), [spot("watchers", r, 109), [...spot("watchers", r, 109, 44), "straight"]], { ends: true }),
+    ResultSent: (r) => sent("watchers", r, "result", [spot("watchers", r, 109)]),
+    ResultReceived: (r) => taken("watchers", r, "result", [227, 26]),
+    FrameWritten(r) {
+      if (r.type === "ERROR") slideOff(r);
+      const from = spot("watchers", r, 227);
+      if (!from) return;
+      if (!scene.serving.has(r.subject)) return go(mine(r), [from, [scene.edges.right + 50, from[1]]], { ends: true });
+      go(mine(r), [from, [scene.edges.wireX, from[1] + 12 + 26 * wires(), "straight"]]);
+    },
+    FrameDecoded(r) { // of another client it left the picture at the edge
       if (!drawn(r)) return;
-      way(informer, "fifo-out", "indexer", named)(r, now);
-      flash(now, "", a.indexer, "stored");
+      go(inside(r), [[g.wireX, 120], [g.wireX, 266], [g.wireX, g.clientAxis - 34]], { takes: copy(r, served()) });
     },
+    FIFOAdded: (r) => drawn(r) && go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")]),
+    FIFOPopped: (r) => drawn(r) && go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]),
+    IndexerUpdated(r) {
+      if (!drawn(r)) return;
+      go(inside(r), [[890, g.clientAxis], a.indexer]);
+      flash(a.indexer, "stored");
+    },
+    Distributed: (r) => drawn(r) && !(r.args?.[0] > 0) && end(inside(r)),
     // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
-    AddReceived: all(
-      way(mine, listener("add", 0), listener("add", 0.5), { when: (r) => !hangs(r) }),
-      way(informer, "indexer", "processor", { as: "Distributed", when: hangs }),
-      way(mine, "processor", listener("add", 0.5), { ...across, from: [informer], when: hangs }),
-    ),
-    PendingPushed: way(mine, listener("add", 1), listener("pending", 0.2), { from: [informer] }),
-    PendingPopped: way(mine, listener("pending", 0.5), listener("pending", 1)),
-    HandlerCalled(r, now) {
-      way(mine, listener("add", 1), listener("next", 0.5), { from: [informer] })(r, now);
-      way(mine, listener("next", 1), handlerSpot, { ...named, from: [informer], colour: "delivered" })(r, now);
-      flash(now, "", handlerSpot(r), "delivered", 20);
-      keep(called(r));
-      chains.set(called(r), chains.get(id(r, r.subject)));
+    AddReceived(r) {
+      const to = spot("listeners", r, 284);
+      if (!to) return;
+      const from = hangs(r) ? [a.processor, [g.boxes.processor.X, g.clientAxis], spot("listeners", r, 302)] : [to];
+      const way = hangs(r) && where(inside(r)) ? [a.indexer, [742, g.clientAxis], ...from] : from;
+      go(mine(r), [...way, to], hangs(r) ? { takes: inside(r) } : {});
     },
-    WorkAdded(r, now) {
-      const to = work(0)(r);
-      if (scene.lanes.workqueues.get(r.subject)?.lane?.subject.counts.ReflectorWatching) {
-        forget(chainOf(r));
-        // its owner watches by itself: the key did not come through these handlers
-        return flash(now, "", to, "moving", 12);
-      }
-      onWork(r, now, [g.boxes.handler.X, to[1]], to, { fresh: true }, [called(r)]);
+    PendingPushed: (r) => sent("listeners", r, "pending", [spot("listeners", r, 284)]),
+    PendingPopped: (r) => taken("listeners", r, "pending", [45, 26]),
+    HandlerCalled(r) {
+      const to = handler(r);
+      if (!to) return;
+      go(mine(r), [spot("listeners", r, 284), spot("listeners", r, 16), to], { colour: "delivered" });
+      flash(to, "delivered", 22);
     },
-    WorkGot: (r, now) => onWork(r, now, work(0), work(1)),
-    Reconciled(r, now) {
-      if (!r.args?.[0]) return; // nothing was written: nothing goes up the loop
-      onWork(r, now, [g.boxes.workqueue.X, g.clientAxis], [g.loopX, g.clientAxis - 14]);
-      onWork(r, now, "loop", [g.loopX, g.serverAxis + 10]);
-      onWork(r, now, "loop", "http");
-      forget(chainOf(r));
+    HandlerReturned: (r) => end(mine(r)),
+    WorkAdded(r) {
+      if ((r.args?.[0] ?? 0) <= (lenOf(r, "workqueue")?.len ?? 0)) return; // it was there already
+      // Where its owner watches by itself, the key did not come through these handlers.
+      const own = scene.lanes.workqueues.get(r.subject)?.lane?.subject.counts.ReflectorWatching;
+      const from = own ? [] : [spot("workqueues", r, 176)];
+      sent("workqueues", r, "workqueue", from, { copy: work(r), fresh: true });
     },
-    WatcherForced(r, now) {
-      const from = spotOf("watchers", r.subject, "input", 0);
-      const look = { ...alarm, label: "closed", fades: true };
-      hop(now, `forced|${r.seq}`, [], from, [scene.edges.right, from[1]], { type: "ERROR" }, look);
+    WorkGot: (r) => taken("workqueues", r, "workqueue", [-8, 26], { copy: work(r), fresh: true }),
+    WorkDone: (r) => end(work(r)),
+    WatcherForced(r) {
+      const last = [g.boxes.watcher.X, g.boxes.watcher.Y + (g.lane.room - 1) * g.lane.height + 26];
+      const from = spot("watchers", r, 0) ?? last; // without a place of its own it is one of those that share the last
+      go(`forced|${r.seq}`, [from, [scene.edges.right, from[1]]], { ...alarm, label: "closed" });
     },
-    ReflectorBackoff: flashAt((r) => (r.subject === "cacher" ? a["etcd3-out"] : a.reflector), "anomaly", 40),
-    RingResize(r, now) {
-      flash(now, "", a.ring, "anomaly", 96);
-      const before = scene.ring; // every event is seated again: same position, another slot
-      if (!before.capacity || before.capacity === r.args?.[2]) return;
-      const after = { ...before, capacity: r.args[2] };
-      const look = { bend: "straight", fresh: true, slow: true, always: true };
-      for (const cell of before.cells) {
-        const [from, to] = [before, after].map((ring) => scene.slotSpot(cell.pos, ring));
-        hop(now, `seat|${cell.pos}`, [], from, to, cell, look);
-      }
-    },
-    RequestAnswered: (r, now) => r.args?.[0] === 410 && slideOff(r, now),
-    DispatchBlocked: flashAt("dispatch", "anomaly", 34),
-    CacherNotReady: flashAt("incoming", "anomaly", 40),
-    WatchChanError: flashAt("decode", "anomaly", 50),
+    ReflectorBackoff: (r) => flash(r.subject === "cacher" ? a["etcd3-out"] : a.reflector, "anomaly", 40),
+    RingResize: () => flash(a.ring, "anomaly", 96),
+    RequestAnswered: (r) => r.args?.[0] === 410 && slideOff(r),
+    DispatchBlocked: () => flash(a.dispatch, "anomaly", 34),
+    CacherNotReady: () => flash(a.incoming, "anomaly", 40),
+    WatchChanError: () => flash(a.decode, "anomaly", 50),
   };
+}
+
+// phases are points that a token passes in one hop when it is in a hurry, or in a great one.
+const phases = [
+  ["Etcd3IncomingSent", "Etcd3IncomingReceived"], ["Etcd3ResultSent", "ReflectorReceived"],
+  ["RingAppend", "StoreUpdate"], ["IncomingSent", "IncomingReceived"],
+  ["InputReceived", "ResultSent", "ResultReceived", "FrameWritten"],
+  ["FrameDecoded", "ReflectorReceived", "FIFOAdded"], ["FIFOPopped", "IndexerUpdated"],
+  ["AddReceived", "PendingPushed", "PendingPopped", "HandlerCalled"], ["WorkAdded", "WorkGot"],
+];
+const runs = [
+  ["TxnCommitted", ...phases[0], "Etcd3ResultSent", "ReflectorReceived"], [...phases[2], ...phases[3]], phases[4],
+  [...phases[5], ...phases[6]], phases[7], phases[8],
+];
+const inOne = (groups, a, b) => groups.some((points) => points.includes(a.point) && points.includes(b.point));
+const hurried = 1.3; // times the reading pace
+const greatly = 2;
+
+// together reports whether two records, the second soon after the first, are one hop: copies that go the same kind of
+// way, and, in a hurry, what one copy does next.
+export function together(a, b, pace) {
+  if (a.rv !== b.rv || a.key !== b.key) return false;
+  if (a.point === b.point) return a.subject !== b.subject;
+  const one = a.subject === b.subject || inOne(runs.slice(0, 2), a, b); // up to the dispatcher there is one copy
+  return one && pace > hurried && inOne(pace > greatly ? runs : phases, a, b);
 }
 
 // departs reports whether a record says that something has left a queue, a shelf, the machine: its token sets out when

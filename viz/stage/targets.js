@@ -31,7 +31,7 @@ export function newTargets(stage) {
     const r = { ...held, point, rv: held.rv ? String(held.rv) : undefined, args: point === "Reconciled" ? [1] : [] };
     if (point === "RingAppend") r.args = [0, (stage.scene.ring.end ?? 0) + 1];
     const end = point && (held.key || point === "TxnCommitted")
-      ? stage.motion.aim(r, stage.resource, stage.player.clock).at(-1)?.b : null;
+      ? stage.motion.aim(r, stage.state.resources[stage.resource]) : null;
     if (!end) return null;
     const mark = svg("circle", { class: "target", cx: end[0].toFixed(1), cy: end[1].toFixed(1), r: 12 });
     mark.dataset.of = targetOf(held);

@@ -1,40 +1,50 @@
 // The player: it moves the cursor, and the cursor is the only clock. In every mode the picture is the fold of the
-// records up to the cursor, and, for those that come next, tokens on their way.
+// records up to the cursor, and, for the one that comes next, a token on its way.
 //
-// What arrives goes onto the tape. Live, and when a story plays to a record, a reader could not follow the program: the
-// player takes the records at reading pace, in groups of those that can be looked at together. An arrival (something is
-// sent, appended, stored) travels first, and is folded when it lands. A departure (something is received, popped) is
-// folded first, and travels then. With more on the tape than there is time for, the hops get shorter; with much more,
-// the cursor sweeps over the records, and the stage shows it ten times a second. So it is never much longer than a
-// reader's patience behind the newest record.
+// One change travels. The program is a thousand times too fast to be followed, so time is stretched: the player takes
+// the records that are due one hop after the other. An arrival (something is sent, appended, stored) travels first, and
+// is folded when it lands. A departure (something is received, popped) is folded first, and travels then. What does not
+// travel is folded at once. Due is what has arrived; in a replay, what the log's own clock has come to; what a story
+// plays to.
 //
-// A replay has the log's own clock: a record is folded when its time has come, and its token sets out a moment before.
+// Up to ten changes within ten seconds, each is told: the more wait, the quicker. Of more than that one is told at a
+// time, whole, and the others land meanwhile. Above twenty a second the cursor sweeps over the records, and the stage
+// shows it ten times a second.
 
-import { objectKey } from "../log/fold.js";
-import { departs } from "../stage/steps.js";
+import { together, departs } from "../stage/steps.js";
 
 const longestWait = 1500; // ms: where longer nothing would happen, the replay moves on
 const rest = 400; // ms that are left of such a wait
-const folded = 4000; // records a frame may fold while replaying
+const folded = 4000; // records a frame may fold one by one
 
-const patience = 2400; // ms that the cursor may be behind the newest record, live
-const usually = 22; // ms of reading that a record takes, until it is known better
-const hurried = 24; // times the reading pace: more than that is swept over
-const calm = 16; // … until what comes can be read at so many times the reading pace
+const way = 2000; // ms that a change is on its way, about
+const quickest = 64; // ms of a hop that is told
+const told = 10; // changes within so many seconds that are told each
+const window = 10_000; // ms
+const burst = 2000; // ms over which a stream is told from a burst
+const gap = 60; // ms between two changes that land untold, at most
+const waits = 300; // ms after which a change that does not go on is left where it is
+const tooFar = 12_000; // ms that the cursor may be behind the newest record, live
+const tooMany = 2500; // records, likewise
+const patience = 2400; // ms, in a stream
 export const sweep = 100; // ms between two pictures of what is swept over
 const sweepWithin = 300; // ms after which what was swept over is on stage
-const together = 64; // records in one group
-const lead = 160; // ms before its record's time that a replay's token sets out
-const led = 40; // records whose tokens may be on their way in a replay
-const average = 3000; // ms over which the rate of what arrives is taken
+const noted = 4000; // changes that are remembered as waiting, or as told
+const ahead = 40; // records that are looked at for what belongs to one hop
 
 // still is what a player does that no stage draws for.
-const still = { prepare: () => null, launch() {}, landed() {}, abort() {} };
+const still = {
+  travels: () => false, plan: () => ({ moves: [], ms: 0 }), launch() {}, land() {}, abort() {}, under: () => false,
+  rated: () => 0, matches: () => false,
+};
+
+// changeOf names the change that a record is about: one version of one object. "" is none.
+const changeOf = (r) => (r.rv ? `${r.rv} ${r.key ?? ""}` : "");
 
 // newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the
 // newest picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is
 // another one, on.froze() when what moved stands, on.skipped(ns) when silence was cut short, and on.trouble(error).
-// on.motion prepares and launches the tokens (stage/motion.js).
+// on.motion plans and launches the tokens (stage/motion.js).
 export function newPlayer(fold, on) {
   const p = {
     mode: "live", // live, frozen, playing
@@ -50,18 +60,21 @@ export function newPlayer(fold, on) {
     clock: 0, // ms that have passed on the stage; it stands where nothing moves
     pace: 1, // times the reading pace, at present
     sweeping: false, // more comes than anybody can read
+    share: 1, // the change on its way is one of so many
   };
   const motion = on.motion ?? still;
-  let flight = null; // the group that is on its way: {list, end, departed, done}
-  let goal = null; // to where a story plays: {seq, pace, due, done}
-  let free = 0; // until when, by the clock, the last group took
+  let flight = null; // the hop that is on its way: {list, plan, end, step, done}
+  let goal = null; // to where a story plays: {seq, pace, due, done, changes, every, seen}
+  let free = 0; // until when, by the clock, the last hop took
   let swept = 0; // when the cursor swept last
-  let reading = usually; // ms a record
-  let rate = 0; // records a ms that arrive
-  let rated = 0;
   let came = []; // [newest seq, when] of what arrived and is not on stage
-  let ran = 1; // the replay's speed, when tokens set out last
-  let previewed = 0; // in a replay: up to where tokens have set out
+  let firsts = []; // the first records of changes that are due and not begun
+  let arrivals = []; // when changes became due, by the clock
+  const tellings = new Map(); // by change: is it told?
+  let current = ""; // the change that is told
+  let went = 0; // when its last hop ended
+  let landing = 0; // changes that have landed untold since the last one that was told
+  let ready = 0; // in a replay: the newest record that is due
   let time = 0; // while playing: where in the log's time, ns
   let ticket = 0; // of the newest seek
   let wanted = 0; // where that seek goes; 0: no seek is under way
@@ -73,8 +86,7 @@ export function newPlayer(fold, on) {
     ticket++;
     wanted = 0;
     ground();
-    came = [];
-    rate = 0;
+    forget();
     Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, loop: null, moved: false });
     p.mode = recording ? "frozen" : "live";
     tape.keep(state, true);
@@ -82,20 +94,57 @@ export function newPlayer(fold, on) {
     on.jumped();
   };
 
+  // forget forgets what waits to be shown: the cursor goes elsewhere.
+  function forget() {
+    [came, firsts, arrivals] = [[], [], []];
+    tellings.clear();
+    [current, landing, p.share] = ["", 0, 1];
+  }
+
   // arrived takes records from the feed. They are on stage when the cursor comes to them.
   p.arrived = (list) => {
     p.tape.put(list);
     p.head = Math.max(p.head, list.at(-1).seq);
+    if (p.mode !== "live") return;
     came.push([p.head, performance.now()]);
-    note(list.length);
+    for (const r of list) note(r);
   };
 
-  // note counts what arrives.
-  function note(n) {
-    const ms = Math.max(0, p.clock - rated);
-    rated = p.clock;
-    rate = rate * Math.exp(-ms / average) + n / average;
+  // note counts a change that becomes due with a record.
+  function note(r) {
+    const first = begins(r);
+    if (!first) return;
+    if (firsts.length < noted) firsts.push(r.seq);
+    tally(1);
   }
+
+  // begins reports whether a record is the first one of a change.
+  const seen = new Set();
+  function begins(r) {
+    if (r.point !== "Etcd3IncomingSent" && r.point !== "TxnCommitted") return false;
+    const change = changeOf(r);
+    if (!r.key || seen.has(change) || !motion.travels(r)) return false;
+    seen.add(change);
+    if (seen.size > noted) seen.delete(seen.values().next().value);
+    return true;
+  }
+
+  function tally(n) {
+    for (let i = Math.min(n, noted); i > 0; i--) arrivals.push(p.clock);
+  }
+
+  // rate is how many changes became due in a second, over the last two.
+  function rate() {
+    while (arrivals[0] < p.clock - window) arrivals.shift();
+    if (arrivals.length > noted) arrivals.splice(0, arrivals.length - noted);
+    return arrivals.filter((t) => t > p.clock - burst).length / (burst / 1000);
+  }
+
+  // pile is how many changes are due of which no record is at or before the cursor.
+  p.pile = () => {
+    while (firsts[0] <= p.cursor) firsts.shift();
+    return firsts.length;
+  };
 
   // replaced takes a newer picture from the feed, and of the records between those that matter one by one; null: it is
   // not known what was between.
@@ -103,14 +152,15 @@ export function newPlayer(fold, on) {
     p.tape.put(kept ?? []);
     p.tape.keep(state, true, true);
     p.head = Math.max(p.head, state.seq);
-    note(Math.max(0, state.seq - p.cursor));
     if (p.mode !== "live") return;
     ticket++;
     wanted = 0;
     ground();
     if (kept) catchUp(state.seq);
-    came = [];
     const before = p.state;
+    const counts = (of) => of.resources[on.resource?.()]?.points.RingAppend ?? 0;
+    forget();
+    if (kept) tally(counts(state) - counts(before));
     [p.state, lent] = [state, true];
     p.cursor = state.seq;
     if (kept) on.summed(before, kept);
@@ -132,7 +182,7 @@ export function newPlayer(fold, on) {
   }
 
   p.behind = () => Math.max(0, p.head - p.cursor);
-  p.target = () => wanted || (flight?.step ? flight.list[0].seq : p.cursor);
+  p.target = () => wanted || (flight?.step ? flight.seq : p.cursor);
 
   // lag is for how many ms the record after the cursor has been waiting.
   p.lag = () => {
@@ -167,8 +217,9 @@ export function newPlayer(fold, on) {
       if (mine !== ticket) return false;
       wanted = 0;
       [p.state, lent] = [state, false];
-      p.cursor = previewed = state.seq;
+      p.cursor = ready = state.seq;
       time = state.t;
+      forget();
       on.jumped();
       return true;
     } catch (problem) {
@@ -189,7 +240,7 @@ export function newPlayer(fold, on) {
     p.mode = "frozen";
     p.moved = true;
     free = p.clock;
-    return new Promise((done) => take([next], 1, { step: true, done }));
+    return new Promise((done) => take([next], { step: true, done }));
   };
 
   // playTo plays on to a record at so many times the reading pace, faster if it would not be there within so many ms,
@@ -212,7 +263,14 @@ export function newPlayer(fold, on) {
     p.mode = "playing";
     p.moved = true;
     free = p.clock;
-    return new Promise((done) => (goal = { seq: to, pace, due: p.clock + within, done }));
+    forget();
+    const changes = new Set(p.tape.between(p.cursor + 1, to + 1).filter((r) => r.key && motion.travels(r)).map(changeOf));
+    changes.delete("");
+    // As many are told as there is time for, the last one among them.
+    const every = Math.max(1, Math.ceil(((changes.size - 1) * way) / 3 / within));
+    return new Promise((done) => {
+      goal = { seq: to, pace, due: p.clock + within, done, left: changes.size, every };
+    });
   };
 
   function leaveGoal(reached) {
@@ -264,7 +322,7 @@ export function newPlayer(fold, on) {
     p.cursor = p.state.seq;
     p.mode = "live";
     p.moved = false;
-    came = [];
+    forget();
     on.jumped();
   };
 
@@ -272,7 +330,8 @@ export function newPlayer(fold, on) {
     if (p.cursor >= p.head && p.recording) await p.seek(p.loop?.from ?? p.oldest);
     ground();
     time = p.state.t;
-    previewed = p.cursor;
+    ready = p.cursor;
+    forget();
     p.mode = "playing";
   };
 
@@ -287,15 +346,15 @@ export function newPlayer(fold, on) {
     p.clock += ms;
     if (flight?.step) return p.clock < flight.end || land();
     if (wanted || loading || p.mode === "frozen") return;
-    if (p.mode === "live" || goal) read();
-    else replay(ms);
+    if (p.mode === "playing" && !goal && !advance(ms)) return;
+    read();
   };
 
   // ---- at reading pace
 
   // ground ends what is on its way: another moment comes on stage.
   function ground() {
-    motion.abort(p.clock);
+    if (flight?.plan) motion.abort(p.clock);
     const was = flight;
     flight = null;
     p.sweeping = false;
@@ -303,91 +362,131 @@ export function newPlayer(fold, on) {
     leaveGoal(false);
   }
 
+  // due is the newest record that may be shown.
+  const due = () => (goal ? goal.seq : p.mode === "live" ? p.head : ready);
+
   function read() {
-    const end = goal ? goal.seq : p.head;
     for (let n = 0; n < folded; n++) {
       if (flight && p.clock < flight.end) return;
       if (flight) land();
+      const end = due();
       if (p.cursor >= end) return goal && arrive();
-      free = Math.max(free, p.clock - 120); // what a late frame missed is made up for, but no more
-      const hurry = paceFor(end);
+      if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
+      free = Math.max(free, p.clock - 34); // what a late frame missed is made up for, but no more
+      const level = motion.rated(goal ? 0 : rate(), p.clock);
+      const lost = p.mode === "live" && (end - p.cursor > tooMany || p.lag() > tooFar);
+      if ((level > 0 || lost) && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
+      else if (level === 0 && !lost) p.sweeping = false;
       if (p.sweeping) return sweepOver(end);
-      const group = groupFrom(p.cursor + 1, end);
-      if (group.length === 0) return fetchMore(p.cursor + 1);
-      take(group, hurry);
+      hop(end);
     }
   }
 
   function arrive() {
     p.mode = "frozen";
-    p.sweeping = false;
     leaveGoal(true);
     on.froze();
   }
 
-  // paceFor says at how many times the reading pace the rest can be on stage within a reader's patience.
-  function paceFor(end) {
-    if (goal) {
-      const hurry = Math.max(goal.pace, (reading * (end - p.cursor)) / Math.max(50, goal.due - p.clock));
-      if (hurry > hurried && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
-      return (p.pace = hurry);
-    }
-    const wait = reading * (end - p.cursor);
-    const hurry = wait / Math.max(200, patience - p.lag());
-    note(0);
-    if (hurry > hurried && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
-    else if (hurry < 1 && rate * reading < calm) p.sweeping = false;
-    return (p.pace = Math.max(1, p.speed, hurry));
-  }
-
-  // groupFrom returns the records that can be looked at together: a token goes one way at a time, and nothing is sent
-  // in the picture before what was received is.
-  function groupFrom(from, end) {
-    const list = [];
-    const ways = new Map(); // by version, or else by key: the point that moves it, and whose
-    const keys = new Set();
-    let leaves = null;
-    for (let seq = from; seq <= end && list.length < together; seq++) {
-      const r = p.tape.get(seq);
+  // hop folds what does not travel, and begins the next hop.
+  function hop(end) {
+    const passed = [];
+    let r = null;
+    let untold = false; // a change begins that lands without being told
+    for (let seq = p.cursor + 1; seq <= end && passed.length < folded && !untold; seq++) {
+      r = p.tape.get(seq);
       if (!r) break;
-      const info = fold.infos.get(r.point);
-      if (motion.travels?.(r)) {
-        const leaving = departs(info, r);
-        const [object, owner] = [r.rv || r.key || "", r.subject ?? ""];
-        const [point, owners] = ways.get(object) ?? [r.point, new Set()];
-        const taken = [...ways.values()].some(([other, theirs]) => other === r.point && theirs.has(owner));
-        const again = !r.rv && keys.has(objectKey(r.key ?? ""));
-        if (leaves !== null && (leaving !== leaves || point !== r.point || taken || again)) break;
-        leaves = leaving;
-        ways.set(object, [point, owners.add(owner)]);
-        keys.add(objectKey(r.key ?? ""));
+      if (motion.travels(r)) {
+        const fresh = !tellings.has(changeOf(r)) && changeOf(r);
+        if (tells(r)) break;
+        untold = Boolean(fresh) && r.key;
       }
-      list.push(r);
-      if (info.op === "open" || info.op === "close") break; // what comes travels to another picture
+      passed.push(r);
+      r = null;
+      if (fold.infos.get(passed.at(-1).point).op === "open") break; // what comes travels to another picture
     }
-    return list;
+    apply(passed);
+    if (untold) return wait(Math.min(gap, 400 / (p.pile() + 1)));
+    if (r) take(groupFrom(r, end));
   }
 
-  // take begins a group: its tokens set out, and land at its end.
-  function take(list, hurry, more = {}) {
-    const jobs = list.map((r) => motion.prepare(r, p.clock)).filter(Boolean);
-    const ms = Math.max(0, ...jobs.map((job) => job.ms));
-    if (!more.step) reading += (ms / list.length - reading) * Math.min(0.2, list.length / 200);
-    const departed = list.some((r) => motion.travels?.(r) && departs(fold.infos.get(r.point), r));
-    const end = free + ms / hurry;
-    flight = { list, end, departed, ...more };
-    for (const job of jobs) motion.launch(job, free, end, p.clock);
-    free = end;
-    if (departed) apply(list);
+  // wait lets a moment pass.
+  function wait(ms) {
+    flight = { list: [], plan: null, end: free + ms };
+    free = flight.end;
+  }
+
+  // tells reports whether the change of a record is told. One that is not lands as its records are folded.
+  function tells(r) {
+    const change = changeOf(r);
+    if (!change) return !samples() || !r.key || current.endsWith(` ${r.key}`);
+    if (!tellings.has(change)) {
+      if (tellings.size > noted) tellings.delete(tellings.keys().next().value);
+      tellings.set(change, chooses(r));
+      if (tellings.get(change)) [current, p.share, landing, went] = [change, r.key ? landing + 1 : 1, 0, p.clock];
+      else if (r.key) landing++;
+    }
+    return tellings.get(change);
+  }
+
+  // samples reports whether there are too many changes to tell each.
+  const samples = () => (goal ? goal.every > 1 : arrivals.length > told);
+
+  // chooses reports whether a change that begins is told: where not each can be, the newest one, when the one before is
+  // over, or does not go on.
+  function chooses(r) {
+    if (goal && r.key) goal.left--;
+    if (!samples() || motion.matches(r)) return true;
+    if (goal) return goal.left % goal.every === 0;
+    const over = !motion.under(current) || p.clock - went > waits;
+    return over && !firsts.some((seq) => seq > r.seq);
+  }
+
+  // hurry is at how many times the reading pace hops are shown. It quickens with what waits.
+  function hurry() {
+    if (!goal) return (p.pace = Math.min(4, Math.max(0.25, p.speed)) * Math.min(3, 1 + 0.35 * p.pile() * !samples()));
+    const left = way * (1 + Math.floor(goal.left / goal.every)) * 0.7;
+    return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock))));
+  }
+
+  // groupFrom returns the records that are one hop, from one that travels.
+  function groupFrom(first, end) {
+    const quick = hurry();
+    let n = 0;
+    const list = [first];
+    for (let seq = first.seq + 1; seq <= Math.min(end, first.seq + ahead); seq++) {
+      const r = p.tape.get(seq);
+      if (!r || ["open", "close"].includes(fold.infos.get(r.point).op)) break;
+      list.push(r);
+      if (!motion.travels(r)) continue;
+      if (!together(list[n], r, quick)) break;
+      n = list.length - 1;
+    }
+    return list.slice(0, n + 1);
+  }
+
+  // take begins a hop: its tokens set out, and land at its end. What has left is folded at once.
+  function take(list, more = {}) {
+    const plan = motion.plan(list);
+    const arriving = list.findIndex((r) => motion.travels(r) && !departs(fold.infos.get(r.point), r));
+    const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
+    const pace = more.step ? 1 : hurry();
+    if (p.clock - free > 34) free = p.clock;
+    const ms = plan.ms > 0 ? Math.max(quickest, plan.ms / pace) : 0;
+    flight = { list: list.slice(left), plan, end: free + ms, seq: list.at(-1).seq, ...more };
+    motion.launch(plan, free, flight.end, list[left - 1]?.seq ?? 0);
+    free = flight.end;
+    apply(list.slice(0, left));
     if (ms === 0) land();
   }
 
   // land folds what has arrived.
   function land() {
-    const { list, departed, done } = flight;
+    const { list, plan, done } = flight;
     flight = null;
-    motion.landed(Math.max(p.clock, free));
-    if (!departed) apply(list);
+    if (plan) motion.land(plan, free);
+    apply(list);
+    went = p.clock;
     done?.();
   }
 
@@ -398,11 +497,7 @@ export function newPlayer(fold, on) {
     if (passed <= 0) return;
     swept = p.clock;
     const backlog = end - p.cursor;
-    if (goal) {
-      const left = Math.min(goal.due - p.clock, (reading * backlog) / goal.pace);
-      return apply(p.tape.between(p.cursor + 1, p.cursor + 1 + Math.ceil((backlog * passed) / Math.max(passed, left))));
-    }
-    const all = p.lag() > patience || passed >= sweepWithin;
+    const all = p.mode !== "live" || p.lag() > patience || passed >= sweepWithin;
     apply(
       p.tape.between(
         p.cursor + 1,
@@ -423,53 +518,28 @@ export function newPlayer(fold, on) {
 
   // ---- a replay
 
-  function replay(ms) {
-    if (p.loop && p.cursor >= p.loop.to) return p.seek(p.loop.from, "playing");
-    // in slow motion there will be more
-    if (p.cursor >= p.head) return p.recording ? p.freeze() : p.speed < 1 || p.live();
-    time += ms * 1e6 * p.speed;
-    const list = [];
+  // advance lets the log's own time pass, and reports whether there is something to be shown.
+  function advance(ms) {
     const last = Math.min(p.head, p.loop?.to ?? p.head);
-    for (let seq = p.cursor + 1; list.length < folded && seq <= last; seq++) {
-      const r = p.tape.get(seq);
-      if (!r) {
-        if (list.length === 0) fetchMore(seq);
+    if (!flight && p.cursor >= last) {
+      if (p.loop) p.seek(p.loop.from, "playing");
+      else if (p.recording) p.freeze();
+      else if (p.speed >= 1) p.live(); // in slow motion there will be more
+      return false;
+    }
+    time += ms * 1e6 * p.speed;
+    for (let n = 0; ready < last; n++) {
+      const r = p.tape.get(ready + 1);
+      if (!r) return fetchMore(ready + 1), p.cursor < ready;
+      if (n === folded) time = r.t; // the screen does not keep up: it is the clock that waits
+      if (r.t > time || n === folded) {
+        if (!flight && p.cursor >= ready) cutSilence(r.t);
         break;
       }
-      if (r.t > time) {
-        if (list.length === 0) cutSilence(r.t);
-        break;
-      }
-      list.push(r);
+      ready++;
+      note(r);
     }
-    if (list.length === folded) time = list.at(-1).t; // the screen does not keep up: it is the clock that waits
-    if (p.speed !== ran) {
-      motion.abort(p.clock); // what is on its way would come too early, or too late
-      [ran, previewed] = [p.speed, p.cursor];
-    }
-    send(list, last);
-    motion.landed(p.clock, list.at(-1)?.seq ?? p.cursor);
-    apply(list);
-  }
-
-  // send lets the tokens set out of what is folded now, and of what is going to be.
-  function send(list, last) {
-    for (const r of list) if (r.seq > previewed) launch(r, p.clock);
-    previewed = Math.max(previewed, list.at(-1)?.seq ?? 0, p.cursor);
-    for (let n = 0; n < led && previewed < last; n++) {
-      const r = p.tape.get(previewed + 1);
-      const due = r ? (r.t - time) / 1e6 / p.speed : Infinity;
-      if (due > lead) return;
-      launch(r, p.clock + Math.max(0, due));
-      previewed++;
-    }
-  }
-
-  function launch(r, due) {
-    const one = motion.prepare(r, p.clock);
-    if (!one) return;
-    if (departs(fold.infos.get(r.point), r)) motion.launch(one, due, due + Math.min(one.ms, lead));
-    else motion.launch(one, p.clock, due);
+    return flight || p.cursor < ready;
   }
 
   function cutSilence(until) {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	demoPeriod   = 2 * time.Second // slow enough to follow with the eye
+	demoPeriod   = 10 * time.Second // so that what a change causes has been told before the next one begins
 	demoPods     = 4               // how many of its pods the demo keeps alive
 	demoSelector = "demo=listwatch"
 )
@@ -37,10 +37,10 @@ type demo struct {
 	made int // pods so far; the newest one's number
 }
 
-// Run does one thing every two seconds until ctx is done, unless it rests.
+// Run does one thing every ten seconds until ctx is done, unless it rests.
 func (d *demo) Run(ctx context.Context) { routine.Every(ctx, d.clock, demoPeriod, d.act) }
 
-// act looks at its pods and does the next thing. An error is not handled: the next look is two seconds away.
+// act looks at its pods and does the next thing. An error is not handled: the next look comes soon.
 func (d *demo) act(ctx context.Context) {
 	if d.rests.Load() {
 		return
