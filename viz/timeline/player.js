@@ -443,15 +443,16 @@ export function newPlayer(fold, on) {
   }
 
   // hurry is at how many times the reading pace hops are shown. It quickens with what waits.
-  function hurry() {
-    if (!goal) return (p.pace = Math.min(4, Math.max(0.25, p.speed)) * Math.min(3, 1 + 0.35 * p.pile() * !samples()));
+  function hurry(from) {
+    const pile = samples() ? 0 : firsts.filter((seq) => seq > from).length;
+    if (!goal) return (p.pace = Math.min(4, Math.max(0.25, p.speed)) * Math.min(3, 1 + 0.35 * pile));
     const left = way * (1 + Math.floor(goal.left / goal.every)) * 0.7;
     return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock))));
   }
 
   // groupFrom returns the records that are one hop, from one that travels.
   function groupFrom(first, end) {
-    const quick = hurry();
+    const pace = hurry(first.seq);
     let n = 0;
     const list = [first];
     for (let seq = first.seq + 1; seq <= Math.min(end, first.seq + ahead); seq++) {
@@ -459,7 +460,7 @@ export function newPlayer(fold, on) {
       if (!r || ["open", "close"].includes(fold.infos.get(r.point).op)) break;
       list.push(r);
       if (!motion.travels(r)) continue;
-      if (!together(list[n], r, quick)) break;
+      if (!together(list[n], r, pace)) break;
       n = list.length - 1;
     }
     return list.slice(0, n + 1);
@@ -470,7 +471,7 @@ export function newPlayer(fold, on) {
     const plan = motion.plan(list);
     const arriving = list.findIndex((r) => motion.travels(r) && !departs(fold.infos.get(r.point), r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
-    const pace = more.step ? 1 : hurry();
+    const pace = more.step ? 1 : hurry(list[0].seq);
     if (p.clock - free > 34) free = p.clock;
     const ms = plan.ms > 0 ? Math.max(quickest, plan.ms / pace) : 0;
     flight = { list: list.slice(left), plan, end: free + ms, seq: list.at(-1).seq, ...more };
