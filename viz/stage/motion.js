@@ -17,8 +17,8 @@ import { departs, newSteps } from "./steps.js";
 import { shapeOf } from "./tokens.js";
 import { along, endOf, legsOf, lengthOf } from "./way.js";
 
-const pace = 2; // units a millisecond, at reading pace
-const shortest = 64; // ms of one hop
+const pace = 2.4; // units a millisecond, at reading pace
+const shortest = 58; // ms of one hop
 const longest = 330;
 const slow = 800; // ms of what must not be overlooked: a watcher that is closed, a request that falls
 const trailLasts = 380; // ms
@@ -66,7 +66,7 @@ export function newMotion(canvas, scene, infos, follow) {
     const info = infos.get(r.point);
     const order = orders.get(look.as ?? r.point);
     const before = moves.get(copy) ?? tokens.get(copy);
-    if (!look.fresh && order < (before?.order ?? gone.get(copy) ?? 0)) return;
+    if (r.key && !look.fresh && order < (before?.order ?? gone.get(copy) ?? 0)) return;
     const parent = before ?? moves.get(look.takes) ?? tokens.get(look.takes);
     const places = path.map(scene.placed);
     const move = moves.get(copy) ?? { copy, points: [parent && !parent.queue ? [parent.x, parent.y] : places[0]] };

@@ -111,7 +111,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     ]),
     ReflectorReceived(r) {
       if (r.subject === "cacher") {
-        const look = { as: "Etcd3ResultSent", at: "etcd3" };
+        const look = { as: "Etcd3ResultSent", at: "etcd3", ends: !r.key };
         return go(copy(r), [cell(r, "etcd3-result", 0), outlet("etcd3-result"), ringIn], look);
       }
       if (drawn(r)) go(inside(r), [a["wire-client"], [g.wireX - 14, g.clientAxis, "straight"], a.reflector]);
@@ -121,7 +121,6 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       go(copy(r), [ringIn, ...rim(ringDoor(), slot)]);
       flash(slot, "stored", 12);
     },
-    RVAdvanced: (r) => where(copy(r)) && go(copy(r), [ringIn, [...ringDoor(), "straight"]], { ends: true }),
     StoreUpdate(r) {
       const from = where(copy(r)) ?? ringOut;
       go(copy(r), [from, ...rim(from, ringOut), ringOut, a.store]);
@@ -129,7 +128,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     IncomingSent: (r) => go(copy(r), [
       a.store, [g.boxes.store.X + g.boxes.store.W, g.serverAxis], inlet("incoming"), cell(r, "incoming"),
     ]),
-    IncomingReceived: (r) => go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch]),
+    IncomingReceived: (r) => go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch], { ends: !r.key }),
     InputSent: (r) => sent("watchers", r, "input", [a.dispatch, [929, g.serverAxis]]),
     DispatchFinished: (r) => end(copy(r)),
     InputReceived: (r) => taken("watchers", r, "input", [109, 26]),

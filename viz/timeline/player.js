@@ -18,7 +18,7 @@ const rest = 400; // ms that are left of such a wait
 const folded = 4000; // records a frame may fold one by one
 
 const way = 2000; // ms that a change is on its way, about
-const quickest = 64; // ms of a hop that is told
+const quickest = 48; // ms of a hop that is told
 const told = 10; // changes within so many seconds that are told each
 const window = 10_000; // ms
 const burst = 2000; // ms over which a stream is told from a burst
@@ -65,7 +65,6 @@ export function newPlayer(fold, on) {
   const motion = on.motion ?? still;
   let flight = null; // the hop that is on its way: {list, plan, end, step, done}
   let goal = null; // to where a story plays: {seq, pace, due, done, changes, every, seen}
-  let free = 0; // until when, by the clock, the last hop took
   let swept = 0; // when the cursor swept last
   let came = []; // [newest seq, when] of what arrived and is not on stage
   let firsts = []; // the first records of changes that are due and not begun
@@ -239,7 +238,6 @@ export function newPlayer(fold, on) {
     ground();
     p.mode = "frozen";
     p.moved = true;
-    free = p.clock;
     return new Promise((done) => take([next], { step: true, done }));
   };
 
@@ -262,7 +260,6 @@ export function newPlayer(fold, on) {
     wanted = 0;
     p.mode = "playing";
     p.moved = true;
-    free = p.clock;
     forget();
     const changes = new Set(p.tape.between(p.cursor + 1, to + 1).filter((r) => r.key && motion.travels(r)).map(changeOf));
     changes.delete("");
@@ -372,7 +369,6 @@ export function newPlayer(fold, on) {
       const end = due();
       if (p.cursor >= end) return goal && arrive();
       if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
-      free = Math.max(free, p.clock - 34); // what a late frame missed is made up for, but no more
       const level = motion.rated(goal ? 0 : rate(), p.clock);
       const lost = p.mode === "live" && (end - p.cursor > tooMany || p.lag() > tooFar);
       if ((level > 0 || lost) && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
@@ -412,8 +408,7 @@ export function newPlayer(fold, on) {
 
   // wait lets a moment pass.
   function wait(ms) {
-    flight = { list: [], plan: null, end: free + ms };
-    free = flight.end;
+    flight = { list: [], plan: null, end: p.clock + ms };
   }
 
   // tells reports whether the change of a record is told. One that is not lands as its records are folded.
@@ -472,11 +467,9 @@ export function newPlayer(fold, on) {
     const arriving = list.findIndex((r) => motion.travels(r) && !departs(fold.infos.get(r.point), r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
     const pace = more.step ? 1 : hurry(list[0].seq);
-    if (p.clock - free > 34) free = p.clock;
     const ms = plan.ms > 0 ? Math.max(quickest, plan.ms / pace) : 0;
-    flight = { list: list.slice(left), plan, end: free + ms, seq: list.at(-1).seq, ...more };
-    motion.launch(plan, free, flight.end, list[left - 1]?.seq ?? 0);
-    free = flight.end;
+    flight = { list: list.slice(left), plan, end: p.clock + ms, seq: list.at(-1).seq, ...more };
+    motion.launch(plan, p.clock, flight.end, list[left - 1]?.seq ?? 0);
     apply(list.slice(0, left));
     if (ms === 0) land();
   }
@@ -485,7 +478,7 @@ export function newPlayer(fold, on) {
   function land() {
     const { list, plan, done } = flight;
     flight = null;
-    if (plan) motion.land(plan, free);
+    if (plan) motion.land(plan, p.clock);
     apply(list);
     went = p.clock;
     done?.();
@@ -493,7 +486,6 @@ export function newPlayer(fold, on) {
 
   // sweepOver folds what would take too long to look at.
   function sweepOver(end) {
-    free = p.clock;
     const passed = p.clock - swept;
     if (passed <= 0) return;
     swept = p.clock;

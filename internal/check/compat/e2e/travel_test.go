@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// travelling is a script that looks at every frame of the page for so many milliseconds of the stage's clock, and says what it saw of
+// the change that travels: what cannot be, how long each hop took, and how long each change was on its way.
+const travelling = `((lasts) => new Promise((done) => {
+	const { player, picture } = listwatch;
+	const began = player.clock;
+	const [wrong, ways, hops] = [[], {}, []];
+	let [hop, since, frames, moved] = ["", 0, 0, 0];
+	const look = () => {
+		const p = picture({ texts: false });
+		const at = player.clock;
+		frames++;
+		const say = (what) => wrong.length < 20 && wrong.push("at " + p.cursor + ": " + what);
+		const changes = new Set(p.moving.map((m) => m.key + " " + m.rv));
+		if (p.level === 0 && changes.size > 1) say("moving at once: " + [...changes].join(", "));
+		if (new Set(p.moving.map((m) => m.owner)).size < p.moving.length) say("an owner has two in the air");
+		const drawn = p.drawn.map((d) => [d.key, d.rv, d.in ? d.owner : "", d.in].join(" ") + (d.in ? "" : d.owner));
+		for (const d of drawn.filter((each, i) => drawn.indexOf(each) !== i)) say("drawn twice: " + d);
+		for (const m of p.moving) {
+			moved++;
+			if (m.departs ? m.seq > p.cursor : m.seq <= p.cursor) say("record " + m.seq + " does not fit its token");
+			const stands = p.drawn.filter((d) => d.in && d.key === m.key && d.rv === m.rv && d.owner === m.owner);
+			if (stands.length > 0) say(m.point + " of " + m.owner + " is on its way, and stands in " + stands[0].in);
+			if (!m.key || m.rv === "0") continue;
+			const way = (ways[m.rv] ??= { from: at, to: at });
+			way.to = at;
+		}
+		const now = p.moving.map((m) => m.seq + m.owner).join();
+		if (now !== hop) {
+			if (hop) hops.push(at - since);
+			[hop, since] = [now, at];
+		}
+		if (at - began < lasts && !(window.listwatch.player.mode === "frozen" && frames > 5 && p.moving.length === 0)) {
+			return requestAnimationFrame(look);
+		}
+		done({ Wrong: wrong, Frames: frames, Moved: moved, Hops: hops, Ways: Object.values(ways).map((w) => w.to - w.from) });
+	};
+	requestAnimationFrame(look);
+}))`
+
+// travel is what travelling saw.
+type travel struct {
+	Wrong         []string
+	Frames, Moved int
+	Hops, Ways    []float64 // ms of the stage's clock
+}
+
+// judge holds what is true wherever one change travels.
+func (s travel) judge(t *testing.T, where string) {
+	t.Helper()
+	for _, wrong := range s.Wrong {
+		t.Errorf("%s: %s", where, wrong)
+	}
+	for _, ms := range s.Hops {
+		if ms < 40 {
+			t.Errorf("%s: a hop took %.0f ms", where, ms)
+		}
+	}
+	if s.Moved < 10 || len(s.Hops) < 5 {
+		t.Errorf("%s: %d tokens on their way in %d frames, %d hops", where, s.Moved, s.Frames, len(s.Hops))
+	}
+	t.Logf("%s: %d frames, %d hops, ways %.0f ms", where, s.Frames, len(s.Hops), s.Ways)
+}
+
+// TestOneChangeTravels looks at every frame of a change that travels alone, of ten that come at once, of a replay, a story and a
+// figure of the book: what moves belongs to one change, nothing is drawn twice, no hop is too short to be seen.
+func TestOneChangeTravels(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	for range 3 {
+		post(t, v.URL+"/viz/watchers", map[string]any{"resource": "pods"})
+	}
+	p.until(t, `document.querySelectorAll("#watchers > .lane").length === 4`)
+	p.caughtUp(t, v)
+	watch := func(ms int, act string) travel {
+		t.Helper()
+		return evaluate[travel](t, p, fmt.Sprintf("(%s, %s(%d))", act, travelling, ms))
+	}
+	const tenAtOnce = `Promise.all(Array.from({ length: 10 }, () => document.querySelector("#create-pod").click()))`
+	burst := watch(12000, tenAtOnce)
+	burst.judge(t, "ten at once")
+	if len(burst.Ways) != 10 {
+		t.Errorf("of ten changes %d travelled", len(burst.Ways))
+	}
+	p.until(t, `listwatch.player.clock > 24000`) // by now they are no reason to hurry any more
+	one := watch(4000, `document.querySelector("#create-pod").click()`)
+	one.judge(t, "live")
+	if len(one.Ways) != 1 || one.Ways[0] < 1500 || one.Ways[0] > 3000 {
+		t.Errorf("one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
+	}
+
+	replayed := func(address, where, act string) {
+		t.Helper()
+		p.navigate(t, v.URL+address)
+		p.until(t, `window.listwatch?.player.head > 0 && listwatch.player.mode === "frozen"`)
+		watch(5000, act).judge(t, where)
+	}
+	replayed("/?take=life", "replay", `listwatch.player.play()`)
+	replayed("/?figure=1&take=life", "figure", `listwatch.player.play()`)
+	p.navigate(t, v.URL+"/?story=two-queues&beat=2")
+	p.until(t, `document.body.dataset.rest === "true"`)
+	p.do(t, chromedp.KeyEvent(kb.ArrowRight))
+	p.until(t, `document.body.dataset.rest !== "true"`)
+	watch(8000, "1").judge(t, "story")
+}
