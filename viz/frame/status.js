@@ -51,9 +51,10 @@ export function newStatus(stage) {
     say($("#level"), forced === null ? drawn : `${drawn}, fixed`);
     put($("#level"), "data-level", level);
     const late = lateness();
-    const how = player.sweeping ? ", summed up" : player.pace >= 2 ? ` at ${Math.round(player.pace)}× reading pace`
-      : "";
-    stage.scene.text("behind", late >= 0.2 ? `${late.toFixed(1)} s behind${how}` : "");
+    const travels = motion.travelling().length > 0;
+    const how = player.sweeping ? "summed up" : travels ? "slowed" : "";
+    const words = [how, travels && player.share > 1 && `1 of ${player.share}`, late >= 0.2 && `${late.toFixed(1)} s behind`];
+    stage.scene.text("behind", words.filter(Boolean).join(" · "));
   }
 
   // turn goes through the levels, and then leaves the choice to the rate again.
@@ -88,8 +89,6 @@ export function newStatus(stage) {
   const lateness = () => (player.mode === "live" ? player.lag() / 1000 : 0);
 
   function whereText() {
-    const late = lateness();
-    if (late >= 0.1) return `${late.toFixed(1)} s behind`;
     if (player.mode === "live") return "newest";
     return player.behind() > 0 ? `${player.behind()} behind` : "the end";
   }

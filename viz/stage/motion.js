@@ -97,7 +97,7 @@ export function newMotion(canvas, scene, infos, follow) {
 
   // plan returns the ways of records, oldest first, as one hop: {moves, ms, length}. Res is the picture before them.
   function plan(list, res) {
-    making = { moves: new Map(), ends: [], flashes: [], slow: false, r: null, res, seq: list.at(-1).seq };
+    making = { moves: new Map(), ends: [], flashes: [], slow: false, r: null, res, seq: list.at(-1)?.seq ?? 0 };
     for (const r of list) {
       making.r = r;
       steps[r.point]?.(r);

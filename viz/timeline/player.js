@@ -30,6 +30,7 @@ const patience = 2400; // ms, in a stream
 export const sweep = 100; // ms between two pictures of what is swept over
 const sweepWithin = 300; // ms after which what was swept over is on stage
 const noted = 4000; // changes that are remembered as waiting, or as told
+const lateFrame = 26; // ms from one frame to the next: on a slower page a hop has fewer stops
 const ahead = 40; // records that are looked at for what belongs to one hop
 
 // still is what a player does that no stage draws for.
@@ -73,6 +74,7 @@ export function newPlayer(fold, on) {
   let current = ""; // the change that is told
   let went = 0; // when its last hop ended
   let landing = 0; // changes that have landed untold since the last one that was told
+  let frame = 0; // ms from one frame to the next, on average
   let ready = 0; // in a replay: the newest record that is due
   let time = 0; // while playing: where in the log's time, ns
   let ticket = 0; // of the newest seek
@@ -341,6 +343,7 @@ export function newPlayer(fold, on) {
   // tick lets ms pass on the stage.
   p.tick = (ms) => {
     p.clock += ms;
+    frame += (ms - frame) / 20;
     if (flight?.step) return p.clock < flight.end || land();
     if (wanted || loading || p.mode === "frozen") return;
     if (p.mode === "playing" && !goal && !advance(ms)) return;
@@ -447,7 +450,7 @@ export function newPlayer(fold, on) {
 
   // groupFrom returns the records that are one hop, from one that travels.
   function groupFrom(first, end) {
-    const pace = hurry(first.seq);
+    const pace = hurry(first.seq) * Math.max(1, frame / lateFrame);
     let n = 0;
     const list = [first];
     for (let seq = first.seq + 1; seq <= Math.min(end, first.seq + ahead); seq++) {

@@ -19,7 +19,7 @@ import (
 
 const (
 	demoPeriod   = 10 * time.Second // so that what a change causes has been told before the next one begins
-	demoPods     = 4               // how many of its pods the demo keeps alive
+	demoPods     = 4                // how many of its pods the demo keeps alive
 	demoSelector = "demo=listwatch"
 )
 
