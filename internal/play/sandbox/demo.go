@@ -37,8 +37,11 @@ type demo struct {
 	made int // pods so far; the newest one's number
 }
 
-// Run does one thing every ten seconds until ctx is done, unless it rests.
-func (d *demo) Run(ctx context.Context) { routine.Every(ctx, d.clock, demoPeriod, d.act) }
+// Run does one thing at once, and one every ten seconds until ctx is done, unless it rests.
+func (d *demo) Run(ctx context.Context) {
+	d.act(ctx)
+	routine.Every(ctx, d.clock, demoPeriod, d.act)
+}
 
 // act looks at its pods and does the next thing. An error is not handled: the next look comes soon.
 func (d *demo) act(ctx context.Context) {

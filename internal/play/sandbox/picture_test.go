@@ -102,7 +102,7 @@ func TestTheDemoMovesAndStaysSmall(t *testing.T) {
 		if pods == 0 || pods > 3*demoPods {
 			t.Errorf("after two minutes of demo: %d pods", pods)
 		}
-		if rv := w.pipeline.Server.Snapshot().Cachers[3].Cache.ResourceVersion; rv < 100 {
+		if rv := w.pipeline.Server.Snapshot().Cachers[3].Cache.ResourceVersion; rv < 40 {
 			t.Errorf("after two minutes of demo the cache stands at %d", rv)
 		}
 	})

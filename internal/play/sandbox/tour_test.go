@@ -25,7 +25,7 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 			}
 			return n
 		}
-		if n := commits(time.Minute); n < 20 {
+		if n := commits(time.Minute); n < 8 {
 			t.Fatalf("in a minute the demo changed pods %d times: it does not run", n)
 		}
 		first, second := w.Tour(t.Context()), w.Tour(t.Context())
@@ -56,7 +56,7 @@ func TestTheDemoRestsWhileATourIsOpenAnywhere(t *testing.T) {
 		if n := w.fixedRing("pods"); n != 0 {
 			t.Errorf("after the last tour the ring is fixed at %d", n)
 		}
-		if n := commits(time.Minute); n < 20 {
+		if n := commits(time.Minute); n < 8 {
 			t.Errorf("in the minute after the last tour the demo changed pods %d times", n)
 		}
 	})
