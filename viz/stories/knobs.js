@@ -5,7 +5,7 @@
 import { ask, get } from "../lib/api.js";
 import { below, make, put, say } from "../lib/dom.js";
 
-const rates = [0, 1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
+const rates = [0, 5, 10, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10000];
 const delays = [["0s", "at once"], ["100ms", "100 ms"], ["500ms", "500 ms"], ["2s", "2 s"], ["10s", "10 s"]];
 const period = 1000; // ms between two questions while the panel is open
 
@@ -33,6 +33,17 @@ export function newKnobs(stage) {
       const state = await ask("POST", "/viz/reset");
       show(state, true);
       stage.tell(`reset${standing(state) || `: done after ${Math.round(performance.now() - began)} ms`}`);
+    } catch (problem) {
+      stage.banner.notice(problem.message);
+    }
+  }
+
+  // fill opens a client, stops it from reading, and lets five changes a second come: slow enough to see it fill.
+  async function fill() {
+    try {
+      const { id } = await ask("POST", "/viz/watchers", { resource: document.body.dataset.resource });
+      await turn("line.stall", (await get("/viz/watchers")).find((each) => each.id === id).userAgent, "true");
+      await turn("traffic.rate", "", "5");
     } catch (problem) {
       stage.banner.notice(problem.message);
     }
@@ -124,6 +135,7 @@ export function newKnobs(stage) {
   button.addEventListener("click", open);
   $("#knobs-close").addEventListener("click", open);
   $("#reset").addEventListener("click", reset);
+  $("#fill").addEventListener("click", fill);
   $("#traffic").addEventListener(
     "change", (event) => turn("traffic.rate", "", String(rates[Number(event.target.value)]))
   );

@@ -207,15 +207,15 @@ func TestTheHalfDayHoldsTogether(t *testing.T) {
 
 var keyRow = regexp.MustCompile(`\[(\[".*?"\]), "([^"]+)"`)
 
-// handout is two pages for the attendees, from the README's picture, the page's keys and the questions of WORKSHOP.md.
+// handout is two pages for the attendees, from the drawing of ARCHITECTURE.md, the page's keys and the questions of WORKSHOP.md.
 func handout() ([]byte, error) {
 	var page bytes.Buffer
-	page.WriteString("# List-watch on two pages\n\n<!-- Generated from README.md, the page's keys and WORKSHOP.md: go test ./internal/check/policy -run Fresh -update -->\n")
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page.WriteString("# List-watch on two pages\n\n<!-- Generated from ARCHITECTURE.md, the page's keys and WORKSHOP.md: go test ./internal/check/policy -run Fresh -update -->\n")
+	architecture, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
 	if err != nil {
 		return nil, err
 	}
-	_, picture, _ := strings.Cut(string(readme), "```\n")
+	_, picture, _ := strings.Cut(string(architecture), "```\n")
 	picture, _, _ = strings.Cut(picture, "```\n")
 	fmt.Fprintf(&page, "\n```\n%s```\n", picture)
 	page.WriteString("\n## Keys of the page\n\n| | | | |\n|---|---|---|---|\n")
