@@ -48,12 +48,12 @@ browser: ## the page in a headless browser, by itself: it wants both cores
 	cd internal/check/compat && $(GO) test -vet=off -timeout 20m ./e2e
 
 scale: ## measure what an object, a watch and an event cost, and check the prediction for 5,000 watches and 100,000 pods by a run
-	$(GO) test ./internal/check/scale -run TestScale -count=1 -v -timeout 1h -scale
+	$(GO) test -tags full ./internal/check/scale -run TestScale -count=1 -v -timeout 1h
 
 storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
-full: test storm cross ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
+full: test storm scale cross ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
 	$(GO) test -count=1 ./internal/check/policy/reach
 	$(MAKE) storm RACE=1
@@ -69,7 +69,7 @@ full: test storm cross ## what CI runs, and what is too long for it: storms of t
 
 lint: ## gofmt, vet, and what .golangci.yml asks for
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
-	$(GO) vet ./...
+	$(GO) vet ./... && $(GO) vet -tags full ./internal/check/scale
 	cd internal/check/compat && $(GO) vet ./... && $(GO) vet -tags full ./e2e
 	$(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 

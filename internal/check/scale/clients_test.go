@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && full
 
 package scale
 
@@ -11,11 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 )
 
 // serverOf names the environment variable by which this test binary, run again, becomes the clients of a server.
@@ -48,32 +48,24 @@ func (c *crowd) run() {
 		fmt.Sscan(rest, &from, &to, &rv)
 		switch command {
 		case "nodes": // one watch for each node
-			c.each(from, to, func(n int) { c.watch("fieldSelector=spec.nodeName%3D" + node(n) + "&resourceVersion=" + rv) })
+			each(from, to, func(n int) { c.watch("fieldSelector=spec.nodeName%3D" + node(n) + "&resourceVersion=" + rv) })
 		case "all":
-			c.each(from, to, func(int) { c.watch("resourceVersion=" + rv) })
+			each(from, to, func(int) { c.watch("resourceVersion=" + rv) })
 		case "write": // once to each pod
-			c.each(from, to, c.write)
+			each(from, to, c.write)
 		}
 		fmt.Println("done", c.frames.Load(), c.bytes.Load())
 	}
 }
 
 // each calls do for each number in [from, to), several at once.
-func (c *crowd) each(from, to int, do func(int)) {
-	numbers := make(chan int) // sent and closed here
-	var group sync.WaitGroup
-	for range writers {
-		group.Go(func() {
-			for n := range numbers {
-				do(n)
-			}
-		})
-	}
+func each(from, to int, do func(int)) {
+	var group errgroup.Group
+	group.SetLimit(writers)
 	for n := from; n < to; n++ {
-		numbers <- n
+		group.Go(func() error { do(n); return nil })
 	}
-	close(numbers)
-	group.Wait()
+	_ = group.Wait()
 }
 
 // watch opens a watch, and lets it be read for as long as the process runs.

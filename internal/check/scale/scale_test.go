@@ -1,11 +1,9 @@
-//go:build unix
+//go:build unix && full
 
 package scale
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"net"
@@ -15,12 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,8 +27,6 @@ import (
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/server/etcdnode"
 )
-
-var check = flag.Bool("scale", false, "check the prediction by a run with 5,000 watches and 100,000 pods: minutes, and 2 GB")
 
 // load is how much there is of everything.
 type load struct {
@@ -140,22 +134,11 @@ func (s *site) serve(t *testing.T) *pipeline.Server {
 
 // grow adds pods.
 func (s *site) grow(t *testing.T, pods, nodes int) {
-	numbers := make(chan int) // sent and closed here
-	var group sync.WaitGroup
-	for range writers {
-		group.Go(func() {
-			for n := range numbers {
-				if _, err := s.server.Pods().Create(t.Context(), "default", pod(n, nodes), &metav1.CreateOptions{}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for n := s.load.pods; n < pods; n++ {
-		numbers <- n
-	}
-	close(numbers)
-	group.Wait()
+	each(s.load.pods, pods, func(n int) {
+		if _, err := s.server.Pods().Create(t.Context(), "default", pod(n, nodes), &metav1.CreateOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	s.load.pods, s.load.nodes = pods, nodes
 }
 
@@ -232,24 +215,15 @@ func measure(t *testing.T, l load) (c costs) {
 	return c
 }
 
-// TestScale measures and predicts; with -scale it also runs what it has predicted.
+// TestScale measures what one more of each thing costs, predicts what much more costs, and runs that: minutes, and 2 GB.
 func TestScale(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as cmd/viz
-	small := load{pods: 200, nodes: 20, readers: 5, writes: 100}
-	if *check {
-		small = load{pods: 5000, nodes: 300, readers: 30, writes: 2000}
-	}
+	small := load{pods: 5000, nodes: 300, readers: 30, writes: 2000}
 	var c costs
 	t.Run("measure", func(t *testing.T) { c = measure(t, small) })
 	t.Logf("%+v: one more object %.0f B, watch %.0f B, frame %.0f B; a write %.0f µs, to follow one %.0f µs, a delivery %.1f µs",
 		small, c.object, c.watch, c.frame, c.write/1e3, c.follow/1e3, c.delivery/1e3)
-	if c.object <= 0 || c.frame <= 0 || c.write <= 0 {
-		t.Errorf("got %+v", c)
-	}
 	t.Log("\n" + c.cluster())
-	if !*check {
-		return
-	}
 	large := load{pods: 100_000, nodes: 4950, readers: 50, writes: 2000}
 	predicted := c.predict(large)
 	t.Run("run", func(t *testing.T) {
@@ -274,48 +248,6 @@ func TestScale(t *testing.T) {
 			}
 		}
 	})
-	t.Run("etcd", func(t *testing.T) {
-		etcd, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Quota: 4 << 30, Durable: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer etcd.Close()
-		for _, clients := range []int{1, 8, 64, 512} {
-			written, timedOut := writesASecond(t, etcd, clients)
-			t.Logf("an etcd that waits for the disk: %.0f writes a second from %d clients; %d timed out", written, clients, timedOut)
-		}
-	})
-}
-
-// writesASecond has so many clients write objects for five seconds, each one after the other. A disk that is busy may let a write time out.
-func writesASecond(t *testing.T, etcd *etcdnode.Etcd, clients int) (rate float64, timedOut int64) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	var written, late atomic.Int64
-	var group sync.WaitGroup
-	value := strings.Repeat("v", 2400)
-	began := time.Now()
-	for n := range clients {
-		group.Go(func() {
-			for ctx.Err() == nil {
-				_, err := etcd.Client().Put(ctx, podName(n), value)
-				switch {
-				case err == nil:
-					written.Add(1)
-				case errors.Is(err, rpctypes.ErrTimeout):
-					late.Add(1)
-				case ctx.Err() == nil:
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if written.Load() == 0 {
-		t.Errorf("%d clients wrote nothing", clients)
-	}
-	return float64(written.Load()) / time.Since(began).Seconds(), late.Load()
 }
 
 func (o outcome) String() string {
