@@ -9,87 +9,60 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 )
 
 // callWithin is the time limit of one request of a writer or a reader. Longer than the program stands still by order, so
 // that most requests that wait are answered.
 const callWithin = 5 * time.Second
 
-// api is one client of the API: plain HTTP, nothing is tried again.
-type api struct {
-	base   string
-	client *http.Client
+// configMaps returns a client for a namespace. No answer takes longer than within; 0 is no limit.
+func configMaps(base, namespace string, within time.Duration) typed.ConfigMapInterface {
+	config := &rest.Config{Host: base, QPS: -1, Timeout: within}
+	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespace)
 }
 
-func newAPI(base string) *api {
-	return &api{base: base, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{}}}
-}
-
-func (a *api) close() { a.client.CloseIdleConnections() }
-
-// reply is what came back. The code is 0 if nothing did.
-type reply struct {
-	code int
-	body []byte
-	err  error
-}
-
-// do makes one request. A body that is not nil is sent as JSON.
-func (a *api) do(method, path string, body any) reply {
-	var data []byte
-	if body != nil {
-		data, _ = json.Marshal(body) // of our own types
+// counted returns a ConfigMap with counter n. Its label follows the counter: see inTurns.
+func counted(name string, n int, rv uint64) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, ResourceVersion: version(rv), Labels: map[string]string{"turn": strconv.FormatBool(inTurns(n))},
+		},
+		Data: map[string]string{"n": strconv.Itoa(n)},
 	}
-	request, err := http.NewRequest(method, a.base+path, bytes.NewReader(data))
+}
+
+// objectOf reads the counter of a ConfigMap.
+func objectOf(obj any) object {
+	var n string
+	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		n = o.Data["n"]
+	case *unstructured.Unstructured:
+		n, _, _ = unstructured.NestedString(o.Object, "data", "n")
+	}
+	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return reply{err: err}
+		return object{}
 	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := a.client.Do(request)
-	if err != nil {
-		return reply{err: err}
+	counter, _ := strconv.Atoi(n) // 0 is never right, and found
+	return object{accessor.GetName(), counter, parse(accessor.GetResourceVersion())}
+}
+
+func objects(list *corev1.ConfigMapList) []object {
+	all := make([]object, len(list.Items))
+	for i := range list.Items {
+		all[i] = objectOf(&list.Items[i])
 	}
-	defer response.Body.Close()
-	data, err = io.ReadAll(response.Body)
-	if err != nil {
-		return reply{err: err} // cut off: what the status said is no proof
-	}
-	return reply{code: response.StatusCode, body: data}
+	return all
 }
-
-func (r reply) read(into any) error { return json.Unmarshal(r.body, into) }
-
-// reason returns the reason of a Status, or "".
-func (r reply) reason() string {
-	var status struct{ Reason string }
-	_ = r.read(&status)
-	return status.Reason
-}
-
-func (r reply) String() string {
-	if r.err != nil {
-		return r.err.Error()
-	}
-	return fmt.Sprintf("%d %.200s", r.code, r.body)
-}
-
-func configMapsOf(namespace string) string { return "/api/v1/namespaces/" + namespace + "/configmaps" }
-
-// configMap is what we read and write of a ConfigMap.
-type configMap struct {
-	Metadata metadata          `json:"metadata"`
-	Data     map[string]string `json:"data,omitempty"`
-}
-
-type metadata struct {
-	Name            string            `json:"name,omitempty"`
-	UID             string            `json:"uid,omitempty"`
-	ResourceVersion string            `json:"resourceVersion,omitempty"`
-	Labels          map[string]string `json:"labels,omitempty"`
-	Annotations     map[string]string `json:"annotations,omitempty"`
-}
-
-func (m metadata) rv() uint64 { return parse(m.ResourceVersion) }
 
 // parse reads a version. Here, and not in clients, versions are numbers: we look at the server from outside.
 func parse(version string) uint64 {
@@ -105,47 +78,47 @@ func version(rv uint64) string {
 	return strconv.FormatUint(rv, 10)
 }
 
-type configMapList struct {
-	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-	} `json:"metadata"`
-	Items []configMap `json:"items"`
+// page is a client of what the program serves beside the API.
+type page struct {
+	base   string
+	client *http.Client
 }
 
-// deleteOptions asks for the deletion of exactly this version, or of any if it has none.
-func deleteOptions(m metadata) any {
-	preconditions := map[string]string{}
-	if m.UID != "" {
-		preconditions["uid"] = m.UID
-	}
-	if m.ResourceVersion != "" {
-		preconditions["resourceVersion"] = m.ResourceVersion
-	}
-	return map[string]any{"preconditions": preconditions}
+// newPage returns a client that opens a connection for each request: a command that meets one which the program is just
+// closing would not be sent again.
+func newPage(base string, within time.Duration) *page {
+	return &page{base, &http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// object reads the counter.
-func (c configMap) object() object {
-	n, _ := strconv.Atoi(c.Data["n"]) // 0 is never right, and found
-	return object{c.Metadata.Name, n, c.Metadata.rv()}
+// reply is what came back. The code is 0 if nothing did.
+type reply struct {
+	code int
+	body []byte
+	err  error
 }
 
-func objects(items []configMap) []object {
-	list := make([]object, 0, len(items))
-	for _, item := range items {
-		list = append(list, item.object())
+// do makes one request. A body that is not nil is sent as JSON.
+func (p *page) do(method, path string, body any) (r reply) {
+	var data []byte
+	if body != nil {
+		data, _ = json.Marshal(body) // of our own types
 	}
-	return list
+	request, err := http.NewRequest(method, p.base+path, bytes.NewReader(data))
+	if err != nil {
+		return reply{err: err}
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return reply{err: err}
+	}
+	defer response.Body.Close()
+	data, err = io.ReadAll(response.Body)
+	return reply{response.StatusCode, data, err}
 }
 
-// counted returns a ConfigMap with counter n. Its label follows the counter: see inTurns.
-func counted(name string, n int, rv uint64) configMap {
-	return configMap{
-		Metadata: metadata{Name: name, ResourceVersion: version(rv), Labels: map[string]string{"turn": strconv.FormatBool(inTurns(n))}},
-		Data:     map[string]string{"n": strconv.Itoa(n)},
-	}
-}
+func (r reply) read(into any) error { return json.Unmarshal(r.body, into) }
+
+func (r reply) String() string { return fmt.Sprintf("%d %.200s %v", r.code, r.body, r.err) }
 
 // pause waits. It reports whether to go on: ctx is not done.
 func pause(ctx context.Context, d time.Duration) bool {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 const counterClients = 4
@@ -16,71 +19,68 @@ const counterClients = 4
 // began, versions rise with the number, and no two clients are acknowledged the same number.
 type counter struct {
 	// Set by letIn, never changed.
-	api    func() *api // a client of its own
+	api    typed.ConfigMapInterface
 	random *rand.Rand
 
 	mu                          sync.Mutex // guards the fields below; innermost
 	newest                      object     // the highest that was acknowledged, or read
 	raised                      map[int]bool
 	nReads, nConflicts, nUnsure int
-	faults                      faults
+	faults
 }
+
+func (c *counter) name() string { return "counter" }
 
 // run raises the counter until ctx is done.
 func (c *counter) run(ctx context.Context) {
 	var clients sync.WaitGroup
 	for range counterClients {
-		api, random := c.api(), rand.New(rand.NewPCG(c.random.Uint64(), 0))
+		random := rand.New(rand.NewPCG(c.random.Uint64(), 0))
 		clients.Go(func() {
-			defer api.close()
 			for pause(ctx, time.Duration(random.IntN(20))*time.Millisecond) {
-				c.raise(api, random.IntN(2) == 0)
+				c.raise(random.IntN(2) == 0)
 			}
 		})
 	}
 	clients.Wait()
 }
 
-// raise reads the counter, by a list or by a get, and writes the next number.
-func (c *counter) raise(api *api, list bool) {
-	path, floor := configMapsOf("counter"), c.now()
-	found, ok := readCounter(api, path, list)
-	if !ok {
-		return
+// raise reads the counter, by a list or by a get, and writes the next number. It does not take part in the end of the
+// storm: a request that has begun is answered, or times out.
+func (c *counter) raise(list bool) {
+	ctx, floor := context.Background(), c.now()
+	var found object
+	if list {
+		all, err := c.api.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=counter"})
+		if err != nil {
+			return
+		}
+		if len(all.Items) > 0 {
+			found = objectOf(&all.Items[0])
+		}
+	} else {
+		now, err := c.api.Get(ctx, "counter", metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return
+		}
+		found = objectOf(now)
 	}
-	c.read(floor, found.object())
-	next := counted("counter", found.object().n+1, found.Metadata.rv())
-	r := api.do("PUT", path+"/counter", next)
-	if found.Metadata.Name == "" {
-		r = api.do("POST", path, next)
+	c.read(floor, found)
+	next := counted("counter", found.n+1, found.rv)
+	now, err := next, error(nil)
+	if found.rv == 0 {
+		now, err = c.api.Create(ctx, next, metav1.CreateOptions{})
+	} else {
+		now, err = c.api.Update(ctx, next, metav1.UpdateOptions{})
 	}
-	var now configMap
 	switch {
-	case (r.code == http.StatusOK || r.code == http.StatusCreated) && r.read(&now) == nil:
-		c.wrote(found.object(), now.object())
-	case r.code == http.StatusConflict:
+	case err == nil:
+		c.wrote(found, objectOf(now))
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		c.count(&c.nConflicts)
 	default:
 		c.count(&c.nUnsure)
 	}
-}
-
-// readCounter returns the zero value if there is no counter yet; ok is false if no answer came.
-func readCounter(api *api, path string, list bool) (found configMap, ok bool) {
-	if !list {
-		r := api.do("GET", path+"/counter", nil)
-		return found, r.code == http.StatusNotFound && r.reason() == "NotFound" ||
-			r.code == http.StatusOK && r.read(&found) == nil
-	}
-	var all configMapList
-	r := api.do("GET", path+"?fieldSelector=metadata.name%3Dcounter", nil)
-	if r.code != http.StatusOK || r.read(&all) != nil {
-		return found, false
-	}
-	if len(all.Items) > 0 {
-		found = all.Items[0]
-	}
-	return found, true
 }
 
 func (c *counter) now() object {
@@ -101,7 +101,7 @@ func (c *counter) read(floor, o object) {
 	defer c.mu.Unlock()
 	c.nReads++
 	if o.n < floor.n || o.rv < floor.rv || o.n == floor.n && o.rv != floor.rv {
-		c.faults.add("the counter was read at %+v after %+v", o, floor)
+		c.add("the counter was read at %+v after %+v", o, floor)
 	}
 	c.reachLocked(o)
 }
@@ -111,7 +111,7 @@ func (c *counter) wrote(from, o object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o.n != from.n+1 || o.rv <= from.rv || c.raised[o.n] {
-		c.faults.add("the counter was raised from %+v to %+v; acknowledged before: %v", from, o, c.raised[o.n])
+		c.add("the counter was raised from %+v to %+v; acknowledged before: %v", from, o, c.raised[o.n])
 	}
 	c.raised[o.n] = true
 	c.reachLocked(o)

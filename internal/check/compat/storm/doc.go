@@ -7,9 +7,9 @@
 //   - faults_test.go: what is done to the program: commands of the page, restarts of etcd, kill -9, SIGSTOP, cut connections.
 //   - writers_test.go: each object carries a counter, and every write raises it by one.
 //   - judge_test.go, judge_finds_test.go: what one watcher was told, checked event by event; and that the checks find
-//     faults.
+//     faults. The program itself holds the log to the ten rules, and is asked what it found before it ends.
 //   - watchers_test.go: raw watches that resume; informers_test.go: those of the real client-go.
-//   - readers_test.go: pages of a list against the exact list; feeds of the page, slow ones, too, held to the ten promises.
+//   - readers_test.go: pages of a list against the exact list.
 //   - counter_test.go: one object that several clients raise at once; no read is stale, and no update is lost.
 //
 // A name is used for one object only: what has been deleted must never be seen again, by any watcher.

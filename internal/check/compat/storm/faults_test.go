@@ -124,9 +124,7 @@ func (s *storm) restartTwice() {
 
 // leaveEarly gives a command and does not wait for the answer. The command is done, or it is not: the program goes on.
 func (s *storm) leaveEarly() {
-	user := newAPI(s.page.base)
-	defer user.close()
-	user.client.Timeout = time.Duration(1+s.random.IntN(200)) * time.Millisecond
+	user := newPage(s.page.base, time.Duration(1+s.random.IntN(200))*time.Millisecond)
 	switch s.random.IntN(4) {
 	case 0:
 		user.do("POST", "/viz/reset", nil)
@@ -187,18 +185,25 @@ func (s *storm) stopProcess() {
 }
 
 func (s *storm) killProcess() {
+	s.promises()
 	s.viz.Kill()
 	s.look()
 	s.start()
 }
 
 func (s *storm) interruptProcess() {
+	s.interrupt(patience)
+	s.start()
+}
+
+// interrupt is Ctrl-C.
+func (s *storm) interrupt(within time.Duration) {
+	s.promises()
 	s.viz.Interrupt(s.t)
-	if code := s.viz.ExitCode(s.t, patience); code != 0 {
+	if code := s.viz.ExitCode(s.t, within); code != 0 {
 		s.fault("Ctrl-C: exit status %d", code)
 	}
 	s.look()
-	s.start()
 }
 
 // look counts what a program that has ended wrote to stderr. Where it has put a recording is not asked.
@@ -219,5 +224,5 @@ func (s *storm) start() {
 // fault notes what the program must not do.
 func (s *storm) fault(format string, args ...any) {
 	at := fmt.Sprintf("%s, at %v: ", s.now, time.Since(s.began).Round(time.Millisecond))
-	s.faults.add("%s", at+fmt.Sprintf(format, args...))
+	s.add("%s", at+fmt.Sprintf(format, args...))
 }

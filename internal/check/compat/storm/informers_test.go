@@ -1,13 +1,11 @@
 package storm
 
 import (
-	"strconv"
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -29,32 +27,31 @@ type informer struct {
 	mu     sync.Mutex // guards the fields below
 	known  map[string]told
 	nCalls int
-	faults faults
+	faults
 }
 
+func (i *informer) name() string            { return i.who }
+func (i *informer) run(ctx context.Context) { i.shared.RunWithContext(ctx) }
+func (i *informer) String() string          { return fmt.Sprintf("%d calls of the handler", i.nCalls) }
+
 // newInformer returns an informer that speaks protobuf with types, or JSON without.
-func newInformer(who, base string, typed bool, slow time.Duration) (*informer, error) {
+func newInformer(who, base string, typed bool, slow time.Duration) *informer {
 	i := &informer{who: who, slow: slow, known: map[string]told{}}
 	config := &rest.Config{Host: base, QPS: -1}
 	if typed {
 		config.ContentType = runtime.ContentTypeProtobuf
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return nil, err
-		}
+		client := kubernetes.NewForConfigOrDie(config)
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 		i.shared = factory.Core().V1().ConfigMaps().Informer()
 	} else {
-		client, err := dynamic.NewForConfig(config)
-		if err != nil {
-			return nil, err
-		}
 		maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
+		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), 0, namespace, nil)
 		i.shared = factory.ForResource(maps).Informer()
 	}
-	_, err := i.shared.AddEventHandler(i)
-	return i, err
+	if _, err := i.shared.AddEventHandler(i); err != nil {
+		panic(err) // only an informer that has ended refuses a handler
+	}
+	return i
 }
 
 // OnAdd is called by the informer.
@@ -86,9 +83,9 @@ func (i *informer) note(o object, place place) {
 	again := o.n == last.n && o.rv == last.rv // a list holds it as it was
 	switch {
 	case last.place == left || last.place == lost:
-		i.faults.add("%s: %+v after the object had gone: %+v", i.who, o, last)
+		i.add("%s: %+v after the object had gone: %+v", i.who, o, last)
 	case place == here && !newer && !again, place == left && (o.n < last.n || o.rv <= last.rv), place == lost && o.n != last.n:
-		i.faults.add("%s: %+v after %+v", i.who, o, last)
+		i.add("%s: %+v after %+v", i.who, o, last)
 	}
 	i.known[o.name] = told{o.n, o.rv, place}
 }
@@ -108,21 +105,4 @@ func (i *informer) stored() map[string]int {
 		counters[o.name] = o.n
 	}
 	return counters
-}
-
-// objectOf reads what a store holds.
-func objectOf(obj any) object {
-	var n string
-	switch o := obj.(type) {
-	case *corev1.ConfigMap:
-		n = o.Data["n"]
-	case *unstructured.Unstructured:
-		n, _, _ = unstructured.NestedString(o.Object, "data", "n")
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return object{}
-	}
-	counter, _ := strconv.Atoi(n) // 0 is never right, and found
-	return object{accessor.GetName(), counter, parse(accessor.GetResourceVersion())}
 }

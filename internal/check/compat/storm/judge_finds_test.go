@@ -1,117 +1,113 @@
 package storm
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
-// TestAViewFindsWhatIsWrong tells views what no watcher may be told: a check that cannot fail proves nothing.
-func TestAViewFindsWhatIsWrong(t *testing.T) {
-	started := func(v *view) { // a is at its second version, b was not selected
-		v.reset(10, []object{{"a", 1, 5}})
-		v.event("MODIFIED", object{"a", 2, 11})
+// in reads "a3@12": object a at counter 3 and version 12.
+func in(word string) (o object) {
+	fmt.Sscanf(word, "%1s%d@%d", &o.name, &o.n, &o.rv)
+	return o
+}
+
+// tell tells a view a script: "+a3@12" is ADDED, "~" MODIFIED, "-" DELETED and "!" another event; mark@15 is a bookmark,
+// list@14:a3@13,b1@2 a list.
+func (v *view) tell(script string) {
+	for word := range strings.FieldsSeq(script) {
+		if rv, ok := strings.CutPrefix(word, "mark@"); ok {
+			v.bookmark(parse(rv))
+		} else if list, ok := strings.CutPrefix(word, "list@"); ok {
+			rv, words, _ := strings.Cut(list, ":")
+			var items []object
+			for each := range strings.SplitSeq(words, ",") {
+				if each != "" {
+					items = append(items, in(each))
+				}
+			}
+			v.reset(parse(rv), items)
+		} else {
+			v.event(map[byte]string{'+': "ADDED", '~': "MODIFIED", '-': "DELETED", '!': "ERROR"}[word[0]], in(word[1:]))
+		}
 	}
-	tests := []struct {
+}
+
+// TestAViewFindsWhatIsWrong tells views what no watcher may be told: a check that cannot fail proves nothing. Before, a is
+// at its second version, and b was not selected.
+func TestAViewFindsWhatIsWrong(t *testing.T) {
+	for _, test := range []struct {
 		name    string
 		selects selection
 		wrong   bool
-		told    func(v *view)
+		told    string
 	}{
-		{"the next version", nil, false, func(v *view) { v.event("MODIFIED", object{"a", 3, 12}) }},
-		{"a gap", nil, true, func(v *view) { v.event("MODIFIED", object{"a", 4, 12}) }},
-		{"the same version twice", nil, true, func(v *view) { v.event("MODIFIED", object{"a", 2, 11}) }},
-		{"the same counter under two versions", nil, true, func(v *view) { v.event("MODIFIED", object{"a", 2, 12}) }},
-		{"two objects in the wrong order", nil, true, func(v *view) {
-			v.event("ADDED", object{"c", 1, 13})
-			v.event("MODIFIED", object{"a", 3, 12})
-		}},
-		{"added, but already there", nil, true, func(v *view) { v.event("ADDED", object{"a", 3, 12}) }},
-		{"added later than at its first version", nil, true, func(v *view) { v.event("ADDED", object{"c", 2, 12}) }},
-		{"modified before it was added", nil, true, func(v *view) { v.event("MODIFIED", object{"c", 1, 12}) }},
-		{"deleted", nil, false, func(v *view) { v.event("DELETED", object{"a", 2, 12}) }},
-		{"deleted at a version that was never told", nil, true, func(v *view) { v.event("DELETED", object{"a", 3, 12}) }},
-		{"deleted with the version of its last change", nil, true, func(v *view) { v.event("DELETED", object{"a", 2, 11}) }},
-		{"back after its deletion", nil, true, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.event("ADDED", object{"a", 3, 13})
-		}},
-		{"listed after its deletion", nil, true, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.reset(14, []object{{"a", 3, 13}})
-		}},
-		{"a list jumps forward", nil, false, func(v *view) {
-			v.reset(20, []object{{"a", 7, 19}})
-			v.event("MODIFIED", object{"a", 8, 21})
-		}},
-		{"a list goes back", nil, true, func(v *view) { v.reset(10, []object{{"a", 1, 5}}) }},
-		{"a list that holds an older version", nil, true, func(v *view) { v.reset(12, []object{{"a", 1, 5}}) }},
-		{"a list that holds what came after it", nil, true, func(v *view) { v.reset(12, []object{{"a", 3, 13}}) }},
-		{"back after a list without it", nil, true, func(v *view) {
-			v.reset(12, nil)
-			v.event("ADDED", object{"a", 3, 13})
-		}},
-		{"a bookmark", nil, false, func(v *view) { v.bookmark(15) }},
-		{"a bookmark before what was told", nil, true, func(v *view) { v.bookmark(10) }},
-		{"an event that a bookmark had passed", nil, true, func(v *view) {
-			v.bookmark(15)
-			v.event("MODIFIED", object{"a", 3, 14})
-		}},
-		{"an unknown kind", nil, true, func(v *view) { v.event("ERROR", object{"a", 3, 12}) }},
-		{"leaves the selection and comes again", inTurns, false, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.event("ADDED", object{"a", 6, 16})
-		}},
-		{"comes again too late", inTurns, true, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.event("ADDED", object{"a", 7, 17})
-		}},
-		{"comes again a turn too late", inTurns, true, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.event("ADDED", object{"a", 12, 22})
-		}},
-		{"comes without being selected", inTurns, true, func(v *view) { v.event("ADDED", object{"b", 3, 12}) }},
-		{"changes without being selected", inTurns, true, func(v *view) { v.event("MODIFIED", object{"a", 3, 12}) }},
-		{"was not selected in the list", inTurns, false, func(v *view) { v.event("ADDED", object{"b", 12, 12}) }},
-		{"left, missing in a list, and comes again", inTurns, false, func(v *view) {
-			v.event("DELETED", object{"a", 2, 12})
-			v.reset(30, nil)
-			v.event("ADDED", object{"a", 18, 31})
-		}},
-		{"missing in a list, and comes again", inTurns, false, func(v *view) {
-			v.reset(30, nil)
-			v.event("ADDED", object{"a", 18, 31})
-		}},
-	}
-	for _, test := range tests {
+		{"the next version", nil, false, "~a3@12"},
+		{"a gap", nil, true, "~a4@12"},
+		{"the same version twice", nil, true, "~a2@11"},
+		{"the same counter under two versions", nil, true, "~a2@12"},
+		{"two objects in the wrong order", nil, true, "+c1@13 ~a3@12"},
+		{"added, but already there", nil, true, "+a3@12"},
+		{"added later than at its first version", nil, true, "+c2@12"},
+		{"modified before it was added", nil, true, "~c1@12"},
+		{"deleted", nil, false, "-a2@12"},
+		{"deleted at a version that was never told", nil, true, "-a3@12"},
+		{"deleted with the version of its last change", nil, true, "-a2@11"},
+		{"back after its deletion", nil, true, "-a2@12 +a3@13"},
+		{"listed after its deletion", nil, true, "-a2@12 list@14:a3@13"},
+		{"a list jumps forward", nil, false, "list@20:a7@19 ~a8@21"},
+		{"a list goes back", nil, true, "list@10:a1@5"},
+		{"a list that holds an older version", nil, true, "list@12:a1@5"},
+		{"a list that holds what came after it", nil, true, "list@12:a3@13"},
+		{"back after a list without it", nil, true, "list@12: +a3@13"},
+		{"a bookmark", nil, false, "mark@15"},
+		{"a bookmark before what was told", nil, true, "mark@10"},
+		{"an event that a bookmark had passed", nil, true, "mark@15 ~a3@14"},
+		{"an unknown kind", nil, true, "!a3@12"},
+		{"leaves the selection and comes again", inTurns, false, "-a2@12 +a6@16"},
+		{"comes again too late", inTurns, true, "-a2@12 +a7@17"},
+		{"comes again a turn too late", inTurns, true, "-a2@12 +a12@22"},
+		{"comes without being selected", inTurns, true, "+b3@12"},
+		{"changes without being selected", inTurns, true, "~a3@12"},
+		{"was not selected in the list", inTurns, false, "+b12@12"},
+		{"left, missing in a list, and comes again", inTurns, false, "-a2@12 list@30: +a18@31"},
+		{"missing in a list, and comes again", inTurns, false, "list@30: +a18@31"},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := newView("view", test.selects)
-			started(v)
-			test.told(v)
+			v.tell("list@10:a1@5 ~a2@11")
+			v.tell(test.told)
 			if got := v.faults.n > 0; got != test.wrong {
-				t.Errorf("got faults %q, want some: %v", v.faults.told, test.wrong)
+				t.Errorf("got faults %q, want some: %v", v.told, test.wrong)
 			}
 		})
 	}
 }
 
 // TestAHandlerFindsWhatIsWrong does the same for the handlers of informers, which may miss what a list has jumped over.
+// "?" is a deletion that no watch saw.
 func TestAHandlerFindsWhatIsWrong(t *testing.T) {
 	for name, test := range map[string]struct {
 		wrong bool
-		told  func(i *informer)
+		told  string
 	}{
-		"the next version":      {false, func(i *informer) { i.note(object{"a", 3, 12}, here) }},
-		"a jump":                {false, func(i *informer) { i.note(object{"a", 5, 14}, here) }},
-		"as it was":             {false, func(i *informer) { i.note(object{"a", 2, 11}, here) }},
-		"another version of it": {true, func(i *informer) { i.note(object{"a", 2, 12}, here) }},
-		"back in time":          {true, func(i *informer) { i.note(object{"a", 1, 5}, here) }},
-		"an older deletion":     {true, func(i *informer) { i.note(object{"a", 1, 12}, left) }},
-		"a deletion unseen":     {false, func(i *informer) { i.note(object{"a", 2, 11}, lost) }},
-		"a tombstone of other":  {true, func(i *informer) { i.note(object{"a", 1, 5}, lost) }},
-		"gone twice":            {true, func(i *informer) { i.note(object{"a", 2, 12}, left); i.note(object{"a", 2, 12}, lost) }},
-		"back after its end":    {true, func(i *informer) { i.note(object{"a", 2, 12}, left); i.note(object{"a", 3, 13}, here) }},
+		"the next version":      {false, "~a3@12"},
+		"a jump":                {false, "~a5@14"},
+		"as it was":             {false, "~a2@11"},
+		"another version of it": {true, "~a2@12"},
+		"back in time":          {true, "~a1@5"},
+		"an older deletion":     {true, "-a1@12"},
+		"a deletion unseen":     {false, "?a2@11"},
+		"a tombstone of other":  {true, "?a1@5"},
+		"gone twice":            {true, "-a2@12 ?a2@12"},
+		"back after its end":    {true, "-a2@12 ~a3@13"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := &informer{who: "handler", known: map[string]told{"a": {2, 11, here}}}
-			test.told(i)
-			if got := i.faults.n > 0; got != test.wrong {
+			for word := range strings.FieldsSeq(test.told) {
+				i.note(in(word[1:]), map[byte]place{'~': here, '-': left, '?': lost}[word[0]])
+			}
+			if got := i.n > 0; got != test.wrong {
 				t.Errorf("got faults %q, want some: %v", i.faults.told, test.wrong)
 			}
 		})
@@ -122,10 +118,7 @@ func TestAHandlerFindsWhatIsWrong(t *testing.T) {
 func TestAMissedWriteIsFound(t *testing.T) {
 	written := []object{{"a", 1, 5}, {"b", 1, 11}, {"a", 2, 12}, {"c", 1, 40}}
 	v := newView("view", nil)
-	v.reset(10, []object{{"a", 1, 5}})
-	v.event("ADDED", object{"b", 1, 11})
-	v.bookmark(12)
-	v.reset(30, []object{{"a", 2, 12}, {"b", 1, 11}})
+	v.tell("list@10:a1@5 +b1@11 mark@12 list@30:a2@12,b1@11")
 	if checked := v.missed(written); checked != 2 || v.faults.n != 1 {
 		t.Errorf("got %d writes looked for and faults %q, want 2 and that of a at 12", checked, v.faults.told)
 	}

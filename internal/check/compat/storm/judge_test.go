@@ -15,6 +15,8 @@ type faults struct {
 
 const maxFaults = 5
 
+func (f *faults) wrong() []string { return f.told }
+
 func (f *faults) add(format string, args ...any) {
 	f.n++
 	if len(f.told) < maxFaults {
@@ -77,7 +79,7 @@ type view struct {
 	spans   []span   // what was watched without a gap
 	seen    []uint64 // the versions of events, in the order in which they came
 	nEvents int
-	faults  faults
+	faults
 }
 
 // span is a range (from, to] of versions in which a watch has been told every event.
@@ -87,7 +89,7 @@ func newView(who string, selects selection) *view {
 	return &view{who: who, selects: selects, objects: map[string]told{}}
 }
 
-func (v *view) faultLocked(format string, args ...any) { v.faults.add(v.who+": "+format, args...) }
+func (v *view) faultLocked(format string, args ...any) { v.add(v.who+": "+format, args...) }
 
 // selected reports whether the version with counter n is one for this view.
 func (v *view) selected(n int) bool { return v.selects == nil || v.selects(n) }

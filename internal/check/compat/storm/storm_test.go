@@ -14,10 +14,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
+	"listwatch/internal/observe/rules"
 )
 
 var (
@@ -46,7 +50,7 @@ type storm struct {
 	seeds   *rand.Rand // of all others
 	folder  string
 	address string
-	page    *api // for commands and questions; waits long
+	page    *page // for commands and questions; waits long
 	proxy   *program.Proxy
 	began   time.Time
 
@@ -56,18 +60,23 @@ type storm struct {
 	count   map[string]int
 	longest time.Duration // from a fault until a write went through
 	after   string        // which fault
-	faults  faults
-	stderr  map[string]int // lines that the program wrote to it
-	phases  []string       // when what was over
+	faults
+	stderr map[string]int // lines that the program wrote to it
+	phases []string       // when what was over
 
 	ledger    ledger
-	writers   []*writer
+	counter   *counter
 	watchers  []*watcher
 	informers []*informer
-	pagers    []*pager
-	pages     []*page
-	sleepers  []*sleeper
-	counter   *counter
+	clients   []client // all of them, and all others that only read
+}
+
+// client is one that the program serves during the storm.
+type client interface {
+	name() string
+	run(ctx context.Context) // until ctx is done
+	String() string          // what it has done
+	wrong() []string         // what it must not have been told
 }
 
 // TestStorm does everything at once to the program that a user, a network, an operator and a kernel may do, and then
@@ -81,18 +90,13 @@ func TestStorm(t *testing.T) {
 	s.over("start")
 	s.rage()
 	s.over("watchers settled")
-	s.promises()
 	s.atRest(before)
 	s.over("at rest")
 	s.renew()
 	after := s.atRest(before)
 	s.over("at rest, renewed")
 	s.judge()
-	s.viz.Interrupt(t)
-	if code := s.viz.ExitCode(t, program.EndsWithin); code != 0 {
-		s.fault("Ctrl-C after the storm: exit status %d", code)
-	}
-	s.look()
+	s.interrupt(program.EndsWithin)
 	t.Logf("\n%s", s.table(before, after))
 	for _, fault := range s.allFaults() {
 		t.Error(fault)
@@ -122,14 +126,13 @@ func newStorm(t *testing.T) *storm {
 		count: map[string]int{}, stderr: map[string]int{}, began: time.Now(), now: "start",
 	}
 	s.address = freeAddress(t, s.seeds)
-	s.page = newAPI("http://" + s.address)
-	s.page.client.Timeout = patience
-	// A command that meets a connection which the program is just closing is not sent again.
-	s.page.client.Transport = &http.Transport{DisableKeepAlives: true}
+	s.page = newPage("http://"+s.address, patience)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections) // client-go's
 	s.start()
 	s.proxy = program.StartProxy(t, s.viz)
 	for _, each := range []string{namespace, "counter", "probe"} {
-		if r := s.page.do("POST", "/api/v1/namespaces", configMap{Metadata: metadata{Name: each}}); r.code != http.StatusCreated {
+		body := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: each}}
+		if r := s.page.do("POST", "/api/v1/namespaces", body); r.code != http.StatusCreated {
 			t.Fatalf("create namespace %s: %v", each, r)
 		}
 	}
@@ -159,27 +162,13 @@ func (s *storm) rage() {
 	defer stopWatching()
 	defer writers.Wait()
 	defer stopWriting()
-	s.letIn()
-	for _, each := range s.writers {
+	for _, each := range s.letIn() {
 		writers.Go(func() { each.run(writing) })
 	}
 	writers.Go(func() { s.counter.run(writing) })
-	for _, each := range s.watchers {
+	for _, each := range s.clients {
 		watchers.Go(func() { each.run(watching) })
 	}
-	for _, each := range s.informers {
-		watchers.Go(func() { each.shared.RunWithContext(watching) })
-	}
-	for _, each := range s.pagers {
-		watchers.Go(func() { each.run(watching) })
-	}
-	for _, each := range s.pages {
-		watchers.Go(func() { each.run(watching) })
-	}
-	for _, each := range s.sleepers {
-		watchers.Go(func() { each.run(watching) })
-	}
-
 	end := time.Now().Add(*lasts)
 	for time.Now().Before(end) {
 		for _, each := range shuffled(s.random) {
@@ -197,15 +186,19 @@ func (s *storm) rage() {
 	s.settle()
 }
 
-// letIn makes the clients.
-func (s *storm) letIn() {
-	direct, cut := "http://"+s.address, s.proxy.URL
+// letIn makes the clients and returns the writers.
+func (s *storm) letIn() (writers []*writer) {
+	both := []string{"http://" + s.address, s.proxy.URL}
+	direct, cut := both[0], both[1]
 	random := func() *rand.Rand { return rand.New(rand.NewPCG(s.seeds.Uint64(), 3)) }
 	for id := range nWriters {
-		s.writers = append(s.writers, &writer{id: id, api: newAPI([]string{direct, cut}[id%2]), random: random(), ledger: &s.ledger})
+		api := configMaps(both[id%2], namespace, callWithin)
+		writers = append(writers, &writer{id: id, api: api, random: random(), ledger: &s.ledger})
 	}
 	for i := range 10 {
-		w := &watcher{lister: newAPI([]string{direct, cut}[i%2]), random: random(), cuts: i%3 == 0}
+		w := &watcher{
+			lister: configMaps(both[i%2], namespace, callWithin), stream: configMaps(both[i%2], namespace, 0), random: random(), cuts: i%3 == 0,
+		}
 		var selects selection
 		if i >= 6 {
 			selects, w.selector = inTurns, "turn=true"
@@ -214,22 +207,21 @@ func (s *storm) letIn() {
 			w.slow = 20 * time.Millisecond
 		}
 		w.view = newView(fmt.Sprintf("watcher %d", i), selects)
-		s.watchers = append(s.watchers, w)
+		s.watchers, s.clients = append(s.watchers, w), append(s.clients, w)
 	}
 	for i := range 4 {
 		typed, slow := i%2 == 0, time.Duration(i%2)*time.Millisecond
-		each, err := newInformer(fmt.Sprintf("informer %d (typed %v)", i, typed), []string{cut, direct}[i/3], typed, slow)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.informers = append(s.informers, each)
+		each := newInformer(fmt.Sprintf("informer %d (typed %v)", i, typed), []string{cut, direct}[i/3], typed, slow)
+		s.informers, s.clients = append(s.informers, each), append(s.clients, each)
 	}
-	s.pagers = append(s.pagers, &pager{api: newAPI(direct), random: random()}, &pager{api: newAPI(cut), random: random()})
-	s.pages = append(s.pages, &page{base: direct}, &page{base: cut}, &page{base: direct, slow: 500 * time.Millisecond})
+	for _, base := range both {
+		s.clients = append(s.clients, &pager{api: configMaps(base, namespace, callWithin), random: random()})
+	}
 	for i := range 4 {
-		s.sleepers = append(s.sleepers, &sleeper{address: s.address, webSocket: i%2 == 0, random: random()})
+		s.clients = append(s.clients, &sleeper{address: s.address, webSocket: i%2 == 0, random: random()})
 	}
-	s.counter = &counter{api: func() *api { return newAPI(cut) }, random: random(), raised: map[int]bool{}}
+	s.counter = &counter{api: configMaps(cut, "counter", callWithin), random: random(), raised: map[int]bool{}}
+	return writers
 }
 
 // strike does one fault, and waits until the program writes again.
@@ -243,25 +235,21 @@ func (s *storm) strike(f fault) {
 
 // heals waits until a write goes through.
 func (s *storm) heals() {
-	began := time.Now()
-	probe := newAPI("http://" + s.address)
-	defer probe.close()
-	var r reply
-	through := func() bool {
-		path, body := configMapsOf("probe"), configMap{Metadata: metadata{Name: "probe"}, Data: map[string]string{"at": time.Now().String()}}
-		r = probe.do("PUT", path+"/probe", body)
-		if r.code == http.StatusNotFound {
-			r = probe.do("POST", path, body)
+	began, err := time.Now(), error(nil)
+	probes := configMaps("http://"+s.address, "probe", callWithin)
+	healed := eventually.Did(healsIn, func() bool {
+		probe := counted("probe", int(time.Now().UnixNano()), 0)
+		if _, err = probes.Update(s.t.Context(), probe, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
+			_, err = probes.Create(s.t.Context(), probe, metav1.CreateOptions{})
 		}
-		return r.code == http.StatusOK || r.code == http.StatusCreated
-	}
-	healed := eventually.Did(healsIn, through)
+		return err == nil
+	})
 	took := time.Since(began)
 	if took > s.longest {
 		s.longest, s.after = took, s.now
 	}
 	if !healed {
-		s.fault("no write goes through for %v: %v", took.Round(time.Second), r)
+		s.fault("no write goes through for %v: %v", took.Round(time.Second), err)
 		s.t.Fatalf("the storm cannot go on\n%s", strings.Join(s.allFaults(), "\n"))
 	}
 }
@@ -278,13 +266,12 @@ func (s *storm) tidy() {
 
 // settle waits until every watcher holds what a list holds.
 func (s *storm) settle() {
-	r := s.command("GET", configMapsOf(namespace), nil)
-	var list configMapList
-	if err := r.read(&list); r.code != http.StatusOK || err != nil {
-		s.t.Fatalf("the list after the storm: %v", r)
+	list, err := configMaps("http://"+s.address, namespace, patience).List(s.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatalf("the list after the storm: %v", err)
 	}
 	want := map[string]int{}
-	for _, o := range objects(list.Items) {
+	for _, o := range objects(list) {
 		want[o.name] = o.n
 	}
 	why := ""
@@ -295,7 +282,7 @@ func (s *storm) settle() {
 
 func (s *storm) unsettled(want map[string]int) string {
 	for _, each := range s.watchers {
-		if why := each.view.differs(want); why != "" {
+		if why := each.differs(want); why != "" {
 			return why
 		}
 	}
@@ -308,20 +295,17 @@ func (s *storm) unsettled(want map[string]int) string {
 	return ""
 }
 
-// promises asks the program whether one of its ten was broken.
+// promises asks the program, which holds its rules to its own log, whether one was broken.
 func (s *storm) promises() {
-	var promises struct {
-		Rules []struct {
-			Number, Count int
-			Text          string
-		}
-	}
-	if s.command("GET", "/viz/rules", nil).read(&promises) != nil || len(promises.Rules) == 0 {
+	var report rules.Report
+	if s.command("GET", "/viz/rules", nil).read(&report) != nil || report.Checked == 0 {
 		s.fault("/viz/rules tells nothing")
 	}
-	for _, each := range promises.Rules {
+	s.count["records held to the rules"] += int(report.Checked)
+	s.count["records that left the log before"] += int(report.Missed)
+	for _, each := range report.Rules {
 		if each.Count > 0 {
-			s.fault("promise %d was broken %d times: %s", each.Number, each.Count, each.Text)
+			s.fault("promise %d was broken %d times: %s %+v", each.Number, each.Count, each.Text, each.Breaches)
 		}
 	}
 }
@@ -337,6 +321,6 @@ func (s *storm) renew() {
 // judge compares what was written with what the raw watches were told.
 func (s *storm) judge() {
 	for _, each := range s.watchers {
-		s.count[lookedFor] += each.view.missed(s.ledger.written)
+		s.count[lookedFor] += each.missed(s.ledger.written)
 	}
 }

@@ -13,18 +13,9 @@ import (
 
 // allFaults returns what must not have happened.
 func (s *storm) allFaults() []string {
-	faults := slices.Concat(s.faults.told, s.ledger.faults.told, s.counter.faults.told)
-	for _, each := range s.watchers {
-		faults = append(faults, each.view.faults.told...)
-	}
-	for _, each := range s.informers {
-		faults = append(faults, each.faults.told...)
-	}
-	for _, each := range s.pagers {
-		faults = append(faults, each.faults.told...)
-	}
-	for _, each := range s.pages {
-		faults = append(faults, each.faults.told...)
+	faults := slices.Concat(s.wrong(), s.ledger.wrong(), s.counter.wrong())
+	for _, each := range s.clients {
+		faults = append(faults, each.wrong()...)
 	}
 	return faults
 }
@@ -36,24 +27,9 @@ func (s *storm) table(before, after resources) string {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("storm", "%v, race build: %v; %s", *lasts, program.RaceEnabled, strings.Join(s.phases, ", "))
 	row("writes", "%d acknowledged, %d unsure", s.ledger.nWrites, s.ledger.nUnsure)
-	for i, each := range s.watchers {
-		row(fmt.Sprintf("raw watcher %d", i), "%d events, %d streams, %d lists, %d times 410",
-			each.view.nEvents, each.nWatches, each.nLists, each.nExpired)
+	for _, each := range append(s.clients, s.counter) {
+		row(each.name(), "%v", each)
 	}
-	for _, each := range s.informers {
-		row(each.who, "%d calls of the handler", each.nCalls)
-	}
-	for i, each := range s.pagers {
-		row(fmt.Sprintf("pager %d", i), "%d equal to the exact list, %d times 410", each.nCompared, each.nExpired)
-	}
-	for i, each := range s.pages {
-		row(fmt.Sprintf("page %d", i), "%d feeds, %d records, %d summed up, %d times gone",
-			each.nFeeds, each.nRecords, each.nSummed, each.nGone)
-	}
-	for i, each := range s.sleepers {
-		row(fmt.Sprintf("sleeper %d", i), "%d watches of which nothing was read", each.nWatches)
-	}
-	row("counter", "%v", s.counter)
 	for _, name := range slices.Sorted(maps.Keys(s.count)) {
 		row(name, "%d", s.count[name])
 	}

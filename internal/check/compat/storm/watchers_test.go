@@ -3,37 +3,46 @@ package storm
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/http"
-	"net/url"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // watcher is a raw watch that resumes: it lists, watches from the version of the list, watches on from the newest version
 // it knows when the stream breaks, and lists again only when it is told that this version is too old.
 type watcher struct {
 	// Set before run, never changed.
-	view     *view
-	lister   *api
-	selector string        // of labels
-	slow     time.Duration // for each event
-	cuts     bool          // it leaves in the middle of a stream now and then
+	*view
+	lister   typed.ConfigMapInterface
+	stream   typed.ConfigMapInterface // without a time limit: the server ends a watch, or a fault does, or the end of the storm
+	selector string                   // of labels
+	slow     time.Duration            // for each event
+	cuts     bool                     // it leaves in the middle of a stream now and then
 	random   *rand.Rand
 
 	// Owned by run; read when it has returned.
 	nWatches, nExpired, nLists int
 }
 
+func (w *watcher) name() string { return w.who }
+
+func (w *watcher) String() string {
+	return fmt.Sprintf("%d events, %d streams, %d lists, %d times 410", w.nEvents, w.nWatches, w.nLists, w.nExpired)
+}
+
 // run watches until ctx is done.
 func (w *watcher) run(ctx context.Context) {
-	defer w.lister.close()
 	listed := false
 	for ctx.Err() == nil {
 		if !listed {
-			listed = w.list()
+			listed = w.list(ctx)
 		}
 		if listed {
 			listed = w.watch(ctx)
@@ -43,77 +52,43 @@ func (w *watcher) run(ctx context.Context) {
 }
 
 // list reports whether there is a version to watch from.
-func (w *watcher) list() bool {
-	r := w.lister.do("GET", configMapsOf(namespace)+"?labelSelector="+url.QueryEscape(w.selector), nil)
-	var list configMapList
-	if r.code != http.StatusOK || r.read(&list) != nil {
+func (w *watcher) list(ctx context.Context) bool {
+	list, err := w.lister.List(ctx, metav1.ListOptions{LabelSelector: w.selector})
+	if err != nil {
 		return false
 	}
 	w.nLists++
-	w.view.reset(parse(list.Metadata.ResourceVersion), objects(list.Items))
+	w.reset(parse(list.ResourceVersion), objects(list))
 	return true
-}
-
-// watchEvent is one line of a stream.
-type watchEvent struct {
-	Type   string
-	Object struct {
-		configMap
-		Code    int
-		Message string
-	}
 }
 
 // watch reads one stream to its end. It reports whether the version that is known may be watched from.
 func (w *watcher) watch(ctx context.Context) bool {
 	w.nWatches++
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	query := url.Values{
-		"watch": {"1"}, "allowWatchBookmarks": {"1"}, "resourceVersion": {version(w.view.newest())},
-		"labelSelector": {w.selector}, "timeoutSeconds": {fmt.Sprint(2 + w.random.IntN(20))},
-	}
-	request, err := http.NewRequestWithContext(ctx, "GET", w.lister.base+configMapsOf(namespace)+"?"+query.Encode(), nil)
+	ends := int64(2 + w.random.IntN(20))
+	events, err := w.stream.Watch(ctx, metav1.ListOptions{
+		AllowWatchBookmarks: true, ResourceVersion: version(w.newest()), LabelSelector: w.selector, TimeoutSeconds: &ends,
+	})
 	if err != nil {
-		return true
+		return !w.expired(err)
 	}
-	// Without a time limit, and on a connection of its own: the server ends it, or a fault does, or the end of the storm.
-	response, err := (&http.Client{Transport: w.lister.client.Transport}).Do(request)
-	if err != nil {
-		return true
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusGone {
-		w.nExpired++
-		return false
-	}
-	if response.StatusCode != http.StatusOK {
-		return true
-	}
-	return w.read(ctx, json.NewDecoder(response.Body))
-}
-
-func (w *watcher) read(ctx context.Context, stream *json.Decoder) bool {
+	defer events.Stop()
 	left := -1 // events until it leaves
 	if w.cuts {
 		left = w.random.IntN(300)
 	}
 	for ; left != 0; left-- {
-		var event watchEvent
-		if stream.Decode(&event) != nil {
+		event, open := <-events.ResultChan()
+		if !open {
 			return true
 		}
-		o := event.Object
-		switch {
-		case event.Type == "ERROR" && o.Code == http.StatusGone:
-			w.nExpired++
-			return false
-		case event.Type == "ERROR":
-			return true
-		case event.Type == "BOOKMARK":
-			w.view.bookmark(o.Metadata.rv())
+		switch event.Type {
+		case watch.Error:
+			return !w.expired(apierrors.FromObject(event.Object))
+		case watch.Bookmark:
+			w.bookmark(parse(event.Object.(*corev1.ConfigMap).ResourceVersion))
 		default:
-			w.view.event(event.Type, o.object())
+			w.event(string(event.Type), objectOf(event.Object))
 		}
 		if w.slow > 0 && !pause(ctx, w.slow) {
 			return true
@@ -122,13 +97,28 @@ func (w *watcher) read(ctx context.Context, stream *json.Decoder) bool {
 	return true
 }
 
+// expired reports whether the version is too old, and counts it.
+func (w *watcher) expired(err error) bool {
+	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	if expired {
+		w.nExpired++
+	}
+	return expired
+}
+
 // sleeper opens a watch and reads nothing of it, again and again: the program has to end it, or to bear it.
 type sleeper struct {
+	faults    // none: it is told nothing
 	address   string
 	webSocket bool
 	random    *rand.Rand
 
 	nWatches int // owned by run; read when it has returned
+}
+
+func (s *sleeper) name() string { return "sleeper" }
+func (s *sleeper) String() string {
+	return fmt.Sprintf("%d watches of which nothing was read", s.nWatches)
 }
 
 // run sleeps until ctx is done.
@@ -151,7 +141,7 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 		upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: c3Rvcm0gc3Rvcm0gc3Rvcm0=\r\n"
 	}
 	w := bufio.NewWriter(conn)
-	fmt.Fprintf(w, "GET %s?watch=1 HTTP/1.1\r\nHost: %s\r\n%s\r\n", configMapsOf(namespace), s.address, upgrade)
+	fmt.Fprintf(w, "GET /api/v1/namespaces/%s/configmaps?watch=1 HTTP/1.1\r\nHost: %s\r\n%s\r\n", namespace, s.address, upgrade)
 	if w.Flush() == nil {
 		s.nWatches++
 		pause(ctx, d)

@@ -6,6 +6,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 const (
@@ -21,7 +27,7 @@ type ledger struct {
 	written []object   // creations and updates that the server has acknowledged, or shown afterwards
 	nWrites int        // as well as deletions
 	nUnsure int        // writes of which no answer came, or a refusal
-	faults  faults
+	faults
 }
 
 func (l *ledger) wrote(o object) {
@@ -42,13 +48,13 @@ func (l *ledger) unsure() {
 func (l *ledger) fault(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.faults.add(format, args...)
+	l.add(format, args...)
 }
 
 // writer owns some objects: it alone writes to them, so that it knows what they must be.
 type writer struct {
 	id     int
-	api    *api
+	api    typed.ConfigMapInterface
 	random *rand.Rand
 	ledger *ledger
 
@@ -61,7 +67,7 @@ type slot struct {
 	name    string
 	n       int    // the newest counter that is known to be written; 0: not created yet
 	rv      uint64 // its version
-	uid     string
+	uid     types.UID
 	unsure  bool // the last write was not acknowledged: look first
 	pending bool // an update of this version may still happen
 	doomed  bool // a deletion of this version may still happen
@@ -70,7 +76,6 @@ type slot struct {
 
 // run writes until ctx is done.
 func (w *writer) run(ctx context.Context) {
-	defer w.api.close()
 	for pause(ctx, time.Duration(w.random.Int64N(int64(2*writerPause)))) {
 		s := &w.slots[w.random.IntN(slotsEach)]
 		switch {
@@ -93,33 +98,34 @@ func (w *writer) create(s *slot) {
 		w.nObjects++
 		s.name = fmt.Sprintf("w%d-%d", w.id, w.nObjects)
 	}
-	w.written(s, w.api.do("POST", configMapsOf(namespace), counted(s.name, 1, 0)))
+	w.written(s)(w.api.Create(context.Background(), counted(s.name, 1, 0), metav1.CreateOptions{}))
 	s.tainted = s.tainted || s.unsure
 }
 
 func (w *writer) update(s *slot) {
 	s.pending = true
-	w.written(s, w.api.do("PUT", configMapsOf(namespace)+"/"+s.name, counted(s.name, s.n+1, s.rv)))
+	w.written(s)(w.api.Update(context.Background(), counted(s.name, s.n+1, s.rv), metav1.UpdateOptions{}))
 }
 
-// written reads the answer to a write that raises the counter.
-func (w *writer) written(s *slot, r reply) {
-	var now configMap
-	if r.code != 200 && r.code != 201 || r.read(&now) != nil {
-		w.ledger.unsure()
-		s.unsure = true
-		return
+// written returns what reads the answer to a write that raises the counter.
+func (w *writer) written(s *slot) func(now *corev1.ConfigMap, err error) {
+	return func(now *corev1.ConfigMap, err error) {
+		if err != nil {
+			w.ledger.unsure()
+			s.unsure = true
+			return
+		}
+		o := objectOf(now)
+		if o.n != s.n+1 || o.rv <= s.rv {
+			w.ledger.fault("wrote %d to %+v, and was answered %+v", s.n+1, *s, o)
+		}
+		w.ledger.wrote(o)
+		s.is(o, now.UID)
 	}
-	o := now.object()
-	if o.n != s.n+1 || o.rv <= s.rv {
-		w.ledger.fault("wrote %d to %+v, and was answered %+v", s.n+1, *s, o)
-	}
-	w.ledger.wrote(o)
-	s.is(o, now.Metadata.UID)
 }
 
 // is takes over a version that is there. Writes that ask for an earlier one can no longer happen.
-func (s *slot) is(o object, uid string) {
+func (s *slot) is(o object, uid types.UID) {
 	if o.rv != s.rv {
 		s.pending, s.doomed = false, false
 	}
@@ -132,8 +138,9 @@ func (w *writer) remove(s *slot) {
 		return
 	}
 	s.doomed = true
-	r := w.api.do("DELETE", configMapsOf(namespace)+"/"+s.name, deleteOptions(metadata{UID: s.uid, ResourceVersion: version(s.rv)}))
-	if r.code != 200 {
+	rv := version(s.rv)
+	exactly := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.uid, ResourceVersion: &rv}}
+	if err := w.api.Delete(context.Background(), s.name, exactly); err != nil {
 		w.ledger.unsure()
 		s.unsure = true
 		return
@@ -144,10 +151,9 @@ func (w *writer) remove(s *slot) {
 
 // look reads what is there. Only a write of which no answer came may make it differ from what the writer knows.
 func (w *writer) look(s *slot) {
-	r := w.api.do("GET", configMapsOf(namespace)+"/"+s.name, nil)
-	var now configMap
+	now, err := w.api.Get(context.Background(), s.name, metav1.GetOptions{})
 	switch {
-	case r.code == 404 && r.reason() == "NotFound":
+	case apierrors.IsNotFound(err):
 		if s.n > 0 && !s.doomed {
 			w.ledger.fault("%+v is gone, and was not deleted", *s)
 		}
@@ -155,8 +161,8 @@ func (w *writer) look(s *slot) {
 			*s = slot{}
 		}
 		s.unsure = false
-	case r.code == 200 && r.read(&now) == nil:
-		o := now.object()
+	case err == nil:
+		o := objectOf(now)
 		raised := o.n == s.n+1 && o.rv > s.rv
 		if (o.n != s.n || o.rv != s.rv) && !(raised && (s.pending || s.tainted && s.n == 0)) {
 			w.ledger.fault("read %+v, and wrote %+v", o, *s)
@@ -164,6 +170,6 @@ func (w *writer) look(s *slot) {
 		if raised {
 			w.ledger.wrote(o)
 		}
-		s.is(o, now.Metadata.UID)
+		s.is(o, now.UID)
 	}
 }
