@@ -86,6 +86,7 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 			continue // the next test has it
 		}
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel() // each has a binary of its own
 			s := debug(t, "make debug RECIPE="+r.name)
 			s.follow(r.script)
 			s.understood()
