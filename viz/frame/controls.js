@@ -36,9 +36,8 @@ export function newControls(scene, on) {
   }
 
   async function createPod() {
-    for (let i = 0; i < 200; i++) {
+    for (;;) {
       const name = letters(turn++);
-      if (scene.store.some((row) => objectKey(row.key) === `default/${name}`)) continue;
       const labels = { app: apps[turn % apps.length], colour: colours[0] };
       const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
       try {

@@ -475,6 +475,14 @@ export function hash(state) {
 
 // ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
 
+// calm are the anomalies that are part of a normal day.
+const calm = new Set([
+  "RingResize", "DispatchBlocked", "ReflectorBackoff", "HandlerSlow", "CacherNotReady", "ProgramStopped", "WatchChanError",
+]);
+
+// isAlarm is true of what is wrong with a client: it was evicted, it was answered 410, or etcd has failed.
+export const isAlarm = (info, r) => isAnomaly(info, r) && !calm.has(info.name);
+
 export function isAnomaly(info, r) {
   switch (info.name) {
     case "RequestAnswered":

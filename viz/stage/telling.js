@@ -2,7 +2,7 @@
 // steps, it says what the record at the cursor says.
 
 import { put, say } from "../lib/dom.js";
-import { isAnomaly, sentence } from "../log/fold.js";
+import { isAlarm, isAnomaly, sentence } from "../log/fold.js";
 
 const period = 2000; // ms that a sentence stays at least
 
@@ -68,7 +68,7 @@ export function newTelling(infos, scene) {
     is(r.seq);
     say(bar.querySelector(".where"), info.station);
     say(bar.querySelector(".words"), sentence(info, r));
-    put(bar, "class", isAnomaly(info, r) ? "sentence anomaly" : "sentence");
+    put(bar, "class", isAlarm(info, r) ? "sentence anomaly" : "sentence");
     document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
     scene.stations.get(info.station)?.classList.add("told");
   }

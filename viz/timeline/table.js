@@ -3,7 +3,7 @@
 // there is time for it. While the pointer or the keyboard is on it, it holds still.
 
 import { cut, make, mark, say } from "../lib/dom.js";
-import { isAnomaly, objectKey, sentence } from "../log/fold.js";
+import { isAlarm, objectKey, sentence } from "../log/fold.js";
 
 const rows = 40;
 const many = 24; // records in a frame that are more than can be read: of those it writes the newest
@@ -65,7 +65,7 @@ export function newTable(infos, follow) {
     const who = [info.station, cut(r.subject ?? "", 24), cut(r.type ?? "", 12), cut(key, 40), r.rv ?? ""];
     const texts = [String(r.seq), (r.t / 1e6).toFixed(1), ...who, cut(sentence(info, r), 240)];
     texts.forEach((text, i) => say(tr.children[i], text));
-    mark(tr, "anomaly", isAnomaly(info, r));
+    mark(tr, "anomaly", isAlarm(info, r));
     mark(tr, "followed", follow.matches(r));
     tr.dataset.seq = r.seq;
     tr.dataset.key = key;
