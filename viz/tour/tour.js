@@ -85,6 +85,7 @@ export function newTour(stage) {
     const acts = step.act && !happened;
     say($("#tour-n"), `${at} of ${steps.length}`);
     say($("#tour-title"), step.title);
+    scene.text("tour.pod", plot.name);
     say($("#tour-purpose"), step.purpose(plot, Boolean(happened)));
     say($("#tour-happened"), happened);
     say(next, acts ? `Stop ${plot.who} from reading` : at === steps.length ? "Finish" : "Next");
@@ -127,6 +128,9 @@ export function newTour(stage) {
     const mine = ++ticket;
     show(n);
     const step = steps[n - 1];
+    // Where all of the pod's changes are shown at once, none is marked.
+    if (n === half + 1 || n === half + 2) follow.clear();
+    else if (!follow.has()) follow.set(run.key, "", "tour");
     follow.about = step.act ? "" : n <= half ? plot.first : plot.last; // later revisions may be under way already
     if (step.act && !rests[n - 1]) {
       speak();
