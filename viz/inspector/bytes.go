@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -11,10 +10,9 @@ import (
 	"listwatch/internal/play/wiretap"
 )
 
-// shownPieces is how many of the newest chunks or frames of a stream the leaf shows, and shownData how much of the data of
-// each.
+// shownChunks is how many of the newest chunks of a stream the leaf shows, and shownData how much of the data of each.
 const (
-	shownPieces = 4
+	shownChunks = 4
 	shownData   = 420
 )
 
@@ -46,39 +44,22 @@ func (s *Stream) agent() string {
 	return agent
 }
 
-// pieces is what the stream comes in.
-func (s *Stream) pieces() string {
-	if len(s.Wire.Frames) > 0 || strings.HasPrefix(s.Wire.Header, "HTTP/1.1 101 ") {
-		return "frames of a websocket"
-	}
-	return "chunks"
-}
-
-// newest returns the pieces that are shown, oldest first.
-func newest[T any](pieces []T) []T { return pieces[max(0, len(pieces)-shownPieces):] }
+// newest returns the chunks that are shown, oldest first.
+func newest(chunks []wiretap.Chunk) []wiretap.Chunk { return chunks[max(0, len(chunks)-shownChunks):] }
 
 // headerLines returns the lines of a header, without their ends and without the empty one that closes it.
 func headerLines(header string) []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimSuffix(header, "\r\n"), "\r\n"), "\r\n")
 }
 
-// shownOf returns the beginning of the data of a frame, and how many bytes are left out. What a close frame says begins with
-// two bytes of status.
-func shownOf(f wiretap.Frame) (data string, left int) {
-	if f.Opcode == "close" && len(f.Data) >= 2 {
-		return fmt.Sprintf("%d %s", int(f.Data[0])<<8|int(f.Data[1]), strings.ToValidUTF8(f.Data[2:], "")), 0
-	}
-	return shown(f.Data, f.Size)
-}
-
-// shown returns the beginning of data that has size bytes in all, and how many bytes are left out.
-func shown(all string, size int) (data string, left int) {
-	data = strings.TrimSuffix(all, "\n")
+// shown returns the beginning of the data of a chunk, and how many bytes are left out.
+func shown(c wiretap.Chunk) (data string, left int) {
+	data = strings.TrimSuffix(c.Data, "\n")
 	if len(data) > shownData {
 		data = strings.ToValidUTF8(data[:shownData], "")
 	}
-	left = size - len(data)
-	if strings.HasSuffix(all, "\n") && left > 0 && len(data)+1 == len(all) {
+	left = c.Size - len(data)
+	if strings.HasSuffix(c.Data, "\n") && left > 0 && len(data)+1 == len(c.Data) {
 		left-- // the line end is shown as a sign
 	}
 	return data, left

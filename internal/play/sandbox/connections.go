@@ -26,7 +26,6 @@ type Connections struct {
 	// Set by NewConnections, never changed.
 	client   *http.Client // of the client half
 	watchers *http.Client // of watchers that are opened to look
-	sockets  *http.Client // the same, for watches over a websocket
 	tap      *wiretap.Tap
 
 	mu    sync.Mutex       // guards the fields below, and those of each line; innermost
@@ -47,10 +46,8 @@ func NewConnections(client, watchers *http.Client) *Connections {
 	if watchers == nil {
 		watchers = client
 	}
-	tapped := c.tap.Tap(watchers)
 	c.client = c.over(c.tap.Tap(client))
-	c.watchers = c.over(tapped)
-	c.sockets = c.over(&http.Client{Transport: &socketTransport{dial: dialOf(tapped)}})
+	c.watchers = c.over(c.tap.Tap(watchers))
 	return c
 }
 

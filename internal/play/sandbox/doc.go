@@ -7,7 +7,7 @@
 //   - reset.go: everything to where it was; the deletion of pods.
 //   - connections.go: [Connections], the client half's end of the wire: dropped, cut, stalled.
 //   - handlers.go: named handlers on the shared informer, each as slow as it is told to be.
-//   - watchers.go, socket.go: watches that are opened only to look, some of them over a websocket.
+//   - watchers.go: watches that are opened only to look.
 //   - traffic.go, demo.go: as many changes a second as asked for; a gentle demo.
 //   - tour.go: the demo's rest while a page gives its tour.
 //

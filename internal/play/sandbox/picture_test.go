@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +15,6 @@ import (
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/play/wiretap"
 )
 
 func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
@@ -40,44 +38,6 @@ func TestAWatcherOfThePageComesAndGoes(t *testing.T) {
 		}
 		if err := w.RemoveWatcher(t.Context(), id); !apierrors.IsNotFound(err) {
 			t.Errorf("removing it again: got %v, want NotFound", err)
-		}
-	})
-}
-
-func TestAWatcherOverAWebsocketIsSentWhatAnyOtherIs(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
-		id, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", WebSocket: true, Bookmarks: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.create(t, podNamed("a", corev1.RestartPolicyAlways))
-		synctest.Wait()
-		var socket *wiretap.Stream
-		for _, stream := range w.connections.Wire() {
-			if strings.Contains(stream.OpenedBy(), WatcherAgent) {
-				socket = &stream
-			}
-		}
-		if socket == nil || !strings.HasPrefix(socket.Header, "HTTP/1.1 101 ") || len(socket.Frames) == 0 {
-			t.Fatalf("on the wire: %+v", socket)
-		}
-		// First that the state, which is empty, is complete, then the pod.
-		for i, want := range []string{`{"type":"BOOKMARK","object":{"kind":"Pod"`, `{"type":"ADDED","object":{"kind":"Pod"`} {
-			if got := socket.Frames[i]; got.Opcode != "text" || !strings.HasPrefix(got.Data, want) || !strings.HasPrefix(got.Head, "81 7e ") {
-				t.Errorf("frame %d: got %+v, want %s", i, got, want)
-			}
-		}
-		agent := w.Watchers()[0].UserAgent
-		if _, err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil { // its line is like any other
-			t.Fatal(err)
-		}
-		time.Sleep(2 * rewatchDelay)
-		synctest.Wait()
-		if _, err := w.Turn(t.Context(), Knob{Name: "line.drop", Target: agent}); err != nil {
-			t.Errorf("it did not come back: %v", err)
-		}
-		if err := w.RemoveWatcher(t.Context(), id); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

@@ -40,14 +40,14 @@ type traffic struct {
 	storage storage.Interface
 	clock   clock.WithTicker
 
-	due     chan int      // number of a pod; sent by Run, received by the writers, never closed; room for what is due at once
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
 
 	writes *semaphore.Weighted // each write holds one of trafficWriters
 
-	next int // pod to change; owned by Run
+	writing routine.Group // of writes; owned by Run
 
 	mu      sync.Mutex // guards the fields below; innermost
+	next    int        // pod to change
 	rate    int
 	written uint64
 	refused error // why the newest write that failed did
@@ -55,8 +55,7 @@ type traffic struct {
 
 func newTraffic(pods storage.Interface, clk clock.WithTicker) *traffic {
 	return &traffic{
-		storage: pods, clock: clk, due: make(chan int, trafficBacklog), changed: make(chan struct{}, 1),
-		writes: semaphore.NewWeighted(trafficWriters),
+		storage: pods, clock: clk, changed: make(chan struct{}, 1), writes: semaphore.NewWeighted(trafficWriters),
 	}
 }
 
@@ -90,11 +89,7 @@ func (t *traffic) info() TrafficInfo {
 
 // Run writes until ctx is done.
 func (t *traffic) Run(ctx context.Context) {
-	var writers routine.Group
-	defer writers.Wait()
-	for range trafficWriters {
-		writers.Go(ctx, "traffic.write", t.write)
-	}
+	defer t.writing.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -105,7 +100,7 @@ func (t *traffic) Run(ctx context.Context) {
 	}
 }
 
-// flow offers what is due until the rate is 0 or ctx is done. The ticker runs only meanwhile: an idle one would be
+// flow writes what is due until the rate is 0 or ctx is done. The ticker runs only meanwhile: an idle one would be
 // reported as the world's next timer.
 func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
@@ -120,33 +115,24 @@ func (t *traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
-		for behind := false; owed >= 1 && !behind; {
-			select {
-			case t.due <- t.next:
-				owed--
-				t.next = (t.next + 1) % trafficPods
-			default:
-				behind = true // the writers are
+		for ; owed >= 1 && t.info().Rate > 0; owed-- {
+			if t.writes.Acquire(ctx, 1) != nil {
+				return
 			}
+			t.writing.Go(ctx, "traffic.write", t.write)
 		}
 	}
 }
 
-// write changes one pod after the other until ctx is done. What was due before the rate became 0 is not written.
+// write changes the next pod. What was due before the rate became 0 is not written.
 func (t *traffic) write(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case n := <-t.due:
-			if t.writes.Acquire(ctx, 1) != nil {
-				return
-			}
-			if t.info().Rate > 0 {
-				t.wrote(ctx, t.change(ctx, n))
-			}
-			t.writes.Release(1)
-		}
+	defer t.writes.Release(1)
+	t.mu.Lock()
+	n, due := t.next, t.rate > 0
+	t.next = (n + 1) % trafficPods
+	t.mu.Unlock()
+	if due {
+		t.wrote(ctx, t.change(ctx, n))
 	}
 }
 

@@ -52,7 +52,6 @@ type WatcherOptions struct {
 	Bookmarks       bool   `json:"bookmarks"`
 	WatchList       bool   `json:"watchList"`      // the first state comes as a stream that ends in a bookmark
 	TimeoutSeconds  int64  `json:"timeoutSeconds"` // after which the server ends each of its streams; 0: as the server likes
-	WebSocket       bool   `json:"webSocket"`      // not as the chunks of one answer, but as the messages of a websocket
 	Tour            bool   `json:"tour"`           // it is closed when no page gives a tour any more
 }
 
@@ -163,13 +162,9 @@ func (w *watchers) add(options WatcherOptions, cancel context.CancelFunc) *watch
 	defer w.mu.Unlock()
 	w.last++
 	agent := WatcherAgent + strconv.Itoa(w.last)
-	over := w.connections.watchers
-	if options.WebSocket {
-		over = w.connections.sockets
-	}
 	added := &watcher{
 		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, cancel: cancel,
-		lister: listwatch.NewListWatch(w.client.NewClient(agent, nil, over), options.Resource, options.Namespace, nil),
+		lister: listwatch.NewListWatch(w.client.NewClient(agent, nil, w.connections.watchers), options.Resource, options.Namespace, nil),
 		opened: make(chan error, 1), resourceVersion: options.ResourceVersion,
 	}
 	w.list = append(w.list, added)

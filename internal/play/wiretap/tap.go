@@ -1,5 +1,5 @@
-// Package wiretap reads the watches of an HTTP client: a [Tap] below net/http, as chunks or websocket frames, byte by
-// byte; [Events] above it, as events. Both are there to be shown: no other code depends on what they find.
+// Package wiretap reads the watches of an HTTP client: a [Tap] below net/http, as chunks, byte by byte; [Events]
+// above it, as events. Both are there to be shown: no other code depends on what they find.
 //
 // Locks: the lock of a connection is taken before that of its [Tap], which is innermost. The package starts no
 // goroutine.
@@ -19,7 +19,7 @@ import (
 
 // Bounds of what is kept of each stream.
 const (
-	maxChunks = 16       // the newest chunks or frames
+	maxChunks = 16       // the newest chunks
 	maxData   = 1 << 10  // bytes of each chunk, from its start
 	maxHeader = 16 << 10 // bytes of a header; an answer with a longer one is not understood
 )
@@ -31,8 +31,7 @@ const (
 //	{"type":"ADDED","object":{…}}\n         so many bytes
 //	\r\n
 //
-// A chunk of size 0 ends the stream. A watch over a websocket comes in frames instead, see [Frame]. A Tap keeps the
-// newest pieces of each open watch, and may be used from any goroutine.
+// A chunk of size 0 ends the stream. A Tap keeps the newest chunks of each open watch, and may be used from any goroutine.
 //
 // Differs: upstream has nothing of the kind; people use tcpdump.
 type Tap struct {
@@ -85,9 +84,8 @@ type Stream struct {
 	Request string  `json:"request"` // as it was sent, to the empty line
 	Header  string  `json:"header"`  // of the answer, to the empty line
 	Bytes   int64   `json:"bytes"`   // read so far, all in all
-	Count   int     `json:"count"`   // of chunks, or frames, so far
+	Count   int     `json:"count"`   // of chunks so far
 	Chunks  []Chunk `json:"chunks"`  // the newest
-	Frames  []Frame `json:"frames"`  // the newest, if it is a websocket
 }
 
 // OpenedBy returns the user agent of the request and its path with the query, or "" if the request is not complete.
@@ -106,7 +104,7 @@ func (t *Tap) Snapshot() []Stream {
 	streams := make([]Stream, 0, len(t.streams))
 	for _, stream := range t.streams {
 		view := stream.Stream
-		view.Chunks, view.Frames = slices.Clone(view.Chunks), slices.Clone(view.Frames)
+		view.Chunks = slices.Clone(view.Chunks)
 		streams = append(streams, view)
 	}
 	return streams
@@ -196,10 +194,8 @@ const (
 	inHeader   state = iota
 	inSizeLine       // of a chunk
 	inData
-	inEnd       // the line end behind the data
-	inFrameHead // of a websocket
-	inFrameData
-	done // the stream has ended, or is not understood
+	inEnd // the line end behind the data
+	done  // the stream has ended, or is not understood
 )
 
 // parser reads the bytes of one answer, in pieces of any size. Tap.mu guards it.
@@ -213,20 +209,13 @@ type parser struct {
 func (s *parser) read(p []byte) {
 	s.Bytes += int64(len(p))
 	for len(p) > 0 && s.state != done {
-		switch s.state {
-		case inData:
-			p = s.readData(p, &s.Chunks[len(s.Chunks)-1].Data, inEnd)
-		case inFrameData:
-			p = s.readData(p, &s.Frames[len(s.Frames)-1].Data, inFrameHead)
-		case inFrameHead:
-			s.line = append(s.line, p[0])
-			p = p[1:]
-			s.readHead()
-		default:
-			s.line = append(s.line, p[0])
-			p = p[1:]
-			s.readLine()
+		if s.state == inData {
+			p = s.readData(p, &s.Chunks[len(s.Chunks)-1].Data)
+			continue
 		}
+		s.line = append(s.line, p[0])
+		p = p[1:]
+		s.readLine()
 	}
 }
 
@@ -238,8 +227,6 @@ func (s *parser) readLine() {
 		s.state = done
 		if strings.Contains(strings.ToLower(line), "transfer-encoding: chunked") {
 			s.state = inSizeLine
-		} else if upgraded(line) {
-			s.state = inFrameHead
 		}
 	case s.state == inHeader && len(line) < maxHeader:
 		return
@@ -274,16 +261,15 @@ func (s *parser) beginChunk(line string) {
 	}
 }
 
-// readData reads what is left of a chunk or a frame, keeps its beginning in data, and returns the bytes behind it. At
-// its end the parser enters the state next.
-func (s *parser) readData(p []byte, data *string, next state) []byte {
+// readData reads what is left of a chunk, keeps its beginning in data, and returns the bytes behind it.
+func (s *parser) readData(p []byte, data *string) []byte {
 	n := min(s.left, len(p))
 	if room := maxData - len(*data); room > 0 {
 		*data += string(p[:min(n, room)])
 	}
 	s.left -= n
 	if s.left == 0 {
-		s.state = next
+		s.state = inEnd
 	}
 	return p[n:]
 }

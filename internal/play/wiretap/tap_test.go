@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -115,37 +114,6 @@ func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {
 		stream.read([]byte(wire))
 		if stream.state != done || len(stream.Chunks) != 0 || stream.line != nil {
 			t.Errorf("%.40q: got %+v", wire, stream)
-		}
-	}
-}
-
-func TestFramesOfAWebsocketAreUnderstoodHoweverTheyAreCut(t *testing.T) {
-	long := strings.Repeat("y", 300)
-	wire := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x02ab\x89\x00\x81\x7e\x01\x2c" + long +
-		"\x81\x7f\x00\x00\x00\x00\x00\x00\x00\x01z\x88\x02\x03\xe8"
-	cut, whole := &parser{}, &parser{}
-	for i := range len(wire) {
-		cut.read([]byte(wire[i : i+1]))
-	}
-	whole.read([]byte(wire))
-	want := []Frame{
-		{"81 02", "text", "ab", 2}, {"89 00", "ping", "", 0}, {"81 7e 01 2c", "text", long, 300},
-		{"81 7f 00 00 00 00 00 00 00 01", "text", "z", 1}, {"88 02", "close", "\x03\xe8", 2},
-	}
-	for name, s := range map[string]*parser{"byte by byte": cut, "at once": whole} {
-		if !slices.Equal(s.Frames, want) || s.Count != len(want) || len(s.Chunks) != 0 {
-			t.Errorf("%s: got %+v, want %+v", name, s.Frames, want)
-		}
-	}
-}
-
-func TestAFrameThatNoServerSendsIsNotUnderstood(t *testing.T) {
-	const header = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"
-	for _, frame := range []string{"\x81\x82mask", "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff"} {
-		stream := &parser{}
-		stream.read([]byte(header + frame))
-		if stream.state != done || len(stream.Frames) != 0 {
-			t.Errorf("%q: got %+v", frame, stream)
 		}
 	}
 }

@@ -30,15 +30,15 @@ func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 			v.play(t, each.ID)
 		}
 	}
-	p.addSocket(t)
+	p.addWatcher(t)
 	p.knobs(t, v)
 	p.promises(t)
 	p.pick(t, "#open-knobs")
 	p.switches(t, v)
 }
 
-// addSocket adds a watcher over a websocket by the dialog, with selectors, looks at its frames as bytes, and removes it.
-func (p *page) addSocket(t *testing.T) {
+// addWatcher adds a watcher by the dialog, with selectors, looks at its bytes, and removes it.
+func (p *page) addWatcher(t *testing.T) {
 	t.Helper()
 	p.pick(t, "#add-watcher")
 	evaluate[bool](t, p, `(() => {
@@ -48,11 +48,11 @@ func (p *page) addSocket(t *testing.T) {
 		return true;
 	})()`)
 	p.do(t, chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
-		chromedp.Click(chromedp.CSS("#watcher-form [name=webSocket]")), chromedp.Click(chromedp.CSS("#watcher-form .main")))
+		chromedp.Click(chromedp.CSS("#watcher-form .main")))
 	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
 	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
 	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
-	p.until(t, `/frames of a websocket.*Upgrade: websocket.*101 Switching Protocols.*81 7e [0-9a-f]{2} [0-9a-f]{2} text frame of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
+	p.until(t, `/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
 	p.pick(t, "#add-watcher")
 	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)

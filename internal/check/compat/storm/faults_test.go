@@ -99,10 +99,10 @@ func (s *storm) changeHandlers() {
 	s.knob("handler.remove", "storm", "")
 }
 
-// addWatchers opens watchers as a page does, a slow one and one over a websocket with them, and takes some away.
+// addWatchers opens watchers as a page does, and takes some away.
 func (s *storm) addWatchers() {
-	for _, webSocket := range []bool{false, true} {
-		s.command("POST", "/viz/watchers", map[string]any{"resource": "configmaps", "bookmarks": true, "webSocket": webSocket, "timeoutSeconds": 5})
+	for range 2 {
+		s.command("POST", "/viz/watchers", map[string]any{"resource": "configmaps", "bookmarks": true, "timeoutSeconds": 5})
 	}
 	time.Sleep(s.moment())
 	if s.random.IntN(2) == 0 {
