@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,17 +68,18 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	writeObject(w, r, int(status.Code), output, status)
 }
 
-// notFound answers a request for an unknown path. It names the known ones, if the server was given a way to find them.
+// notFound answers a request for an unknown path. It names the resources that there are.
 //
 // Upstream: k8s.io/apiserver/pkg/server/handler.go: director.ServeHTTP
 // Differs: upstream says "404 page not found", from which clients make the first half of our message.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	message := "the server could not find the requested resource"
-	if s.missing != nil {
-		if missing := s.missing(r.URL.Path); missing != "" {
-			message += ": " + missing
+	var known []string
+	for _, scope := range s.scopes {
+		if scope.Subresource == "" {
+			known = append(known, scope.Resource.Name)
 		}
 	}
+	message := "the server could not find the requested resource, only " + strings.Join(known, ", ")
 	err := negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 	err.ErrStatus.Details = &metav1.StatusDetails{} // clients look into it to learn that it is no object that is missing
 	WriteError(w, r, err)

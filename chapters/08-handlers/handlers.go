@@ -40,9 +40,8 @@ type Config struct {
 	Shutdown <-chan struct{}
 
 	// What kubectl needs besides reading and writing is plugged in here. Each may be nil.
-	Meter   Meter                     // counts requests and what watches send
-	Fields  func(*Scope) FieldManager // is asked once for each path that can be updated
-	Missing func(path string) string  // says which part of a path there is not, for the text of a 404
+	Meter  Meter                     // counts requests and what watches send
+	Fields func(*Scope) FieldManager // is asked once for each path that can be updated
 }
 
 // Meter counts what the handlers do. Its methods are called from the goroutines of requests.
@@ -84,7 +83,6 @@ type Server struct {
 	minRequestTimeout time.Duration
 	shutdown          <-chan struct{}
 	meter             Meter
-	missing           func(path string) string
 	router            *chi.Mux
 	scopes            []*Scope
 }
@@ -101,7 +99,6 @@ func New(cfg Config) *Server {
 		minRequestTimeout: cfg.MinRequestTimeout,
 		shutdown:          cfg.Shutdown,
 		meter:             cfg.Meter,
-		missing:           cfg.Missing,
 		router:            chi.NewRouter(),
 	}
 	if s.minRequestTimeout == 0 {

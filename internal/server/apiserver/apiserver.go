@@ -62,7 +62,6 @@ func New(cfg Config) http.Handler {
 		Shutdown:          cfg.Shutdown,
 		Meter:             a.metrics,
 		Fields:            newFieldManager,
-		Missing:           func(path string) string { return a.discovery.missing(path) },
 	})
 	for _, s := range a.server.Scopes() {
 		a.installPatch(s)

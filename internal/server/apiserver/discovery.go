@@ -2,11 +2,8 @@ package apiserver
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"runtime"
-	"slices"
-	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,44 +54,6 @@ func newDiscovery(installed []*handlers.Scope) *discovery {
 	}
 	d.aggregated.Items = []apidiscoveryv2.APIGroupDiscovery{{Versions: []apidiscoveryv2.APIVersionDiscovery{byVersion}}}
 	return d
-}
-
-// missing says which part of a path does not exist, and what exists instead; "" if it cannot say.
-func (d *discovery) missing(path string) string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	switch {
-	case len(parts) > 2 && parts[0] == "apis":
-		return fmt.Sprintf("there is no %q here, only \"v1\"", parts[1]+"/"+parts[2])
-	case len(parts) > 2 && parts[0] == "api" && parts[1] == "v1":
-		return d.missingResource(parts[2:])
-	}
-	return ""
-}
-
-// missingResource is missing for a path below /api/v1.
-func (d *discovery) missingResource(parts []string) string {
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		parts = parts[2:]
-	}
-	wanted, parent := parts[0], ""
-	if len(parts) > 2 {
-		wanted, parent = parts[0]+"/"+parts[2], parts[0]
-	}
-	known := slices.ContainsFunc(d.resources.APIResources, func(r metav1.APIResource) bool { return r.Name == parent })
-	if !known {
-		parent = ""
-	}
-	var others []string
-	for _, r := range d.resources.APIResources {
-		resource, subresource, _ := strings.Cut(r.Name, "/")
-		if parent == "" && subresource == "" || parent == resource {
-			others = append(others, r.Name)
-		}
-	}
-	if len(others) == 0 || slices.Contains(others, wanted) {
-		return "" // it is the rest of the path that is wrong
-	}
-	return fmt.Sprintf("there is no %q here, only %s", wanted, strings.Join(others, ", "))
 }
 
 func newAggregated() *apidiscoveryv2.APIGroupDiscoveryList {

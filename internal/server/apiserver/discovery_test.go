@@ -170,28 +170,3 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 		}
 	}
 }
-
-func TestA404SaysWhatThereIsInstead(t *testing.T) {
-	a := newAPI(t)
-	const nothing, kinds = "the server could not find the requested resource", "configmaps, events, namespaces, nodes, pods"
-	for path, want := range map[string]string{
-		"/nosuch":                             nothing,
-		"/api/v2":                             nothing,
-		"/api/v1/namespaces/default/nodes":    nothing, // there are, but not in a namespace
-		"/api/v1/pods/a":                      nothing,
-		"/apis/apps/v1/deployments":           nothing + `: there is no "apps/v1" here, only "v1"`,
-		"/api/v1/foo":                         nothing + `: there is no "foo" here, only ` + kinds,
-		"/api/v1/namespaces/default/services": nothing + `: there is no "services" here, only ` + kinds,
-		"/api/v1/namespaces/a/services/b/c":   nothing + `: there is no "services/c" here, only ` + kinds,
-		podsPath + "/a/log":                   nothing + `: there is no "pods/log" here, only pods, pods/binding, pods/status`,
-		"/api/v1/nodes/n/proxy/x":             nothing + `: there is no "nodes/proxy" here, only nodes, nodes/status`,
-	} {
-		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
-		if status.Message != want {
-			t.Errorf("%s: got %q, want %q", path, status.Message, want)
-		}
-		if status.Details == nil || status.Details.Name != "" {
-			t.Errorf("%s: got details %v, want some, of no object", path, status.Details)
-		}
-	}
-}
