@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"listwatch/docs"
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/observe/takes"
 	"listwatch/internal/play/lab"
@@ -50,7 +51,7 @@ func serveNotes(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	// It fails only if the client has disconnected.
-	_ = stories.NotesPage().Render(r.Context(), w)
+	_ = stories.NotesPage(docs.Plan()).Render(r.Context(), w)
 }
 
 // servePart answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML.

@@ -78,7 +78,7 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 		d.Text(16, 240, "bold", "budget")
 		d.Text(at(150*time.Millisecond), 262, "soft", "+%d ms each second", refreshPerSecond.Milliseconds())
 		d.Text(at(second)+30, 262, "soft", "what is unused comes back")
-		d.Text(88, level(maxBudget)+5, "end soft", "%d ms", maxBudget.Milliseconds())
+		d.Text(72, level(maxBudget)+5, "end soft", "%d ms", maxBudget.Milliseconds())
 		d.Text(88, level(0)+5, "end soft", "0")
 		d.Path("way", "M96 %dH704", level(0))
 		for i, mark := range marks {

@@ -12,6 +12,7 @@ const channel = new BroadcastChannel("listwatch-notes");
 let heard = -Infinity;
 let began = performance.now();
 let shown = ""; // the station whose leaf is here
+let block; // of the half day, by the clock
 
 channel.addEventListener("message", ({ data }) => {
   if (!data.presents) return;
@@ -62,8 +63,20 @@ $("#again").addEventListener("click", () => {
   tick();
 });
 
+// showBlock opens the block that it is time for, once: what the speaker opens meanwhile stays open.
+function showBlock(minute) {
+  const now = [...document.querySelectorAll("#plan details")].findLast((each) => each.dataset.begins <= minute);
+  if (now !== block) {
+    if (block) say(block.querySelector(".left"), "");
+    now.open = true;
+    block = now;
+  }
+  say(now.querySelector(".left"), `${Math.max(0, Math.ceil(now.dataset.ends - minute))} minutes left`);
+}
+
 function tick() {
   say($("#elapsed"), clockText((performance.now() - began) * 1e6));
+  showBlock((performance.now() - began) / 60e3);
   showWhether();
 }
 

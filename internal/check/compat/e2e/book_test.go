@@ -225,7 +225,7 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 
 // onPaper makes the page one that is printed on A4, by a reader whose screen is dark.
 func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 656, Height: 972, DeviceScaleFactor: 1} // A4 within its margins, at 96 a inch
+	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009, DeviceScaleFactor: 1} // A4 within its margins, at 96 a inch
 	if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, sheet); err != nil {
 		return chromedp.Void{}, err
 	}

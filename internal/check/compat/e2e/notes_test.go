@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	printing "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
@@ -44,6 +48,30 @@ func TestTheNotesFollowTheStage(t *testing.T) {
 	notes.standsOut(t, "the notes", "main *, header *", 10)
 	notes.do(t, chromedp.Click("#again"))
 	notes.until(t, `/^0:0[0-4]$/.test(document.querySelector("#elapsed").textContent)`)
+	notes.until(t, `document.querySelector("#plan [open] summary").textContent === "0:00 Welcome 5 minutes left"`)
+	evaluate[bool](t, notes, `(performance.now = ((now) => () => now() + 50 * 60e3)(performance.now.bind(performance)), true)`)
+	notes.until(t, `document.querySelector("#plan [open] summary").textContent === "0:30 Versions, lists and watches 10 minutes left"
+		&& document.querySelectorAll("#plan [open] li").length === 4 && document.querySelector("#plan [open]").textContent.includes("If late")`)
 	p.strike(t, "a")
 	notes.until(t, `!document.querySelector("#silent").hidden && document.querySelector("#told").hidden`)
+}
+
+// TestTheHandoutIsTwoPages prints it as an attendee's browser does, on A4.
+func TestTheHandoutIsTwoPages(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL+"/book/docs/HANDOUT")
+	var pdf []byte
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		css := true
+		a4 := printing.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PreferCSSPageSize: &css}
+		printed, err := cdp.Call(ctx, target, printing.PrintToPDF, a4)
+		if err == nil {
+			pdf = printed.Data
+		}
+		return chromedp.Void{}, err
+	})
+	if n := bytes.Count(pdf, []byte("/Type /Page\n")); n != 2 {
+		t.Errorf("%d pages, want 2", n)
+	}
 }
