@@ -12,6 +12,9 @@ const unattended = "15s"; // how long the world stays held when this page is gon
 const hidden = "10m"; // … and when it is only out of sight
 const rows = 40; // shown of those who are held
 const settle = 80; // ms between two settings of the speed
+const rounds = 24; // goroutines that are let go on for one hop of what is followed
+const looks = 8; // for what came of it, 25 ms apart
+const recent = 4000; // records in which what is followed is looked for
 const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock.";
 
 export function newHold(stage) {
@@ -54,13 +57,43 @@ export function newHold(stage) {
     if (!closed()) return stage.tell("nothing is held: hold the world first");
     const n = (await gate({ do: "step", ...where }))?.passed;
     if (n === undefined) return;
-    const none = where ? "no held goroutine has it: it waits in a queue" : nothingAtAGate;
-    stage.tell(n > 0 ? `${n} ${n === 1 ? "goroutine" : "goroutines"} advanced one step` : none);
+    stage.tell(n > 0 ? `${n} ${n === 1 ? "goroutine" : "goroutines"} advanced one step` : nothingAtAGate);
   }
 
-  function hopFollowed() {
-    if (follow.has()) hop({ key: follow.key ?? "", rv: Number(follow.rv) || 0 });
-    else stage.tell("follow an object first: click it, or press F");
+  // hopFollowed moves what is followed to the next point at which a goroutine is held with it. If it waits in a queue,
+  // the goroutine that is to take it is let go on, and nothing else.
+  async function hopFollowed() {
+    if (!follow.has()) return stage.tell("follow an object first: click it, or press F");
+    if (!closed()) return stage.tell("nothing is held: hold the world first");
+    const has = (w) => follow.matches({ key: w.key, rv: String(w.rv || "") });
+    const newest = () => Math.max(0, ...status.waiting.filter(has).map((w) => w.seq));
+    const ran = () => player.tape.between(began + 1, player.head + 1)
+      .some((r) => r.point === "HandlerCalled" && follow.matches(r));
+    const began = player.head;
+    const before = newest();
+    for (let round = 0; round < rounds; round++) {
+      const front = round > 0 && inFront(has);
+      if (round > 0 && !front) break;
+      const { station, resource = "", subject = "", key = "", rv = 0 } = front || {};
+      const one = front ? { station, resource, subject, key, rv } : { key: follow.key, rv: Number(follow.rv) || 0 };
+      if (!(await gate({ do: "step", ...one }))) return;
+      for (let n = 0; n < looks; n++) {
+        await new Promise((done) => setTimeout(done, 25));
+        show(await get("/viz/hold"));
+        if (ran()) return stage.tell("its handler has run");
+        if (newest() > before) return;
+      }
+    }
+    stage.tell("it is held nowhere: it has come to its end, or waits for a timer");
+  }
+
+  // inFront returns the held goroutine that comes next on the path after what is followed, null if none does.
+  function inFront(has) {
+    const points = [...stage.infos.keys()];
+    const order = (r) => points.indexOf(r.subject === "cacher" && r.point === "ReflectorReceived" ? "RingAppend" : r.point);
+    const last = player.tape.between(Math.max(1, player.head - recent), player.head + 1).findLast(follow.matches);
+    const ahead = status.waiting.filter((w) => stage.here(w) && !has(w) && order(w) >= (last ? order(last) : 0));
+    return ahead.sort((a, b) => order(a) - order(b))[0] ?? null;
   }
 
   // ---- what the program says
@@ -176,7 +209,7 @@ export function newHold(stage) {
       say(point, `${w.station} · ${w.point}`);
       put(point, "title", w.says);
       say(what, cut([w.type, w.key, w.rv || ""].filter(Boolean).join(" ") || w.says, 60));
-      say(since, `${w.seconds.toFixed(1)} s`);
+      say(since, `${Math.max(0, w.seconds).toFixed(1)} s`);
       mark(tr, "followed", follow.key !== "" && follow.key === w.key);
     });
     const more = status.waiting.length - shown.length;

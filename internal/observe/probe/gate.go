@@ -177,7 +177,13 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	case r.Point.Info().Op != Send && slices.ContainsFunc(g.gates, selected):
 		return true
 	}
-	return g.world && !slices.ContainsFunc(g.opened, selected)
+	return g.world && !progress(r) && !slices.ContainsFunc(g.opened, selected)
+}
+
+// progress reports whether a moment only passes on how far etcd is: about no object. The held world lets it go by, so that it
+// stands in front of no change; a gate that is closed on its own holds it.
+func progress(r *Record) bool {
+	return r.Key == "" && (r.Type == "BOOKMARK" || r.Point == Etcd3IncomingSent || r.Point == Etcd3IncomingReceived)
 }
 
 // changedLocked releases the goroutines that the gate no longer holds.
