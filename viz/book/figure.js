@@ -3,9 +3,13 @@
 
 import { toMiddle } from "../lib/dom.js";
 
+const nearby = 200; // records that are played
+const lasts = 2400; // ms
+
 export function newFigure(stage) {
   if (!document.body.classList.contains("figure")) return {};
   const ground = document.querySelector(".ground");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
   let station = "";
 
   // ready tells the chapter that the figure can hear. They talk by messages: a file may not look into another one.
@@ -19,10 +23,17 @@ export function newFigure(stage) {
     if (typeof data?.part === "string") return name(data.part, data.kind);
     if (!Number.isSafeInteger(data?.seq)) return;
     station = data.station;
-    await stage.player.seek(data.seq);
+    if (!(await go(data.seq))) return; // the reader is elsewhere by now
     look();
     parent.postMessage({ figure: "shows", seq: data.seq }, "*");
   });
+
+  // go comes to a record: what is a few steps on is shown as it happens.
+  function go(seq) {
+    const { player } = stage;
+    const on = seq - player.cursor;
+    return on > 0 && on <= nearby && !still.matches ? player.playTo(seq, { within: lasts }) : player.seek(seq);
+  }
 
   // name lights the part that the chapter's reader points at, or none. One that is out of sight is brought to the
   // middle.

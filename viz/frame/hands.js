@@ -51,6 +51,12 @@ export function newHands(stage) {
   click("#next-anomaly", by.next);
   click("#prev-anomaly", by.before);
   scene.root.addEventListener("click", (event) => {
+    const key = stage.motion.keyAt(event.clientX, event.clientY, player.clock);
+    if (!key) return;
+    event.stopPropagation(); // the token is in front of the station
+    toggleFollow(key);
+  }, true);
+  scene.root.addEventListener("click", (event) => {
     const key = event.target.closest("[data-key]")?.dataset.key;
     if (key) toggleFollow(key);
   });

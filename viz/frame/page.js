@@ -276,7 +276,7 @@ function turn(now, ms) {
   player.tick(player.runs() || now < moving ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock, player.pile());
-  if (!dirty) table.draw(now, player);
+  if (!dirty) table.draw(now, player, telling.told());
   follow.draw(now, player.cursor);
   timeline.draw(now);
   if (player.mode !== "frozen" && !dirty) telling.draw(now);
@@ -385,6 +385,7 @@ function setResource(name) {
   put(document.body, "data-resource", name);
   follow.clear();
   motion.clear();
+  player.turned();
   dirty = true;
   all("resource", name);
 }

@@ -71,7 +71,8 @@ export function newBrush(canvas, ctx, scene) {
     const image = document.createElement("canvas");
     const c = image.getContext("2d");
     c.font = pillFont;
-    const w = c.measureText(label).width + 36;
+    const room = shape ? 25 : 12; // for the sign
+    const w = c.measureText(label).width + room + 11;
     image.width = Math.ceil(w * scale);
     image.height = Math.ceil(28 * scale);
     c.setTransform(scale, 0, 0, scale, 0, 0);
@@ -86,7 +87,8 @@ export function newBrush(canvas, ctx, scene) {
     c.fill();
     c.fillStyle = colours.paper;
     c.textBaseline = "middle";
-    c.fillText(label, 25, 14.5);
+    c.fillText(label, room, 14.5);
+    if (!shape) return { canvas: image, w };
     c.translate(14, 14);
     c.strokeStyle = colours.paper;
     [c.lineWidth, c.lineCap] = [2.2, "round"];
@@ -113,7 +115,7 @@ export function newBrush(canvas, ctx, scene) {
 
   // pile writes how many changes wait to be shown.
   function pile(n, [x, y]) {
-    pill({ label: `+${n}`, shape: "modified", colour: "moving" }, [x, y]);
+    pill({ label: `+${n}`, shape: "", colour: "moving" }, [x, y]);
   }
 
   // spriteOf returns a token as an image, drawn once for a theme and a size.

@@ -208,6 +208,16 @@ export function newMotion(canvas, scene, infos, follow) {
     return along(move.legs, t * move.length);
   }
 
+  // keyAt returns the object whose token is drawn at a point of the window, "" if none is.
+  function keyAt(x, y, now) {
+    const box = canvas.getBoundingClientRect();
+    const scale = box.width / scene.view.w;
+    const [px, py] = [scene.view.x + (x - box.x) / scale, scene.view.y + (y - box.y) / scale];
+    const there = [...flying(now), ...standing().map((t) => ({ ...t, now: [t.x, t.y] }))];
+    const hit = (t) => Math.abs(t.now[1] - py) < 16 && Math.abs(t.now[0] - px) < 20 + 5 * t.label.length;
+    return there.find(hit)?.key ?? "";
+  }
+
   // ---- streams
 
   // sums counts what passed each way between two pictures of the log.
@@ -340,7 +350,7 @@ export function newMotion(canvas, scene, infos, follow) {
   resize();
   brush.restyle();
   return {
-    plan, aim, launch, land, stand, closed, abort, under, travelling, standing, flying, records, sums, rated, draw, clear,
+    plan, aim, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt, records, sums, rated, draw, clear,
     travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)), touch: () => (stale = true),
     labels: () => brush.labels, detail, flow,
     get alive() { return trails.length; }, get anomalies() { return trails.filter((h) => h.colour === "anomaly").length; },

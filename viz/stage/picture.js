@@ -88,8 +88,7 @@ export function newPicture(stage) {
     return {
       cursor, newest: player.head, mode: document.body.dataset.mode, pace: player.pace, behind: player.lag() / 1000,
       banner: {
-        seq: number(document.querySelector("#sentence"), "data-seq"),
-        told: number(document.querySelector("#sentence"), "data-told"), text: said().words,
+        seq: number(document.querySelector("#sentence"), "data-told"), text: said().words,
       },
       said: said(),
       // an empty table, at the beginning of a recording, says nothing else

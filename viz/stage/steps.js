@@ -68,7 +68,8 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     ]);
   }
   const ringIn = [g.ring.x - g.ring.out - 8, a["etcd3-out"][1]];
-  const ringOut = [g.ring.x + g.ring.out, g.ring.y];
+  const ringOut = () => [g.ring.x + (scene.tall ? 4 - g.ring.out : g.ring.out), g.ring.y];
+  const storeOut = () => (scene.tall ? [a.store[0], 246] : [g.boxes.store.X + g.boxes.store.W, g.serverAxis]);
   const ringDoor = () => (scene.tall ? [g.ring.x + 40, g.ring.y - g.ring.out] : [g.ring.x - g.ring.out, g.ring.y + 40]);
 
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
@@ -122,12 +123,10 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       flash(slot, "stored", 12);
     },
     StoreUpdate(r) {
-      const from = where(copy(r)) ?? ringOut;
-      go(copy(r), [from, ...rim(from, ringOut), ringOut, a.store]);
+      const from = where(copy(r)) ?? ringOut();
+      go(copy(r), [from, ...rim(from, ringOut()), ringOut(), a.store]);
     },
-    IncomingSent: (r) => go(copy(r), [
-      a.store, [g.boxes.store.X + g.boxes.store.W, g.serverAxis], inlet("incoming"), cell(r, "incoming"),
-    ]),
+    IncomingSent: (r) => go(copy(r), [a.store, storeOut(), inlet("incoming"), cell(r, "incoming")]),
     IncomingReceived: (r) => go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch], { ends: !r.key }),
     InputSent: (r) => sent("watchers", r, "input", [a.dispatch, [929, g.serverAxis]]),
     DispatchFinished: (r) => end(copy(r)),

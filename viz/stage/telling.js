@@ -11,6 +11,7 @@ export function newTelling(infos, scene) {
   const lastTold = new Map(); // by point: when there was a sentence about it
   const candidates = new Map(); // by point: the newest record since the last sentence
   let toldAt = 0;
+  let about = 0; // the record that the sentence is about
 
   function consider(list, resource) {
     for (const r of list) {
@@ -37,6 +38,7 @@ export function newTelling(infos, scene) {
 
   // is says which record the sentence is about, beside it.
   function is(seq) {
+    about = seq;
     put(bar, "data-told", seq);
     say(bar.querySelector(".at"), `record ${seq}`);
   }
@@ -73,5 +75,5 @@ export function newTelling(infos, scene) {
     scene.stations.get(info.station)?.classList.add("told");
   }
 
-  return { at, consider, draw, tell, begins, clear: () => candidates.clear() };
+  return { at, told: () => about, consider, draw, tell, begins, clear: () => candidates.clear() };
 }

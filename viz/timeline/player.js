@@ -24,7 +24,8 @@ const window = 10_000; // ms
 const burst = 2000; // ms over which a stream is told from a burst
 const gap = 60; // ms between two changes that land untold, at most
 const waits = 300; // ms after which a change that does not go on is left where it is
-const tooFar = 12_000; // ms that the cursor may be behind the newest record, live
+const late = 9500; // ms behind the newest record, live, after which not each change is told
+const tooFar = 11_000; // … and after which the cursor goes there
 const tooMany = 2500; // records, likewise
 const patience = 2400; // ms, in a stream
 export const sweep = 100; // ms between two pictures of what is swept over
@@ -67,9 +68,9 @@ export function newPlayer(fold, on) {
   let flight = null; // the hop that is on its way: {list, plan, end, step, done}
   let goal = null; // to where a story plays: {seq, pace, due, done, changes, every, seen}
   let swept = 0; // when the cursor swept last
-  let came = []; // [newest seq, when] of what arrived and is not on stage
+  let came = []; // [newest seq, when, by the stage's clock] of what arrived and is not on stage
   let firsts = []; // the first records of changes that are due and not begun
-  let arrivals = []; // when changes became due, by the clock
+  let arrivals = []; // [when, how many] changes became due, by the clock
   const tellings = new Map(); // by change: is it told?
   let current = ""; // the change that is told
   let went = 0; // when its last hop ended
@@ -88,6 +89,7 @@ export function newPlayer(fold, on) {
     wanted = 0;
     ground();
     forget();
+    arrivals = [];
     Object.assign(p, { tape, state, cursor: state.seq, head: state.seq, recording, loop: null, moved: false });
     p.mode = recording ? "frozen" : "live";
     tape.keep(state, true);
@@ -97,17 +99,20 @@ export function newPlayer(fold, on) {
 
   // forget forgets what waits to be shown: the cursor goes elsewhere.
   function forget() {
-    [came, firsts, arrivals] = [[], [], []];
+    [came, firsts] = [[], []];
     tellings.clear();
     [current, landing, p.share] = ["", 0, 1];
   }
+
+  // turned is told that the records of another resource are shown.
+  p.turned = () => (forget(), (arrivals = []));
 
   // arrived takes records from the feed. They are on stage when the cursor comes to them.
   p.arrived = (list) => {
     p.tape.put(list);
     p.head = Math.max(p.head, list.at(-1).seq);
     if (p.mode !== "live") return;
-    came.push([p.head, performance.now()]);
+    came.push([p.head, performance.now(), p.clock]);
     for (const r of list) note(r);
   };
 
@@ -116,7 +121,7 @@ export function newPlayer(fold, on) {
     const first = begins(r);
     if (!first) return;
     if (firsts.length < noted) firsts.push(r.seq);
-    tally(1);
+    arrivals.push([p.clock, 1]);
   }
 
   // begins reports whether a record is the first one of a change.
@@ -130,15 +135,10 @@ export function newPlayer(fold, on) {
     return true;
   }
 
-  function tally(n) {
-    for (let i = Math.min(n, noted); i > 0; i--) arrivals.push(p.clock);
-  }
-
-  // rate is how many changes became due in a second, over the last two.
-  function rate() {
-    while (arrivals[0] < p.clock - window) arrivals.shift();
-    if (arrivals.length > noted) arrivals.splice(0, arrivals.length - noted);
-    return arrivals.filter((t) => t > p.clock - burst).length / (burst / 1000);
+  // since is how many changes became due in the last so many ms.
+  function since(ms) {
+    while (arrivals.length > noted || arrivals[0]?.[0] < p.clock - window) arrivals.shift();
+    return arrivals.reduce((sum, [t, n]) => sum + (t > p.clock - ms ? n : 0), 0);
   }
 
   // pile is how many changes are due of which no record is at or before the cursor.
@@ -161,7 +161,7 @@ export function newPlayer(fold, on) {
     const before = p.state;
     const counts = (of) => of.resources[on.resource?.()]?.points.RingAppend ?? 0;
     forget();
-    if (kept) tally(counts(state) - counts(before));
+    if (kept) arrivals.push([p.clock, Math.max(0, counts(state) - counts(before))]);
     [p.state, lent] = [state, true];
     p.cursor = state.seq;
     if (kept) on.summed(before, kept);
@@ -190,6 +190,9 @@ export function newPlayer(fold, on) {
     while (came.length > 0 && came[0][0] <= p.cursor) came.shift();
     return came.length > 0 ? performance.now() - came[0][1] : 0;
   };
+
+  // waited is that by the stage's clock, which does not count what a slow page has missed.
+  const waited = () => (p.mode === "live" && p.lag() > 0 ? p.clock - came[0][2] : 0);
 
   // runs reports whether the stage's clock runs.
   p.runs = () => p.mode !== "frozen" || Boolean(flight?.step);
@@ -372,8 +375,8 @@ export function newPlayer(fold, on) {
       const end = due();
       if (p.cursor >= end) return goal && arrive();
       if (!p.tape.get(p.cursor + 1)) return fetchMore(p.cursor + 1);
-      const level = motion.rated(goal ? 0 : rate(), p.clock);
-      const lost = p.mode === "live" && (end - p.cursor > tooMany || p.lag() > tooFar);
+      const level = motion.rated(goal ? 0 : (since(burst) * 1000) / burst, p.clock);
+      const lost = p.mode === "live" && (end - p.cursor > tooMany || waited() > tooFar);
       if ((level > 0 || lost) && !p.sweeping) [p.sweeping, swept] = [true, p.clock];
       else if (level === 0 && !lost) p.sweeping = false;
       if (p.sweeping) return sweepOver(end);
@@ -428,7 +431,7 @@ export function newPlayer(fold, on) {
   }
 
   // samples reports whether there are too many changes to tell each.
-  const samples = () => (goal ? goal.every > 1 : arrivals.length > told);
+  const samples = () => (goal ? goal.every > 1 : since(window) > told || waited() > late);
 
   // chooses reports whether a change that begins is told: where not each can be, the newest one, when the one before is
   // over, or does not go on.

@@ -35,9 +35,9 @@ export function newTable(infos, follow) {
     forced = true;
   }
 
-  // draw writes what is new; player says which row is the cursor's.
-  function draw(now, player) {
-    point(player.mode === "live" ? 0 : player.cursor);
+  // draw writes what is new, and marks the row of which the sentence speaks: told, or, frozen, the cursor's.
+  function draw(now, player, told) {
+    point(player.mode === "frozen" ? player.cursor : told);
     const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
     if (passed && !dirty && !read && now - passed > rest) forced = dirty = true;
     if (!dirty || (!forced && read)) return;

@@ -96,7 +96,15 @@ func TestOneChangeTravels(t *testing.T) {
 	if len(burst.Ways) != 10 {
 		t.Errorf("of ten changes %d travelled", len(burst.Ways))
 	}
-	p.until(t, `listwatch.player.clock > 26000`) // by now they are no reason to hurry any more
+	evaluate[bool](t, p, `(listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" }), true)`)
+	p.until(t, `(() => {
+		const token = listwatch.picture({ texts: false }).drawn.find((d) => d.in === "" && d.key === "default/p3");
+		if (!token) return false;
+		const at = { clientX: token.x, clientY: token.y, bubbles: true };
+		document.elementFromPoint(token.x, token.y).dispatchEvent(new MouseEvent("click", at));
+		return listwatch.follow.key === "default/p3";
+	})()`)
+	p.until(t, `listwatch.player.clock > 32000`) // by now they are no reason to hurry any more
 	one := watch(4000, `document.querySelector("#create-pod").click()`)
 	one.judge(t, "live")
 	if len(one.Ways) != 1 || one.Ways[0] < 1500 || one.Ways[0] > 3000 {
