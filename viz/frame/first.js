@@ -89,6 +89,7 @@ export function newFirst(stage) {
     if (last.story) stage.scenarios.openStory(last.story, { beat: last.beat });
     else $("#open-tour").click();
   });
+  $("#first").inert = false;
   if (on()) show();
 
   let told = "";

@@ -167,6 +167,7 @@ export function newTour(stage) {
     if (stage.resource !== "pods") stage.setResource("pods");
     stage.first.leave();
     busy = true;
+    await list;
     ticket++; // a tour that was left may still close its client
     stage.attend(true);
     if (saved?.run?.key && stage.source) await doer().leave(saved.run).catch(() => {}); // of a tour that was not ended
@@ -278,7 +279,10 @@ export function newTour(stage) {
 
   // begin opens the tour, when the page's list was taken, if nothing else was asked for.
   let asked = false;
+  let begun = null;
+  const list = new Promise((done) => (begun = done)); // the page has taken its list
   function begin() {
+    begun();
     if (asked) {
       if (typeof at !== "number" || run?.log === stage.shown.log) return;
       stage.attend(false); // another program, or the same one in another mode

@@ -77,10 +77,34 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		t.Error("the first view comes again after it was left")
 	}
 	p.navigate(t, v.URL+"/?tour=1")
+	p.until(t, `document.querySelector("#first")?.inert === false`)
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-first-story="slow-watcher"]`)))
 	p.until(t, `!document.documentElement.dataset.first && document.body.dataset.story === "slow-watcher"`)
 	p.until(t, `localStorage.getItem("last-time") !== null`)
 	visit()
 	p.do(t, chromedp.Click(chromedp.CSS("#last-time")))
 	p.until(t, `document.body.dataset.story === "slow-watcher"`)
+}
+
+// TestASliderKeepsItsKeysAndChangesNeedAMark: Home in a slider moved the page to the start of the log, and Change without a
+// marked pod wrote to one that was deleted long ago.
+func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	p.press(t, "x")
+	evaluate[bool](t, p, `(document.querySelector("#traffic").focus(), true)`)
+	p.press(t, kb.Home)
+	if mode := evaluate[string](t, p, `document.body.dataset.mode`); mode != "live" {
+		t.Errorf("Home in a slider leads to %s", mode)
+	}
+	const disabled = `["#change-pod", "#delete-pod"].map((each) => document.querySelector(each).disabled).join()`
+	if got := evaluate[string](t, p, disabled); got != "true,true" {
+		t.Errorf("without a marked pod Change and Delete are disabled: %s", got)
+	}
+	p.pick(t, "#create-pod")
+	p.until(t, disabled+` === "false,false" && document.querySelector("#change-pod").textContent === "Change default/a"`)
+	p.pick(t, "#delete-pod")
+	p.until(t, disabled+` === "true,true"`)
 }

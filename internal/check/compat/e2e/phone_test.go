@@ -111,7 +111,7 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `!document.body.dataset.story`)
 
 	p.do(t, chromedp.Navigate(v.URL+"/?take=tour&tour=1"))
-	p.until(t, `document.documentElement.dataset.first && window.listwatch?.player.recording`)
+	p.until(t, `document.querySelector("#first")?.inert === false && window.listwatch?.player.recording`)
 	if wrong := evaluate[[]string](t, p, untouchable); len(wrong) > 0 {
 		t.Errorf("the first view: %s", strings.Join(wrong, "; "))
 	}
