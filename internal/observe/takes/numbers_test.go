@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"listwatch/internal/check/sandboxtest"
 	"listwatch/internal/observe/probe"
@@ -46,11 +47,14 @@ func playNumbers(t *testing.T) (n numbers) {
 				t.Fatal(err)
 			}
 		}
-		label := func(name, key, value string) {
-			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
-			if err := client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(patch).Do(t.Context()).Error(); err != nil {
+		patch := func(name string, body []byte) {
+			pods := client.Patch(types.MergePatchType).Namespace("default").Resource("pods")
+			if err := pods.Name(name).Body(body).Do(t.Context()).Error(); err != nil {
 				t.Fatal(err)
 			}
+		}
+		label := func(name, key, value string) {
+			patch(name, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value))
 		}
 		turn := func(name, target, value string) {
 			if _, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target, Value: value}); err != nil {
@@ -59,21 +63,24 @@ func playNumbers(t *testing.T) (n numbers) {
 		}
 		first := w.Log.Last()
 		n.names = map[string]string{}
-		for _, each := range []struct{ name, labels, fields string }{
-			{"all", "", ""}, {"app=web", "app=web", ""}, {"node-1", "", "spec.nodeName=node-1"}, {"unassigned", "", "spec.nodeName="}, {sleeper, "", ""},
-		} {
+		open := func(name, version string, options sandbox.WatcherOptions) {
 			before := w.Log.Last()
-			_, _, err := w.Sandbox.AddWatcher(t.Context(), sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels, FieldSelector: each.fields, ResourceVersion: "0"})
-			if err != nil {
+			options.ResourceVersion = version
+			if _, _, err := w.Sandbox.AddWatcher(t.Context(), options); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 			records, _ := w.Log.Since(nil, before, 1<<16)
 			for i := range records {
 				if records[i].Point == probe.WatcherAdded {
-					n.names[records[i].Subject] = each.name
+					n.names[records[i].Subject] = name
 				}
 			}
+		}
+		for _, each := range []struct{ name, labels, fields string }{
+			{"all", "", ""}, {"app=web", "app=web", ""}, {"node-1", "", "spec.nodeName=node-1"}, {"unassigned", "", "spec.nodeName="}, {sleeper, "", ""},
+		} {
+			open(each.name, "0", sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels, FieldSelector: each.fields})
 			if each.name == sleeper {
 				watchers := w.Sandbox.Watchers()
 				turn("line.stall", watchers[len(watchers)-1].UserAgent, "true")
@@ -91,6 +98,7 @@ func playNumbers(t *testing.T) (n numbers) {
 		label("c", "n", "0")
 		time.Sleep(5 * time.Second)
 		// From here the observer takes a second for each call, and for the first five changes the informer takes nothing out of its queue.
+		turn("ring.capacity", "pods", "10")
 		turn("handler.delay", "observer", "1s")
 		w.Log.Gate().Close(probe.Selector{Station: probe.FIFO, Subject: "informer"})
 		for i := range 18 {
@@ -99,9 +107,13 @@ func playNumbers(t *testing.T) (n numbers) {
 				synctest.Wait()
 			}
 			label("c", "n", fmt.Sprint(i+1))
-			time.Sleep(50 * time.Millisecond)
+			// Those from 29 to 34 come at once: one of them is too much for the sleeper, and which one differs from time to time.
+			if i < 6 || i > 11 {
+				time.Sleep(50 * time.Millisecond)
+			}
 		}
 		time.Sleep(2 * time.Second)
+		open("the latecomer", "20", sandbox.WatcherOptions{Resource: "pods"})
 		synctest.Wait()
 		n.records, _ = w.Log.Since(nil, first, 1<<16)
 		n.began = n.records[0].Time
@@ -129,7 +141,8 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
 - The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
 - Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The fifth, the sleeper, selects everything and never reads.
 - With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
-- Then c changes every 50 ms, up to version 40. From then on the observer's handler takes a second for each call, and for the first five changes the informer's loop stands still.
+- Then c changes eighteen times within a second, up to version 40. Before that the ring is made to hold ten events. The observer's handler takes a second for each call, and for the first five changes the informer's loop stands still. The sleeper's channels fill, and it is evicted.
+- In the end a latecomer asks for a watch from 20.
 
 `
 
@@ -138,10 +151,16 @@ var scenes = []scene{
 	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted, probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
 	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, and nothing is missing.", logged: true,
 		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
-	{chapter: "04-watchcache", lead: "The ring gives each event the next position.", tell: at(rvs(8, 9, 20, 40), "", probe.RingAppend)},
+	{chapter: "04-watchcache", lead: "The ring gives each event the next position. At 19 s it is made to hold ten events, and forgets. In the end a latecomer asks for a watch from 20.",
+		tell: either(at(rvs(8, 20, 40), "", probe.RingAppend), func(_ *numbers, r *probe.Record) bool {
+			return is(r, probe.RingResize) || is(r, probe.FrameWritten) && r.Type == string(watch.Error)
+		})},
 	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
-	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node.", tell: at(rvs(8, 9, 12, 20), "", probe.DispatchStarted)},
-	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last row is the informer's, when it resumes; its first watch began earlier.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
+	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node. The sleeper never reads.",
+		tell: either(at(rvs(8, 9, 20), "", probe.DispatchStarted), func(n *numbers, r *probe.Record) bool {
+			return is(r, probe.WatcherForced) && n.names[r.Subject] == sleeper
+		})},
+	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last rows are the informer's, when it resumes, and the latecomer's.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
 	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
 	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
 	{chapter: "10-deltafifo", lead: "The informer's loop stands still for a moment, and its queue fills.", logged: true,
