@@ -111,7 +111,9 @@ bag-check: bag ## work from the bag as an attendee would: empty caches, no netwo
 
 bench: ## benchmarks, side by side with the real thing where there is one
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	cd internal/check/compat && $(GO) test -run '^$$' -bench . -benchmem ./...
+	mkdir -p bin
+	cd internal/check/compat && $(GO) test -run '^$$' -bench . -benchmem ./... > $(CURDIR)/bin/bench.txt
+	$(GO) tool $(TOOLS) benchstat -col /side bin/bench.txt
 
 debug: ## a recipe of docs/recipes or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
 	$(GO) $(if $(findstring chapters,$(DEBUGGED)),test -c,build) -gcflags='listwatch/...=-N -l' -o $(BINARY) $(firstword $(DEBUGGED))

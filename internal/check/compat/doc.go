@@ -6,7 +6,7 @@
 //   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists; constants_test.go: our numbers are
 //     upstream's.
 //   - upstream: our server half and our client half beside the real ones, in tests and benchmarks; the program beside
-//     the real client-go. ratios: the table that is printed after benchmarks.
+//     the real client-go.
 //   - kubectl: whole sessions, output by output, with both kubectls.
 //   - program: starts programs for tests.
 //   - recipes: docs/DEBUGGING.md, its recipes and VS Code's configurations, in a real delve.

@@ -28,7 +28,7 @@ func BenchmarkFanOut(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {
 			compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) { fanOut(b, f, cache, n) })
-			b.Run("floor", func(b *testing.B) {
+			b.Run(floor, func(b *testing.B) {
 				f := newFeed(1000, 1000)
 				fanOut(b, f, newChannels(b, f, false), n)
 			})
@@ -48,7 +48,7 @@ func BenchmarkNodes(b *testing.B) {
 		gather(b, f, cache, 1000, 1, func(i int) string { return fmt.Sprintf("spec.nodeName=n%d", i) })
 	}
 	compareSides(b, 1000, 1000, nodes)
-	b.Run("floor", func(b *testing.B) {
+	b.Run(floor, func(b *testing.B) {
 		f := newFeed(1000, 1000)
 		nodes(b, f, newChannels(b, f, true))
 	})
@@ -163,7 +163,7 @@ func BenchmarkList(b *testing.B) {
 				}
 			})
 			if list.name == "at-0" {
-				b.Run("floor", copyPods)
+				b.Run(floor, copyPods)
 			}
 		})
 	}

@@ -17,6 +17,6 @@
 //   - informers_test.go, clients_test.go, errors_test.go, metrics_test.go: informers under churn, every client, every
 //     error a client can meet, and the names and labels of metrics.
 //
-// The benchmarks measure both sides in the same run, and print a table of ratios at the end. Everything is in test files:
-// no package imports this one.
+// The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is in
+// test files: no package imports this one.
 package upstream

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package ratios
-
-import "time"
-
-// CPUTime is not known here.
-func CPUTime() time.Duration { return 0 }
