@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Events are forgotten an hour after they were reported last; nothing else is.
@@ -55,6 +56,36 @@ func TestEventsExpire(t *testing.T) {
 		}
 		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).Error(); err != nil {
 			t.Errorf("what has no time to live: %v", err)
+		}
+	})
+}
+
+// Bookmarks are the dispatcher's, and Events have none: their watch gets only the bookmark that ends the first state.
+func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		initial, timeout := true, int64(150)
+		opts := metav1.ListOptions{
+			SendInitialEvents: &initial, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
+		}
+		for resource, want := range map[string]bool{"configmaps": true, "events": false} {
+			stream, err := w.client.ListWatch(resource, "default", nil).Watch(t.Context(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside-" + resource}}
+			if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			bookmarks := 0
+			for event := range stream.ResultChan() {
+				if event.Type == watch.Bookmark {
+					bookmarks++
+				}
+			}
+			if bookmarks == 0 || bookmarks > 1 != want {
+				t.Errorf("%s: %d bookmarks", resource, bookmarks)
+			}
 		}
 	})
 }
