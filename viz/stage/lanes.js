@@ -16,7 +16,8 @@ function lanes(scene, kind, template, attribute, list, size) {
     el.remove();
     known.delete(id);
   }
-  const room = list.length > size.room ? size.room - 1 : size.room;
+  const rows = list.reduce((n, [, , place], i) => Math.max(n, (kind === "watchers" ? (place ?? i) : i) + 1), 0);
+  const room = rows > size.room ? size.room - 1 : size.room;
   list.forEach(([id, subject, place], n) => {
     const i = place ?? n;
     let el = known.get(id);
@@ -31,7 +32,7 @@ function lanes(scene, kind, template, attribute, list, size) {
     if (i < room) wayIn(el, kind, i, size, scene);
     el.lane = { id, index: i, subject, shown: i < room };
   });
-  return Math.max(0, list.length - room);
+  return Math.max(0, rows - room);
 }
 
 // wayIn draws the rail from the fan-out to a lane.
@@ -84,8 +85,19 @@ function inOrder(list, scene) {
   return list.sort(([a], [b]) => compare(ranks.get(a), ranks.get(b)));
 }
 
-// forward moves the lanes that have to be seen (scene.front) to the last places that are drawn, if they have none.
+// forward moves the lanes that have to be seen (scene.front) to the last places that are drawn, if they have none. The
+// cast of a story stands first, each member at its own place, also without a watcher.
 function forward(list, scene) {
+  if (scene.told?.members.length > 0) {
+    const { members } = scene.told;
+    const member = ([id]) => members.findIndex((each) => each.subject === id);
+    const others = list.filter((each) => member(each) < 0)
+      .sort(([a], [b]) => scene.front.includes(b) - scene.front.includes(a));
+    return [
+      ...list.filter((each) => member(each) >= 0).map(([id, s]) => [id, s, member([id])]),
+      ...others.map(([id, s], i) => [id, s, members.length + i]),
+    ];
+  }
   const drawn = scene.geometry.lane.room - 1;
   if (list.length === drawn + 1) return list;
   const hidden = list.slice(drawn).filter(([id]) => scene.front.includes(id)).slice(0, drawn);
@@ -116,8 +128,11 @@ export function showWatchers(scene, res) {
     const words = cut(`${id}: ${subject.texts.WireOpened ?? ""}. It watches ${subject.texts.WatcherAdded ?? ""}`, 300);
     put(el, "aria-label", words);
     say(el.querySelector("title"), words);
-    mark(el, "mine", own(subject));
-    say(el.querySelector(".name"), `${squeeze(nameOf(subject), own(subject) ? 9 : 15)}${own(subject) ? " · you" : ""}`);
+    const member = scene.told?.members.find((each) => each.subject === id);
+    mark(el, "pinned", Boolean(member));
+    mark(el, "mine", own(subject) && !member);
+    const name = `${squeeze(nameOf(subject), own(subject) ? 9 : 15)}${own(subject) ? " · you" : ""}`;
+    say(el.querySelector(".name"), member?.name ?? name);
     const end = serves(scene, subject) ? scene.edges.wireX : scene.edges.right + 6;
     put(el.querySelector(".way-out"), "d", `M218 26H${end - scene.geometry.boxes.watcher.X}`);
     say(el.querySelector(".wants"), cut(`from ${subject.began}: ${subject.texts.WatcherAdded ?? ""}`, 62));
@@ -147,7 +162,12 @@ export function showListeners(scene, res) {
     const handler = scene.lanes.handlers.get(id);
     const running = (subject.counts.HandlerCalled ?? 0) > (subject.counts.HandlerReturned ?? 0);
     mark(handler, "running", running);
-    const state = running ? "▶ running" : `${subject.counts.HandlerReturned ?? 0} calls`;
+    const slow = scene.told?.delays.get(id);
+    const n = subject.counts.HandlerReturned ?? 0;
+    const count = n === 1 ? "1 call" : `${n} calls`;
+    const call = scene.told?.calls.get(id);
+    const state = running ? `▶ ${call ?? "running"}` : (call ?? (slow ? `takes ${slow}` : count));
+    say(handler.querySelector(".count"), call ? count : "");
     say(handler.querySelector(".state"), state);
     put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }

@@ -17,10 +17,15 @@ export function twin() {
   return g;
 }
 
-// shortKey leaves the namespace out where it goes without saying.
+let own = ""; // how the names of a story's pods begin
+
+// callOwn leaves out the beginning that the names of a story's pods have in common; "": no story is told.
+export const callOwn = (prefix) => (own = prefix);
+
+// shortKey leaves out what goes without saying: the namespace, and the story.
 export function shortKey(key) {
-  const name = objectKey(key);
-  return name.startsWith("default/") ? name.slice("default/".length) : name;
+  const name = objectKey(key).replace(/^default\//, "");
+  return own && name.startsWith(own) ? name.slice(own.length) : name;
 }
 
 // cellOf is where the n-th token of a queue stands, n from 0 at the exit: a token for each slot, or as many as fit.
@@ -63,11 +68,15 @@ export function showShelf(scene, name, shelf) {
   const width = scene.geometry.boxes[name].W;
   // Objects that were there at the first list and have not changed since: the picture knows how many, not which.
   const rest = (shelf?.n ?? 0) - known.length;
+  const { names, snapshot } = scene.told ?? {};
+  const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";
   rows.forEach((row, i) => {
     const object = shown[i];
-    const stands = i === shown.length && rest > 0;
-    mark(row, "empty", !object && !stands);
+    const earlier = i === shown.length && old; // a version that a list was answered with
+    const stands = i === shown.length + (old ? 1 : 0) && rest > 0;
+    mark(row, "empty", !object && !stands && !earlier);
     mark(row, "rest", stands);
+    mark(row, "earlier", Boolean(earlier));
     mark(row, "newest", Boolean(object) && object.key === newest);
     mark(row, "marked", Boolean(object) && objectKey(object.key) === scene.marked);
     mark(row, "followed", Boolean(object) && scene.followed(object));
@@ -75,8 +84,10 @@ export function showShelf(scene, name, shelf) {
     row.object = object ?? null;
     // the widest letters fit, too: the version never covers the name
     const room = Math.max(2, Math.floor((width - 28 - 9 * (object?.rv.length ?? 0)) / 9.6));
-    say(row.querySelector(".key"), object ? squeeze(shortKey(object.key), room) : stands ? `+${rest} more` : "");
-    say(row.querySelector(".rv"), object && object.rv !== "0" ? object.rv : "");
+    const rv = earlier || object?.rv || "";
+    const words = names?.get(rv) ?? (object ? squeeze(shortKey(object.key), room) : stands ? `+${rest} more` : "");
+    say(row.querySelector(".key"), words);
+    say(row.querySelector(".rv"), rv !== "0" ? rv : "");
   });
 }
 
@@ -117,13 +128,16 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   if (number && name !== "pending") say(number, cap > 0 ? `${len}/${cap}` : String(len));
   const slotted = cap > 0 && cap <= scene.geometry.maxSlots;
   showSlots(el, g, slotted ? cap : 0);
-  const fit = slotted ? cap : Math.floor(g.W / 15);
-  const step = slotted ? g.W / cap : 15;
+  const { names } = scene.told ?? {};
+  const fit = slotted ? cap : Math.floor(g.W / (names ? 12 : 15));
+  const step = slotted ? g.W / cap : len > g.W / 15 ? 12 : 15;
   const known = queue?.tokens ?? [];
   // after a gap only their number is known
   const tokens = len <= fit ? [...new Array(Math.max(0, len - known.length)).fill(unknown), ...known] : [];
   el.tokens = tokens;
   showHeld(scene, el, g, tokens, step, leftward.has(name));
+  const nameOf = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
+  if (cap === 0) showNames(el, g, tokens.map((token) => (names ? nameOf(token) : "")), step);
   showMost(scene, el, g, queue, cap, leftward.has(name));
   const fill = el.querySelector(".fill");
   const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
@@ -158,6 +172,19 @@ function showSlots(el, g, n) {
       svg("rect", { class: "slot", x: (g.X + i * width).toFixed(2), y: g.Y, width: width.toFixed(2), height: g.H })
     );
   }
+}
+
+// showNames writes into the cells of a queue of the client half what a story calls the versions in them.
+function showNames(el, g, names, step) {
+  let layer = el.querySelector(".names");
+  if (!layer && names.every((name) => !name)) return;
+  if (!layer) el.append((layer = svg("g", { class: "names" })));
+  const texts = pool(layer, names.length, () => svg("text", { class: "mid", y: g.Y + g.H / 2 + 3.5 }));
+  names.forEach((name, i) => {
+    put(texts[i], "x", (g.X + (i + 0.5) * step).toFixed(1));
+    say(texts[i], name);
+  });
+  mark(el, "named", names.some(Boolean));
 }
 
 function showHeld(scene, el, g, tokens, step, left) {

@@ -1,6 +1,6 @@
 // The ring: the history of the watchCache, with its two hands, the range that is served, and where each watcher began.
 
-import { pool, put, say, svg } from "../lib/dom.js";
+import { mark, pool, put, say, svg } from "../lib/dom.js";
 import { laterRV } from "../log/fold.js";
 import { twin } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
@@ -8,6 +8,8 @@ import { shapeOf } from "./tokens.js";
 const fresh = 75e9; // ns: the history the ring tries to keep
 const drawn = 128; // cells at most; of a larger ring each is several places
 const named = 6; // of the newest cells, as many have their resource version beside them when one looks closer
+const few = 32; // of so few cells each has its version in it
+const wide = 44; // the inner radius of such a ring
 
 // turnOf is where a position lies, from 0 at slot 0 to 1 behind the last slot.
 function turnOf(ring, pos) {
@@ -20,8 +22,13 @@ function at({ x, y }, r, turn) {
   return [x + r * Math.cos(angle), y + r * Math.sin(angle)];
 }
 
+const inner = (g, ring) => (ring.capacity > 0 && ring.capacity <= few ? wide : g.in);
+
 // seat is a point of the ring: turn along it, depth 0 at its inner edge, 1 at its outer one.
-const seat = ({ geometry: { ring: g } }, turn, depth) => at(g, g.in + (g.out - g.in) * depth, turn);
+function seat({ geometry: { ring: g }, ring }, turn, depth) {
+  const from = inner(g, ring);
+  return at(g, from + (g.out - from) * depth, turn);
+}
 
 // ringSpot is where a position of the ring is drawn.
 export function ringSpot(scene, ring, pos) {
@@ -46,12 +53,21 @@ export function showRing(scene, res, now) {
   followed.forEach((cell, i) => place(rings[i], ringSpot(scene, ring, cell.pos)));
   showHands(scene, ring);
   showStarts(scene, res);
+  showPins(scene, ring);
 }
 
 function showCells(scene, ring, now) {
   const bins = Math.min(ring.capacity, drawn);
   const cells = pool(scene.root.querySelector("#ring-cells"), bins, () => svg("path", { class: "cell" }));
-  if (scene.bins !== bins) for (let i = 0; i < bins; i++) put(cells[i], "d", cellPath(scene, i / bins, (i + 1) / bins));
+  if (scene.bins !== bins) {
+    const g = scene.geometry.ring;
+    const from = inner(g, ring);
+    for (let i = 0; i < bins; i++) put(cells[i], "d", cellPath(g, from, i / bins, (i + 1) / bins));
+    const track = scene.stations.get("ring").querySelector(".track");
+    put(track, "r", (g.out + from) / 2);
+    put(track, "stroke-width", g.out - from);
+    mark(scene.stations.get("ring"), "few", bins <= few);
+  }
   scene.bins = bins;
   const perBin = ring.capacity / bins;
   const filled = Array.from({ length: bins }, (_, i) =>
@@ -64,7 +80,8 @@ function showCells(scene, ring, now) {
     put(cells[i], "class", `cell${look}`.trim() + (i === newest ? " newest" : ""));
     put(cells[i], "data-pos", cell?.pos ?? "");
   });
-  const last = ring.capacity <= drawn ? ring.cells.slice(-named) : [];
+  showVersions(scene, ring);
+  const last = ring.capacity > few && ring.capacity <= drawn ? ring.cells.slice(-named) : [];
   const names = pool(scene.root.querySelector("#ring-names"), last.length, () => svg("text", { class: "fine mid" }));
   last.forEach((cell, i) => {
     place(names[i], seat(scene, turnOf(ring, cell.pos) + 0.5 / ring.capacity, 1.3 + (i % 2) * 0.42));
@@ -72,8 +89,45 @@ function showCells(scene, ring, now) {
   });
 }
 
-function place(el, [x, y]) {
-  put(el, "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+// showVersions writes each version into its cell, along the radius where cells are narrow.
+function showVersions(scene, ring) {
+  const cells = ring.capacity <= few ? ring.cells : [];
+  const texts = pool(scene.root.querySelector("#ring-versions"), cells.length, () => svg("text", { class: "mid" }));
+  cells.forEach((cell, i) => {
+    const turn = turnOf(ring, cell.pos) + 0.5 / ring.capacity;
+    const along = turn * 360 + (turn < 0.5 ? -90 : 90);
+    place(texts[i], seat(scene, turn, 0.5), ring.capacity > 10 ? along : 0);
+    put(texts[i], "dy", ring.capacity > 10 ? 4 : 5);
+    say(texts[i], cell.rv);
+  });
+}
+
+// showPins marks which version the clients of a story know: at its cell, or, if that is gone, before the oldest one.
+function showPins(scene, ring) {
+  const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
+  const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => {
+    const g = svg("g", { class: "pin" });
+    g.append(svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text", { class: "mid", x: scene.geometry.ring.x }));
+    return g;
+  });
+  mark(scene.root, "pinning", pinned.length > 0);
+  pinned.forEach(({ name, rv, open }, i) => {
+    const cell = ring.cells.findLast((each) => !laterRV(each.rv, rv));
+    const gone = !cell && ring.start > 0 && BigInt(rv) + 1n < BigInt(ring.oldest);
+    const turn = turnOf(ring, cell?.pos ?? ring.start) + (cell ? 0.5 / Math.max(1, ring.capacity) : 0);
+    const [head, words] = pins[i].children;
+    mark(pins[i], "gone", gone);
+    place(head, seat(scene, turn, gone ? 1.25 : 1), turn * 360);
+    const ahead = laterRV(rv, ring.newest);
+    const past = !open || laterRV(ring.newest, rv) ? "was" : "is";
+    put(words, "y", 266 + 15 * (i + 1 - pinned.length));
+    say(words, `${name} ${past} here: ${rv}${gone ? ", gone from the ring" : ahead ? ", still to come" : ""}`);
+  });
+}
+
+function place(el, [x, y], turned = 0) {
+  const turn = turned ? ` rotate(${turned.toFixed(1)})` : "";
+  put(el, "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})${turn}`);
 }
 
 // holds reports whether any of the slots [from, to) is between the hands.
@@ -135,10 +189,9 @@ function startOf(ring, subject) {
 
 const spot = (g, r, turn) => at(g, r, turn).map((v) => v.toFixed(2)).join(" ");
 
-function cellPath(scene, from, to) {
+function cellPath(g, inside, from, to) {
   const gap = Math.min(0.0012, (to - from) * 0.2);
   const [a, b] = [from + gap, to - gap];
-  const g = scene.geometry.ring;
   const outer = `L${spot(g, g.out, a)}A${g.out} ${g.out} 0 0 1 ${spot(g, g.out, b)}`;
-  return `M${spot(g, g.in, a)}${outer}L${spot(g, g.in, b)}A${g.in} ${g.in} 0 0 0 ${spot(g, g.in, a)}Z`;
+  return `M${spot(g, inside, a)}${outer}L${spot(g, inside, b)}A${inside} ${inside} 0 0 0 ${spot(g, inside, a)}Z`;
 }

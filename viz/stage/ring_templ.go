@@ -160,7 +160,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\"></circle> <g id=\"ring-cells\"></g> <g id=\"ring-starts\" class=\"machinery\" aria-hidden=\"true\"></g> <g id=\"ring-followed\" aria-hidden=\"true\"></g> <path id=\"ring-served\" class=\"served machinery\"></path> <path id=\"hand-start\" class=\"hand start machinery\" d=\"M0 0L-5 -9H5Z\"></path> <path id=\"hand-end\" class=\"hand end machinery\" d=\"M0 0L-5 -9H5Z\"></path> <g id=\"ring-words\"><text class=\"note mid\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\"></circle> <g id=\"ring-cells\"></g> <g id=\"ring-versions\" aria-hidden=\"true\"></g> <g id=\"ring-starts\" class=\"machinery\" aria-hidden=\"true\"></g> <g id=\"ring-followed\" aria-hidden=\"true\"></g> <path id=\"ring-served\" class=\"served machinery\"></path> <path id=\"hand-start\" class=\"hand start machinery\" d=\"M0 0L-5 -9H5Z\"></path> <path id=\"hand-end\" class=\"hand end machinery\" d=\"M0 0L-5 -9H5Z\"></path> <g id=\"ring-words\"><text class=\"note mid unit\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -184,7 +184,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "></text> <text class=\"note mid\" data-text=\"ring.capacity\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "></text> <text class=\"note mid held-of\" data-text=\"ring.capacity\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -224,7 +224,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, ">410</text></g> <text id=\"ring-note\" class=\"right\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, ">410</text></g> <g id=\"ring-pins\"></g> <text id=\"ring-note\" class=\"right\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

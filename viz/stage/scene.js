@@ -22,6 +22,7 @@ export function newScene(geometry) {
     lanes: { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() },
     view: null, // what of the stage is seen; zoom.js
     marked: "",
+    told: null, // what a story adds: told.js
     serving: new Set(), // watchers whose client is the informer that is drawn
     // subjects that have to be seen, the one that matters most first: watchers, an informer, or a listener of it
     front: [],
@@ -46,6 +47,7 @@ function show(scene, state, resource) {
   if (!res) return;
   const general = state.resources[""];
   scene.now = state.t;
+  scene.told?.at(res, state.seq);
   showServer(scene, res, general);
   showRing(scene, res, state.t);
   showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
@@ -53,6 +55,7 @@ function show(scene, state, resource) {
   showWatchers(scene, res);
   showListeners(scene, res);
   showWorkqueues(scene, res);
+  scene.told?.draw();
 }
 
 // ---- server half
@@ -64,16 +67,19 @@ function showServer(scene, res, general) {
   scene.text("http.method", request ? http.last.text.split(" ", 1)[0] : "–");
   scene.text("http.status", http?.last.point === "RequestAnswered" && http.vars.status ? http.vars.status : "…");
   scene.text("http.count", requests);
+  scene.text("http.asks", scene.told?.asks ?? "");
+  scene.text("http.gets", scene.told?.gets ?? "");
   scene.text("etcd.rev", revisionOf(res));
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   scene.text(
-    "etcd.full", refuses ? "no writes" : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`
+    "etcd.full", refuses ? "no writes" : scene.told?.etcd ? scene.told.etcd : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`
   );
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
   showPipe(scene, scene.queues.get("etcd3-result"), chan?.queues["etcd3-result"], 100);
+  scene.text("etcd3.error", scene.told?.etcd3 ?? "");
   const cacher = res.subjects.cacher ?? res.subjects[""];
   showPipe(scene, scene.queues.get("incoming"), cacher?.queues.incoming, 100);
   const up = res.points.CacherReady ?? 0;
@@ -84,7 +90,8 @@ function showServer(scene, res, general) {
   const blocked = dispatch?.last.point === "DispatchBlocked";
   mark(scene.stations.get("dispatch"), "blocked", blocked);
   const full = `${dispatch?.vars.blocked} full`;
-  const [to, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [`pass 1: to ${n}`, `pass 2: ${full}`];
+  const all = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
+  const [to, waits] = scene.told && n <= all ? [`to ${n} of ${all}`, `pass 2: ${full}`] : scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [`pass 1: to ${n}`, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : to);
   // The budget is spent by waiting: what is left of it is a matter of time.
   const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
@@ -126,7 +133,9 @@ function showClient(scene, res) {
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  scene.text("fifo.high", fifo?.high ? `most: ${fifo.high}` : "");
+  const out = scene.told?.popped.get(scene.informer) ?? [];
+  scene.text("fifo.high", out.length > 0 ? "came out" : fifo?.high ? `most: ${fifo.high}` : "");
+  scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   const n = reflector?.vars.listeners;
   scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);

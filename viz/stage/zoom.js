@@ -31,7 +31,8 @@ export function newZoom(stage) {
 
   // boxAround has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
   function boxAround(names) {
-    const boxes = names.map(scene.boxOf);
+    const flags = scene.told?.members.length > 0 && !scene.tall ? 96 : 0; // beside the lanes of a story's cast
+    const boxes = names.map(scene.boxOf).map((b, i) => (names[i] === "watcher" ? { ...b, W: b.W + flags } : b));
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
     const { Y: top, H: high } = boxes[long ? 0 : 1] ?? {};
     if (long >= 0) boxes[long] = { ...boxes[long], Y: top, H: high };
@@ -44,8 +45,9 @@ export function newZoom(stage) {
   // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place,
   // its place scrolls.
   function frameOn(names) {
-    if (names.join() === framed) return;
-    framed = names.join();
+    const asked = [...names, scene.told?.members.length > 0].join();
+    if (asked === framed) return;
+    framed = asked;
     for (const [name, el] of scene.stations) el.classList.toggle("bright", names.includes(name));
     frame.classList.toggle("dimmed", names.length > 0);
     const ground = frame.parentElement;

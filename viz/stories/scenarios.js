@@ -7,6 +7,7 @@
 import { below, cut, make, mark, put, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 import { shelf } from "../lib/api.js";
+import { newTold } from "../stage/told.js";
 import { newTeller } from "./teller.js";
 
 const own = ["story", "beat"]; // parts of the address
@@ -76,6 +77,8 @@ export function newScenarios(stage) {
     const about = place.resource || "pods";
     if (about !== stage.resource) stage.setResource(about);
     const told = player.tape.between(place.from + 1, place.to + 1);
+    const beginning = (run && place === run.beats[i] ? run.beats : story.recorded).find((each) => each.to).from;
+    stage.scene.told = newTold(stage.scene, story, player.tape.between(beginning + 1, place.to + 1));
     attend([told.at(-1)?.subject, ...told.filter((r) => r.point === "ResultSent").map((r) => r.subject)]);
     return place;
   }
@@ -250,6 +253,8 @@ export function newScenarios(stage) {
     for (const name of ["data-story", "data-beat", "data-beats", "data-rest"]) document.body.removeAttribute(name);
     address();
     stage.zoom.frameOn([]);
+    stage.scene.told?.leave();
+    stage.scene.told = null;
     attend([]);
     below(null);
     if (stage.resource !== resource) stage.setResource(resource);

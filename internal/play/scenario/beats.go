@@ -16,6 +16,7 @@ type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
 	Resource string `json:"resource,omitempty"` // of the record at which it rests
+	Behind   uint64 `json:"behind"`             // the record because of which [Beat.Text] is on the stage
 }
 
 // facts are what patterns need to know of a story's records.
@@ -241,7 +242,13 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1, from))
 			continue
 		}
-		ranges[i] = Range{From: from, To: r.Seq, Resource: r.Resource}
+		ranges[i] = Range{From: from, To: r.Seq, Resource: r.Resource, Behind: r.Seq}
+		for n := range records {
+			b := &records[n]
+			if because := s.Beats[i].because; because != nil && b.Seq <= r.Seq && because.matches(f, b) {
+				ranges[i].Behind = b.Seq
+			}
+		}
 		from = r.Seq
 	}
 	return ranges, err

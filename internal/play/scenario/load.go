@@ -20,10 +20,13 @@ var All = loadAll()
 
 // storyFile is what a file says. The name of the file is a number, which orders the stories, and the story's id.
 type storyFile struct {
-	Title, Symptom, Watch, Chapter, Thread, Alone string
-	Prepare                                       []string
-	Beats                                         []struct {
+	Title, Symptom, Watch, Chapter, Thread, Alone, Group string
+
+	Cast              []Member
+	Versions, Prepare []string
+	Beats             []struct {
 		Say, Look, Ask, Why, As string
+		Seen, At, Text, Because string
 		Answers                 []string
 		Right                   int // counted from 1
 		Do, Then                []string
@@ -71,13 +74,13 @@ func parse(text []byte) (story Story, err error) {
 	}
 	story = Story{
 		Title: f.Title, Symptom: strings.TrimSpace(f.Symptom), Watch: f.Watch, Chapter: f.Chapter, Thread: f.Thread,
-		Alone: f.Alone, saw: strings.TrimSpace(f.Saw),
+		Alone: f.Alone, Group: f.Group, Cast: f.Cast, Versions: f.Versions, saw: strings.TrimSpace(f.Saw),
 	}
 	if story.prepare, err = parseSteps(f.Prepare); err != nil {
 		return Story{}, err
 	}
 	for i, each := range f.Beats {
-		beat := Beat{Say: strings.TrimSpace(each.Say), as: each.As}
+		beat := Beat{Say: strings.TrimSpace(each.Say), as: each.As, Seen: each.Seen, At: each.At, Text: each.Text}
 		for station := range strings.FieldsSeq(each.Look) {
 			beat.Look = append(beat.Look, probe.Station(station))
 		}
@@ -85,6 +88,13 @@ func parse(text []byte) (story Story, err error) {
 			beat.Question = &Question{
 				Ask: each.Ask, Answers: each.Answers, Right: each.Right - 1, Why: strings.TrimSpace(each.Why),
 			}
+		}
+		if each.Because != "" {
+			because, err := parsePattern(strings.Fields(each.Because))
+			if err != nil {
+				return Story{}, fmt.Errorf("beat %d: %w", i+1, err)
+			}
+			beat.because = &because
 		}
 		var doErr, thenErr, restErr error
 		beat.do, doErr = parseSteps(each.Do)

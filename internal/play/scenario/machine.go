@@ -17,6 +17,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/routine"
 )
 
@@ -129,6 +130,12 @@ func waits(s *stagehand, a *args) (answer, error) {
 }
 
 // ---- the machine of a world of its own
+
+func recount(s *stagehand, _ *args) (answer, error) {
+	s.Pipeline.Recount("pods", "cacher", fold.MaxRows)
+	s.Pipeline.Recount("pods", "informer", fold.MaxRows)
+	return answer{}, nil
+}
 
 func server(s *stagehand, a *args) (answer, error) {
 	if a.word(0) == "stop" {

@@ -25,6 +25,11 @@ type Story struct {
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	Thread  string `json:"thread"`  // upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
 	Beats   []Beat `json:"beats"`   // how it is told, four to seven
+	Group   string `json:"group"`   // what is wrong there: one of [Groups]
+	// Cast are the watchers whose lanes stand first on the stage, in this order.
+	Cast []Member `json:"cast,omitempty"`
+	// Versions are what the stage calls the versions of the story's pod a, oldest first; none: a, a1, a2, and so on.
+	Versions []string `json:"versions,omitempty"`
 	// Alone says why the story needs a world of its own; "": it is played on the running pipeline. Others are told from
 	// their recordings, which are made in such a world.
 	Alone string `json:"alone,omitempty"`
@@ -33,12 +38,34 @@ type Story struct {
 	saw     string // what was seen, with variables for the numbers of a run
 }
 
+// Groups are the kinds of trouble that stories begin with, in the order of the gallery.
+var Groups = []string{"Lost", "Too slow", "Stale", "How it works"}
+
+// Member is a client that a story is about.
+type Member struct {
+	Name string `json:"name"`
+	// Is is a regular expression. It matches what the client calls itself and asks for, or what its watcher selects.
+	Is string `json:"is"`
+	// Nth says which one of several such clients it is, by the order in which they came; 0 is the first.
+	Nth int `json:"nth,omitempty"`
+	// Pin lets a pin at the ring show the version that the client knows.
+	Pin bool `json:"pin,omitempty"`
+}
+
 // Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It begins
 // where the beat before it rests.
 type Beat struct {
 	Say      string          `json:"say"`
 	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
 	Question *Question       `json:"question,omitempty"`
+	// Seen says what the picture shows where the beat rests. At is a station, or a member of the cast, perhaps with one of its
+	// queues, and Text is what is written there because of one record: the regular expression of a whole text. $rv, $n and
+	// $type in both are those of that record, [Range.Behind].
+	Seen string `json:"seen"`
+	At   string `json:"at"`
+	Text string `json:"text"`
+
+	because *pattern // the record behind Text, the last one up to where the beat rests; nil: that where it rests
 
 	do   []step // plays it
 	rest moment // is waited for then

@@ -58,6 +58,8 @@ var verbs = map[string]verb{
 	"other":  other,  // start|first|hang|end: a second server
 	"crowd":  crowd,  // watchers N, or kubelets N M: of the N kubelets, M ask for no bookmarks
 
+	"recount": recount, // the cache of pods and the informer say what they hold: after a new list the log has only numbers
+
 	// The log.
 	"await":  await, // PATTERN; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
 	"count":  count, // PATTERN

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"listwatch/internal/observe/probe"
+)
+
+// pointed is a story with what its pictures must show.
+type pointed struct {
+	ID       string
+	Cast     []struct{ Name string }
+	Beats    []struct{ Seen, At, Text string }
+	Recorded []struct{ From, To, Behind uint64 }
+}
+
+// seeing looks for what a beat must show: its answer is "" if it is there, and otherwise what is wrong.
+const seeing = `(at, text, r) => {
+	const told = listwatch.stage.scene.told;
+	const member = told.members.find((each) => at.startsWith(each.name));
+	const lane = '[data-watcher="' + member?.subject + '"]';
+	const where = !member ? '[data-station="' + at + '"] text' : at === member.name ? '[data-cast="' + at + '"] text'
+		: lane + ' [data-queue="' + at.split(" ").at(-1) + '"] text';
+	const words = text.replace(/\$(rv|n|type)/g, (_, name) => (name === "n" ? r.args?.[0] : r[name]) ?? "");
+	const wanted = new RegExp("^(?:" + words + ")$");
+	const found = [...document.querySelectorAll(where)].filter((el) => wanted.test(el.textContent.trim()));
+	if (found.length === 0) return "it is not written: " + words;
+	const ground = document.querySelector("#stage").getBoundingClientRect();
+	const canvas = document.querySelector("#tokens");
+	const scale = canvas.width / canvas.getBoundingClientRect().width;
+	const problems = found.map((el) => {
+		const box = el.getBoundingClientRect();
+		const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+		if (!el.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return "it is hidden";
+		for (let up = el; up.id !== "stage"; up = up.parentElement) {
+			if (Number(getComputedStyle(up).opacity) < 0.9) return "it is dimmed";
+		}
+		if (box.height < 12) return "it is " + box.height.toFixed(1) + " px high";
+		const inside = box.left >= Math.max(0, ground.left) && box.right <= Math.min(innerWidth, ground.right) + 1
+			&& box.top >= Math.max(0, ground.top) && box.bottom <= Math.min(innerHeight, ground.bottom);
+		if (!inside) return "it is not on the screen: " + [box.left, box.top, box.right, box.bottom].map(Math.round);
+		const top = document.elementFromPoint(x, y);
+		if (!top?.closest(".scenery")) return "it is covered by " + (top?.id || top?.className);
+		const at = [(box.left - ground.left) * scale, (box.top - ground.top) * scale, box.width * scale, box.height * scale];
+		const { data } = canvas.getContext("2d", { willReadFrequently: true }).getImageData(...at.map(Math.round));
+		let painted = 0;
+		for (let i = 3; i < data.length; i += 4) if (data[i] > 100) painted++;
+		return painted > data.length / 4 / 8 ? "a token covers it" : "";
+	});
+	return problems.includes("") ? "" : problems.join(", ");
+}`
+
+// telling lays a recording again, without what one of its records said (0: as it is), and turns to where a beat rests.
+const telling = `async (id, beat, without, to) => {
+	const { stage, player } = listwatch;
+	const { scenarios } = stage;
+	const frame = () => new Promise(requestAnimationFrame);
+	const rests = async () => {
+		while (document.querySelector("#story").dataset.phase !== "rests" || Number(document.body.dataset.seq) !== to) {
+			if (document.querySelector("#story").dataset.phase === "ready") document.querySelector("#story-next").click();
+			await frame();
+		}
+		for (let n = 0; n < 3; n++) await frame();
+	};
+	await scenarios.openStory(id, { beat });
+	await rests();
+	if (!without) return true;
+	const [{ newTape }, whole] = [await import("/viz/assets/log/tape.js"), player.tape];
+	const all = whole.between(player.oldest + 1, player.head + 1);
+	const lay = async (records) => {
+		const tape = newTape(stage.fold, null);
+		const state = await whole.stateAt(player.oldest);
+		tape.keep(state, true);
+		tape.put(records);
+		stage.fold.apply(state, records);
+		stage.reset(tape, state, true);
+	};
+	const nothing = ({ seq, t }) => ({ seq, t, point: "KnobTurned", text: "nothing" });
+	await lay(all.map((r) => (r.seq === without ? nothing(r) : r)));
+	await scenarios.openStory(id, { beat });
+	await rests();
+	window.layAgain = () => lay(all);
+	return true;
+}`
+
+// TestEveryStorysPictureShowsItsPoint holds for each beat of each story that its picture, at rest, shows what the beat says
+// must be seen: on the screen, in the light, large enough, not covered, and only because of the record behind it.
+func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}))
+	var all []pointed
+	v.Get(t, "/viz/scenarios", &all)
+	p := openPage(t, "about:blank")
+	p.do(t, look{"reduced", 1440, 900, "light", "reduce"}.wear(1)) // without motion
+	p.navigate(t, v.URL)
+	p.until(t, `window.listwatch?.player.head === 1`)
+	for i := range all {
+		v.Get(t, "/viz/scenario/"+all[i].ID, &all[i])
+		for n := range all[i].Beats {
+			p.shows(t, &all[i], n)
+		}
+	}
+}
+
+func (p *page) shows(t *testing.T, s *pointed, n int) {
+	t.Helper()
+	beat, place := s.Beats[n], s.Recorded[n]
+	text, _ := json.Marshal(beat.Text)
+	look := fmt.Sprintf("(%s)(%q, %s, window.behind)", seeing, beat.At, text)
+	at := fmt.Sprintf("%s, beat %d (%s): %s", s.ID, n+1, beat.Seen, beat.At)
+	evaluate[bool](t, p, fmt.Sprintf("(%s)(%q, %d, 0, %d)", telling, s.ID, n, place.To))
+	evaluate[bool](t, p, fmt.Sprintf("Boolean(window.behind = listwatch.player.tape.get(%d))", place.Behind))
+	problem := evaluate[string](t, p, fmt.Sprintf(`(async () => { // what is on its way there arrives
+		for (let n = 0, problem = ""; ; n++) {
+			if (!(problem = %s) || n === 90) return problem;
+			await new Promise(requestAnimationFrame);
+		}
+	})()`, look))
+	if problem != "" {
+		t.Errorf("%s: %s", at, problem)
+		return
+	}
+	evaluate[bool](t, p, fmt.Sprintf("(%s)(%q, %d, %d, %d)", telling, s.ID, n, place.Behind, place.To))
+	if problem := evaluate[string](t, p, look); !strings.HasPrefix(problem, "it is not written") {
+		t.Errorf("%s: %q is there without record %d, too", at, beat.Text, place.Behind)
+	}
+	evaluate[bool](t, p, "layAgain().then(() => true)")
+}
