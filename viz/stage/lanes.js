@@ -168,6 +168,7 @@ export function showListeners(scene, res) {
     const call = scene.told?.calls.get(id);
     const state = running ? `▶ ${call ?? "running"}` : (call ?? (slow ? `takes ${slow}` : count));
     say(handler.querySelector(".count"), call ? count : "");
+    mark(handler, "called", Boolean(call));
     say(handler.querySelector(".state"), state);
     put(handler, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
   }

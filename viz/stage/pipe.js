@@ -136,8 +136,8 @@ export function showPipe(scene, el, queue, expected, drawn = true) {
   const tokens = len <= fit ? [...new Array(Math.max(0, len - known.length)).fill(unknown), ...known] : [];
   el.tokens = tokens;
   showHeld(scene, el, g, tokens, step, leftward.has(name));
-  const nameOf = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
-  if (cap === 0) showNames(el, g, tokens.map((token) => (names ? nameOf(token) : "")), step);
+  const called = (token) => (token.type.endsWith("All") ? "all" : names.get(token.rv)) ?? "";
+  if (cap === 0) showNames(el, g, tokens.map((token) => (names ? called(token) : "")), step);
   showMost(scene, el, g, queue, cap, leftward.has(name));
   const fill = el.querySelector(".fill");
   const width = slotted || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
@@ -179,10 +179,17 @@ function showNames(el, g, names, step) {
   let layer = el.querySelector(".names");
   if (!layer && names.every((name) => !name)) return;
   if (!layer) el.append((layer = svg("g", { class: "names" })));
-  const texts = pool(layer, names.length, () => svg("text", { class: "mid", y: g.Y + g.H / 2 + 3.5 }));
+  const cells = pool(layer, names.length, () => {
+    const cell = svg("g");
+    cell.append(svg("rect", { height: g.H }), svg("text", { class: "mid", y: g.H / 2 + 3 }));
+    return cell;
+  });
   names.forEach((name, i) => {
-    put(texts[i], "x", (g.X + (i + 0.5) * step).toFixed(1));
-    say(texts[i], name);
+    const [box, text] = cells[i].children;
+    put(cells[i], "transform", `translate(${g.X + i * step} ${g.Y})`);
+    put(box, "width", step);
+    put(text, "x", step / 2);
+    say(text, name);
   });
   mark(el, "named", names.some(Boolean));
 }

@@ -107,7 +107,7 @@ function showPins(scene, ring) {
   const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
   const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => {
     const g = svg("g", { class: "pin" });
-    g.append(svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text", { class: "mid", x: scene.geometry.ring.x }));
+    g.append(svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text", { x: scene.geometry.boxes.ring.X + 4 }));
     return g;
   });
   mark(scene.root, "pinning", pinned.length > 0);
@@ -120,8 +120,8 @@ function showPins(scene, ring) {
     place(head, seat(scene, turn, gone ? 1.25 : 1), turn * 360);
     const ahead = laterRV(rv, ring.newest);
     const past = !open || laterRV(ring.newest, rv) ? "was" : "is";
-    put(words, "y", 266 + 15 * (i + 1 - pinned.length));
-    say(words, `${name} ${past} here: ${rv}${gone ? ", gone from the ring" : ahead ? ", still to come" : ""}`);
+    put(words, "y", 263 + 15 * i);
+    say(words, `${name} ${past} here: ${rv}${gone ? " (gone)" : ahead ? " (to come)" : ""}`);
   });
 }
 

@@ -72,9 +72,8 @@ function showServer(scene, res, general) {
   scene.text("etcd.rev", revisionOf(res));
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
-  scene.text(
-    "etcd.full", refuses ? "no writes" : scene.told?.etcd ? scene.told.etcd : etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`
-  );
+  const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
+  scene.text("etcd.full", refuses ? "no writes" : scene.told?.etcd || percent);
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
@@ -91,7 +90,9 @@ function showServer(scene, res, general) {
   mark(scene.stations.get("dispatch"), "blocked", blocked);
   const full = `${dispatch?.vars.blocked} full`;
   const all = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
-  const [to, waits] = scene.told && n <= all ? [`to ${n} of ${all}`, `pass 2: ${full}`] : scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [`pass 1: to ${n}`, `pass 2: ${full}`];
+  const inTurn = [`in turn: to ${n}`, `waits, ${full}`];
+  const inPasses = [scene.told && n <= all ? `to ${n} of ${all}` : `pass 1: to ${n}`, `pass 2: ${full}`];
+  const [to, waits] = scene.inTurn ? inTurn : inPasses;
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : to);
   // The budget is spent by waiting: what is left of it is a matter of time.
   const budget = blocked ? Math.max(0, dispatch.vars.budget - (scene.now - dispatch.last.t) / 1e6) : 100;
@@ -133,7 +134,7 @@ function showClient(scene, res) {
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const out = scene.told?.popped.get(scene.informer) ?? [];
+  const out = (scene.informer !== "informer" && scene.told?.popped.get(scene.informer)) || []; // of a story's queue
   scene.text("fifo.high", out.length > 0 ? "came out" : fifo?.high ? `most: ${fifo.high}` : "");
   scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);

@@ -150,7 +150,7 @@ export function newTold(scene, story, records) {
     const word = now?.forced ? "closed" : stalled.has(who) ? "not reading" : gone ? "410" : open && now.said
       ? now.said.type : now?.replayed ? `${now.replayed} from ring` : open ? "watching" : now ? "no watch" : "";
     const alarm = gone || now?.forced || stalled.has(who);
-    return { name, pin, subject: open ? now.id : "", word, alarm, rv, open, type: said?.type };
+    return { name, pin, subject: res.subjects[now?.id] ? now.id : "", word, alarm, rv, open, type: said?.type };
   }
 
   // draw writes the flags of the cast.
@@ -165,7 +165,7 @@ export function newTold(scene, story, records) {
       mark(el, "bare", !subject);
       const [title, cloth] = el.children;
       say(title, name);
-      put(cloth, "transform", scene.tall ? "translate(134 -1) scale(1 0.5)" : "translate(226 9)");
+      put(cloth, "transform", scene.tall ? "translate(134 -1) scale(1 0.5)" : "translate(224 9)");
       put(cloth, "visibility", word ? "visible" : "hidden");
       const [, shape, first, second] = cloth.children;
       const token = type && type === word;
@@ -181,7 +181,7 @@ export function newTold(scene, story, records) {
     const el = svg("g", { class: "member" });
     const cloth = svg("g", { class: "flag" });
     cloth.append(
-      svg("rect", { width: 89, height: 33, rx: 4 }), svg("use", { x: 3, y: 3, width: 14, height: 14 }),
+      svg("rect", { width: 84, height: 33, rx: 4 }), svg("use", { x: 3, y: 3, width: 14, height: 14 }),
       svg("text", { y: 14 }), svg("text", { x: 5, y: 28 }),
     );
     el.append(svg("text", { class: "name", y: 12 }), cloth);

@@ -4,13 +4,14 @@
 // on. What was not played, or did not show a beat, is told from the recording that the program brings along, and the
 // page says so.
 
-import { below, cut, make, mark, put, say } from "../lib/dom.js";
+import { below, make, mark, put, say } from "../lib/dom.js";
 import { sentence } from "../log/fold.js";
 import { shelf } from "../lib/api.js";
 import { newTold } from "../stage/told.js";
 import { newTeller } from "./teller.js";
 
 const own = ["story", "beat"]; // parts of the address
+const storage = "stories";
 
 export function newScenarios(stage) {
   const $ = (selector) => document.querySelector(selector);
@@ -29,6 +30,7 @@ export function newScenarios(stage) {
   let resource = ""; // what was on stage before
   let seen = []; // by beat: the record at which it came to rest
   let ticked = 0;
+  const known = () => (localStorage.getItem(storage) ?? "").split(" ").filter(Boolean); // stories seen to their ends
 
   // openStory turns to a beat of a story and waits there. Played means: go on at once.
   async function openStory(id, { beat = 0, played = false } = {}) {
@@ -140,12 +142,13 @@ export function newScenarios(stage) {
   function show() {
     const { beat, phase } = teller;
     const { say: said, look, question } = story.beats[beat];
-    if (phase === "rests") seen[beat] = player.tape.get(teller.range.to);
+    if (phase === "rests") seen[beat] = player.tape.get(teller.range.behind || teller.range.to);
     put(document.body, "data-beat", beat + 1);
     if (teller.resting) put(document.body, "data-rest", "true");
     else document.body.removeAttribute("data-rest");
     put(panel, "data-phase", phase);
     say($("#story-say"), said);
+    if (teller.over && !known().includes(story.id)) localStorage.setItem(storage, [...known(), story.id].join(" "));
     showBeats();
     showQuestion(question);
     showSaw();
@@ -192,19 +195,41 @@ export function newScenarios(stage) {
 
   const saysOf = (r) => (r ? `${sentence(stage.infos.get(r.point), r)} (record ${r.seq})` : "");
 
-  // showSaw names what was shown, and nothing else: the moments at which the beats came to rest.
+  // showSaw says at the end what it means, and names what was shown, and nothing else: where the beats came to rest.
   function showSaw() {
     const { over } = teller;
-    $("#story-saw").hidden = !over;
+    const another = over && nextOf(story.id);
+    mark(panel, "over", over);
+    $("#story-means").hidden = $("#story-saw").hidden = !over;
+    $("#story-another").hidden = !another;
+    $("#story-next").hidden = over;
     if (!over) return;
-    $("#story-saw ol").replaceChildren(...seen.flatMap((r, i) => (r && teller.shown.has(i) ? [momentItem(r, i)] : [])));
+    say($("#story-means"), story.means);
+    if (another) put($("#story-another"), "title", another.querySelector("h4").firstChild.textContent.trim());
+    const items = story.beats.map((beat, i) => [beat, i]).filter(([, i]) => seen[i] && teller.shown.has(i));
+    $("#story-saw ol").replaceChildren(
+      ...items.map(([beat, i]) => make("li", { value: i + 1 }, seenOf(beat.seen, seen[i])))
+    );
     const all = run && !onTake && run.beats.every((each, i) => each.to && teller.shown.has(i));
     $("#story-run").hidden = !all;
     if (all) say($("#story-run span"), run.saw);
   }
 
-  // momentItem is cut: an address may be long.
-  const momentItem = (r, i) => make("li", { value: i + 1 }, cut(sentence(stage.infos.get(r.point), r), 110));
+  // seenOf is a sentence with what the record behind it says.
+  const seenOf = (text, r) => text.replace(/\$(rv|n|type)/g, (_, name) => (name === "n" ? r.args?.[0] : r[name]) ?? "");
+
+  // nextOf is the row of the gallery after a story's own.
+  function nextOf(id) {
+    const all = [...dialog.querySelectorAll("[data-story]")];
+    return all[all.findIndex((li) => li.dataset.story === id) + 1];
+  }
+
+  function openGallery() {
+    for (const li of dialog.querySelectorAll("[data-story]")) {
+      li.querySelector(".seen").hidden = !known().includes(li.dataset.story);
+    }
+    dialog.showModal();
+  }
 
   function showButtons() {
     const { phase, auto, over, beat } = teller;
@@ -288,7 +313,8 @@ export function newScenarios(stage) {
   }
 
   document.addEventListener("keydown", press, true);
-  $("#open-stories").addEventListener("click", () => dialog.showModal());
+  $("#open-stories").addEventListener("click", openGallery);
+  $("#story-another").addEventListener("click", () => openStory(nextOf(story.id).dataset.story, { played: true }));
   $("#stories-close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => {
     const id = event.target.closest("[data-play]")?.dataset.play;
@@ -323,6 +349,6 @@ export function newScenarios(stage) {
       ["1", "to 4: a guess"],
       ["Esc", "leave"],
     ],
-    keys: [[["y"], "stories: what has happened to you?", () => dialog.showModal()]],
+    keys: [[["y"], "stories: what has happened to you?", openGallery]],
   };
 }

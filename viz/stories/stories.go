@@ -58,6 +58,19 @@ func Recorded(s *scenario.Story) ([]scenario.Range, error) {
 // TakeOf returns the name of the recording of a story.
 func TakeOf(id string) string { return takes.StoryPrefix + id }
 
+// threadName says what a thread is: "Kubernetes issue #55230".
+func threadName(ref string) string {
+	project, number, _ := strings.Cut(ref, "#")
+	_, name, _ := strings.Cut(project, "/")
+	switch name {
+	case "kubernetes":
+		return "Kubernetes issue #" + number
+	case "enhancements":
+		return "KEP " + number
+	}
+	return name + " issue #" + number
+}
+
 // ThreadURL is where a thread can be read.
 func ThreadURL(ref string) string {
 	return "https://github.com/" + strings.Replace(ref, "#", "/issues/", 1)

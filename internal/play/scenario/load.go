@@ -20,7 +20,7 @@ var All = loadAll()
 
 // storyFile is what a file says. The name of the file is a number, which orders the stories, and the story's id.
 type storyFile struct {
-	Title, Symptom, Watch, Chapter, Thread, Alone, Group string
+	Title, Symptom, Watch, Chapter, Thread, Alone, Group, Means string
 
 	Cast              []Member
 	Versions, Prepare []string
@@ -74,7 +74,8 @@ func parse(text []byte) (story Story, err error) {
 	}
 	story = Story{
 		Title: f.Title, Symptom: strings.TrimSpace(f.Symptom), Watch: f.Watch, Chapter: f.Chapter, Thread: f.Thread,
-		Alone: f.Alone, Group: f.Group, Cast: f.Cast, Versions: f.Versions, saw: strings.TrimSpace(f.Saw),
+		Alone: f.Alone, Group: f.Group, Means: strings.TrimSpace(f.Means), Cast: f.Cast, Versions: f.Versions,
+		saw: strings.TrimSpace(f.Saw),
 	}
 	if story.prepare, err = parseSteps(f.Prepare); err != nil {
 		return Story{}, err

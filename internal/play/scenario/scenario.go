@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,7 @@ type Story struct {
 	Thread  string `json:"thread"`  // upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
 	Beats   []Beat `json:"beats"`   // how it is told, four to seven
 	Group   string `json:"group"`   // what is wrong there: one of [Groups]
+	Means   string `json:"means"`   // what follows for those who run such a thing, said when the story is over
 	// Cast are the watchers whose lanes stand first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
 	// Versions are what the stage calls the versions of the story's pod a, oldest first; none: a, a1, a2, and so on.
@@ -36,6 +38,23 @@ type Story struct {
 
 	prepare []step // before the story begins: none of that is told
 	saw     string // what was seen, with variables for the numbers of a run
+}
+
+// Minutes returns how long it takes to read and watch a story, in half minutes: "1½ min".
+func (s *Story) Minutes() string {
+	words, pause := 0, 6 // seconds between the words of two beats
+	for _, beat := range s.Beats {
+		words += len(strings.Fields(beat.Say))
+		if q := beat.Question; q != nil {
+			words += len(strings.Fields(q.Ask + " " + strings.Join(q.Answers, " ") + " " + q.Why))
+		}
+	}
+	halves := max(1, (words/4+pause*len(s.Beats)+15)/30) // at four words a second
+	half := []string{"", "½"}[halves%2]
+	if halves == 1 {
+		return half + " min"
+	}
+	return fmt.Sprint(halves/2, half, " min")
 }
 
 // Groups are the kinds of trouble that stories begin with, in the order of the gallery.
