@@ -73,7 +73,8 @@ function showServer(scene, res, general) {
   const etcd = general?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  scene.text("etcd.full", refuses ? "no writes" : scene.told?.etcd || percent);
+  scene.text("etcd.full", refuses ? "no writes" : percent);
+  scene.text("etcd.said", refuses ? "" : (scene.told?.etcd ?? ""));
   mark(scene.stations.get("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   showPipe(scene, scene.queues.get("etcd3-incoming"), chan?.queues["etcd3-incoming"], 100);
@@ -135,7 +136,8 @@ function showClient(scene, res) {
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
   const out = (scene.informer !== "informer" && scene.told?.popped.get(scene.informer)) || []; // of a story's queue
-  scene.text("fifo.high", out.length > 0 ? "came out" : fifo?.high ? `most: ${fifo.high}` : "");
+  scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
+  scene.text("fifo.left", out.length > 0 ? "came out" : "");
   scene.text("fifo.out", out.slice(-8).join(" "));
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
   const n = reflector?.vars.listeners;
@@ -147,7 +149,6 @@ function stateOf(subject) {
     case "ReflectorBackoff":
       return "backing off";
     case "ReflectorWatchEnded":
-    case "StreamEnded":
       return "watch ended";
     case "ReflectorListed":
       return "listed";

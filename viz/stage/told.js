@@ -128,7 +128,7 @@ export function newTold(scene, story, records) {
     const version = asked.get("resourceVersion") ?? "";
     const exact = asked.get("resourceVersionMatch") === "Exact";
     t.asks = !version ? "no version" : exact ? `exactly ${version}` : `version ${version}`;
-    t.gets = r.args?.[0] === 200 && served ? `→ ${names.get(served.rv) ?? served.rv}` : "";
+    t.gets = r.args?.[0] === 200 && served ? `→ ${(story.versions && names.get(served.rv)) || served.rv}` : "";
     if (!t.gets) return undefined;
     t.snapshot = exact ? served.rv : null;
     return served.rv;
@@ -171,7 +171,7 @@ export function newTold(scene, story, records) {
       const token = type && type === word;
       put(shape, "href", `#token-${shapeOf(type)}`);
       put(shape, "visibility", token ? "inherit" : "hidden");
-      put(first, "x", token ? 17 : 5);
+      put(first, "x", token ? 16 : 5);
       say(first, word);
       say(second, rv === "0" ? "" : `knows ${rv}`);
     });
@@ -181,7 +181,7 @@ export function newTold(scene, story, records) {
     const el = svg("g", { class: "member" });
     const cloth = svg("g", { class: "flag" });
     cloth.append(
-      svg("rect", { width: 84, height: 33, rx: 4 }), svg("use", { x: 3, y: 3, width: 14, height: 14 }),
+      svg("rect", { width: 84, height: 33, rx: 4 }), svg("use", { x: 1.5, y: 3, width: 14, height: 14 }),
       svg("text", { y: 14 }), svg("text", { x: 5, y: 28 }),
     );
     el.append(svg("text", { class: "name", y: 12 }), cloth);
