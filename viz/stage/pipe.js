@@ -40,7 +40,8 @@ export function cellOf(pipe, n, cap, maxSlots, left) {
 export function heldIn(scene) {
   const { boxes, pipes, lane: wide, listen, maxSlots } = scene.geometry;
   return [...scene.root.querySelectorAll("[data-queue]")].flatMap((el) => {
-    if (!el.drawn || !el.tokens?.length || el.classList.contains("handshake")) return [];
+    const skipped = el.matches(".handshake, .named"); // what a story names has its name in its cell
+    if (!el.drawn || !el.tokens?.length || skipped) return [];
     const name = el.dataset.queue;
     const { lane } = el.closest(".lane") ?? {};
     const kind = name === "workqueue" ? "workqueue" : name === "pending" ? "listener" : "watcher";
