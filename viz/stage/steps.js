@@ -80,7 +80,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
 
   const handler = (r) => {
     const at = spot("listeners", r, 0);
-    return at && [g.boxes.handler.X + g.boxes.handler.W / 2, at[1]];
+    return at && [g.boxes.handler.X + 8, at[1]]; // beside the words
   };
 
   return {
@@ -140,11 +140,14 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       const from = spot("watchers", r, 227);
       if (!from) return;
       if (!scene.serving.has(r.subject)) return go(mine(r), [from, [scene.edges.right + 50, from[1]]], { ends: true });
-      go(mine(r), [from, [scene.edges.wireX, from[1] + 12 + 26 * wires(), "straight"]]);
+      const flags = g.boxes.watcher.Y + (scene.told?.members.length ?? 0) * g.lane.height; // it stands below them
+      const down = Math.max(from[1], flags) + 12 + 26 * wires();
+      go(mine(r), [from, [scene.edges.wireX, down, "straight"]]);
     },
     FrameDecoded(r) { // of another client it left the picture at the edge
       if (!drawn(r)) return;
-      go(inside(r), [[g.wireX, 120], [g.wireX, 266], [g.wireX, g.clientAxis - 34]], { takes: copy(r, served()) });
+      const above = where(copy(r, served())) ? [] : [[g.wireX, 120]];
+      go(inside(r), [...above, [g.wireX, 266], [g.wireX, g.clientAxis - 34]], { takes: copy(r, served()) });
     },
     FIFOAdded: (r) => drawn(r) && go(inside(r), [a.reflector, inlet("fifo"), cell(r, "fifo")]),
     FIFOPopped: (r) => drawn(r) && go(inside(r), [cell(r, "fifo", 0), outlet("fifo"), [890, g.clientAxis]]),
