@@ -78,9 +78,12 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     go(`gone|${r.seq}`, [scene.slotSpot(scene.ring.start), [...tray, "straight"]], { ...alarm, label: "410", type: "ERROR" });
   }
 
+  // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
+  const leaves = () => (scene.told?.members.length > 0 ? 204 : 227);
+
   const handler = (r) => {
     const at = spot("listeners", r, 0);
-    return at && [g.boxes.handler.X + 8, at[1]]; // beside the words
+    return at && [g.boxes.handler.X - 9, at[1]]; // beside the words
   };
 
   return {
@@ -134,10 +137,10 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     WatcherFiltered: (r) => spot("watchers", r, 0)
       && go(mine(r), [spot("watchers", r, 109), [...spot("watchers", r, 109, 44), "straight"]], { ends: true }),
     ResultSent: (r) => sent("watchers", r, "result", [spot("watchers", r, 109)]),
-    ResultReceived: (r) => taken("watchers", r, "result", [227, 26]),
+    ResultReceived: (r) => taken("watchers", r, "result", [leaves(), 26]),
     FrameWritten(r) {
       if (r.type === "ERROR") slideOff(r);
-      const from = spot("watchers", r, 227);
+      const from = spot("watchers", r, leaves());
       if (!from) return;
       if (!scene.serving.has(r.subject)) return go(mine(r), [from, [scene.edges.right + 50, from[1]]], { ends: true });
       const flags = g.boxes.watcher.Y + (scene.told?.members.length ?? 0) * g.lane.height; // it stands below them
