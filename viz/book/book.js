@@ -91,8 +91,8 @@ function stageBeside(mini) {
     line?.classList.add("lit");
   }
 
-  // scrolled chooses the last reported line above the middle of the window; where the text shows hardly any, as much of
-  // the steps as has been read of the text.
+  // scrolled chooses the last reported line above the middle of the window, and the first step before there is one;
+  // where the text shows hardly any, as much of the steps as has been read of the text.
   function scrolled() {
     if (performance.now() < held || (frame && !wide.matches)) return;
     const middle = innerHeight * 0.55;
@@ -100,9 +100,12 @@ function stageBeside(mini) {
       const box = text.getBoundingClientRect();
       return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - box.top) / box.height)) * steps.length));
     }
-    let best = reading[0];
-    for (const each of reading) if (each[0].getBoundingClientRect().top < middle) best = each;
-    if (best) choose(best[1], best[0]);
+    let best = null;
+    for (const each of reading) {
+      const folded = each[0].closest("details:not([open])");
+      if (!folded && each[0].getBoundingClientRect().top < middle) best = each;
+    }
+    choose(best?.[1] ?? 0, best?.[0]);
   }
 
   function turn(by) {
@@ -110,6 +113,7 @@ function stageBeside(mini) {
     choose(step + by);
     // it is above the text: the text would take it out of sight
     if (!wide.matches) return frame ?? open(mini.dataset.frame);
+    lineOf(step)?.closest("details")?.toggleAttribute("open", true);
     lineOf(step)?.scrollIntoView({
       block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
     });
