@@ -80,7 +80,7 @@ var mutations = []mutation{
 		"TestNoClientIsSentAwayAtTheStart",
 	},
 	{
-		"internal/server/etcdnode", "checkNodes", "made == 0 && !lone", "true",
+		"internal/server/etcdnode", "checkNodes", "made == 1 && !lone", "true",
 		"TestAFolderOfAnotherNumberOfNodesIsRefused",
 	},
 	{"chapters/09-listwatch", "withRetry.before", "!throttled ||", "true ||", "TestClientLimitsItself"},
