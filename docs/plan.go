@@ -11,7 +11,8 @@ type Block struct {
 	Title        string
 	Begins, Ends int      // minutes from the beginning of the day
 	Questions    []string // "4a A client opens a watch …"
-	Check, Late  string   // how to tell that it has been understood, and what to leave out first; "" if the plan does not say
+	Check        string   // how to tell that it has been understood; "" if the plan does not say
+	Late         string   // what to leave out first; "" if the plan does not say
 }
 
 var (
@@ -38,7 +39,8 @@ func Plan() []Block {
 		body, _, _ := strings.Cut(string(page[at[1]:end]), "\n## ")
 		group := func(n int) string { return string(page[at[2*n]:at[2*n+1]]) }
 		minutes := func(n int) int { value, _ := strconv.Atoi(group(n)); return value } // digits, by the pattern
-		block := Block{Title: group(3), Begins: 60*minutes(1) + minutes(2), Check: first(blockCheck, body), Late: first(blockLate, body)}
+		block := Block{Title: group(3), Begins: 60*minutes(1) + minutes(2)}
+		block.Check, block.Late = first(blockCheck, body), first(blockLate, body)
 		block.Ends = block.Begins + minutes(4)
 		for _, match := range blockQuestion.FindAllStringSubmatch(body, -1) {
 			block.Questions = append(block.Questions, markdown.ReplaceAllString(match[1], "$1"))

@@ -66,7 +66,8 @@ func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
 	d.Arrow("way", "M%d 278V266", x)
 	d.Text(x, 294, "mid soft", "the leaf of p4500, as it was")
 	d.Text(635, 284, "mid soft", "%d pods", len(newBranch.children[leafAt].elements))
-	d.Text(16, 314, "", "%d pods in %d nodes: the write copies %d, and shares %d.", before.length, all, len(nodes)-all, 2*all-len(nodes))
+	d.Text(16, 314, "", "%d pods in %d nodes: the write copies %d, and shares %d.",
+		before.length, all, len(nodes)-all, 2*all-len(nodes))
 	d.Check(t)
 }
 
@@ -120,7 +121,8 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 	d.Text(at(oldest), 84, "mid", "oldest")
 	d.Path("way", "M%d 66v-8H%dv8", at(events[0])+23, at(oldest)-23)
 	d.Text(at(events[0])+23, 50, "soft", "pods, or other resources? The ring no longer knows.")
-	d.Text(16, 218, "", "A watch from %d or older gets 410. A watch from %d or newer gets what it missed.", refused, refused+1)
+	d.Text(16, 218, "", "A watch from %d or older gets 410. A watch from %d or newer gets what it missed.",
+		refused, refused+1)
 	d.Text(16, 250, "soft", "A client's mark moves right with its events, and with bookmarks.")
 	d.Text(16, 272, "soft", "The ring's oldest moves right when a pod is written while the ring is full.")
 	d.Check(t)

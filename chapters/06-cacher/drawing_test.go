@@ -30,7 +30,9 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 			f.update("default/a")
 			synctest.Wait()
 		}
-		reads := map[time.Duration]int{30 * time.Millisecond: 0, 60 * time.Millisecond: 2, second + step: 0, second + 2*step: 2}
+		reads := map[time.Duration]int{
+			30 * time.Millisecond: 0, 60 * time.Millisecond: 2, second + step: 0, second + 2*step: 2,
+		}
 
 		d := drawing.New("budget.svg", 308)
 		at := func(when time.Duration) int { return 96 + int(when/time.Millisecond) }
@@ -42,7 +44,8 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 		for when := time.Duration(0); when <= 600*time.Millisecond; when += step {
 			if when == 0 || when == second {
 				line += fmt.Sprintf("L%d %d", at(when), level(f.Snapshot().Budget))
-				marks = append(marks, fmt.Sprintf("event at %d ms, %d ms to spend", when.Milliseconds(), f.Snapshot().Budget.Milliseconds()))
+				marks = append(marks, fmt.Sprintf("event at %d ms, %d ms to spend",
+					when.Milliseconds(), f.Snapshot().Budget.Milliseconds()))
 				f.update("default/a")
 			}
 			if i, ok := reads[when]; ok {
@@ -89,8 +92,8 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 	})
 }
 
-// The drawing of a watch that begins: the same change, once between choosing the place in the ring and registering, once after both.
-// The first is what would happen without the lock, played by hand.
+// The drawing of a watch that begins: the same change, once between choosing the place in the ring and registering,
+// once after both. The first is what would happen without the lock, played by hand.
 func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 	d := drawing.New("watch-begins.svg", 334)
 	for _, locked := range []bool{false, true} {

@@ -83,7 +83,8 @@ func isLocked(f *commonFIFO) bool {
 	return true
 }
 
-// The drawing of a relist: what each queue makes of the same list, who reads the consumer's store, and when the queue is locked.
+// The drawing of a relist: what each queue makes of the same list, who reads the consumer's store, and when the queue
+// is locked.
 func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 	d := drawing.New("relist.svg", 394)
 	for i, real := range []bool{false, true} {

@@ -1,6 +1,6 @@
-// Package drawing makes a picture of the book from what a test has seen. A test runs the chapter's code, draws what happened, and
-// compares the result with the SVG file beside the README: a number in a picture is therefore a number of a run. With -update the
-// test writes the file.
+// Package drawing makes a picture of the book from what a test has seen. A test runs the chapter's code, draws what
+// happened, and compares the result with the SVG file beside the README: a number in a picture is therefore a number
+// of a run. With -update the test writes the file.
 package drawing
 
 import (
@@ -28,7 +28,8 @@ const style = `  <style>
   </style>
 `
 
-// Drawing is a picture 720 units wide. Coordinates grow to the right and down; class is one or more of the classes in the style.
+// Drawing is a picture 720 units wide. Coordinates grow to the right and down; class is one or more of the classes in
+// the style.
 type Drawing struct {
 	file   string
 	height int
@@ -40,12 +41,14 @@ func New(file string, height int) *Drawing { return &Drawing{file: file, height:
 
 // Text writes text, beginning at x unless class says mid or end; y is its base line.
 func (d *Drawing) Text(x, y int, class, text string, args ...any) {
-	fmt.Fprintf(&d.body, "  <text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, class, html.EscapeString(fmt.Sprintf(text, args...)))
+	fmt.Fprintf(&d.body, "  <text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n",
+		x, y, class, html.EscapeString(fmt.Sprintf(text, args...)))
 }
 
 // Box draws a rectangle.
 func (d *Drawing) Box(x, y, width, height int, class string) {
-	fmt.Fprintf(&d.body, "  <rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n", class, x, y, width, height)
+	fmt.Fprintf(&d.body, "  <rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n",
+		class, x, y, width, height)
 }
 
 // Path draws a path in SVG's own language: "M10 20H30".
@@ -55,11 +58,12 @@ func (d *Drawing) Path(class, path string, args ...any) {
 
 // Arrow draws a path with a tip at its end.
 func (d *Drawing) Arrow(class, path string, args ...any) {
-	fmt.Fprintf(&d.body, "  <path class=\"%s\" d=\"%s\" marker-end=\"url(#%s)\"/>\n", class, fmt.Sprintf(path, args...), d.tip())
+	fmt.Fprintf(&d.body, "  <path class=\"%s\" d=\"%s\" marker-end=\"url(#%s)\"/>\n",
+		class, fmt.Sprintf(path, args...), d.tip())
 }
 
-// In draws what draw draws in the colour of a kind: "queue" where events wait, "kept" where state is kept, "acts" for what does
-// something.
+// In draws what draw draws in the colour of a kind: "queue" where events wait, "kept" where state is kept, "acts" for
+// what does something.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()
@@ -71,8 +75,9 @@ func (d *Drawing) tip() string { return strings.TrimSuffix(d.file, ".svg") + "-t
 func (d *Drawing) svg() []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 %d\">\n%s", d.height, style)
-	fmt.Fprintf(&out, "  <rect class=\"ground\" width=\"720\" height=\"%d\"/>\n  <defs><marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\""+
-		" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"tip\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n", d.height, d.tip())
+	fmt.Fprintf(&out, "  <rect class=\"ground\" width=\"720\" height=\"%d\"/>\n  <defs><marker id=\"%s\""+
+		" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"tip\""+
+		" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n", d.height, d.tip())
 	out.WriteString(d.body.String() + "</svg>\n")
 	return out.Bytes()
 }
@@ -96,7 +101,8 @@ func (d *Drawing) Check(t testing.TB) {
 	were, are := strings.Split(string(onDisk), "\n"), strings.Split(string(svg), "\n")
 	for i := range min(len(were), len(are)) {
 		if were[i] != are[i] {
-			t.Fatalf("%s shows what no longer happens, line %d:\n drawn %s\n  seen %s\nlook at it, then run with -update", d.file, i+1, were[i], are[i])
+			t.Fatalf("%s shows what no longer happens, line %d:\n drawn %s\n  seen %s\nlook at it, then run with -update",
+				d.file, i+1, were[i], are[i])
 		}
 	}
 	t.Fatalf("%s has %d lines, and %d are drawn: look at it, then run with -update", d.file, len(were), len(are))
