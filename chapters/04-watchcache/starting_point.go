@@ -4,11 +4,13 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// BeginWatch chooses the starting point of a new watch of key from rv, and registers the watch before the cache can change:
-// an event is then either in the interval, or comes after and is dispatched to the watch. register is told how far the cache
-// is. It must neither wait nor call the cache. The error is that of the choice: 410 Expired; then register is not called.
+// BeginWatch chooses the starting point of a new watch of key from rv, and registers the watch
+// before the cache can change: an event is then either in the interval, or comes after and is
+// dispatched to the watch. register is told how far the cache is. It must neither wait nor call
+// the cache. The error is that of the choice: 410 Expired; then register is not called.
 func (w *WatchCache) BeginWatch(
-	rv uint64, key string, opts storage.ListOptions, register func(interval *Interval, current uint64),
+	rv uint64, key string, opts storage.ListOptions,
+	register func(interval *Interval, current uint64),
 ) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
