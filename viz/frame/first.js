@@ -5,7 +5,8 @@ import { mark, say } from "../lib/dom.js";
 
 const storage = { seen: "first", last: "last-time" };
 const patience = 60000; // ms without a watch, after which the page says what to check
-const greeting = "Your watch is here: the lane that is called kubectl. Now run the second command, and see your pod travel.";
+const greeting = "Your watch is here: the lane that is called kubectl. Now run the second command, and see your " +
+  "pod travel.";
 
 export function newFirst(stage) {
   const root = document.documentElement;
@@ -35,7 +36,9 @@ export function newFirst(stage) {
     commands.hidden = !commands.hidden;
     $("#first-kubectl").ariaExpanded = String(!commands.hidden);
     asked = performance.now();
-    for (const code of commands.querySelectorAll("code")) say(code, `kubectl -s ${location.origin} ${code.dataset.rest}`);
+    for (const code of commands.querySelectorAll("code")) {
+      say(code, `kubectl -s ${location.origin} ${code.dataset.rest}`);
+    }
     if (!commands.hidden) commands.querySelector("button").focus({ preventScroll: true });
   }
 
@@ -58,8 +61,10 @@ export function newFirst(stage) {
     greeted ||= theirs;
     mark(ways, "greeted", greeted);
     const late = now - asked > patience;
-    say(state, greeted ? greeting : late ? `No watch has come. Does “kubectl version --client” say 1.26 or newer? Does “curl ` +
-      `${location.origin}/readyz” print ok in that terminal? Elsewhere than on this machine, start the program with -listen.`
+    say(state, greeted ? greeting : late ? `No watch has come. Does “kubectl version --client” say 1.26 or newer? ` +
+      `Does “curl ` +
+      `${location.origin}/readyz” print ok in that terminal? Elsewhere than on this machine, start the program ` +
+      `with -listen.`
       : "The page waits for your watch …");
   }
 

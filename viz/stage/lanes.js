@@ -73,10 +73,10 @@ const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
 // nameOf is what a watcher's lane is called.
 const nameOf = (subject) => agentOf(subject).replace(/^listwatch-/, "");
 
-// inOrder gives lanes a fixed order, whoever came first: the informer on stage, the viewer's own clients, and the others
-// by their names.
+// inOrder gives lanes a fixed order: the informer on stage, the viewer's own clients, and the others by their names.
 function inOrder(list, scene) {
-  const rank = ([id, subject]) => [serves(scene, subject) ? 0 : own(subject) ? 1 : 2, nameOf(subject), subject.opened, id];
+  const rank = ([id, subject]) =>
+    [serves(scene, subject) ? 0 : own(subject) ? 1 : 2, nameOf(subject), subject.opened, id];
   const ranks = new Map(list.map((each) => [each[0], rank(each)]));
   const compare = (a, b) => {
     const i = a.findIndex((value, n) => value !== b[n]);

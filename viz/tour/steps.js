@@ -53,20 +53,22 @@ const fill = (queue) => `${queue?.len ?? 0} of ${queue?.cap ?? 0}`;
 export const steps = [
   {
     title: "etcd", look: ["http", "etcd"],
-    purpose: () => "etcd stores every object, and numbers every change. Kubernetes calls the number the resource version.",
+    purpose: () => "etcd stores every object, and numbers every change. Kubernetes calls the number the resource " +
+      "version.",
     rest: (plot) => plot.begun,
     happened: (plot) => `This page created ${plot.name}, as kubectl does. It is version ${plot.first}.`,
   },
   {
     title: "watchChan", look: ["etcd3"],
-    purpose: () => "The API server watches etcd once, for all clients. The watchChan decodes what etcd reports, in order.",
+    purpose: () => "The API server watches etcd once, for all clients. The watchChan decodes what etcd reports, " +
+      "in order.",
     rest: (plot) => plot.one("Etcd3ResultSent"),
     happened: (plot) => `Version ${plot.first} is decoded, and waits in resultChan.`,
   },
   {
     title: "the ring", look: ["ring", "store"],
-    purpose: () => "The ring keeps the newest changes, so that a client can catch up. The store keeps the newest state of " +
-      "each object.",
+    purpose: () => "The ring keeps the newest changes, so that a client can catch up. The store keeps the newest " +
+      "state of each object.",
     rest: (plot) => plot.one("StoreUpdate"),
     happened(plot) {
       const [start, end, capacity] = plot.one("RingAppend")?.args ?? [];
@@ -75,8 +77,8 @@ export const steps = [
   },
   {
     title: "the dispatcher", look: ["incoming", "dispatch"],
-    purpose: () => "Changes wait in incoming, while the cache goes on. One goroutine, the dispatcher, hands each of them to " +
-      "every client that may want it. All slow ones together delay the others by at most 0.1 s.",
+    purpose: () => "Changes wait in incoming, while the cache goes on. One goroutine, the dispatcher, hands each " +
+      "of them to every client that may want it. All slow ones together delay the others by at most 0.1 s.",
     rest: (plot) => plot.one("DispatchStarted"),
     happened(plot, res, r) {
       const all = Object.values(res?.subjects ?? {}).filter((s) => s.kind === "watcher").length;
@@ -93,8 +95,8 @@ export const steps = [
   },
   {
     title: "result", look: ["watcher"], queue: "result",
-    purpose: () => "A goroutine between the two keeps what the client asked for. The second channel, result, waits for " +
-      "the network. Two, so that the dispatcher waits neither for that goroutine nor for the network.",
+    purpose: () => "A goroutine between the two keeps what the client asked for. The second channel, result, " +
+      "waits for the network. Two, so that the dispatcher waits neither for that goroutine nor for the network.",
     rest: (plot) => plot.one("ResultSent", plot.reader),
     happened: (plot) => `The informer asked for all pods. Version ${plot.first} is in its result.`,
   },
@@ -112,7 +114,8 @@ export const steps = [
       const s = stopped(plot);
       const queues = res?.subjects[plot.client]?.queues;
       const end = s.closed ? "It was closed."
-        : `Its result holds ${fill(queues?.result)}, its input ${fill(queues?.input)}; the network’s buffers hold the rest.`;
+        : `Its result holds ${fill(queues?.result)}, its input ${fill(queues?.input)}; the network’s buffers hold ` +
+          `the rest.`;
       const wait = s.waited ? "the dispatcher waited a moment" : "nothing held it up";
       return `${plot.name} was changed ${s.changes} times. ${plot.who} does not read. ${end} ` +
         `The informer has ${s.stored === s.changes ? "all" : ""} ${s.stored}: ${wait}.`;
@@ -121,26 +124,26 @@ export const steps = [
   {
     title: "come back", look: ["ring", "watcher"],
     purpose: () => "Connections break. The client watches again, and sends the last version it has read. The ring " +
-      "answers with what came after. If it has lost that, the answer is 410 Gone, and the client lists everything again. " +
-      "A bookmark is an event that carries nothing but a version: so a quiet client knows a recent one.",
+      "answers with what came after. If it has lost that, the answer is 410 Gone, and the client lists everything " +
+      "again. A bookmark is an event that carries nothing but a version: so a quiet client knows a recent one.",
     rest: (plot) => plot.back && plot.records.find((r) => r.subject === plot.back && r.point === "WatcherInterval"),
     happened(plot, res, r) {
       const from = plot.records.find((each) => each.subject === plot.back && each.point === "WatcherAdded")?.rv;
-      return `${plot.who} lost its connection, came back with version ${from}, and got the ${r.args?.[0] ?? 0} changes ` +
-        "since, from the ring.";
+      return `${plot.who} lost its connection, came back with version ${from}, and got the ${r.args?.[0] ?? 0} ` +
+        "changes since, from the ring.";
     },
   },
   {
     title: "the client", look: ["wire", "reflector", "fifo", "indexer"],
-    purpose: () => "The reflector reads the stream into a queue, the FIFO, and keeps reading while your code works. The " +
-      "indexer is the client’s own copy of all pods: your code reads it, and asks no server.",
+    purpose: () => "The reflector reads the stream into a queue, the FIFO, and keeps reading while your code " +
+      "works. The indexer is the client’s own copy of all pods: your code reads it, and asks no server.",
     rest: (plot) => plot.two("IndexerUpdated", plot.informer),
     happened: (plot) => `The next change of ${plot.name}, version ${plot.last}, is in the indexer.`,
   },
   {
     title: "your controller", look: ["processor", "listener", "handler", "workqueue"],
-    purpose: () => "The processor hands each change to every handler. A handler is your code; most only put the pod’s " +
-      "name into the workqueue. Your controller takes it from there, reads the pod in the indexer, and acts.",
+    purpose: () => "The processor hands each change to every handler. A handler is your code; most only put the " +
+      "pod’s name into the workqueue. Your controller takes it from there, reads the pod in the indexer, and acts.",
     rest: (plot) => plot.records.findLast((r) => r.rv === plot.last && r.point === "HandlerCalled"),
     happened: (plot) => `The handlers were called with ${plot.name}, version ${plot.last}.`,
   },

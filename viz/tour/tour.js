@@ -2,8 +2,8 @@
 // and has no name. The tour moves this page's cursor and no other page's; the program is told that it is open, and lets
 // the demo's traffic rest.
 //
-// It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as long
-// as the program has not forgotten.
+// It begins from the page's first view; ?tour=1 asks for that, ?tour=0 for none. It is resumed where it was left, as
+// long as the program has not forgotten.
 
 import { mark, put, say, toMiddle } from "../lib/dom.js";
 import { objectKey } from "../log/fold.js";
