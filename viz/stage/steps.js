@@ -130,7 +130,9 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       go(copy(r), [from, ...rim(from, ringOut()), ringOut(), a.store]);
     },
     IncomingSent: (r) => go(copy(r), [a.store, storeOut(), inlet("incoming"), cell(r, "incoming")]),
-    IncomingReceived: (r) => go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch], { ends: !r.key }),
+    IncomingReceived(r) {
+      go(copy(r), [cell(r, "incoming", 0), outlet("incoming"), a.dispatch], { at: "dispatch", ends: !r.key });
+    },
     InputSent: (r) => sent("watchers", r, "input", [a.dispatch, [929, g.serverAxis]]),
     DispatchFinished: (r) => end(copy(r)),
     InputReceived: (r) => taken("watchers", r, "input", [109, 26]),

@@ -20,7 +20,7 @@ const folded = 4000; // records a frame may fold one by one
 const way = 2000; // ms that a change is on its way, about
 const quickest = 48; // ms of a hop that is told
 const told = 10; // changes within so many seconds that are told each
-const window = 10_000; // ms
+const lately = 10_000; // ms
 const burst = 2000; // ms over which a stream is told from a burst
 const gap = 60; // ms between two changes that land untold, at most
 const waits = 300; // ms after which a change that does not go on is left where it is
@@ -137,7 +137,7 @@ export function newPlayer(fold, on) {
 
   // since is how many changes became due in the last so many ms.
   function since(ms) {
-    while (arrivals.length > noted || arrivals[0]?.[0] < p.clock - window) arrivals.shift();
+    while (arrivals.length > noted || arrivals[0]?.[0] < p.clock - lately) arrivals.shift();
     return arrivals.reduce((sum, [t, n]) => sum + (t > p.clock - ms ? n : 0), 0);
   }
 
@@ -431,7 +431,7 @@ export function newPlayer(fold, on) {
   }
 
   // samples reports whether there are too many changes to tell each.
-  const samples = () => (goal ? goal.every > 1 : since(window) > told || waited() > late);
+  const samples = () => (goal ? goal.every > 1 : since(lately) > told || waited() > late);
 
   // chooses reports whether a change that begins is told: where not each can be, the newest one, when the one before is
   // over, or does not go on.
