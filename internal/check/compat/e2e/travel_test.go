@@ -135,8 +135,8 @@ func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
 	p.live(t, v)
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
-	evaluate[bool](t, p, `(document.querySelector("#create-pod").click(), true)`)
-	p.until(t, `listwatch.follow.key === "default/a" && listwatch.picture({ texts: false }).held.length > 0`)
+	evaluate[bool](t, p, `(document.querySelector("#create-pod").click(), listwatch.follow.set("default/a"), true)`)
+	p.until(t, `listwatch.picture({ texts: false }).held.length > 0`)
 	const ran = `listwatch.player.tape.between(1, listwatch.player.head + 1).some((r) => r.point === "HandlerCalled" && (r.key ?? "").endsWith("default/a"))`
 	presses := 0
 	for ; presses < 24 && !evaluate[bool](t, p, ran); presses++ {
