@@ -1,11 +1,11 @@
-// Command openapi makes the documents by which internal/server/apiserver describes its API: openapi_v3.json.gz,
-// openapi_v2.json.gz and openapi_v2.pb.gz. They are those that Kubernetes publishes with its sources, cut down to the paths
-// and media types that listwatch serves.
+// Command openapi makes the documents by which internal/server/apiserver describes its API: openapi_v3.json.gz, openapi_v2.json.gz
+// and openapi_v2.pb.gz. The schemas are made from the Go types of k8s.io/api by upstream's own generator; the paths are those of
+// the core/v1 document that client-go carries as test data, as far as listwatch serves them, in the forms in which it does.
 //
 // It also makes internal/server/apiserver/field_types.yaml.gz, which says of each field of these kinds how it is merged, out
 // of what client-go knows for its apply configurations. Run it from the repository's root:
 //
-//	go run -C internal/check/compat ./openapi
+//	go run -C internal/check/tools ./openapi
 package main
 
 import (
@@ -16,27 +16,36 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-
-	openapiv2 "github.com/google/gnostic-models/openapiv2"
-	"google.golang.org/protobuf/proto"
 )
 
-const output = "../../server/apiserver/"
+const (
+	source = "openapi/openapitest/testdata/api__v1_openapi.json" // in client-go
+	output = "../../internal/server/apiserver/openapi_"
 
-// served matches the paths we have.
-var served = regexp.MustCompile(`^/api/v1/(watch/)?((namespaces/\{namespace\}/)?(configmaps|events|pods)(/\{name\})?` +
-	`|namespaces/\{namespace\}/pods/\{name\}/(status|binding)|namespaces(/\{name\}(/status|/finalize)?)?|nodes(/\{name\}(/status)?)?)?$`)
+	typesSource = "applyconfigurations/internal/internal.go" // in client-go
+	typesOutput = "../../internal/server/apiserver/field_types.yaml.gz"
+)
 
-// kinds are what people may want explained, whether a body refers to them or not.
+// served are the paths we have. A path is served if it equals one of these after /watch/ is taken out.
+var served = []string{
+	"/api/v1/configmaps", "/api/v1/namespaces/{namespace}/configmaps", "/api/v1/namespaces/{namespace}/configmaps/{name}",
+	"/api/v1/events", "/api/v1/namespaces/{namespace}/events", "/api/v1/namespaces/{namespace}/events/{name}",
+	"/api/v1/namespaces", "/api/v1/namespaces/{name}", "/api/v1/namespaces/{name}/status", "/api/v1/namespaces/{name}/finalize",
+	"/api/v1/nodes", "/api/v1/nodes/{name}", "/api/v1/nodes/{name}/status",
+	"/api/v1/pods", "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}",
+	"/api/v1/namespaces/{namespace}/pods/{name}/status", "/api/v1/namespaces/{namespace}/pods/{name}/binding",
+	"/api/v1/",
+}
+
+// kinds that people may want explained although no body refers to them.
 var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
 
-// refused matches media types that the real server takes or gives and ours does not.
-var refused = regexp.MustCompile(`cbor|^application/vnd\.kubernetes\.protobuf`)
+// refused are content types that the real server takes or gives and ours does not.
+var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 
 func main() {
 	if err := run(); err != nil {
@@ -46,159 +55,73 @@ func main() {
 }
 
 func run() error {
-	api, err := goCommand("list", "-m", "-f", "{{.Version}}", "k8s.io/api")
+	clientGo, err := ofModule("k8s.io/client-go", "{{.Dir}}")
 	if err != nil {
 		return err
 	}
-	module, err := goCommand("mod", "download", "-json", "k8s.io/kubernetes@v1"+strings.TrimPrefix(string(api), "v0"))
+	if err := writeFieldTypes(clientGo); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(clientGo, source))
 	if err != nil {
 		return err
 	}
-	var kubernetes struct{ Dir, Version string }
-	if err := json.Unmarshal(module, &kubernetes); err != nil {
-		return err
+	var document map[string]any
+	if err := json.Unmarshal(data, &document); err != nil {
+		return fmt.Errorf("parse %s: %w", source, err)
 	}
-	specs := filepath.Join(kubernetes.Dir, "api/openapi-spec")
-	v3, err := document(filepath.Join(specs, "v3/api__v1_openapi.json"), kubernetes.Version)
+	trim(document)
+	generator, err := newGenerator()
 	if err != nil {
 		return err
 	}
-	v2, err := document(filepath.Join(specs, "swagger.json"), kubernetes.Version)
-	if err != nil {
-		return err
-	}
-	parsed, err := openapiv2.ParseDocument(v2)
-	if err != nil {
-		return err
-	}
-	v2Proto, err := proto.MarshalOptions{Deterministic: true}.Marshal(parsed)
-	if err != nil {
-		return err
-	}
-	types, err := fieldTypes()
-	return errors.Join(err, write("openapi_v3.json.gz", v3), write("openapi_v2.json.gz", v2),
-		write("openapi_v2.pb.gz", v2Proto), write("field_types.yaml.gz", types))
+	defer generator.close()
+	return writeDocuments(document, generator)
 }
 
-// goCommand runs go and returns what it prints.
-func goCommand(args ...string) ([]byte, error) {
-	command := exec.Command("go", args...)
-	command.Stderr = os.Stderr
-	out, err := command.Output()
+// writeDocuments completes a document of paths with schemas and writes it in all its forms.
+func writeDocuments(document map[string]any, generator *generator) error {
+	v3, v2, err := generator.schemasOf(referred(document))
 	if err != nil {
-		return nil, fmt.Errorf("go %v: %w", args, err)
+		return err
 	}
-	return bytes.TrimSpace(out), nil
+	document["components"] = map[string]any{"schemas": v3}
+	document["info"] = map[string]any{"title": "listwatch", "version": "v1.37.2"}
+	plain, err := json.Marshal(document) // keys sorted: the same input gives the same bytes
+	if err != nil {
+		return err
+	}
+	swagger, err := json.Marshal(swaggerOf(document, v2))
+	if err != nil {
+		return err
+	}
+	proto, err := generator.proto(swagger)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(output+"v3.json.gz", plain), write(output+"v2.json.gz", swagger), write(output+"v2.pb.gz", proto))
 }
 
 // write writes data, compressed.
-func write(name string, data []byte) error {
-	var out bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+func write(path string, data []byte) error {
+	out, err := compress(data)
 	if err != nil {
 		return err
 	}
-	if _, err := writer.Write(data); err != nil {
+	fmt.Printf("%s: %d bytes\n", path, len(out))
+	return os.WriteFile(path, out, 0o644)
+}
+
+// writeFieldTypes cuts the YAML out of client-go's source and keeps the entries that our kinds refer to.
+func writeFieldTypes(clientGo string) error {
+	data, err := os.ReadFile(filepath.Join(clientGo, typesSource))
+	if err != nil {
 		return err
-	}
-	if err := writer.Close(); err != nil {
-		return err
-	}
-	fmt.Printf("%s: %d bytes\n", name, out.Len())
-	return os.WriteFile(output+name, out.Bytes(), 0o644)
-}
-
-// document reads a description of an API and returns what of it is ours. Its keys are sorted: the same input gives the
-// same bytes.
-func document(file, version string) ([]byte, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var doc map[string]any
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("parse %s: %w", file, err)
-	}
-	doc["info"] = map[string]any{"title": "listwatch", "version": version}
-	for _, name := range []string{"security", "securityDefinitions"} {
-		delete(doc, name)
-	}
-	paths := doc["paths"].(map[string]any)
-	maps.DeleteFunc(paths, func(path string, _ any) bool { return !served.MatchString(path) })
-	dropRefused(paths)
-	schemas, _ := doc["definitions"].(map[string]any) // of v2
-	if components, ok := doc["components"].(map[string]any); ok {
-		delete(components, "securitySchemes")
-		schemas = components["schemas"].(map[string]any)
-	}
-	shared, _ := doc["parameters"].(map[string]any) // of v2
-	wanted := map[string]bool{}
-	for _, kind := range kinds {
-		collect(map[string]any{"$ref": "io.k8s.api.core.v1." + kind}, schemas, shared, wanted)
-	}
-	collect(paths, schemas, shared, wanted)
-	for _, all := range []map[string]any{schemas, shared} {
-		maps.DeleteFunc(all, func(name string, _ any) bool { return !wanted[name] })
-	}
-	return json.Marshal(doc)
-}
-
-// dropRefused removes refused media types, wherever they stand: as keys in v3, in lists in v2.
-func dropRefused(node any) {
-	switch node := node.(type) {
-	case map[string]any:
-		maps.DeleteFunc(node, func(key string, _ any) bool { return refused.MatchString(key) })
-		for _, name := range []string{"consumes", "produces"} {
-			if types, ok := node[name].([]any); ok {
-				node[name] = slices.DeleteFunc(types, func(each any) bool { return refused.MatchString(each.(string)) })
-			}
-		}
-		for _, child := range node {
-			dropRefused(child)
-		}
-	case []any:
-		for _, child := range node {
-			dropRefused(child)
-		}
-	}
-}
-
-// collect marks every schema and every shared parameter that node refers to, directly or through others.
-func collect(node any, schemas, shared map[string]any, wanted map[string]bool) {
-	switch node := node.(type) {
-	case map[string]any:
-		if ref, ok := node["$ref"].(string); ok {
-			name := ref[strings.LastIndexByte(ref, '/')+1:]
-			if !wanted[name] {
-				wanted[name] = true
-				collect(schemas[name], schemas, shared, wanted)
-				collect(shared[name], schemas, shared, wanted)
-			}
-		}
-		for _, child := range node {
-			collect(child, schemas, shared, wanted)
-		}
-	case []any:
-		for _, child := range node {
-			collect(child, schemas, shared, wanted)
-		}
-	}
-}
-
-// fieldTypes cuts the YAML out of client-go's source and keeps the entries that our kinds refer to.
-func fieldTypes() ([]byte, error) {
-	dir, err := goCommand("list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go")
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(filepath.Join(string(dir), "applyconfigurations/internal/internal.go"))
-	if err != nil {
-		return nil, err
 	}
 	_, text, found := strings.Cut(string(data), "typed.YAMLObject(`types:\n")
 	text, _, ended := strings.Cut(text, "`)")
 	if !found || !ended {
-		return nil, errors.New("no schema in client-go's apply configurations")
+		return fmt.Errorf("no schema in %s", typesSource)
 	}
 	entries := map[string]string{}
 	for _, entry := range strings.Split("\n"+text, "\n- name: ")[1:] {
@@ -209,14 +132,15 @@ func fieldTypes() ([]byte, error) {
 	for _, kind := range kinds {
 		collectTypes("io.k8s.api.core.v1."+kind, entries, wanted)
 	}
-	out := "types:\n"
+	var out strings.Builder
+	out.WriteString("types:\n")
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if entries[name] == "" {
-			return nil, fmt.Errorf("no type %s in client-go's apply configurations", name)
+			return fmt.Errorf("no type %s in %s", name, typesSource)
 		}
-		out += "- name: " + entries[name] + "\n"
+		out.WriteString("- name: " + entries[name] + "\n")
 	}
-	return []byte(out), nil
+	return write(typesOutput, []byte(out.String()))
 }
 
 var namedType = regexp.MustCompile(`(?:namedType|elementType): (\S+)`)
@@ -230,4 +154,76 @@ func collectTypes(name string, entries map[string]string, wanted map[string]bool
 	for _, match := range namedType.FindAllStringSubmatch(entries[name], -1) {
 		collectTypes(match[1], entries, wanted)
 	}
+}
+
+func trim(document map[string]any) {
+	paths := document["paths"].(map[string]any)
+	for path := range paths {
+		if !slices.Contains(served, strings.Replace(path, "/watch/", "/", 1)) {
+			delete(paths, path)
+		}
+	}
+	dropContent(paths)
+	delete(document, "components")
+}
+
+// referred returns the names of our kinds and of every type that a path refers to.
+func referred(document map[string]any) []string {
+	names := map[string]bool{}
+	for _, kind := range kinds {
+		names["io.k8s.api.core.v1."+kind] = true
+	}
+	collect(document["paths"], names)
+	return slices.Sorted(maps.Keys(names))
+}
+
+// dropContent removes refused content types, wherever they stand.
+func dropContent(node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		if content, ok := node["content"].(map[string]any); ok {
+			for _, name := range refused {
+				delete(content, name)
+			}
+		}
+		for _, child := range node {
+			dropContent(child)
+		}
+	case []any:
+		for _, child := range node {
+			dropContent(child)
+		}
+	}
+}
+
+// collect notes every schema that node refers to.
+func collect(node any, names map[string]bool) {
+	switch node := node.(type) {
+	case map[string]any:
+		if ref, ok := node["$ref"].(string); ok {
+			names[strings.TrimPrefix(ref, "#/components/schemas/")] = true
+		}
+		for _, child := range node {
+			collect(child, names)
+		}
+	case []any:
+		for _, child := range node {
+			collect(child, names)
+		}
+	}
+}
+
+func compress(plain []byte) ([]byte, error) {
+	var out bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
