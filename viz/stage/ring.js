@@ -32,7 +32,8 @@ function seat({ geometry: { ring: g }, ring }, turn, depth) {
 
 // ringSpot is where a position of the ring is drawn.
 export function ringSpot(scene, ring, pos) {
-  return seat(scene, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), 0.5);
+  const depth = ring.capacity <= few ? 1.3 : 0.5; // beside a cell that has its version in it
+  return seat(scene, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
 }
 
 export function showRing(scene, res, now) {
@@ -107,7 +108,7 @@ function showPins(scene, ring) {
   const pinned = (scene.told?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
   const pins = pool(scene.root.querySelector("#ring-pins"), pinned.length, () => {
     const g = svg("g", { class: "pin" });
-    g.append(svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text", { x: scene.geometry.boxes.ring.X + 4 }));
+    g.append(svg("path", { d: "M0 0L-5 -10H5Z" }), svg("text"));
     return g;
   });
   mark(scene.root, "pinning", pinned.length > 0);
@@ -120,6 +121,9 @@ function showPins(scene, ring) {
     place(head, seat(scene, turn, gone ? 1.25 : 1), turn * 360);
     const ahead = laterRV(rv, ring.newest);
     const past = !open || laterRV(ring.newest, rv) ? "was" : "is";
+    const { X, W } = scene.geometry.boxes.ring;
+    put(words, "x", scene.tall ? X + W + 20 : X + 4);
+    put(words, "text-anchor", scene.tall ? "end" : "start");
     put(words, "y", 263 + 15 * i);
     say(words, `${name} ${past} here: ${rv}${gone ? " (gone)" : ahead ? " (to come)" : ""}`);
   });

@@ -122,7 +122,8 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
     },
     RingAppend(r) {
       const slot = scene.slotSpot((r.args?.[1] ?? 1) - 1, { capacity: r.args?.[2] ?? 1 });
-      go(copy(r), [ringIn, ...rim(ringDoor(), slot)]);
+      const beside = (r.args?.[2] ?? 0) <= 32 ? [[...slot, "straight"]] : []; // its cell has the version in it
+      go(copy(r), [ringIn, ...rim(ringDoor(), slot), ...beside]);
       flash(slot, "stored", 12);
     },
     StoreUpdate(r) {

@@ -165,15 +165,16 @@ export function newTold(scene, story, records) {
       mark(el, "bare", !subject);
       const [title, cloth] = el.children;
       say(title, name);
-      put(cloth, "transform", scene.tall ? "translate(134 -1) scale(1 0.5)" : "translate(224 9)");
+      put(cloth, "transform", scene.tall ? "translate(134 -3)" : "translate(224 9)");
       put(cloth, "visibility", word ? "visible" : "hidden");
-      const [, shape, first, second] = cloth.children;
+      const [box, shape, first, second] = cloth.children;
+      put(box, "height", scene.tall ? 18 : 33); // there is room for one line
       const token = type && type === word;
       put(shape, "href", `#token-${shapeOf(type)}`);
       put(shape, "visibility", token ? "inherit" : "hidden");
       put(first, "x", token ? 16 : 5);
-      say(first, word);
-      say(second, rv === "0" ? "" : `knows ${rv}`);
+      say(first, scene.tall && token ? rv : word);
+      say(second, rv === "0" || scene.tall ? "" : `knows ${rv}`);
     });
   }
 
