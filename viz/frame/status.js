@@ -53,7 +53,8 @@ export function newStatus(stage) {
     const late = lateness();
     const travels = motion.travelling().length > 0;
     const how = player.sweeping ? "summed up" : travels ? "slowed" : "";
-    const words = [how, travels && player.share > 1 && `1 of ${player.share}`, late >= 0.2 && `${late.toFixed(1)} s behind`];
+    const share = travels && player.share > 1 && `1 of ${player.share}`;
+    const words = [how, share, late >= 0.2 && `${late.toFixed(1)} s behind`];
     stage.scene.text("behind", words.filter(Boolean).join(" · "));
   }
 

@@ -20,7 +20,8 @@ export function newBrush(canvas, ctx, scene) {
     () => ({ font, height: 22, ink: brush.colours.ink, halo: brush.colours.halo, scale: fine() })
   );
   const brush = {
-    colours: {}, letters, restyle, stamp, pill, beside, pile, forget, clean: () => (written.length = 0), get labels() { return written; },
+    colours: {}, letters, restyle, stamp, pill, beside, pile, forget,
+    clean: () => (written.length = 0), get labels() { return written; },
   };
 
   function forget() {

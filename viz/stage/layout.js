@@ -38,7 +38,8 @@ export function newLayout(scene) {
 
   // placed is place for a point of a way (way.js), with what leads there.
   scene.placed = (point) => {
-    const pairs = point.length === 6 ? [0, 2, 4].flatMap((i) => scene.place(point.slice(i, i + 2))) : scene.place(point);
+    const curve = point.length === 6;
+    const pairs = curve ? [0, 2, 4].flatMap((i) => scene.place(point.slice(i, i + 2))) : scene.place(point);
     return point.length === 3 ? [...pairs, point[2]] : pairs;
   };
 

@@ -75,9 +75,9 @@ export function newMotion(canvas, scene, infos, follow) {
     const [x, y] = endOf(move.points.at(-1));
     const queue = info.op === "send" || info.op === "push" ? info.queue : "";
     Object.assign(move, {
-      key: look.key ?? objectKey(r.key ?? ""), rv: r.rv ?? "0", owner: r.subject ?? "", point: r.point, seq: r.seq, order, x, y,
-      at: endOf(path.at(-1)),
-      queue, in: queue || (look.at ?? info.station), station: info.station, ends: look.ends ?? false, takes: look.takes ?? move.takes,
+      key: look.key ?? objectKey(r.key ?? ""), rv: r.rv ?? "0", owner: r.subject ?? "",
+      point: r.point, seq: r.seq, order, x, y, at: endOf(path.at(-1)), queue, in: queue || (look.at ?? info.station),
+      station: info.station, ends: look.ends ?? false, takes: look.takes ?? move.takes,
       colour: look.colour ?? "moving", shape: shapeOf(r.type ?? (before ?? parent)?.type), followed: follow.matches(r),
       type: r.type ?? (before ?? parent)?.type, departs: departs(info, r), change: `${r.rv ?? ""} ${r.key ?? ""}`,
       label: look.label ?? (r.key ? cut(shortKey(r.key), 18) : r.type === "BOOKMARK" ? "bookmark" : ""),
@@ -92,7 +92,8 @@ export function newMotion(canvas, scene, infos, follow) {
   const where = (copy) => (making.moves.get(copy) ?? tokens.get(copy))?.at;
 
   function flash(at, colour, radius = 14) {
-    if (detail.level <= 1 || colour === "anomaly") making.flashes.push({ at: scene.place(at), colour, radius, ms: 620 });
+    if (detail.level > 1 && colour !== "anomaly") return;
+    making.flashes.push({ at: scene.place(at), colour, radius, ms: 620 });
   }
 
   // plan returns the ways of records, oldest first, as one hop: {moves, ms, length}. Res is the picture before them.
@@ -350,10 +351,13 @@ export function newMotion(canvas, scene, infos, follow) {
   resize();
   brush.restyle();
   return {
-    plan, aim, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt, records, sums, rated, draw, clear,
-    travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)), touch: () => (stale = true),
+    plan, aim, launch, land, stand, closed, abort, under, travelling, standing, flying, keyAt,
+    records, sums, rated, draw, clear,
+    travels: (r) => Boolean(steps[r.point]), restyle: () => (brush.restyle(), (stale = true)),
+    touch: () => (stale = true),
     labels: () => brush.labels, detail, flow,
-    get alive() { return trails.length; }, get anomalies() { return trails.filter((h) => h.colour === "anomaly").length; },
+    get alive() { return trails.length; },
+    get anomalies() { return trails.filter((each) => each.colour === "anomaly").length; },
     get level() { return detail.level; }, get every() { return detail.every; },
   };
 }

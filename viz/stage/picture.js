@@ -93,7 +93,8 @@ export function newPicture(stage) {
       said: said(),
       // an empty table, at the beginning of a recording, says nothing else
       table: { seq: top ? number(top, "data-seq") : cursor },
-      queues: queues(), shelves: shelves(), moving: motion.travelling(), drawn: drawn(), pile: player.pile(), level: motion.level,
+      queues: queues(), shelves: shelves(), moving: motion.travelling(), drawn: drawn(), pile: player.pile(),
+      level: motion.level,
       held: stage.hold.waiting.map(
         (w) => ({ key: w.key ?? "", rv: String(w.rv || "0"), at: w.point, station: w.station, goroutine: w.goroutine })
       ),

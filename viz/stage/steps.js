@@ -75,7 +75,7 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
   // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
   function slideOff(r) {
     const tray = [g.boxes.ring.X + 62, 236];
-    go(`gone|${r.seq}`, [scene.slotSpot(scene.ring.start), [...tray, "straight"]], { ...alarm, label: "410", type: "ERROR" });
+    go(`gone|${r.seq}`, [scene.slotSpot(scene.ring.start), [...tray, "straight"]], { ...alarm, label: "410" });
   }
 
   // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
@@ -95,7 +95,8 @@ export function newSteps({ scene, go, end, flash, where, lenOf, wires, tokens })
       const key = `${parts[0]}/${parts[2]}`;
       const hand = [...tokens.values()].find((t) => t.copy.startsWith("work|") && !t.queue && t.key === key);
       if (!hand) return;
-      const up = [[g.loopX, g.clientAxis - 14, "straight"], [g.loopX, g.serverAxis + 14], [g.loopX + 14, g.serverAxis, "straight"]];
+      const [below, above] = [[g.loopX, g.clientAxis - 14, "straight"], [g.loopX, g.serverAxis + 14]];
+      const up = [below, above, [g.loopX + 14, g.serverAxis, "straight"]];
       go(hand.copy, [hand.at, [36, g.clientAxis], ...up, a.http], {
         ends: true, fresh: true, label: hand.label, key,
       });

@@ -90,7 +90,8 @@ export function newHold(stage) {
   // inFront returns the held goroutine that comes next on the path after what is followed, null if none does.
   function inFront(has) {
     const points = [...stage.infos.keys()];
-    const order = (r) => points.indexOf(r.subject === "cacher" && r.point === "ReflectorReceived" ? "RingAppend" : r.point);
+    const early = (r) => r.subject === "cacher" && r.point === "ReflectorReceived";
+    const order = (r) => points.indexOf(early(r) ? "RingAppend" : r.point);
     const last = player.tape.between(Math.max(1, player.head - recent), player.head + 1).findLast(follow.matches);
     const ahead = status.waiting.filter((w) => stage.here(w) && !has(w) && order(w) >= (last ? order(last) : 0));
     return ahead.sort((a, b) => order(a) - order(b))[0] ?? null;

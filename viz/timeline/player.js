@@ -266,7 +266,8 @@ export function newPlayer(fold, on) {
     p.mode = "playing";
     p.moved = true;
     forget();
-    const changes = new Set(p.tape.between(p.cursor + 1, to + 1).filter((r) => r.key && motion.travels(r)).map(changeOf));
+    const coming = p.tape.between(p.cursor + 1, to + 1);
+    const changes = new Set(coming.filter((r) => r.key && motion.travels(r)).map(changeOf));
     changes.delete("");
     // As many are told as there is time for, the last one among them.
     const every = Math.max(1, Math.ceil(((changes.size - 1) * way) / 3 / within));
