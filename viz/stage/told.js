@@ -143,7 +143,8 @@ export function newTold(scene, story, records) {
     const now = mine.at(-1);
     const said = mine.findLast((stream) => stream.said)?.said;
     const rv = [
-      res.subjects[who.replace(/^listwatch-/, "")]?.rv, ...mine.flatMap((s) => [s.said?.rv, s.began]), now ? "0" : listed,
+      res.subjects[who.replace(/^listwatch-/, "")]?.rv, now ? "0" : listed,
+      ...mine.flatMap((stream) => [stream.said?.rv, stream.began]),
     ].reduce((best, each) => (each && laterRV(each, best) ? each : best), "0");
     const open = now && res.subjects[now.id] && !now.closed;
     const gone = now?.said?.type === "ERROR";

@@ -128,7 +128,8 @@ func (p *page) shows(t *testing.T, s *pointed, n int) {
 		return
 	}
 	evaluate[bool](t, p, fmt.Sprintf("(%s)(%q, %d, %d, %d)", telling, s.ID, n, place.Behind, place.To))
-	if problem := evaluate[string](t, p, look); !strings.HasPrefix(problem, "it is not written") && problem != "it is hidden" {
+	problem = evaluate[string](t, p, look)
+	if !strings.HasPrefix(problem, "it is not written") && problem != "it is hidden" {
 		t.Errorf("%s: %q is there without record %d, too", at, beat.Text, place.Behind)
 	}
 	evaluate[bool](t, p, "layAgain().then(() => true)")
