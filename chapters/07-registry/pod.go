@@ -21,7 +21,8 @@ import (
 // Pods describes pods.
 func Pods() *Resource {
 	return &Resource{
-		Name: "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
+		GroupVersion: corev1.SchemeGroupVersion,
+		Name:         "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
 		Prefix:              "/registry/pods",
 		NewFunc:             func() runtime.Object { return &corev1.Pod{} },
 		NewListFunc:         func() runtime.Object { return &corev1.PodList{} },

@@ -22,9 +22,11 @@ import (
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
 // Differs: upstream spreads this over the fields of Store, the strategies, the scheme and the installer.
 type Resource struct {
+	GroupVersion schema.GroupVersion // of core its group is ""
+
 	Name       string // "pods"
 	Singular   string // "pod"
-	Kind       string // "Pod"; group and version are those of core/v1
+	Kind       string // "Pod"
 	ShortNames []string
 	Categories []string
 	Namespaced bool
@@ -59,6 +61,9 @@ type Resource struct {
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
+	// OnDemand: the watch cache begins with the first list or watch, not with the server.
+	OnDemand bool
+
 	// TTL is how long after its last write an object is deleted by itself. 0: never.
 	TTL time.Duration
 
@@ -71,12 +76,20 @@ type Resource struct {
 
 // GroupResource returns the resource's name without its version, as errors want it.
 func (r *Resource) GroupResource() schema.GroupResource {
-	return schema.GroupResource{Resource: r.Name}
+	return schema.GroupResource{Group: r.GroupVersion.Group, Resource: r.Name}
 }
 
 // GroupVersionKind returns the full name of the kind.
 func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Version: "v1", Kind: r.Kind}
+	return r.GroupVersion.WithKind(r.Kind)
+}
+
+// Root returns the path below which the API serves the resource's group: "/api/v1", "/apis/coordination.k8s.io/v1".
+func (r *Resource) Root() string {
+	if r.GroupVersion.Group == "" {
+		return "/api/" + r.GroupVersion.Version
+	}
+	return "/apis/" + r.GroupVersion.String()
 }
 
 // KeyRoot returns the directory in which all objects of a namespace live, or of all namespaces if it is empty.

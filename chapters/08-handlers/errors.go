@@ -75,11 +75,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	var known []string
 	for _, scope := range s.scopes {
-		if scope.Subresource == "" {
+		if _, ok := scope.Storage.(Lister); ok && scope.Subresource == "" {
 			known = append(known, scope.Resource.Name)
 		}
 	}
-	message := "the server could not find the requested resource, only " + strings.Join(known, ", ")
+	message := "the server could not find the requested resource; it has " + strings.Join(known, ", ")
 	err := negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 	err.ErrStatus.Details = &metav1.StatusDetails{} // clients look into it to learn that it is no object that is missing
 	WriteError(w, r, err)

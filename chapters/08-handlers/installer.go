@@ -33,7 +33,7 @@ import (
 //	GET     /api/v1/watch/namespaces/{namespace}/pods/{name}     the same, of one object
 //	GET     /api/v1/watch/pods                                   the same, of all namespaces
 //
-// A cluster-scoped resource has them without /namespaces/{namespace}. Every request passes [Server.instrument] first.
+// A resource of another group has them below /apis/GROUP/VERSION, a cluster-scoped one without /namespaces/{namespace}. Every request passes [Server.instrument] first.
 
 // Scope is what the handlers of one path know about it. From the first request on it is shared, and never changed.
 //
@@ -112,8 +112,6 @@ func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) *S
 	return s
 }
 
-const apiRoot = "/api/v1"
-
 // collectionPath is where a collection is found: of one namespace, if the kind has any.
 func (s *Scope) collectionPath(root string) string {
 	if s.Resource.Namespaced {
@@ -124,7 +122,7 @@ func (s *Scope) collectionPath(root string) string {
 
 // ItemPath is where one object, or its subresource, is found.
 func (s *Scope) ItemPath() string {
-	path := s.collectionPath(apiRoot) + "/{name}"
+	path := s.collectionPath(s.Resource.Root()) + "/{name}"
 	if s.Subresource != "" {
 		path += "/" + s.Subresource
 	}
@@ -132,12 +130,12 @@ func (s *Scope) ItemPath() string {
 }
 
 func (a *apiInstaller) registerCollection(s *Scope) {
-	path := s.collectionPath(apiRoot)
+	path := s.collectionPath(s.Resource.Root())
 	if _, ok := s.Storage.(Lister); ok {
 		a.handle(s, http.MethodGet, path, "list", s.ListResource)
 		if s.Resource.Namespaced {
 			// The same handler, for all namespaces at once.
-			a.server.Handle(s, http.MethodGet, apiRoot+"/"+s.Resource.Name, "list", s.ListResource)
+			a.server.Handle(s, http.MethodGet, s.Resource.Root()+"/"+s.Resource.Name, "list", s.ListResource)
 		}
 	}
 	if _, ok := s.Storage.(Watcher); ok {
@@ -182,10 +180,10 @@ func (a *apiInstaller) registerDeprecatedWatch(s *Scope) {
 	}
 	watching := *s
 	watching.forceWatch = true
-	path := s.collectionPath(apiRoot + "/watch")
+	path := s.collectionPath(s.Resource.Root() + "/watch")
 	a.server.Handle(&watching, http.MethodGet, path, "watch", watching.ListResource)
 	a.server.Handle(&watching, http.MethodGet, path+"/{name}", "watch", watching.ListResource)
 	if s.Resource.Namespaced {
-		a.server.Handle(&watching, http.MethodGet, apiRoot+"/watch/"+s.Resource.Name, "watch", watching.ListResource)
+		a.server.Handle(&watching, http.MethodGet, s.Resource.Root()+"/watch/"+s.Resource.Name, "watch", watching.ListResource)
 	}
 }

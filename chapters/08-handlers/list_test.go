@@ -204,7 +204,7 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
 	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a", "/apis/apps/v1/deployments", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
-		if !strings.HasPrefix(status.Message, "the server could not find the requested resource, only ") {
+		if !strings.HasPrefix(status.Message, "the server could not find the requested resource; it has ") {
 			t.Errorf("%s: got %q", path, status.Message)
 		}
 		if status.Details == nil || status.Details.Name != "" {

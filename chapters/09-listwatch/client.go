@@ -45,7 +45,8 @@ type Config struct {
 // Differs: one API group; JSON only, and not compressed; no warnings, no per-URL backoff.
 type RESTClient struct {
 	// Set by NewRESTClient, never changed.
-	base      url.URL // its path ends in that of the API
+	base      url.URL // its path ends in apiPath
+	apiPath   string
 	http      *http.Client
 	userAgent string
 	limiter   *tokenBucket // nil: no limit
@@ -67,7 +68,8 @@ func NewRESTClient(config Config) *RESTClient {
 		probe:     config.Probe,
 		metrics:   config.Metrics,
 	}
-	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + cmp.Or(config.APIPath, apiPath)
+	c.apiPath = cmp.Or(config.APIPath, apiPath)
+	c.base.Path = strings.TrimSuffix(c.base.Path, "/") + c.apiPath
 	c.decoder = config.Decoder
 	if c.decoder == nil {
 		c.decoder = decoder
@@ -91,6 +93,15 @@ func NewRESTClient(config Config) *RESTClient {
 func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
 	copied := *c
 	copied.probe = p
+	return &copied
+}
+
+// WithAPIPath returns a client that shares everything with c, its limit included, and asks for resources of another group:
+// those at "/apis/coordination.k8s.io/v1".
+func (c *RESTClient) WithAPIPath(path string) *RESTClient {
+	copied := *c
+	copied.apiPath = path
+	copied.base.Path = strings.TrimSuffix(c.base.Path, c.apiPath) + path
 	return &copied
 }
 

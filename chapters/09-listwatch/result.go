@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"listwatch/internal/kube/scheme"
 )
 
@@ -22,7 +20,7 @@ const maxErrorText = 2048
 
 var (
 	decoder = jsonSerializer()
-	encoder = scheme.Codecs.EncoderForVersion(jsonSerializer(), corev1.SchemeGroupVersion)
+	encoder = scheme.Codecs.EncoderForVersion(jsonSerializer(), schema.GroupVersions(scheme.Scheme.PrioritizedVersionsAllGroups()))
 )
 
 func jsonSerializer() runtime.Serializer {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,26 +97,31 @@ func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcom
 	return outcome{did: key + " is empty: it can go", wrote: len(content) + 1}, nil
 }
 
+const coreV1 = "/api/v1"
+
 // content is what can be in a namespace.
 var content = []struct {
-	resource string
-	newList  func() runtime.Object
-	items    func(runtime.Object) int
+	apiPath, resource string
+	newList           func() runtime.Object
+	items             func(runtime.Object) int
 }{
-	{"pods", func() runtime.Object { return &corev1.PodList{} }, func(l runtime.Object) int { return len(l.(*corev1.PodList).Items) }},
-	{"configmaps", func() runtime.Object { return &corev1.ConfigMapList{} }, func(l runtime.Object) int { return len(l.(*corev1.ConfigMapList).Items) }},
-	{"events", func() runtime.Object { return &corev1.EventList{} }, func(l runtime.Object) int { return len(l.(*corev1.EventList).Items) }},
+	{coreV1, "pods", func() runtime.Object { return &corev1.PodList{} }, func(l runtime.Object) int { return len(l.(*corev1.PodList).Items) }},
+	{coreV1, "configmaps", func() runtime.Object { return &corev1.ConfigMapList{} }, func(l runtime.Object) int { return len(l.(*corev1.ConfigMapList).Items) }},
+	{coreV1, "events", func() runtime.Object { return &corev1.EventList{} }, func(l runtime.Object) int { return len(l.(*corev1.EventList).Items) }},
+	{"/apis/coordination.k8s.io/v1", "leases", func() runtime.Object { return &coordinationv1.LeaseList{} },
+		func(l runtime.Object) int { return len(l.(*coordinationv1.LeaseList).Items) }},
 }
 
 // removeContent deletes everything in a namespace and returns how much of it is still there: pods are given time, and
 // what has finalizers waits for those.
 func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left int, err error) {
 	for _, kind := range content {
-		if err := c.config.Client.Delete().Namespace(namespace).Resource(kind.resource).Do(ctx).Error(); err != nil {
+		client := c.config.Client.WithAPIPath(kind.apiPath)
+		if err := client.Delete().Namespace(namespace).Resource(kind.resource).Do(ctx).Error(); err != nil {
 			return 0, fmt.Errorf("delete %s in %s: %w", kind.resource, namespace, err)
 		}
 		list := kind.newList()
-		if err := c.config.Client.Get().Namespace(namespace).Resource(kind.resource).Do(ctx).Into(list); err != nil {
+		if err := client.Get().Namespace(namespace).Resource(kind.resource).Do(ctx).Into(list); err != nil {
 			return 0, fmt.Errorf("list %s in %s: %w", kind.resource, namespace, err)
 		}
 		left += kind.items(list)

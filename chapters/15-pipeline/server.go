@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -40,15 +41,21 @@ type ServerConfig struct {
 // before them all the handlers.
 type Server struct {
 	// Set by NewServer, never changed.
-	stores    []*etcd3.Store
 	storages  map[string]storage.Interface // by resource, as the registry uses them: behind their caches
 	pods      *registry.Store
-	cachers   []*cacher.Cacher
+	started   []*cacher.Cacher // those that begin with the server
 	compactor *etcd3.Compactor
 	registry  *prometheus.Registry // of everything that is shown at /metrics
 	system    *systemNamespaces
 	handler   http.Handler
 	shutdown  chan struct{} // closed by EndStreams, never sent on
+
+	// late brings the caches that begin on demand to Run. It has room for each, is sent to once for each, and never closed.
+	late chan *cacher.Cacher
+
+	mu      sync.Mutex // guards the fields below, which grow when a cache begins
+	stores  []*etcd3.Store
+	cachers []*cacher.Cacher
 }
 
 // uncached are the resources that are served straight from etcd. Upstream keeps no cache of events either: they are
@@ -64,6 +71,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		compactor: etcd3.NewCompactor(config.Client, config.Clock, etcd3.DefaultCompactInterval),
 		registry:  prometheus.NewRegistry(),
 		shutdown:  make(chan struct{}),
+		late:      make(chan *cacher.Cacher, len(registry.Resources())),
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var configs []registry.Config
@@ -83,7 +91,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 			s.pods = registry.New(c)
 		}
 	}
-	s.system = newSystemNamespaces(namespaces, s.cachers, config.Clock)
+	s.system = newSystemNamespaces(namespaces, s.started, config.Clock)
 	rest := map[string]handlers.Storage{}
 	for _, c := range configs {
 		c.Namespaces = namespaces
@@ -110,7 +118,7 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	if mediaType == "" {
 		mediaType = etcd3.MediaTypeProtobuf
 	}
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, mediaType)
+	codec, err := etcd3.NewCodec(scheme.Codecs, resource.GroupVersion, mediaType)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +130,27 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	if err != nil {
 		return nil, err
 	}
-	s.stores = append(s.stores, raw)
 	if uncached[resource.Name] {
+		s.stores = append(s.stores, raw)
 		return raw, nil
 	}
+	begin := func() (*cacher.Cacher, storage.Interface, error) { return s.cache(resource, raw, config) }
+	if resource.OnDemand {
+		patience := config.Patience
+		if patience == nil {
+			patience = config.Clock
+		}
+		return &onDemand{Interface: raw, patience: patience, make: begin, run: func(c *cacher.Cacher) { s.late <- c }}, nil
+	}
+	cached, delegator, err := begin()
+	s.started = append(s.started, cached)
+	return delegator, err
+}
+
+// cache puts a cache in front of raw. Run has yet to run it.
+func (s *Server) cache(
+	resource *registry.Resource, raw *etcd3.Store, config ServerConfig,
+) (*cacher.Cacher, storage.Interface, error) {
 	cacherConfig := resource.CacherConfig()
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
 	cacherConfig.Probe = config.Probe.Resource(resource.Name)
@@ -133,10 +158,12 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.cachers = append(s.cachers, cached)
-	return delegator, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stores, s.cachers = append(s.stores, raw), append(s.cachers, cached)
+	return cached, delegator, nil
 }
 
 // Storage returns what a resource is read from and written to below the registry; nil if there is no such resource.
@@ -145,8 +172,12 @@ func (s *Server) Storage(resource string) storage.Interface { return s.storages[
 // Pods returns what the handlers of pods read from and write to.
 func (s *Server) Pods() *registry.Store { return s.pods }
 
-// Cachers returns the cache of every resource that has one.
-func (s *Server) Cachers() []*cacher.Cacher { return s.cachers }
+// Cachers returns the cache of every resource that has one now. Those on demand come last, in the order of their beginnings.
+func (s *Server) Cachers() []*cacher.Cacher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.cachers)
+}
 
 // Compact makes etcd forget all history up to now, and returns the revision that is kept.
 func (s *Server) Compact(ctx context.Context) (rev int64, err error) {
@@ -169,15 +200,22 @@ func (s *Server) Run(ctx context.Context) {
 	var group routine.Group
 	group.Go(ctx, "compactor", s.compactor.Run)
 	group.Go(ctx, "systemNamespaces", s.system.run)
-	for _, each := range s.cachers {
+	for _, each := range s.started {
 		group.Go(ctx, "cacher", each.Run)
+	}
+	for ctx.Err() == nil {
+		select {
+		case each := <-s.late:
+			group.Go(ctx, "cacher", each.Run)
+		case <-ctx.Done():
+		}
 	}
 	group.Wait()
 }
 
-// Ready returns nil once every cache holds its first state and the namespaces are there that must be.
+// Ready returns nil once every cache that begins with the server holds its first state and the namespaces are there that must be.
 func (s *Server) Ready() error {
-	for _, each := range s.cachers {
+	for _, each := range s.started {
 		if !each.Ready() {
 			return fmt.Errorf("the watch cache of %s is not initialized", each.Snapshot().Resource)
 		}
@@ -187,7 +225,7 @@ func (s *Server) Ready() error {
 
 // WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
 func (s *Server) WaitReady(ctx context.Context) error {
-	for _, each := range s.cachers {
+	for _, each := range s.started {
 		if err := each.Wait(ctx); err != nil {
 			return err
 		}
@@ -204,10 +242,13 @@ type ServerSnapshot struct {
 // Snapshot returns the state of every store and cache.
 func (s *Server) Snapshot() ServerSnapshot {
 	var snapshot ServerSnapshot
-	for _, each := range s.cachers {
+	s.mu.Lock()
+	cachers, stores := slices.Clone(s.cachers), slices.Clone(s.stores)
+	s.mu.Unlock()
+	for _, each := range cachers {
 		snapshot.Cachers = append(snapshot.Cachers, each.Snapshot())
 	}
-	for _, each := range s.stores {
+	for _, each := range stores {
 		snapshot.Stores = append(snapshot.Stores, each.Snapshot())
 	}
 	return snapshot

@@ -1,10 +1,13 @@
-// Package scheme knows the object types of the program, core/v1, and how they are written as bytes.
+// Package scheme knows the object types of the program, group by group, and how they are written as bytes.
 package scheme
 
 import (
 	"fmt"
 	"reflect"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +17,7 @@ import (
 )
 
 var (
-	// Scheme maps core/v1 kinds to Go types and back.
+	// Scheme maps kinds to Go types and back.
 	Scheme = runtime.NewScheme()
 	// Codecs reads and writes them as JSON, YAML and protobuf. It writes lists item by item.
 	Codecs = serializer.NewCodecFactory(Scheme, serializer.WithStreamingCollectionEncodingToJSON())
@@ -23,7 +26,11 @@ var (
 )
 
 func init() {
-	utilruntime.Must(corev1.AddToScheme(Scheme))
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, coordinationv1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+	} {
+		utilruntime.Must(add(Scheme))
+	}
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 }
 

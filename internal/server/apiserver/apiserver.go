@@ -5,6 +5,7 @@
 package apiserver
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -44,7 +45,8 @@ type apiServer struct {
 // routes of [handlers.Server] it has these:
 //
 //	PATCH  …/{name} and …/{name}/status   four kinds of patch, one of them server-side apply   patch.go, field_manager.go
-//	GET    /api, /api/v1, /apis           what resources there are                             discovery.go
+//	POST   /apis/authorization.k8s.io/…   what a client may do: everything                     reviews.go
+//	GET    /api, /apis and below          what resources there are                             discovery.go
 //	GET    /version                       which kube-apiserver this is like                    discovery.go
 //	GET    /openapi/v2, /openapi/v3       what their fields are                                openapi.go
 //	GET    /healthz, /livez, /readyz      whether the server is alive, and can serve           health.go
@@ -53,8 +55,10 @@ type apiServer struct {
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 func New(cfg Config) http.Handler {
 	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: newMetrics(cfg.Clock, cfg.Registry), openapi: loadOpenAPI()}
+	storages := reviews()
+	maps.Copy(storages, cfg.Storage)
 	a.server = handlers.New(handlers.Config{
-		Storage:           cfg.Storage,
+		Storage:           storages,
 		Clock:             cfg.Clock,
 		Patience:          cfg.Patience,
 		Probe:             cfg.Probe,

@@ -2,8 +2,11 @@ package apiserver
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"runtime"
+	"slices"
+	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,36 +27,57 @@ const (
 // aggregatedType is how discovery in one piece is asked for, and answered.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discovery tells a client which resources the server has. It comes in two forms: one answer that says everything, and
+// discovery tells a client which resources the server has. It comes in two forms: two answers that say everything, and
 // a chain of answers, group by group, that older clients follow.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go
 type discovery struct {
-	aggregated    *apidiscoveryv2.APIGroupDiscoveryList
-	aggregatedAll *apidiscoveryv2.APIGroupDiscoveryList // of /apis: no groups
-	resources     *metav1.APIResourceList
+	core, named *apidiscoveryv2.APIGroupDiscoveryList // at /api, at /apis
+	groups      []metav1.APIGroup                     // those that have a name
+	resources   map[string]*metav1.APIResourceList    // by the root of their group: "/api/v1"
 }
 
 func newDiscovery(installed []*handlers.Scope) *discovery {
-	d := &discovery{
-		aggregated:    newAggregated(),
-		aggregatedAll: newAggregated(),
-		resources:     &metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{}},
-	}
-	d.resources.Kind, d.resources.APIVersion = "APIResourceList", "v1"
-	byVersion := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
+	d := &discovery{core: newAggregated(), named: newAggregated(), resources: map[string]*metav1.APIResourceList{}}
+	// Paths are sorted: a subresource follows its parent.
+	byGroup := map[schema.GroupVersion][]*handlers.Scope{}
 	for _, s := range installed {
-		d.resources.APIResources = append(d.resources.APIResources, legacyResource(s))
+		byGroup[s.Resource.GroupVersion] = append(byGroup[s.Resource.GroupVersion], s)
+	}
+	compare := func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }
+	for _, gv := range slices.SortedFunc(maps.Keys(byGroup), compare) {
+		d.add(gv, byGroup[gv])
+	}
+	return d
+}
+
+// add notes the resources of one group.
+func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
+	list := &metav1.APIResourceList{GroupVersion: gv.String()}
+	list.Kind, list.APIVersion = "APIResourceList", "v1"
+	d.resources[scopes[0].Resource.Root()] = list
+	byVersion := apidiscoveryv2.APIVersionDiscovery{
+		Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+	}
+	for _, s := range scopes {
+		list.APIResources = append(list.APIResources, legacyResource(s))
 		if s.Subresource == "" {
 			byVersion.Resources = append(byVersion.Resources, aggregatedResource(s))
 			continue
 		}
-		// Paths are sorted: a subresource follows its parent.
 		parent := &byVersion.Resources[len(byVersion.Resources)-1]
 		parent.Subresources = append(parent.Subresources, aggregatedSubresource(s))
 	}
-	d.aggregated.Items = []apidiscoveryv2.APIGroupDiscovery{{Versions: []apidiscoveryv2.APIVersionDiscovery{byVersion}}}
-	return d
+	group := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{byVersion}}
+	if group.Name = gv.Group; gv.Group == "" {
+		d.core.Items = append(d.core.Items, group)
+		return
+	}
+	d.named.Items = append(d.named.Items, group)
+	version := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+	d.groups = append(d.groups, metav1.APIGroup{
+		Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+	})
 }
 
 func newAggregated() *apidiscoveryv2.APIGroupDiscoveryList {
@@ -75,7 +99,7 @@ func legacyResource(s *handlers.Scope) metav1.APIResource {
 }
 
 func responseKind(s *handlers.Scope) *metav1.GroupVersionKind {
-	return &metav1.GroupVersionKind{Version: "v1", Kind: s.Kind.Kind}
+	return &metav1.GroupVersionKind{Group: s.Kind.Group, Version: s.Kind.Version, Kind: s.Kind.Kind}
 }
 
 func scopeName(s *handlers.Scope) apidiscoveryv2.ResourceScope {
@@ -102,8 +126,14 @@ func (a *apiServer) installDiscovery() {
 		a.server.Handle(nil, http.MethodGet, path, "get", handler)
 	}
 	get("/api", a.api)
-	get("/api/v1", a.apiV1)
 	get("/apis", a.apis)
+	for root, list := range a.discovery.resources {
+		get(root, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, list) })
+	}
+	for _, group := range a.discovery.groups {
+		group.Kind, group.APIVersion = "APIGroup", "v1"
+		get("/apis/"+group.Name, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, group) })
+	}
 	get("/version", a.version)
 	get("/openapi/v2", a.openapi.serveV2)
 	get("/openapi/v3", a.openapi.serveIndex)
@@ -125,7 +155,7 @@ func wantsAggregated(r *http.Request) bool {
 
 func (a *apiServer) api(w http.ResponseWriter, r *http.Request) {
 	if wantsAggregated(r) {
-		writeJSON(w, r, aggregatedType, a.discovery.aggregated)
+		writeJSON(w, r, aggregatedType, a.discovery.core)
 		return
 	}
 	versions := &metav1.APIVersions{Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}}}
@@ -133,16 +163,12 @@ func (a *apiServer) api(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, r, negotiation.JSON, versions)
 }
 
-func (a *apiServer) apiV1(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, r, negotiation.JSON, a.discovery.resources)
-}
-
 func (a *apiServer) apis(w http.ResponseWriter, r *http.Request) {
 	if wantsAggregated(r) {
-		writeJSON(w, r, aggregatedType, a.discovery.aggregatedAll)
+		writeJSON(w, r, aggregatedType, a.discovery.named)
 		return
 	}
-	groups := &metav1.APIGroupList{Groups: []metav1.APIGroup{}}
+	groups := &metav1.APIGroupList{Groups: a.discovery.groups}
 	groups.Kind, groups.APIVersion = "APIGroupList", "v1"
 	writeJSON(w, r, negotiation.JSON, groups)
 }

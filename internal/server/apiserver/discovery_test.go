@@ -36,8 +36,21 @@ func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	if groups := into[apidiscoveryv2.APIGroupDiscoveryList](t, a.do("GET", "/apis", "", "Accept", aggregatedAccept).Body); len(groups.Items) != 0 || groups.Kind != "APIGroupDiscoveryList" {
-		t.Errorf("groups: got %+v", groups)
+	groups := into[apidiscoveryv2.APIGroupDiscoveryList](t, a.do("GET", "/apis", "", "Accept", aggregatedAccept).Body)
+	var named []string
+	for _, group := range groups.Items {
+		for _, r := range group.Versions[0].Resources {
+			kind := r.ResponseKind
+			named = append(named, group.Name+" "+r.Resource+" "+kind.Group+"/"+kind.Version+" "+kind.Kind)
+		}
+	}
+	if !slices.Equal(named, []string{
+		"authentication.k8s.io selfsubjectreviews authentication.k8s.io/v1 SelfSubjectReview",
+		"authorization.k8s.io selfsubjectaccessreviews authorization.k8s.io/v1 SelfSubjectAccessReview",
+		"authorization.k8s.io selfsubjectrulesreviews authorization.k8s.io/v1 SelfSubjectRulesReview",
+		"coordination.k8s.io leases coordination.k8s.io/v1 Lease",
+	}) || groups.Kind != "APIGroupDiscoveryList" {
+		t.Errorf("groups: got %q of %s", named, groups.Kind)
 	}
 }
 
@@ -46,8 +59,16 @@ func TestDiscoveryForOlderClientsSaysTheSame(t *testing.T) {
 	if versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body); !slices.Equal(versions.Versions, []string{"v1"}) {
 		t.Errorf("versions: got %+v", versions)
 	}
-	if groups := into[metav1.APIGroupList](t, a.do("GET", "/apis", "").Body); len(groups.Groups) != 0 || groups.Kind != "APIGroupList" {
+	groups := into[metav1.APIGroupList](t, a.do("GET", "/apis", "").Body)
+	if len(groups.Groups) != 3 || groups.Kind != "APIGroupList" {
 		t.Errorf("groups: got %+v", groups)
+	}
+	for _, group := range groups.Groups {
+		alone := into[metav1.APIGroup](t, a.do("GET", "/apis/"+group.Name, "").Body)
+		list := into[metav1.APIResourceList](t, a.do("GET", "/apis/"+group.PreferredVersion.GroupVersion, "").Body)
+		if alone.Name != group.Name || list.GroupVersion != group.Name+"/v1" || len(list.APIResources) == 0 {
+			t.Errorf("%s: got %+v, %+v", group.Name, alone, list)
+		}
 	}
 	var lines []string
 	for _, r := range into[metav1.APIResourceList](t, a.do("GET", "/api/v1", "").Body).APIResources {

@@ -58,7 +58,9 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 	default:
 		return nil
 	}
-	return map[fieldpath.APIVersion]fieldpath.Filter{"v1": fieldpath.NewExcludeSetFilter(reset)}
+	return map[fieldpath.APIVersion]fieldpath.Filter{
+		fieldpath.APIVersion(resource.GroupVersion.String()): fieldpath.NewExcludeSetFilter(reset),
+	}
 }
 
 // Update notes in obj what it changes compared with live, under the name of the client.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -31,15 +30,16 @@ type api struct {
 
 func newAPI(t testing.TB) *api {
 	t.Helper()
-	codec, err := etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf)
-	if err != nil {
-		t.Fatal(err)
-	}
 	etcd := mvcc.New(clock.RealClock{})
 	storages := map[string]handlers.Storage{}
 	for _, r := range registry.Resources() {
+		codec, err := etcd3.NewCodec(scheme.Codecs, r.GroupVersion, etcd3.MediaTypeProtobuf)
+		if err != nil {
+			t.Fatal(err)
+		}
 		store, err := etcd3.New(etcd3.Config{
-			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix, Resource: r.GroupResource(), Clock: clock.RealClock{},
+			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix, Resource: r.GroupResource(),
+			Clock: clock.RealClock{},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -91,7 +91,8 @@ func requestLabels(s *handlers.Scope, r *http.Request, verb string) []string {
 	if s == nil {
 		return []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
 	}
-	return []string{upstreamVerbs[verb], "", "v1", s.Resource.Name, s.Subresource, scopeOf(s, r, verb), "apiserver"}
+	gv := s.Resource.GroupVersion
+	return []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource, scopeOf(s, r, verb), "apiserver"}
 }
 
 // scopeOf says what a request is about: one object, one namespace, or everything.
@@ -187,11 +188,11 @@ type watchMetrics struct {
 
 // Watch returns what counts one watch.
 func (m *metrics) Watch(r *http.Request, s *handlers.Scope) handlers.WatchMeter {
-	name := s.Resource.Name
+	gv, name := s.Resource.GroupVersion, s.Resource.Name
 	return watchMetrics{
-		events:   m.watchEvents.WithLabelValues("", "v1", name),
-		sizes:    m.watchSizes.WithLabelValues("", "v1", name),
-		listTime: m.watchListTime.WithLabelValues("", "v1", name, scopeOf(s, r, "watch")),
+		events:   m.watchEvents.WithLabelValues(gv.Group, gv.Version, name),
+		sizes:    m.watchSizes.WithLabelValues(gv.Group, gv.Version, name),
+		listTime: m.watchListTime.WithLabelValues(gv.Group, gv.Version, name, scopeOf(s, r, "watch")),
 	}
 }
 

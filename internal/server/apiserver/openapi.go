@@ -39,7 +39,7 @@ const (
 // today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-// Differs: made once and for all; upstream builds them when it starts, from its routes. v3 is JSON only.
+// Differs: leases and reviews are not described. Made once and for all; upstream builds them when it starts, from its routes. v3 is JSON only.
 type openAPI struct{ v3, v2, v2Proto *document }
 
 // document is one description in one form.

@@ -129,6 +129,7 @@ func writeFieldTypes(clientGo string) error {
 		entries[name] = strings.TrimRight(entry, "\n")
 	}
 	wanted := map[string]bool{}
+	collectTypes("io.k8s.api.coordination.v1.Lease", entries, wanted)
 	for _, kind := range kinds {
 		collectTypes("io.k8s.api.core.v1."+kind, entries, wanted)
 	}

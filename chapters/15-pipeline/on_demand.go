@@ -1,0 +1,85 @@
+package pipeline
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	storage "listwatch/chapters/01-storage"
+	cacher "listwatch/chapters/06-cacher"
+	"listwatch/internal/observe/routine"
+)
+
+// beginPatience is how long a request waits for a cache that begins with it. Then the cache answers as any that is not
+// ready: 429, with the time after which to come again.
+const beginPatience = 3 * time.Second
+
+// onDemand is the storage of a resource whose cache begins when it is first wanted: by a watch, or by a list that names a
+// version. Until then, and for everything else, the embedded storage answers, which is etcd's. So discovery, kubectl get
+// and the deletion of a namespace start no cache.
+//
+// Differs: upstream begins every cache with the server, but those of custom resources, which begin with the first request.
+type onDemand struct {
+	storage.Interface
+	patience clock.WithTicker
+	make     func() (*cacher.Cacher, storage.Interface, error) // called once
+	run      func(*cacher.Cacher)                              // hands the cache to Server.Run; does not block
+
+	once   sync.Once
+	begun  atomic.Bool // set when the fields below are
+	cacher *cacher.Cacher
+	cached storage.Interface
+	err    error
+}
+
+// Watch begins the cache, and is answered by it.
+func (o *onDemand) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	cached, err := o.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cached.Watch(ctx, key, opts)
+}
+
+// GetList begins the cache if opts names a version.
+func (o *onDemand) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
+	if opts.ResourceVersion == "" && !o.begun.Load() {
+		return o.Interface.GetList(ctx, key, opts, listOut)
+	}
+	cached, err := o.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return cached.GetList(ctx, key, opts, listOut)
+}
+
+// begin returns the storage with its cache in front, when that is ready or beginPatience is over.
+func (o *onDemand) begin(ctx context.Context) (storage.Interface, error) {
+	o.once.Do(func() {
+		if o.cacher, o.cached, o.err = o.make(); o.err == nil {
+			o.begun.Store(true)
+			o.run(o.cacher)
+		}
+	})
+	if o.err != nil {
+		return nil, o.err
+	}
+	if o.cacher.Ready() {
+		return o.cached, nil
+	}
+	waits, cancel := context.WithCancel(ctx)
+	var group routine.Group
+	group.Go(waits, "onDemand.patience", func(ctx context.Context) {
+		defer cancel()
+		_ = routine.Sleep(ctx, o.patience, beginPatience)
+	})
+	_ = o.cacher.Wait(waits) // a cache that is not ready says so itself
+	cancel()
+	group.Wait()
+	return o.cached, nil
+}
