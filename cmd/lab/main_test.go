@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"listwatch/internal/play/lab"
 )
@@ -34,17 +35,18 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	if !errors.Is(err, errNotSolved) || !strings.Contains(out, "Not yet.") {
 		t.Errorf("check of the broken copy: %v\n%s", err, out)
 	}
-	stands := func() string {
+	stands := func(started time.Time) string {
 		t.Helper()
 		checked, err := lab.LastCheck(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return checked.Sentence()
+		return checked.Sentence(started)
 	}
-	if says := stands(); !strings.HasPrefix(says, "▲ Checked at ") || !strings.Contains(says, "The promise that does not hold") {
+	if says := stands(time.Now()); !strings.HasPrefix(says, "▲ Checked at ") || !strings.Contains(says, "The promise that does not hold") {
 		t.Errorf("the page would say %q", says)
 	}
+	started := time.Now()
 	for n := range 4 {
 		out, err = call(t, dir, "hint", "neighbours")
 		if err != nil || strings.Count(out, "\n") != min(n+1, 3) {
@@ -64,8 +66,18 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	if err != nil || !strings.Contains(out, "Solved.") {
 		t.Errorf("check of the solution: %v\n%s", err, out)
 	}
-	if says := stands(); !strings.HasPrefix(says, "✓ ") || !strings.Contains(says, "started again") {
-		t.Errorf("the page would say %q", says)
+	if says := stands(started); !strings.HasPrefix(says, "✓ ") || !strings.Contains(says, "start it again") {
+		t.Errorf("a program that was started before the repair would say %q", says)
+	}
+	if says := stands(time.Now()); !strings.HasPrefix(says, "✓ ") || strings.Contains(says, "start it again") {
+		t.Errorf("a program that was started after the check would say %q", says)
+	}
+	source := filepath.Join(dir, "chapters", "02-etcd3", "store.go")
+	if err := os.Chtimes(source, time.Time{}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if says := stands(time.Now()); strings.HasPrefix(says, "✓ ") || !strings.Contains(says, "The sources have changed since") {
+		t.Errorf("after a change of the sources it would say %q", says)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	cacher "listwatch/chapters/06-cacher"
 	pipeline "listwatch/chapters/15-pipeline"
@@ -82,10 +83,11 @@ func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
 	config.Hosts = []string{host, listener.Addr().String()}
 	config.Switches = o.switches()
 	if chosen, _, ok := lab.In("."); ok {
+		started := time.Now()
 		config.Lab = &chosen
 		config.LabState = func() (string, bool, error) {
 			checked, err := lab.LastCheck(".")
-			return checked.Sentence(), checked.Broken(), err
+			return checked.Sentence(started), checked.Broken(), err
 		}
 	}
 	return viz.New(config)

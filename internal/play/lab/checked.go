@@ -15,9 +15,10 @@ const verdictFile = ".checked"
 
 // Checked is what the last check of a working copy found, and when.
 type Checked struct {
-	At     time.Time `json:"at"`
-	Solved bool      `json:"solved"`
-	Says   string    `json:"says"` // the first line of what was wrong
+	At      time.Time `json:"at"`
+	Solved  bool      `json:"solved"`
+	Says    string    `json:"says"` // the first line of what was wrong
+	Changed bool      `json:"-"`    // a source of a chapter is newer than the check
 }
 
 // Keep writes the verdict of a check into the working copy.
@@ -38,20 +39,36 @@ func LastCheck(dir string) (c Checked, err error) {
 	if err != nil {
 		return Checked{}, err
 	}
-	return c, json.Unmarshal(kept, &c)
+	if err := json.Unmarshal(kept, &c); err != nil {
+		return Checked{}, err
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "chapters", "*", "*.go"))
+	for _, name := range names {
+		info, err := os.Stat(name)
+		c.Changed = c.Changed || err == nil && info.ModTime().After(c.At)
+	}
+	return c, err
 }
 
 // Broken reports whether the last check found the lab unsolved.
 func (c Checked) Broken() bool { return !c.At.IsZero() && !c.Solved }
 
-// Sentence says how the lab stood when it was checked last. The program that shows it may have been built from older sources.
-func (c Checked) Sentence() string {
+// Sentence says how the lab stands, on the page of a program that was started at the time given: what is checked are the
+// sources, and the program may have been built from older ones.
+func (c Checked) Sentence(started time.Time) string {
 	at := c.At.Local().Format(time.TimeOnly)
 	switch {
 	case c.At.IsZero():
 		return "Not checked yet."
+	case c.Broken() && c.Changed:
+		return fmt.Sprintf("▲ Checked at %s. %s The sources have changed since: check again.", at, c.Says)
 	case c.Broken():
 		return fmt.Sprintf("▲ Checked at %s. %s", at, c.Says)
+	case c.Changed:
+		return fmt.Sprintf("The promise held at %s. The sources have changed since: check again.", at)
+	case c.At.After(started):
+		return fmt.Sprintf("✓ Checked at %s: the promise holds again. "+
+			"This program was started before that: start it again to see it here.", at)
 	}
-	return fmt.Sprintf("✓ Checked at %s: the promise holds again. A program that was started before shows it when it is started again.", at)
+	return fmt.Sprintf("✓ Checked at %s, before this program was started: the promise holds again.", at)
 }
