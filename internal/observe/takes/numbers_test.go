@@ -94,6 +94,7 @@ func playNumbers(t *testing.T) (n numbers) {
 		label("a", "app", "db")
 		time.Sleep(time.Second)
 		turn("line.drop", informerAgent, "")
+		synctest.Wait() // the informer has seen the end before the next change
 		label("b", "app", "web")
 		label("c", "n", "0")
 		time.Sleep(5 * time.Second)
