@@ -20,7 +20,7 @@ func Example_getChangePut() {
 	scheduler, user := etcd["default/a"], etcd["default/a"] // both get
 	scheduler.node = "n1"
 	user.app = "web"
-	etcd["default/a"] = scheduler // both put, and hear that it went well
+	etcd["default/a"] = scheduler // etcd accepts both
 	etcd["default/a"] = user
 
 	fmt.Printf("%+v\n", etcd["default/a"])

@@ -20,7 +20,7 @@ import (
 // First try: ask for the list once a second.
 func Example_poll() {
 	server := func(at time.Duration) int { // how many pods it has at that time
-		if at %= time.Minute; time.Second/10 < at && at < time.Second*6/10 { // it fails soon
+		if at %= time.Minute; time.Second/10 < at && at < time.Second*6/10 { // one more pod, for half a second a minute
 			return 101
 		}
 		return 100

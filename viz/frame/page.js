@@ -329,6 +329,7 @@ function jumped() {
   show(now);
   const list = player.tape.between(Math.max(1, player.cursor - tableRows), player.cursor + 1);
   table.show(list);
+  table.draw(now, player, telling.told()); // the picture is drawn already: no frame may show the two apart
   const last = player.tape.get(player.cursor);
   const led = player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1).filter(here);
   motion.stand(led, player.state.resources[resource]);

@@ -166,10 +166,11 @@ export function newTold(scene, story, records) {
       mark(el, "bare", !subject);
       const [title, cloth] = el.children;
       say(title, name);
-      put(cloth, "transform", scene.tall ? "translate(134 -3)" : "translate(224 9)");
+      put(cloth, "transform", scene.tall ? "translate(121 -3)" : "translate(224 9)");
       put(cloth, "visibility", word ? "visible" : "hidden");
       const [box, shape, first, second] = cloth.children;
       put(box, "height", scene.tall ? 18 : 33); // there is room for one line
+      put(box, "width", scene.tall ? 97 : 84);
       const token = type && type === word;
       put(shape, "href", `#token-${shapeOf(type)}`);
       put(shape, "visibility", token ? "inherit" : "hidden");

@@ -26,13 +26,17 @@ async function openClient() {
   return { id, agent: (await ask("GET", "/viz/watchers")).find((each) => each.id === id).userAgent };
 }
 
+function post(name) {
+  const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
+  return ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { app: "my-app" } }, spec });
+}
+
 async function createPod(taken) {
   for (let n = 1; ; n++) {
     const name = n === 1 ? "my-pod" : `my-pod-${n}`;
     if (taken(`default/${name}`)) continue;
-    const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
     try {
-      await ask("POST", pods, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { app: "my-app" } }, spec });
+      await post(name);
       return `default/${name}`;
     } catch (problem) {
       if (problem.status !== 409) throw problem;
@@ -52,7 +56,12 @@ export const running = {
   // stop stops the client from reading, and changes the pod until the client can take no more, and once again.
   async stop({ key, id, agent }, seen) {
     const open = (await ask("GET", "/viz/watchers")).some((each) => each.id === id);
-    if (!open) ({ id, agent } = await openClient()); // this page was away, and its client went with it
+    if (!open) { // the tour was left, and took its client and its pod along
+      const name = key.split("/")[1];
+      const { items } = await ask("GET", `${pods}?fieldSelector=metadata.name%3D${name}`);
+      if (items.length === 0) await post(name);
+      ({ id, agent } = await openClient());
+    }
     const opened = (list) => list.findLast((r) => r.point === "WireOpened" && r.text.startsWith(`${agent} `));
     const client = (await seen(opened)).subject;
     await ask("POST", "/viz/knobs", { name: "line.stall", target: agent, value: "true" });

@@ -170,8 +170,8 @@ func (p *page) exportedStories(t *testing.T, dir, base string) {
 func (p *page) exportedTour(t *testing.T, base string) {
 	t.Helper()
 	p.do(t, chromedp.Navigate(base+"/index.html"))
-	p.until(t, `document.body.dataset.tour === "opening" && window.listwatch?.player.head > 100`)
-	p.strike(t, "ArrowRight")
+	p.until(t, `document.querySelector("#first")?.inert === false && window.listwatch?.player.head > 100`)
+	evaluate[bool](t, p, `(document.querySelector("#tour-start").click(), true)`)
 	// One look and one press at a time: where a step rests the tour goes on, and once for each it is hurried.
 	p.until(t, `(() => {
 		const { tour, tourRest } = document.body.dataset;

@@ -21,7 +21,7 @@ const contradictions = `(p) => {
 	if (p.said.row && !p.said.words.startsWith(p.said.row.replace("…", ""))) found.push("the sentence and the number beside it are two records'");
 	if (p.table.seq !== p.cursor) found.push("the table's top row is record " + p.table.seq);
 	if (p.cursor > p.newest) found.push("the cursor is beyond the newest record, " + p.newest);
-	if (p.mode === "live" && p.behind > (p.level > 0 ? 4 : 20)) found.push("the stage is " + p.behind + " s behind");
+	if (p.mode === "live" && p.behind > (p.level > 0 ? 4 : 12)) found.push("the stage is " + p.behind + " s behind");
 	if (p.ring.end - p.ring.start > p.ring.capacity) found.push("the ring holds more than its capacity");
 	for (const q of p.queues) {
 		const name = q.name + " of " + q.owner;
