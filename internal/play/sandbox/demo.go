@@ -29,6 +29,7 @@ type demo struct {
 	// Set by New, never changed.
 	client *listwatch.RESTClient
 	clock  clock.WithTicker
+	ready  func(context.Context) error // returns when the server's caches are filled
 
 	rests atomic.Bool // set by the command that counts tours: one is open
 
@@ -37,8 +38,11 @@ type demo struct {
 	made int // pods so far; the newest one's number
 }
 
-// Run does one thing at once, and one every ten seconds until ctx is done, unless it rests.
+// Run does one thing as soon as the server is ready, and one every ten seconds until ctx is done, unless it rests.
 func (d *demo) Run(ctx context.Context) {
+	if d.ready(ctx) != nil {
+		return
+	}
 	d.act(ctx)
 	routine.Every(ctx, d.clock, demoPeriod, d.act)
 }

@@ -130,7 +130,10 @@ func New(config Config) (*Sandbox, error) {
 		alone: map[string]*order{}, fixed: map[string]int{},
 	}
 	if config.Demo {
-		s.demo = &demo{client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil), clock: config.Clock}
+		s.demo = &demo{
+			client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil, nil), clock: config.Clock,
+			ready: config.Pipeline.Server.WaitReady,
+		}
 	}
 	return s, s.handlers.reserve(observer).register()
 }
