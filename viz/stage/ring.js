@@ -97,9 +97,9 @@ function showVersions(scene, ring) {
   cells.forEach((cell, i) => {
     const turn = turnOf(ring, cell.pos) + 0.5 / ring.capacity;
     const along = turn * 360 + (turn < 0.5 ? -90 : 90);
-    place(texts[i], seat(scene, turn, 0.5), ring.capacity > 10 ? along : 0);
-    put(texts[i], "dy", ring.capacity > 10 ? 4 : 5);
-    say(texts[i], cell.rv);
+    place(texts[i], seat(scene, turn, 0.5), ring.capacity > 8 ? along : 0);
+    put(texts[i], "dy", ring.capacity > 8 ? 4 : 5);
+    say(texts[i], cell.rv.length > 4 ? `…${cell.rv.slice(-3)}` : cell.rv); // the number in the middle is whole
   });
 }
 

@@ -164,7 +164,7 @@ func ringStation(v View) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(ringX, ringY-30))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, At(ringX, ringY-37))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
