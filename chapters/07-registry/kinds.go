@@ -60,8 +60,8 @@ func Events() *Resource {
 	}
 }
 
-// Leases describes leases: who of several controllers may act, and until when. Their watch cache begins with their first
-// reader, because most clusters of this program have none.
+// Leases describes leases: who of several controllers may act, and until when. Their watch cache begins with the first
+// watch: most clusters of this program have none.
 func Leases() *Resource {
 	return &Resource{
 		GroupVersion: coordinationv1.SchemeGroupVersion,

@@ -61,7 +61,7 @@ type Resource struct {
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
-	// OnDemand: the watch cache begins with the first list or watch, not with the server.
+	// OnDemand: the watch cache begins with the first watch, or list of a version, not with the server.
 	OnDemand bool
 
 	// TTL is how long after its last write an object is deleted by itself. 0: never.
