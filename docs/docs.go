@@ -1,5 +1,5 @@
-// Package docs carries the documents of the whole into the program, as package chapters does with the course: the book shows them beside the
-// chapters.
+// Package docs carries the documents of the whole into the program, as package chapters does with the course: the book
+// shows them beside the chapters.
 package docs
 
 import (

@@ -27,7 +27,8 @@ import (
 
 // rooms are the folders whose scripts and styles are served, each below its own name.
 var rooms = map[string]fs.FS{
-	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "lens": lens.Files, "lib": lib.Files, "log": log.Files, "spacetime": spacetime.Files,
+	"book": book.Files, "frame": frame.Files, "inspector": inspector.Files, "lens": lens.Files, "lib": lib.Files,
+	"log": log.Files, "spacetime": spacetime.Files,
 	"stage": stage.Files, "stories": stories.Files, "timeline": timeline.Files, "tour": tour.Files,
 }
 
@@ -79,7 +80,8 @@ func (a *assets) addRoom(room string, files fs.FS) error {
 
 func (a *assets) add(name string, body []byte) {
 	sum := sha256.Sum256(body)
-	a.files[name] = asset{body: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+	a.files[name] = asset{body: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:8]) +
+		`"`}
 }
 
 // serve answers GET /viz/assets/ROOM/NAME, also conditionally.

@@ -19,10 +19,11 @@ var (
 	ids   = regexp.MustCompile(` id="([^"]+)"`)
 )
 
-// TestEveryLinkOfTheBookLeadsSomewhere walks through the whole book, from its contents on, as a reader with much time: every
-// page below /book/, every place in it that is linked to, and every link to the stage.
+// TestEveryLinkOfTheBookLeadsSomewhere walks through the whole book, from its contents on, as a reader with much time:
+// every page below /book/, every place in it that is linked to, and every link to the stage.
 func TestEveryLinkOfTheBookLeadsSomewhere(t *testing.T) {
-	w := walk{ui: New(Config{Log: probe.NewLog(clock.RealClock{}, 8), Book: NewBook()}), places: map[string]map[string]bool{}}
+	w := walk{ui: New(Config{Log: probe.NewLog(clock.RealClock{}, 8), Book: NewBook()}),
+		places: map[string]map[string]bool{}}
 	w.read(book.Root)
 	links := 0
 	for len(w.todo) > 0 {

@@ -2,16 +2,17 @@
 // everything the one port serves.
 //
 // The page is an observer. It reads the probe log, and pulls Snapshots; it acts only as any other client could, by
-// requests to the Kubernetes API on the same origin, and through [Sandbox] for what is done to the running machine; and it
-// can hold the world and move its clock, see package hold.
+// requests to the Kubernetes API on the same origin, and through [Sandbox] for what is done to the running machine; and
+// it can hold the world and move its clock, see package hold.
 //
 // Its own feed is a list-watch: /viz/snapshot is the list, with its sequence number; /viz/events is the
 // watch from there, with bookmarks while nothing happens, and `gone` when the log no longer holds what was asked for,
-// upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the newest
-// state in one message, and what was skipped can still be had by range.
+// upon which the page lists again. A page that reads too slowly is not sent everything: /viz/events then skips to the
+// newest state in one message, and what was skipped can still be had by range.
 //
-// What is on the screen has a room each, a package with its templates, scripts and styles: stage, timeline, spacetime, inspector,
-// stories, book; frame is the page around them, and log what its scripts know of the log. Here is what serves them:
+// What is on the screen has a room each, a package with its templates, scripts and styles: stage, timeline, spacetime,
+// inspector, stories, book; frame is the page around them, and log what its scripts know of the log. Here is what
+// serves them:
 //
 //   - viz.go: [Config], [UI], the routes. page.go: the pages. assets.go: the rooms' files, at /viz/assets/ROOM/NAME.
 //   - folder.go: the folded state, kept current, with keyframes of its past.
@@ -25,6 +26,7 @@
 // # Goroutines and locks
 //
 // [UI.Run] is one goroutine that folds the log every 33 ms; each open feed is the goroutine of its request. Both wait
-// on a clock and on nothing else: no reader of the page can slow a station. folder.mu guards the state; inside it only the log's own
-// lock is taken. It is released after each batch of records, so that nothing waits for a long log to be folded.
+// on a clock and on nothing else: no reader of the page can slow a station. folder.mu guards the state; inside it only
+// the log's own lock is taken. It is released after each batch of records, so that nothing waits for a long log to be
+// folded.
 package viz

@@ -54,8 +54,8 @@ type feed struct {
 
 // serveEvents is the watch of the page's list-watch. It streams the records after since, or after the Last-Event-ID
 // of a client that comes back, and without either those from now on; above the display rate it streams their sum
-// and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour. It ends when the client
-// goes, when the server ends, or with `gone` when the log no longer holds the next record.
+// and the records of what is followed (resource, key, rv). As long as one with `tour` is open, its page gives a tour.
+// It ends when the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
 func (u *UI) serveEvents(w http.ResponseWriter, r *http.Request) {
 	seq, err := u.startOf(r)
 	if err != nil {
@@ -175,8 +175,9 @@ func (f *feed) frame(records []probe.Record) error {
 	return f.message("frame", f.out)
 }
 
-// coalesced takes the page to the newest state in one message, instead of all the records in between: it reads too slowly,
-// or they come faster than eyes can follow. Every counter in the state is exact, and no anomaly is left out; the records can still be had by range.
+// coalesced takes the page to the newest state in one message, instead of all the records in between: it reads too
+// slowly, or they come faster than eyes can follow. Every counter in the state is exact, and no anomaly is left out;
+// the records can still be had by range.
 func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq
 	seq, state, err := f.folder.shared(ctx, from)

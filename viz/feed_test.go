@@ -224,7 +224,8 @@ func TestASequenceNumberOfTheFutureIsGone(t *testing.T) {
 func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, 0, Config{})
-		for _, path := range []string{"/viz/events?since=-1", "/viz/events?since=x", "/viz/events?since=99999999999999999999"} {
+		for _, path := range []string{"/viz/events?since=-1", "/viz/events?since=x",
+			"/viz/events?since=99999999999999999999"} {
 			if got := s.get(t, path, "").StatusCode; got != http.StatusBadRequest {
 				t.Errorf("%s: got %d, want 400", path, got)
 			}
@@ -294,7 +295,8 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.From != state.Seq || fmt.Sprint(c.Seq) != m.id {
-					t.Errorf("coalesced from %d to %d under id %s, and the page is at %d", c.From, c.Seq, m.id, state.Seq)
+					t.Errorf("coalesced from %d to %d under id %s, and the page is at %d", c.From, c.Seq, m.id,
+						state.Seq)
 				}
 				skipped += c.Records
 				anomalies += len(c.Flags)
@@ -322,7 +324,8 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 			t.Errorf("got %d records and %d skipped, want 18001 together and most of them skipped", records, skipped)
 		}
 		if anomalies != 30 {
-			t.Errorf("got %d anomalies, one by one and with what was skipped, want none missing of 30 and none twice", anomalies)
+			t.Errorf("got %d anomalies, one by one and with what was skipped, want none missing of 30 and none twice",
+				anomalies)
 		}
 		if got := state.Resources["pods"].Points["TxnCommitted"]; got != 1+30*599 {
 			t.Errorf("counted %d commits, want %d", got, 1+30*599)

@@ -41,11 +41,13 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 		if got := w.Header().Get("X-Frame-Options"); got != test.frame {
 			t.Errorf("%s: X-Frame-Options %q, want %q", test.path, got, test.frame)
 		}
-		if own := strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'self'"); own != test.figure {
+		if own := strings.Contains(w.Header().Get("Content-Security-Policy"),
+			"frame-ancestors 'self'"); own != test.figure {
 			t.Errorf("%s: %s", test.path, w.Header().Get("Content-Security-Policy"))
 		}
 		body := regexp.MustCompile(`<body[^>]*>`).FindString(w.Body.String())
-		if !strings.Contains(body, `data-take="`+test.take+`"`) || strings.Contains(body, `class="figure"`) != test.figure {
+		if !strings.Contains(body, `data-take="`+test.take+`"`) || strings.Contains(body,
+			`class="figure"`) != test.figure {
 			t.Errorf("%s: %s", test.path, body)
 		}
 	}

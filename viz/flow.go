@@ -8,8 +8,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Above so many events a second eyes cannot follow single ones: the page draws how many pass each way (level.js, L3), or,
-// of fewer events that make many records, one in k (L2).
+// Above so many events a second eyes cannot follow single ones: the page draws how many pass each way (level.js, L3),
+// or, of fewer events that make many records, one in k (L2).
 // Its feed then carries sums, and of the records those that matter.
 const (
 	flowEvents   = 2000             // a second; sent to the page as one of its limits
@@ -67,8 +67,8 @@ func (f *feed) flow(ctx context.Context) bool {
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
-// kept returns as JSON what a page is told of the records in (from, to] although it is sent their sum: every anomaly, what
-// it follows, and the newest few. What has left the log by now is left out: the page could not ask for it either.
+// kept returns as JSON what a page is told of the records in (from, to] although it is sent their sum: every anomaly,
+// what it follows, and the newest few. What has left the log by now is left out: the page could not ask for it either.
 func (f *feed) kept(from, to uint64, flags []flag) []byte {
 	tail := max(from, to-min(to, flowTail)) // after this record all are told
 	out := []byte{'['}

@@ -48,7 +48,8 @@ func (p *told) sum(m message) {
 		p.problem = append(p.problem, err.Error())
 	}
 	if sum.From != p.state.Seq || fmt.Sprint(sum.Seq) != m.id || sum.Records != sum.Seq-sum.From {
-		p.problem = append(p.problem, fmt.Sprintf("a sum of %d from %d to %d under id %s, and the page is at %d", sum.Records, sum.From, sum.Seq, m.id, p.state.Seq))
+		p.problem = append(p.problem, fmt.Sprintf("a sum of %d from %d to %d under id %s, and the page is at %d",
+			sum.Records, sum.From, sum.Seq, m.id, p.state.Seq))
 	}
 	p.take(string(sum.Kept), false)
 	p.summed += sum.Records
@@ -104,10 +105,12 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		synctest.Wait()
 		frames, sums := page.frames, page.sums
 		if page.records+page.summed != rounds*1000 || page.summed < 60*1000 {
-			t.Errorf("%d records came one by one and %d in sums, want %d together, most of them in sums", page.records, page.summed, rounds*1000)
+			t.Errorf("%d records came one by one and %d in sums, want %d together, most of them in sums", page.records,
+				page.summed, rounds*1000)
 		}
 		if page.forced != rounds || page.followed != rounds {
-			t.Errorf("%d evictions and %d records of what is followed came one by one, want %d of each", page.forced, page.followed, rounds)
+			t.Errorf("%d evictions and %d records of what is followed came one by one, want %d of each", page.forced,
+				page.followed, rounds)
 		}
 		page.sumsAt = slices.DeleteFunc(page.sumsAt, lately.After)
 		if n := len(page.sumsAt); n < 2 || n > 4 { // the last one came after the last record

@@ -55,8 +55,8 @@ func newFolder(log *probe.Log, start *fold.State) *folder {
 // recountPeriod is how often stores are asked whose names the picture had to give up.
 const recountPeriod = 15 * framePeriod
 
-// run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room for more
-// names than it knows. recount may be nil.
+// run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room
+// for more names than it knows. recount may be nil.
 func (f *folder) run(ctx context.Context, clk clock.WithTicker, recount func(resource, subject string, limit int)) {
 	ticker := clk.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -109,9 +109,9 @@ func (f *folder) sums() bool {
 	return f.meter.sums
 }
 
-// lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu after each, so
-// that other callers and the end of the program need not wait for a long log. If ctx ends first, lockCurrent returns its error,
-// and f.mu is not locked.
+// lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu
+// after each, so that other callers and the end of the program need not wait for a long log. If ctx ends first,
+// lockCurrent returns its error, and f.mu is not locked.
 func (f *folder) lockCurrent(ctx context.Context) error {
 	for {
 		f.mu.Lock()
@@ -125,8 +125,8 @@ func (f *folder) lockCurrent(ctx context.Context) error {
 	}
 }
 
-// foldLocked folds one batch and reports whether there was anything to fold. If the log has overrun us, it goes on with the
-// oldest record there is: the state counts what is missing as lost, and says so.
+// foldLocked folds one batch and reports whether there was anything to fold. If the log has overrun us, it goes on with
+// the oldest record there is: the state counts what is missing as lost, and says so.
 func (f *folder) foldLocked() bool {
 	from := f.state.Seq
 	records, ok := f.log.Since(f.batch[:0], from, foldBatch)
@@ -154,7 +154,8 @@ func (f *folder) keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error
 	defer f.mu.Unlock()
 	frame, ok := f.frames.At(seq)
 	if !ok {
-		return frame, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq, f.frames.Oldest())
+		return frame, refuse(http.StatusGone, "record %d has left the log: the oldest picture is that at %d", seq,
+			f.frames.Oldest())
 	}
 	return frame, nil
 }
@@ -198,8 +199,8 @@ func (f *folder) snapshot(ctx context.Context) (uint64, json.RawMessage, error) 
 	return state.Seq, written, err
 }
 
-// shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are. It is newer
-// than the record after.
+// shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are.
+// It is newer than the record after.
 func (f *folder) shared(ctx context.Context, after uint64) (uint64, json.RawMessage, error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()

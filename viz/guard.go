@@ -10,11 +10,13 @@ import (
 
 // contentSecurityPolicy lets a page load from its own origin only, and run no script and no style that is written
 // into it. Names, labels and error texts come from any client that can create a pod.
-const contentSecurityPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+const contentSecurityPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
+	"object-src 'none'"
 
 // framed lets one of our pages be shown in another one: a chapter's mini-stage is the stage in a frame.
 func framed(header http.Header) {
-	header.Set("Content-Security-Policy", strings.Replace(contentSecurityPolicy, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
+	header.Set("Content-Security-Policy", strings.Replace(contentSecurityPolicy, "frame-ancestors 'none'",
+		"frame-ancestors 'self'", 1))
 	header.Set("X-Frame-Options", "SAMEORIGIN")
 }
 

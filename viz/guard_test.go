@@ -32,13 +32,18 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 		{"a name that was asked for", []string{"Workshop.Local"}, "GET", "workshop.local:80", nil, 200},
 		{"any address when all are listened on", []string{"0.0.0.0:8080"}, "GET", "192.0.2.8:8080", nil, 200},
 		{"no name when all are listened on", []string{"[::]:8080"}, "GET", "evil.example", nil, 421},
-		{"the page's own write", nil, "POST", "localhost:8080", header{"Origin": "http://localhost:8080", "Sec-Fetch-Site": "same-origin"}, 200},
-		{"another page's write", nil, "POST", "localhost:8080", header{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}, 403},
+		{"the page's own write", nil, "POST", "localhost:8080", header{"Origin": "http://localhost:8080",
+			"Sec-Fetch-Site": "same-origin"}, 200},
+		{"another page's write", nil, "POST", "localhost:8080", header{"Origin": "http://evil.example",
+			"Sec-Fetch-Site": "cross-site"}, 403},
 		{"another port's write", nil, "POST", "localhost:8080", header{"Origin": "http://localhost:9090"}, 403},
 		{"a write from nowhere", nil, "DELETE", "localhost:8080", header{"Origin": "null"}, 403},
-		{"another page's read, which it cannot see", nil, "GET", "localhost:8080", header{"Origin": "http://evil.example"}, 200},
-		{"another page's websocket, which it could", nil, "GET", "localhost:8080", header{"Origin": "http://evil.example", "Upgrade": "websocket"}, 403},
-		{"our page's websocket", nil, "GET", "localhost:8080", header{"Origin": "http://localhost:8080", "Upgrade": "websocket"}, 200},
+		{"another page's read, which it cannot see", nil, "GET", "localhost:8080",
+			header{"Origin": "http://evil.example"}, 200},
+		{"another page's websocket, which it could", nil, "GET", "localhost:8080",
+			header{"Origin": "http://evil.example", "Upgrade": "websocket"}, 403},
+		{"our page's websocket", nil, "GET", "localhost:8080", header{"Origin": "http://localhost:8080",
+			"Upgrade": "websocket"}, 200},
 		{"a websocket without a page", nil, "GET", "localhost:8080", header{"Upgrade": "websocket"}, 200},
 	}
 	for _, test := range tests {
@@ -63,7 +68,8 @@ func TestEveryAnswerForbidsScriptsFramesAndGuesses(t *testing.T) {
 	for _, path := range []string{"/", "/viz/snapshot", "/viz/assets/frame/page.css", "/no/such"} {
 		header := ask(ui, "GET", path, "").Header()
 		policy := header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") ||
+			!strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("%s: Content-Security-Policy %q", path, policy)
 		}
 		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("X-Frame-Options") != "DENY" {

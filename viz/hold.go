@@ -55,7 +55,8 @@ func (u *UI) hold(r *http.Request) (any, error) {
 // obey does what was asked for and returns the answer.
 func (u *UI) obey(command *holdCommand) (any, error) {
 	world := u.config.Hold
-	selector := probe.Selector{Station: probe.Station(command.Station), Resource: command.Resource, Subject: command.Subject}
+	selector := probe.Selector{Station: probe.Station(command.Station), Resource: command.Resource,
+		Subject: command.Subject}
 	if command.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
 		return nil, refuse(http.StatusBadRequest, "station: there is no %.40q", command.Station)
 	}
@@ -69,7 +70,8 @@ func (u *UI) obey(command *holdCommand) (any, error) {
 		world.Hold(unattended)
 	case command.Do == "hold":
 		if !slices.Contains(hold.Stations(), selector.Station) && selector.Station != "" {
-			return nil, refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are reported under locks, or by goroutines of the station before", selector.Station)
+			return nil, refuse(http.StatusBadRequest, "station: %s alone cannot hold a goroutine: its moments are "+
+				"reported under locks, or by goroutines of the station before", selector.Station)
 		}
 		world.HoldAt(selector, unattended)
 	case command.Do == "release" && all:
@@ -94,7 +96,8 @@ func (c *holdCommand) unattended() (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(c.Unattended)
 	if err != nil || d <= 0 || d > hold.MaxUnattended {
-		return 0, refuse(http.StatusBadRequest, "unattended: want a duration in (0, %s], got %.40q", hold.MaxUnattended, c.Unattended)
+		return 0, refuse(http.StatusBadRequest, "unattended: want a duration in (0, %s], got %.40q",
+			hold.MaxUnattended, c.Unattended)
 	}
 	return d, nil
 }
@@ -153,7 +156,8 @@ func (c *clockCommand) advance() (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(c.Advance)
 	if err != nil || d <= 0 || d > maxAdvance {
-		return 0, refuse(http.StatusBadRequest, "advance: want next or a duration in (0, %s], got %.40q", maxAdvance, c.Advance)
+		return 0, refuse(http.StatusBadRequest, "advance: want next or a duration in (0, %s], got %.40q", maxAdvance,
+			c.Advance)
 	}
 	return d, nil
 }

@@ -21,7 +21,8 @@ import (
 func holdable(t *testing.T) (*UI, *probe.Log) {
 	world := worldclock.New(time.Now())
 	log := probe.NewLog(world, 64)
-	return New(Config{Log: log, Hold: hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: worldclock.New(time.Now()), Wall: clock.RealClock{}})}), log
+	return New(Config{Log: log, Hold: hold.New(hold.Config{Gate: log.Gate(), Clock: world,
+		Patience: worldclock.New(time.Now()), Wall: clock.RealClock{}})}), log
 }
 
 // command sends one command.
@@ -37,7 +38,8 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 	}{
 		{"/viz/hold", `{"do":"hold"}`, http.StatusOK, `"held":true`},
 		{"/viz/hold", `{"do":"hold","unattended":"15s"}`, http.StatusOK, `"unattended":"15s"`},
-		{"/viz/hold", `{"do":"hold","station":"watcher","subject":"w3"}`, http.StatusOK, `"gates":[{"station":"watcher","subject":"w3"}]`},
+		{"/viz/hold", `{"do":"hold","station":"watcher","subject":"w3"}`, http.StatusOK,
+			`"gates":[{"station":"watcher","subject":"w3"}]`},
 		{"/viz/hold", `{"do":"step"}`, http.StatusOK, `"passed":0`},
 		{"/viz/hold", `{"do":"release"}`, http.StatusOK, `"held":false`},
 		{"/viz/hold", `{"do":"release","station":"watcher"}`, http.StatusOK, `"held":false`},
@@ -74,8 +76,10 @@ func TestTheWorldIsHeldAndMovedByPosts(t *testing.T) {
 
 func TestARecordingCannotBeHeld(t *testing.T) {
 	u := New(Config{Log: probe.NewLog(clock.RealClock{}, 8), Replay: true})
-	for _, request := range [][3]string{{"GET", "/viz/hold", ""}, {"POST", "/viz/hold", `{"do":"hold"}`}, {"POST", "/viz/clock", `{"advance":"1s"}`}} {
-		if answer := ask(u, request[0], request[1], request[2], "Content-Type", "application/json"); answer.Code != http.StatusConflict {
+	for _, request := range [][3]string{{"GET", "/viz/hold", ""}, {"POST", "/viz/hold", `{"do":"hold"}`},
+		{"POST", "/viz/clock", `{"advance":"1s"}`}} {
+		if answer := ask(u, request[0], request[1], request[2], "Content-Type",
+			"application/json"); answer.Code != http.StatusConflict {
 			t.Errorf("%v: got %d, want 409", request, answer.Code)
 		}
 	}
@@ -113,7 +117,8 @@ func worldEvents(t *testing.T, u *UI) <-chan hold.Status {
 				event = name
 			}
 			var status hold.Status
-			if data, ok := strings.CutPrefix(in.Text(), "data: "); ok && event == "world" && json.Unmarshal([]byte(data), &status) == nil {
+			if data, ok := strings.CutPrefix(in.Text(), "data: "); ok && event == "world" &&
+				json.Unmarshal([]byte(data), &status) == nil {
 				told <- status
 			}
 		}
@@ -152,7 +157,10 @@ func TestTheFeedSaysHowTheWorldIs(t *testing.T) {
 		defer close(done)
 		probe.New(log).At(probe.InputReceived, "default/a", 1)
 	}()
-	next("a goroutine stands there", func(s hold.Status) bool { return len(s.Waiting) == 1 && s.Waiting[0].Key == "default/a" })
+	next("a goroutine stands there", func(s hold.Status) bool {
+		return len(s.Waiting) == 1 &&
+			s.Waiting[0].Key == "default/a"
+	})
 	next("the same a second later", func(s hold.Status) bool { return len(s.Waiting) == 1 && s.Waiting[0].Seconds > 1 })
 	command(u, "/viz/hold", `{"do":"release"}`)
 	next("let go", func(s hold.Status) bool { return !s.Held && len(s.Waiting) == 0 })

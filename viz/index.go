@@ -21,13 +21,14 @@ var limits = frame.Limits{FlowEvents: flowEvents, BucketWidth: int64(bucketWidth
 
 // span is the answer of /viz/timeline: how much there is to see, and where.
 type span struct {
-	Log     string      `json:"log"`
-	Oldest  uint64      `json:"oldest"` // the first picture that can be had
-	Last    uint64      `json:"last"`
-	Events  uint64      `json:"events"`  // ever, up to the last one, as the picture counts them
-	T       int64       `json:"t"`       // of the last one: nanoseconds since the log was made
-	Width   int64       `json:"width"`   // of a bucket, in nanoseconds
-	Buckets [][4]uint64 `json:"buckets"` // number (its time is that many widths), first seq, records, events; empty ones are left out
+	Log    string `json:"log"`
+	Oldest uint64 `json:"oldest"` // the first picture that can be had
+	Last   uint64 `json:"last"`
+	Events uint64 `json:"events"` // ever, up to the last one, as the picture counts them
+	T      int64  `json:"t"`      // of the last one: nanoseconds since the log was made
+	Width  int64  `json:"width"`  // of a bucket, in nanoseconds
+	// number (its time is that many widths), first seq, records, events; empty ones are left out
+	Buckets [][4]uint64 `json:"buckets"`
 	Flags   []flag      `json:"flags"`
 }
 
@@ -64,7 +65,8 @@ func (x *index) add(records []probe.Record) {
 			x.events++
 		}
 		if r.Anomaly() {
-			x.flags = append(x.flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(), Resource: r.Resource, Says: r.Sentence()})
+			x.flags = append(x.flags, flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(), Resource: r.Resource,
+				Says: r.Sentence()})
 		}
 	}
 	if n := len(x.flags) - maxFlags; n > 0 {

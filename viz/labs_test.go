@@ -32,19 +32,26 @@ func TestThePageOfAWorkingCopyNamesItsLabAndItsPromise(t *testing.T) {
 		}
 		log, _ := newLog()
 		state := errors.New("no file")
-		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, bool, error) { return "Not yet.", true, state }})
-		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "no file") {
+		ui := New(Config{Log: log, Lab: &here, LabState: func() (string, bool, error) {
+			return "Not yet.", true,
+				state
+		}})
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(answer.Body.String(), "no file") {
 			t.Errorf("the state cannot be read: %d %s", answer.Code, answer.Body)
 		}
 		state = nil
-		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusOK || strings.TrimSpace(answer.Body.String()) != `{"says":"Not yet.","broken":true}` {
+		if answer := ask(ui, "GET", "/viz/lab", ""); answer.Code != http.StatusOK ||
+			strings.TrimSpace(answer.Body.String()) != `{"says":"Not yet.","broken":true}` {
 			t.Errorf("the state: %d %s", answer.Code, answer.Body)
 		}
 		page := ask(ui, "GET", "/", "").Body.String()
-		if bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>"); strings.Contains(bar, "`") {
+		if bar, _, _ := strings.Cut(page[max(0, strings.Index(page, `id="lab"`)):], "</p>"); strings.Contains(bar,
+			"`") {
 			t.Errorf("%s: the bar shows backticks: %s", id, bar)
 		}
-		for _, want := range []string{"Lab " + id, here.Goal[strings.LastIndex(here.Goal, "`")+1:], "go run ./cmd/lab check " + id, promise} {
+		for _, want := range []string{"Lab " + id, here.Goal[strings.LastIndex(here.Goal, "`")+1:],
+			"go run ./cmd/lab check " + id, promise} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s: the page does not say %s", id, want)
 			}

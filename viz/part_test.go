@@ -45,10 +45,12 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 
 func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
 	ui := lively("default/a")
-	lit := regexp.MustCompile(`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+">(\d+)</span>(.*?)</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
+	lit := regexp.MustCompile(
+		`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+">(\d+)</span>(.*?)</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
 	for _, point := range probe.Points() {
 		switch point {
-		case probe.KnobTurned, probe.CommandEnded, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped, probe.WatcherSummed:
+		case probe.KnobTurned, probe.CommandEnded, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped,
+			probe.WatcherSummed:
 			continue // the sandbox, the program and probe report them, which are no chapters
 		}
 		info := point.Info()
@@ -82,10 +84,12 @@ func TestALeafIsOfTheRecordItIsAskedFor(t *testing.T) {
 			t.Errorf("at %d: %.200s", at, page)
 		}
 	}
-	if page := leaf(t, ui, "watcher/history?at=4"); !strings.Contains(page, `data-seq="4"`) || strings.Contains(page, `data-seq="5"`) {
+	if page := leaf(t, ui, "watcher/history?at=4"); !strings.Contains(page, `data-seq="4"`) || strings.Contains(page,
+		`data-seq="5"`) {
 		t.Errorf("the history at 4 is %s", page)
 	}
-	if page := leaf(t, ui, "watcher/history?q=ENTERS"); strings.Count(page, "<li") != 1 || !strings.Contains(page, "enters the input of w1") {
+	if page := leaf(t, ui, "watcher/history?q=ENTERS"); strings.Count(page, "<li") != 1 || !strings.Contains(page,
+		"enters the input of w1") {
 		t.Errorf("searched for enters: %s", page)
 	}
 }
@@ -97,7 +101,8 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 	for i := range 3 {
 		cacher.Event(probe.IncomingSent, "ADDED", "/registry/pods/default/a", uint64(10+i), i+1, 3)
 	}
-	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming of cacher is full, 3 of 3") || !strings.Contains(page, "All of them wait for cacher.dispatchEvents to take from incoming") {
+	if page := leaf(t, ui, "incoming/blocked"); !strings.Contains(page, "incoming of cacher is full, 3 of 3") ||
+		!strings.Contains(page, "All of them wait for cacher.dispatchEvents to take from incoming") {
 		t.Errorf("incoming alone: %s", page)
 	}
 	cacher.Event(probe.IncomingBlocked, "ADDED", "/registry/pods/default/a", 13)
@@ -107,8 +112,10 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 	w.Event(probe.InputBlocked, "ADDED", "/registry/pods/default/a", 8)
 	page := leaf(t, ui, "incoming/blocked")
 	for _, want := range []string{
-		"cacher.startCaching has waited there for", "All of them wait for the client of w1: handlers.WatchServer has been writing to it for",
-		"cacher.dispatchEvents takes nothing: for ", "it has waited for room at the next one", `data-place="watcher" data-queue-name="result" data-subject="w1"`,
+		"cacher.startCaching has waited there for", "All of them wait for the client of w1: handlers.WatchServer has " +
+			"been writing to it for",
+		"cacher.dispatchEvents takes nothing: for ", "it has waited for room at the next one",
+		`data-place="watcher" data-queue-name="result" data-subject="w1"`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("behind a client that does not read, %q is not told: %s", want, page)
@@ -122,7 +129,8 @@ func TestWhoWaitsForWhomIsToldToTheEnd(t *testing.T) {
 func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
 	ui := lively("default/a")
 	for path, want := range map[string]int{
-		"nowhere/what": 404, "ring/nothing": 404, "ring/state?queue=input": 404, "ring/state?at=x": 400, "ring/state?log=other": 410,
+		"nowhere/what": 404, "ring/nothing": 404, "ring/state?queue=input": 404, "ring/state?at=x": 400,
+		"ring/state?log=other": 410,
 	} {
 		if got := ask(ui, "GET", "/viz/part/"+path, "").Code; got != want {
 			t.Errorf("%s: got %d, want %d", path, got, want)
@@ -139,7 +147,8 @@ func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
 	ui := lively(`"><script>alert(1)</script><img src=x onerror=alert(2)>'`)
 	for _, station := range probe.Stations {
 		for _, tab := range []string{"what", "state", "code", "blocked", "history", "upstream", "knobs", "bytes"} {
-			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab)) + leaf(t, ui, fmt.Sprintf("%s/%s", station, tab))
+			page := leaf(t, ui, fmt.Sprintf("%s/%s?q=&subject=%%22%%3E%%3Cimg%%3E", station, tab)) + leaf(t, ui,
+				fmt.Sprintf("%s/%s", station, tab))
 			for _, bad := range []string{"<script", "<img"} {
 				if strings.Contains(page, bad) {
 					t.Errorf("%s %s: contains %s", station, tab, bad)

@@ -35,8 +35,8 @@ func (u *UI) keyframe(r *http.Request) (any, error) {
 	}{u.id, frame.Seq, frame.State}, err
 }
 
-// Keyframe returns a picture at or before the record seq, as JSON, and the picture's record. The error says that the log no
-// longer leads there, or is ctx's.
+// Keyframe returns a picture at or before the record seq, as JSON, and the picture's record. The error says that the
+// log no longer leads there, or is ctx's.
 func (u *UI) Keyframe(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error) {
 	frame, err := u.folder.keyframe(ctx, seq)
 	return frame.Seq, frame.State, err
@@ -77,8 +77,8 @@ func (w *wanted) matches(r *probe.Record) bool {
 	return w.rv == 0 || r.RV == w.rv
 }
 
-// records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to) that match, as many
-// as fit, and where to go on. It is 410 Gone if the log no longer holds from.
+// records answers GET /viz/records?from=&to=&limit=&resource=&key=&rv=&point=&subject= with the records in [from, to)
+// that match, as many as fit, and where to go on. It is 410 Gone if the log no longer holds from.
 func (u *UI) records(r *http.Request) (any, error) {
 	q, err := u.readRecordsQuery(r.URL.Query())
 	if err != nil {
@@ -163,8 +163,8 @@ func (u *UI) recordsWanted(want wanted) (records []probe.Record) {
 	return records
 }
 
-// serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a line: for a
-// terminal.
+// serveTold answers GET /viz/told?resource=&key=&rv=&point=&subject= with what the records say that match, a sentence a
+// line: for a terminal.
 func (u *UI) serveTold(w http.ResponseWriter, r *http.Request) {
 	want, err := readWanted(r.URL.Query())
 	if err != nil {

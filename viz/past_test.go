@@ -81,7 +81,8 @@ func pictureAt(t *testing.T, ui *UI, cursor uint64) *fold.State {
 	}
 	for from := frame.Seq + 1; from <= cursor; {
 		var tail recordsAnswer
-		if code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1), &tail); code != http.StatusOK {
+		if code := read(t, ui, fmt.Sprintf("/viz/records?from=%d&to=%d&limit=37", from, cursor+1),
+			&tail); code != http.StatusOK {
 			t.Fatalf("records [%d, %d]: got %d", from, cursor, code)
 		}
 		for _, written := range tail.Records {
@@ -121,12 +122,14 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 	if got := pictureAt(t, ui, line.Oldest); got.Seq != line.Oldest {
 		t.Errorf("picture at %d: got that at %d", line.Oldest, got.Seq)
 	}
-	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7", "/viz/keyframe?at=3000&log=ANOTHER", "/viz/records?log=ANOTHER"} {
+	for _, path := range []string{fmt.Sprint("/viz/keyframe?at=", line.Oldest-1), "/viz/records?from=7",
+		"/viz/keyframe?at=3000&log=ANOTHER", "/viz/records?log=ANOTHER"} {
 		if code := read(t, ui, path, nil); code != http.StatusGone {
 			t.Errorf("%s: got %d, want 410", path, code)
 		}
 	}
-	for _, path := range []string{"/viz/keyframe?at=x", "/viz/records?from=0", "/viz/records?from=9&to=8", "/viz/records?limit=-1", "/viz/records?rv=a"} {
+	for _, path := range []string{"/viz/keyframe?at=x", "/viz/records?from=0", "/viz/records?from=9&to=8",
+		"/viz/records?limit=-1", "/viz/records?rv=a"} {
 		if code := read(t, ui, path, nil); code != http.StatusBadRequest {
 			t.Errorf("%s: got %d, want 400", path, code)
 		}
@@ -187,7 +190,8 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 		"?point=RingAppend":                   "",
 		"?point=WireOpened,TxnCommitted&rv=8": "etcd commits ADDED default/b as revision 8.\n",
 	} {
-		if answer := ask(ui, "GET", "/viz/told"+query, ""); answer.Code != http.StatusOK || answer.Body.String() != want {
+		if answer := ask(ui, "GET", "/viz/told"+query, ""); answer.Code != http.StatusOK ||
+			answer.Body.String() != want {
 			t.Errorf("%q: got %d %q, want %q", query, answer.Code, answer.Body, want)
 		}
 	}
@@ -219,7 +223,8 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 		}
 	}
 	if records != 3000 || events != wantEvents || line.Events != wantEvents || line.Last != 3000 {
-		t.Errorf("got %d records with %d events, %d in all, up to %d; want 3000 with %d", records, events, line.Events, line.Last, wantEvents)
+		t.Errorf("got %d records with %d events, %d in all, up to %d; want 3000 with %d", records, events, line.Events,
+			line.Last, wantEvents)
 	}
 	if len(line.Flags) != flags || flags == 0 {
 		t.Errorf("got %d flags, want %d, and some", len(line.Flags), flags)

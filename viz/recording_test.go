@@ -15,7 +15,8 @@ import (
 func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	log, p := newLog()
 	p.At(probe.RingAppend, "default/a", 1)
-	ui := New(Config{Log: log, Replay: true, Keyframe: &fold.State{Seq: 1_000_000, Resources: map[string]*fold.Resource{}}})
+	ui := New(Config{Log: log, Replay: true, Keyframe: &fold.State{Seq: 1_000_000,
+		Resources: map[string]*fold.Resource{}}})
 	if seq, _ := snapshotOf(t, ui); seq != 1_000_000 {
 		t.Errorf("the picture stands at %d", seq)
 	}
@@ -36,8 +37,8 @@ func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	}
 }
 
-// TestFoldingALongLogEndsWithItsCaller folds one batch for a caller who has gone, and releases the lock; the rest is folded for the
-// next one.
+// TestFoldingALongLogEndsWithItsCaller folds one batch for a caller who has gone, and releases the lock; the rest is
+// folded for the next one.
 func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 10*foldBatch)
 	for range 10 * foldBatch {

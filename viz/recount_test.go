@@ -11,7 +11,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for them.
+// TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for
+// them.
 func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()
@@ -38,7 +39,8 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		_, state := snapshotOf(t, ui)
-		if shelf := state.Resources["pods"].Shelves["store/cacher"]; shelf.N != 2 || len(shelf.Rows) != 2 || log.Last() != 4 {
+		if shelf := state.Resources["pods"].Shelves["store/cacher"]; shelf.N != 2 || len(shelf.Rows) != 2 ||
+			log.Last() != 4 {
 			t.Errorf("after %d records: got %+v, want two objects by name, told once", log.Last(), shelf)
 		}
 	})

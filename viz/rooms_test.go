@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
-// floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms below it.
-var floors = []string{"lib", "log", "stage", "timeline", "inspector", "spacetime", "lens", "book", "stories", "tour", "frame"}
+// floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms
+// below it.
+var floors = []string{"lib", "log", "stage", "timeline", "inspector", "spacetime", "lens", "book", "stories", "tour",
+	"frame"}
 
 var (
 	imports  = regexp.MustCompile(`(?m)^import \{[^}]*\} from "([^"]+)";`)

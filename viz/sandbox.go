@@ -12,8 +12,8 @@ import (
 	"listwatch/viz/stories"
 )
 
-// Sandbox is what can be done to the running pipeline besides writing to it: [sandbox.Sandbox], whose methods say what they
-// do. Errors that are an apierrors.APIStatus keep their status.
+// Sandbox is what can be done to the running pipeline besides writing to it: [sandbox.Sandbox], whose methods say what
+// they do. Errors that are an apierrors.APIStatus keep their status.
 type Sandbox interface {
 	Turn(ctx context.Context, knob sandbox.Knob) (sandbox.Receipt, error)
 	Knobs() sandbox.KnobState
@@ -57,8 +57,8 @@ func (u *UI) resetSandbox(r *http.Request) (any, error) {
 	return u.obeyed(receipt), err
 }
 
-// obeyed answers a command with how everything is: 200 when it is done, 202 with its id when it stands in a held world. Then a
-// record will say how it has ended, CommandEnded with this id.
+// obeyed answers a command with how everything is: 200 when it is done, 202 with its id when it stands in a held world.
+// Then a record will say how it has ended, CommandEnded with this id.
 func (u *UI) obeyed(receipt sandbox.Receipt) any {
 	if !receipt.UnderWay {
 		return u.config.Sandbox.Knobs()

@@ -21,7 +21,8 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// engine runs modules of the page that know no document, in a Go engine: no browser is needed to hold them against ours.
+// engine runs modules of the page that know no document, in a Go engine: no browser is needed to hold them against
+// ours.
 type engine struct {
 	vm *goja.Runtime
 }
@@ -87,7 +88,8 @@ func newTwin(t *testing.T) *twin {
 	if answer.Code != http.StatusOK {
 		t.Fatal(answer.Code)
 	}
-	run[bool](t, e, `var twin = page.fold.newFold(JSON.parse(`+quote(t, answer.Body.Bytes())+`)), state = page.fold.newState(); true`)
+	run[bool](t, e, `var twin = page.fold.newFold(JSON.parse(`+quote(t, answer.Body.Bytes())+
+		`)), state = page.fold.newState(); true`)
 	return &twin{engine: e, ours: fold.New()}
 }
 
@@ -102,7 +104,8 @@ func (w *twin) begin(t *testing.T, state *fold.State) {
 func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
 	w.ours.Apply(records)
-	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, foldtest.Feed(records))+`)); page.fold.canonical(state)`)
+	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, foldtest.Feed(records))+
+		`)); page.fold.canonical(state)`)
 	want := string(w.ours.Canonical())
 	if got == want {
 		return
@@ -196,12 +199,13 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	}
 }
 
-// TestTheStepBeforeIsTheSameSubjects holds the biography of an object: a step takes as long as its subject had the revision, and the
-// first step of a subject begins where the revision was last.
+// TestTheStepBeforeIsTheSameSubjects holds the biography of an object: a step takes as long as its subject had the
+// revision, and the first step of a subject begins where the revision was last.
 func TestTheStepBeforeIsTheSameSubjects(t *testing.T) {
 	e := newEngine(t, map[string]string{"ways": "timeline/ways.js"})
 	const records = `[{rv: 7, t: 1}, {rv: 7, t: 2, subject: "w1"}, {t: 3}, {rv: 8, t: 4}, {rv: 7, t: 5, subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
-	got := run[string](t, e, `[...page.ways.waysOf(`+records+`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
+	got := run[string](t, e, `[...page.ways.waysOf(`+records+
+		`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
 	if want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -233,24 +237,30 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	for i := range 600 {
 		many += fmt.Sprintf("\n"+`{"seq":%d,"point":"RingAppend","resource":"r%[1]d","args":[0,1,100,1]}`, i+1)
 	}
-	pictured := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{` + strings.TrimSuffix(strings.Repeat(`"a":{},`, 600), ",") + `}}}`
-	long := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{"` + strings.Repeat("a", 5000) + `":{}}}}`
+	pictured := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{` +
+		strings.TrimSuffix(strings.Repeat(`"a":{},`, 600), ",") + `}}}`
+	long := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{"` + strings.Repeat("a", 5000) +
+		`":{}}}}`
 	for text, want := range map[string]string{many: "512 resources", pictured: "512 resources", long: "4096 bytes"} {
-		said := run[string](t, e, `(() => { try { readAll(`+quote(t, []byte(text))+`); return "shown"; } catch (problem) { return problem.message; } })()`)
+		said := run[string](t, e, `(() => { try { readAll(`+quote(t, []byte(text))+
+			`); return "shown"; } catch (problem) { return problem.message; } })()`)
 		if !strings.Contains(said, want) {
 			t.Errorf("got %q, want %q", said, want)
 		}
 	}
-	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","text":"` + strings.Repeat("é", 1000) + `"}`
+	cut := `{"format":"listwatch recording","version":1}` + "\n" + `{"seq":1,"point":"RingAppend","text":"` +
+		strings.Repeat("é", 1000) + `"}`
 	if n := run[int](t, e, `readAll(`+quote(t, []byte(cut))+`).records[0].text.length`); n != probe.MaxText {
 		t.Errorf("a text of %d, want %d", n, probe.MaxText)
 	}
 }
 
-// TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict (internal/observe/recording).
+// TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict
+// (internal/observe/recording).
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	e := reading(t)
-	header, good := `{"format":"listwatch recording","version":1}`, `{"seq":1,"t":1,"point":"RingAppend","args":[0,1,100,1]}`
+	header, good := `{"format":"listwatch recording","version":1}`,
+		`{"seq":1,"t":1,"point":"RingAppend","args":[0,1,100,1]}`
 	keyframe := func(written string) string {
 		return `{"format":"listwatch recording","version":1,"keyframe":` + written + `}`
 	}
@@ -259,23 +269,42 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 		"no time":                    {header + "\n" + `{"seq":1,"point":"RingAppend"}`, "1 records"},
 		"a picture that says little": {keyframe(`{"seq":0,"resources":{"pods":{}}}`) + "\n" + good, "1 records"},
 		"another version, readable":  {`{"format":"listwatch recording","version":7}` + "\n" + good, "1 records"},
-		"another version":            {`{"format":"listwatch recording","version":7}` + "\n" + `{"seq":1,"point":"New"}`, "the recording is of version 7, and this page, which knows version 1, cannot read it: line 2 speaks of New, which this version of the program does not know"},
-		"time beyond 2^53":           {header + "\n" + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`, "record 1 has no time that can be counted with"},
-		"negative time":              {header + "\n" + `{"seq":1,"t":-1,"point":"RingAppend"}`, "record 1 has no time that can be counted with"},
-		"time goes back":             {header + "\n" + good + "\n" + `{"seq":2,"t":0,"point":"RingAppend"}`, "record 2 is earlier than the one before it"},
-		"half a record":              {header + "\n" + `{"seq":1.5,"t":1,"point":"RingAppend"}`, "line 2 has no sequence number that can be counted with"},
-		"a gap":                      {header + "\n" + good + "\n" + `{"seq":3,"t":2,"point":"RingAppend"}`, "record 2 is missing"},
-		"huge args":                  {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1e300]}`, "record 1 has args that cannot be counted with"},
-		"args of texts":              {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":["<b>"]}`, "record 1 has args that cannot be counted with"},
-		"args of many":               {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1,2,3,4,5]}`, "record 1 has args that cannot be counted with"},
-		"a version of letters":       {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","rv":"abc"}`, "record 1 has no resource version"},
-		"a key that is none":         {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`, "the key of record 1 is not text"},
-		"null":                       {header + "\nnull", "line 2 of the recording is not a record: the file is cut off, or was not written by this program"},
-		"picture later":              {keyframe(`{"seq":1000000}`) + "\n" + good, "the recording's picture is of record 1000000, but its records begin with 1"},
-		"picture of nonsense":        {keyframe(`{"resources":{"pods":{"ring":{"capacity":-5,"cells":[]}}}}`) + "\n" + good, "the recording does not begin with a picture"},
-		"picture without tokens":     {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":7}}}}}}}`) + "\n" + good, "the recording does not begin with a picture"},
-		"a token without a key":      {keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":[{"rv":"1"}]}}}}}}}`) + "\n" + good, "the recording does not begin with a picture"},
-		"no recording":               {"{}", "the file is not a recording of this program"},
+		"another version": {`{"format":"listwatch recording","version":7}` + "\n" +
+			`{"seq":1,"point":"New"}`, "the recording is of version 7, and this page, which knows version 1, cannot " +
+			"read it: line 2 speaks of New, which this version of the program does not know"},
+		"time beyond 2^53": {header + "\n" + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`,
+			"record 1 has no time that can be counted with"},
+		"negative time": {header + "\n" + `{"seq":1,"t":-1,"point":"RingAppend"}`, "record 1 has no time " +
+			"that can be counted with"},
+		"time goes back": {header + "\n" + good + "\n" + `{"seq":2,"t":0,"point":"RingAppend"}`,
+			"record 2 is earlier than the one before it"},
+		"half a record": {header + "\n" + `{"seq":1.5,"t":1,"point":"RingAppend"}`, "line 2 has no sequence " +
+			"number that can be counted with"},
+		"a gap": {header + "\n" + good + "\n" + `{"seq":3,"t":2,"point":"RingAppend"}`,
+			"record 2 is missing"},
+		"huge args": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1e300]}`,
+			"record 1 has args that cannot be counted with"},
+		"args of texts": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":["<b>"]}`,
+			"record 1 has args that cannot be counted with"},
+		"args of many": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1,2,3,4,5]}`,
+			"record 1 has args that cannot be counted with"},
+		"a version of letters": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","rv":"abc"}`,
+			"record 1 has no resource version"},
+		"a key that is none": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`,
+			"the key of record 1 is not text"},
+		"null": {header + "\nnull", "line 2 of the recording is not a record: the file is cut off, " +
+			"or was not written by this program"},
+		"picture later": {keyframe(`{"seq":1000000}`) + "\n" + good, "the recording's picture is of record " +
+			"1000000, but its records begin with 1"},
+		"picture of nonsense": {keyframe(`{"resources":{"pods":{"ring":{"capacity":-5,"cells":[]}}}}`) + "\n" +
+			good, "the recording does not begin with a picture"},
+		"picture without tokens": {
+			keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":7}}}}}}}`) + "\n" + good,
+			"the recording does not begin with a picture"},
+		"a token without a key": {
+			keyframe(`{"resources":{"pods":{"subjects":{"w1":{"queues":{"input":{"tokens":[{"rv":"1"}]}}}}}}}`) +
+				"\n" + good, "the recording does not begin with a picture"},
+		"no recording": {"{}", "the file is not a recording of this program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run[string](t, e, `(() => {
@@ -307,8 +336,8 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	}
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about lib/times.js: beyond 2^53 a step leads nowhere, and a loop up to
-// the last mark would not end.
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about lib/times.js: beyond 2^53 a step leads nowhere, and a
+// loop up to the last mark would not end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/times.js"})
 	for name, test := range map[string]struct {
@@ -333,7 +362,8 @@ func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 			if test.want == "" {
 				return
 			}
-			if got := run[string](t, e, `JSON.stringify(page.clock.marks(`+test.from+`, `+test.to+`))`); got != test.want {
+			if got := run[string](t, e, `JSON.stringify(page.clock.marks(`+test.from+`, `+test.to+
+				`))`); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

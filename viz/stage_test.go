@@ -40,9 +40,12 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 		}
 	}
 	queues := map[string]string{
-		"etcd3-incoming": `data-len="0" data-cap="0"`, "etcd3-result": `data-len="0" data-cap="0"`, "incoming": `data-len="0" data-cap="0"`,
-		"input": `data-len="1" data-cap="10"`, "result": `data-len="0" data-cap="10"`, "add": `data-len="0" data-cap="0"`,
-		"pending": `data-len="2" data-cap="1024"`, "next": `data-len="0" data-cap="0"`, "fifo": `data-len="0" data-cap="0"`,
+		"etcd3-incoming": `data-len="0" data-cap="0"`, "etcd3-result": `data-len="0" data-cap="0"`,
+		"incoming": `data-len="0" data-cap="0"`,
+		"input":    `data-len="1" data-cap="10"`, "result": `data-len="0" data-cap="10"`,
+		"add":     `data-len="0" data-cap="0"`,
+		"pending": `data-len="2" data-cap="1024"`, "next": `data-len="0" data-cap="0"`,
+		"fifo":      `data-len="0" data-cap="0"`,
 		"workqueue": `data-len="1" data-cap="0"`,
 	}
 	for queue, numbers := range queues {
@@ -51,7 +54,8 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`data-watcher="w1"`, `data-listener="l1"`, `data-start="3"`, `data-end="7"`, `data-capacity="100"`, `data-oldest-rv="4"`,
+		`data-watcher="w1"`, `data-listener="l1"`, `data-start="3"`, `data-end="7"`, `data-capacity="100"`,
+		`data-oldest-rv="4"`,
 		`data-newest-rv="6"`, `data-seq="8"`, `data-mode="live"`,
 	} {
 		if !strings.Contains(page, want) {
@@ -128,7 +132,8 @@ func TestAPageIsBoundedHoweverManyWatchersThereAre(t *testing.T) {
 	ui := New(Config{Log: log})
 	few := ask(ui, "GET", "/", "").Body.Len()
 	for i := range 10_000 {
-		probe.New(log).Resource("pods").Subject(fmt.Sprint("w", i)).Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
+		probe.New(log).Resource("pods").Subject(fmt.Sprint("w", i)).Text(probe.WatcherAdded, "everything",
+			"/registry/pods/", 5, 10)
 	}
 	page := ask(ui, "GET", "/", "").Body
 	if page.Len() > few+1<<20 || !strings.Contains(page.String(), ">10000<") {

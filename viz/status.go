@@ -35,8 +35,8 @@ func refuse(code int, format string, args ...any) error {
 	return negotiation.NewStatusError(int32(code), reasons[code], fmt.Sprintf(format, args...))
 }
 
-// answering is the handler that answers what f returns: an error, under the status it carries, or a value as JSON, under 200 if it
-// is not [answered] under another one.
+// answering is the handler that answers what f returns: an error, under the status it carries, or a value as JSON,
+// under 200 if it is not [answered] under another one.
 func answering(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)

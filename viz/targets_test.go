@@ -7,11 +7,12 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// TestWhatIsMarkedAsTheNextHopIsTaken looks in recordings of whole rounds for every hop that the page foretells: the same goroutine
-// takes it, with the same object, and reports nothing of it in between.
+// TestWhatIsMarkedAsTheNextHopIsTaken looks in recordings of whole rounds for every hop that the page foretells: the
+// same goroutine takes it, with the same object, and reports nothing of it in between.
 func TestWhatIsMarkedAsTheNextHopIsTaken(t *testing.T) {
 	t.Parallel()
-	after := run[map[string]string](t, newEngine(t, map[string]string{"targets": "stage/targets.js"}), "page.targets.after")
+	after := run[map[string]string](t, newEngine(t, map[string]string{"targets": "stage/targets.js"}),
+		"page.targets.after")
 	if len(after) < 8 {
 		t.Fatalf("the page foretells %v", after)
 	}
@@ -35,8 +36,8 @@ func TestWhatIsMarkedAsTheNextHopIsTaken(t *testing.T) {
 	}
 }
 
-// nextOf returns the point that the goroutine of a record reports next of the same object; of a request, which names none, the
-// next commit.
+// nextOf returns the point that the goroutine of a record reports next of the same object; of a request, which names
+// none, the next commit.
 func nextOf(r probe.Record, rest []probe.Record) (next probe.Point) {
 	lane := r.Point.Info().Lane
 	for _, n := range rest {

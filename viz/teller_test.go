@@ -38,29 +38,38 @@ func TestAStoryIsToldAsTheViewerGoesOn(t *testing.T) {
 			{"teller.open(0)", "1 ready 0"}, {"teller.next()", "1 plays 0"}, {"teller.next()", "1 rests 10"},
 		},
 		"back": {
-			{"teller.open(2)", "3 ready 20"}, {"teller.next()", "3 plays 20"}, {"teller.back()", "2 rests 20"}, {"teller.back()", "1 rests 10"},
+			{"teller.open(2)", "3 ready 20"}, {"teller.next()", "3 plays 20"}, {"teller.back()", "2 rests 20"},
+			{"teller.back()", "1 rests 10"},
 			{"teller.back()", "1 ready 0"}, {"teller.back()", "1 ready 0"},
 		},
 		"by itself": {
-			{"teller.open(0)", "1 ready 0"}, {"teller.toggle()", "1 plays 0"}, {"arrive(true)", "1 rests 10"}, {"teller.tick(1e5)", "2 ready 10"},
-			{"teller.tick(1e5)", "2 plays 10"}, {"arrive(true)", "2 rests 20"}, {"teller.tick(1e5)", "3 lead 20"}, {"teller.tick(1e5)", "3 plays 20"},
-			{"arrive(true)", "3 rests 30"}, {"teller.tick(1e5)", "3 rests 30"}, {"teller.toggle()", "1 ready 0"}, {"teller.tick(1e5)", "1 plays 0"},
+			{"teller.open(0)", "1 ready 0"}, {"teller.toggle()", "1 plays 0"}, {"arrive(true)", "1 rests 10"},
+			{"teller.tick(1e5)", "2 ready 10"},
+			{"teller.tick(1e5)", "2 plays 10"}, {"arrive(true)", "2 rests 20"}, {"teller.tick(1e5)", "3 lead 20"},
+			{"teller.tick(1e5)", "3 plays 20"},
+			{"arrive(true)", "3 rests 30"}, {"teller.tick(1e5)", "3 rests 30"}, {"teller.toggle()", "1 ready 0"},
+			{"teller.tick(1e5)", "1 plays 0"},
 		},
 		"paused": {
-			{"teller.open(0)", "1 ready 0"}, {"teller.toggle()", "1 plays 0"}, {"teller.toggle()", "1 plays 0"}, {"arrive(true)", "1 rests 10"}, {"teller.tick(1e5)", "1 rests 10"},
+			{"teller.open(0)", "1 ready 0"}, {"teller.toggle()", "1 plays 0"}, {"teller.toggle()", "1 plays 0"},
+			{"arrive(true)", "1 rests 10"}, {"teller.tick(1e5)", "1 rests 10"},
 		},
 		"led astray": {
-			{"teller.open(0)", "1 ready 0"}, {"teller.next()", "1 plays 0"}, {"cursor = 4, arrive(false)", "1 away 4"}, {"teller.at(10)", "1 rests 4"},
+			{"teller.open(0)", "1 ready 0"}, {"teller.next()", "1 plays 0"}, {"cursor = 4, arrive(false)", "1 away 4"},
+			{"teller.at(10)", "1 rests 4"},
 			{"teller.at(4)", "1 away 4"}, {"teller.next()", "1 plays 0"},
 		},
 		"what cannot be had": {
-			{`fails = "gone"`, "1 busy 0"}, {"teller.open(1)", "2 away 0"}, {`fails = ""`, "2 away 0"}, {"teller.next()", "2 plays 10"},
+			{`fails = "gone"`, "1 busy 0"}, {"teller.open(1)", "2 away 0"}, {`fails = ""`, "2 away 0"},
+			{"teller.next()", "2 plays 10"},
 		},
 		"with no motion": {
-			{"teller.still = true, teller.open(1)", "2 ready 10"}, {"teller.guess(0)", "2 plays 10"}, {"arrive(true)", "2 rests 20"}, {"teller.next()", "3 plays 20"},
+			{"teller.still = true, teller.open(1)", "2 ready 10"}, {"teller.guess(0)", "2 plays 10"}, {"arrive(true)",
+				"2 rests 20"}, {"teller.next()", "3 plays 20"},
 		},
 		"left": {
-			{"teller.open(0)", "1 ready 0"}, {"teller.next()", "1 plays 0"}, {"teller.leave()", "1 plays 0"}, {"arrive(true)", "1 plays 10"}, {"teller.tick(1e5)", "1 plays 10"},
+			{"teller.open(0)", "1 ready 0"}, {"teller.next()", "1 plays 0"}, {"teller.leave()", "1 plays 0"},
+			{"arrive(true)", "1 plays 10"}, {"teller.tick(1e5)", "1 plays 10"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +87,8 @@ func TestAStoryIsToldAsTheViewerGoesOn(t *testing.T) {
 
 func TestAGuessIsAnsweredByWhatIsSeen(t *testing.T) {
 	t.Parallel()
-	for guess, want := range map[string]string{"teller.guess(0)": "wrong", "teller.guess(1)": "right", "teller.next()": "told", "teller.guess(2), teller.next()": "told"} {
+	for guess, want := range map[string]string{"teller.guess(0)": "wrong", "teller.guess(1)": "right",
+		"teller.next()": "told", "teller.guess(2), teller.next()": "told"} {
 		e := newEngine(t, map[string]string{"teller": "stories/teller.js"})
 		run[bool](t, e, theatre)
 		run[any](t, e, "teller.open(1)")
@@ -105,7 +115,8 @@ func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 		for _, say := range []string{"It ends.", strings.Repeat("and another word ", 15)} {
 			for _, records := range []string{"1", "4000"} {
 				seconds := run[float64](t, e, `(() => {
-					const beats = Array.from({ length: `+beats+` }, () => ({ say: `+quote(t, []byte(say))+`, question: { ask: "Why is it?", answers: ["So", "Or so"] } }));
+					const beats = Array.from({ length: `+beats+` }, () => ({ say: `+quote(t, []byte(say))+
+					`, question: { ask: "Why is it?", answers: ["So", "Or so"] } }));
 					const steps = page.teller.plan(beats, beats.map(() => `+records+`));
 					return steps.reduce((ms, s) => ms + s.lead + s.play + s.rest, 0) / 1000;
 				})()`)

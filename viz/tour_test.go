@@ -73,10 +73,12 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 	}
 	for i, step := range all.Steps {
 		t.Logf("%d %s: %s %s", all.Rests[i], step.Title, step.Purpose, step.Happened)
-		if strings.ContainsAny(step.Happened, "{}") || strings.Contains(step.Happened, "undefined") || strings.Contains(step.Happened, "NaN") || step.Happened == "" {
+		if strings.ContainsAny(step.Happened, "{}") || strings.Contains(step.Happened, "undefined") ||
+			strings.Contains(step.Happened, "NaN") || step.Happened == "" {
 			t.Errorf("%s: %q", step.Title, step.Happened)
 		}
-		if r := at(all.Rests[i]); step.Title != "your turn" && !slices.Contains(step.Look, string(r.Point.Info().Station)) {
+		if r := at(all.Rests[i]); step.Title != "your turn" && !slices.Contains(step.Look,
+			string(r.Point.Info().Station)) {
 			t.Errorf("%s rests at %s, which happens at none of %v", step.Title, r.Point, step.Look)
 		}
 	}
@@ -107,7 +109,9 @@ func TestTheTourIsToldFromARecording(t *testing.T) {
 	if words > 480 {
 		t.Errorf("the tour has %d words, want 480 at most", words)
 	}
-	if want := fmt.Sprintf("my-pod was changed %d times", changes); changes != handled || changes == 0 || !strings.Contains(act, want) || !strings.Contains(act, fmt.Sprintf("The informer has all %d: nothing held it up.", handled)) {
+	if want := fmt.Sprintf("my-pod was changed %d times", changes); changes != handled || changes == 0 ||
+		!strings.Contains(act, want) || !strings.Contains(act,
+		fmt.Sprintf("The informer has all %d: nothing held it up.", handled)) {
 		t.Errorf("%d changes and %d in the indexer, and the page says: %s", changes, handled, act)
 	}
 	if !strings.Contains(act, "Its result holds 10 of 10") {

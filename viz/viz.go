@@ -33,7 +33,8 @@ type Config struct {
 	Log *probe.Log
 	// Snapshot returns the components' own Snapshots as something that marshals to JSON; nil: /viz/state is 404.
 	Snapshot func() any
-	// Recount lets the store of a subject report what it holds, if that is at most limit objects; nil: none can be asked.
+	// Recount lets the store of a subject report what it holds, if that is at most limit objects; nil: none can be
+	// asked.
 	Recount func(resource, subject string, limit int)
 	// Wire returns the open watches of the client half as bytes; nil: /viz/wire is 404.
 	Wire func() []wiretap.Stream
@@ -49,7 +50,8 @@ type Config struct {
 	API http.Handler
 	// Server is the address of the server to which API forwards; "": API is ours.
 	Server string
-	// Lens returns what was seen of the requests that API forwards, as something that marshals to JSON; nil: /viz/lens is 404.
+	// Lens returns what was seen of the requests that API forwards, as something that marshals to JSON; nil: /viz/lens
+	// is 404.
 	Lens func() any
 	// Guest is our client half on that server; nil: there is none.
 	Guest Guest
@@ -61,7 +63,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Replay says that the log is a recording: nothing runs that could be acted on.
 	Replay bool
-	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our own.
+	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our
+	// own.
 	Recording string
 	// Keyframe is the picture before the log's first record; nil: nothing was there yet.
 	Keyframe *fold.State
@@ -141,7 +144,8 @@ func (u *UI) routes() http.Handler {
 	c := &u.config
 	router.With(needs(c.Snapshot != nil, http.StatusNotFound, "no component to ask: this page shows a log only")).
 		Get("/viz/state", answering(u.state))
-	router.With(needs(c.Rules != nil, http.StatusNotFound, "this log is not checked")).Get("/viz/rules", answering(u.rules))
+	router.With(needs(c.Rules != nil, http.StatusNotFound, "this log is not checked")).Get("/viz/rules",
+		answering(u.rules))
 	router.With(needs(c.LabState != nil, http.StatusNotFound, "this program runs in no lab's working copy")).
 		Get("/viz/lab", answering(u.lab))
 	router.With(needs(c.Wire != nil, http.StatusNotFound, "there is no wire: this page shows a log only")).
@@ -178,7 +182,8 @@ func needs(there bool, code int, otherwise string) func(http.Handler) http.Handl
 	}
 }
 
-// serveElse leaves every other path to the API. What is below our own paths stays here also if the API is another program's.
+// serveElse leaves every other path to the API. What is below our own paths stays here also if the API is another
+// program's.
 func (u *UI) serveElse(w http.ResponseWriter, r *http.Request) {
 	if u.config.API == nil || strings.HasPrefix(r.URL.Path, "/viz/") || strings.HasPrefix(r.URL.Path, "/book/") {
 		writeStatus(w, http.StatusNotFound, "there is nothing at this path")
@@ -254,7 +259,8 @@ func points(*http.Request) (any, error) {
 		table = append(table, pointInfo{
 			Name: info.Name, Station: string(info.Station), Op: string(info.Op), Opens: info.Opens, Queue: info.Queue,
 			Args: args, Lane: info.Lane, Locked: info.Locked, Anomaly: info.Anomaly, Fact: info.Fact, Says: info.Says,
-			Waits: string(info.Waits), On: info.On, Holds: strings.Fields(info.Holds), Until: strings.Fields(info.Until),
+			Waits: string(info.Waits), On: info.On, Holds: strings.Fields(info.Holds),
+			Until: strings.Fields(info.Until),
 		})
 	}
 	return table, nil

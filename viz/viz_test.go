@@ -130,9 +130,13 @@ func TestStateIsPulledFromTheComponents(t *testing.T) {
 
 func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	log, _ := newLog()
-	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Method + " " + r.URL.Path)) })
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(r.Method + " " +
+			r.URL.Path))
+	})
 	ui := New(Config{Log: log, API: api, Book: http.NotFoundHandler()})
-	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics", "/no/such"} {
+	for _, path := range []string{"/api", "/api/v1/pods", "/apis", "/version", "/openapi/v3", "/healthz", "/metrics",
+		"/no/such"} {
 		if got := ask(ui, "DELETE", path, "").Body.String(); got != "DELETE "+path {
 			t.Errorf("%s: got %q, want it answered by the API", path, got)
 		}
@@ -157,7 +161,8 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 		if first.Code != http.StatusOK || first.Header().Get("Content-Type") == "" || etag == "" {
 			t.Errorf("%s: got %d, %q, ETag %q", name, first.Code, first.Header().Get("Content-Type"), etag)
 		}
-		if again := ask(ui, "GET", "/viz/assets/"+name, "", "If-None-Match", etag); again.Code != http.StatusNotModified {
+		if again := ask(ui, "GET", "/viz/assets/"+name, "", "If-None-Match",
+			etag); again.Code != http.StatusNotModified {
 			t.Errorf("%s, unchanged: got %d, want 304", name, again.Code)
 		}
 	}
@@ -196,7 +201,8 @@ func (w *fakeWorld) RemoveWatcher(_ context.Context, id string) error {
 }
 
 func (w *fakeWorld) Watchers() []sandbox.WatcherInfo {
-	return []sandbox.WatcherInfo{{ID: "page-1", UserAgent: "listwatch-page-1", Options: sandbox.WatcherOptions{Resource: "pods"}}}
+	return []sandbox.WatcherInfo{{ID: "page-1", UserAgent: "listwatch-page-1", Options: sandbox.WatcherOptions{
+		Resource: "pods"}}}
 }
 
 func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
@@ -207,7 +213,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		name, method, path, mediaType, body string
 		code                                int
 	}{
-		{"good", "POST", "/viz/watchers", "application/json", `{"labelSelector":"app=web","fieldSelector":"spec.nodeName=","bookmarks":true}`, 201},
+		{"good", "POST", "/viz/watchers", "application/json",
+			`{"labelSelector":"app=web","fieldSelector":"spec.nodeName=","bookmarks":true}`, 201},
 		{"empty", "POST", "/viz/watchers", "application/json; charset=utf-8", `{}`, 201},
 		{"without a type", "POST", "/viz/watchers", "", `{}`, 201},
 		{"held", "POST", "/viz/watchers", "", `{"tour":true}`, 202},
@@ -220,7 +227,8 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		{"bad label selector", "POST", "/viz/watchers", "application/json", `{"labelSelector":"a in"}`, 400},
 		{"bad field selector", "POST", "/viz/watchers", "application/json", `{"fieldSelector":"a"}`, 400},
 		{"a form", "POST", "/viz/watchers", "application/x-www-form-urlencoded", `a=b`, 415},
-		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a", maxBody) + `"}`, 413},
+		{"too large", "POST", "/viz/watchers", "application/json", `{"labelSelector":"` + strings.Repeat("a",
+			maxBody) + `"}`, 413},
 		{"refused by the API", "POST", "/viz/watchers", "application/json", `{"resourceVersion":"1"}`, 410},
 		{"remove", "DELETE", "/viz/watchers/page-1", "", "", 204},
 		{"remove what is not there", "DELETE", "/viz/watchers/page-9", "", "", 404},
@@ -235,12 +243,14 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 				return
 			}
 			var status metav1.Status
-			if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || status.Kind != "Status" || int(status.Code) != test.code {
+			if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || status.Kind != "Status" ||
+				int(status.Code) != test.code {
 				t.Errorf("body: got %s, want a Status of %d", got.Body, test.code)
 			}
 		})
 	}
-	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true}
+	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=",
+		Bookmarks: true}
 	if len(world.added) != 4 || world.added[0] != want {
 		t.Errorf("added: got %+v, want %+v first of four", world.added, want)
 	}
@@ -248,10 +258,12 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	if !strings.Contains(held, `"id":7`) {
 		t.Errorf("a knob that waits with the world: got %s, want its id", held)
 	}
-	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got, `"userAgent":"listwatch-page-1"`) {
+	if got := ask(ui, "GET", "/viz/watchers", "").Body.String(); !strings.Contains(got,
+		`"userAgent":"listwatch-page-1"`) {
 		t.Errorf("watchers: got %s", got)
 	}
-	if got := ask(New(Config{Log: log}), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").Code; got != 503 {
+	if got := ask(New(Config{Log: log}), "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").
+		Code; got != 503 {
 		t.Errorf("without a world: got %d, want 503", got)
 	}
 }

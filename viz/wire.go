@@ -53,8 +53,8 @@ func (u *UI) streams(ctx context.Context) ([]inspector.Stream, error) {
 	return streams, nil
 }
 
-// watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and is not
-// another stream's.
+// watchersOf finds the watcher of each stream: the oldest open one that was opened by the same client for the same, and
+// is not another stream's.
 func (f *folder) watchersOf(ctx context.Context, streams []wiretap.Stream) ([]inspector.Stream, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return nil, err
@@ -77,7 +77,8 @@ func (f *folder) openedLocked(stream *inspector.Stream, taken map[*fold.Subject]
 	text := fold.Bound(stream.OpenedBy)
 	for _, name := range slices.Sorted(maps.Keys(f.state.Resources)) {
 		for id, subject := range f.state.Resources[name].Subjects {
-			if taken[subject] || subject.Texts[probe.WireOpened.Info().Name] != text || oldest != nil && oldest.Opened < subject.Opened {
+			if taken[subject] || subject.Texts[probe.WireOpened.Info().Name] != text || oldest != nil &&
+				oldest.Opened < subject.Opened {
 				continue
 			}
 			oldest, stream.Resource, stream.Watcher = subject, name, id

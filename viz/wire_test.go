@@ -14,7 +14,8 @@ import (
 
 func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
 	log, pods := newLog()
-	streams := []wiretap.Stream{{ID: 1, Request: requestOf("me", "/a")}, {ID: 2, Request: requestOf("me", "/a")}, {ID: 3, Request: requestOf("you", "/b")}}
+	streams := []wiretap.Stream{{ID: 1, Request: requestOf("me", "/a")}, {ID: 2, Request: requestOf("me", "/a")},
+		{ID: 3, Request: requestOf("you", "/b")}}
 	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return streams }})
 	for _, watcher := range []struct{ id, opened string }{{"w1", "me /a"}, {"w2", "me /a"}, {"w3", "kubectl /b"}} {
 		p := pods.Subject(watcher.id)
@@ -49,10 +50,12 @@ func requestOf(agent, path string) string {
 
 func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
 	log, _ := newLog()
-	stream := wiretap.Stream{Request: requestOf("me", "/api/v1/secrets?watch=1"), Chunks: []wiretap.Chunk{{Data: `"s3cret"}}}`}}}
+	stream := wiretap.Stream{Request: requestOf("me", "/api/v1/secrets?watch=1"), Chunks: []wiretap.Chunk{
+		{Data: `"s3cret"}}}`}}}
 	ui := New(Config{Log: log, Wire: func() []wiretap.Stream { return []wiretap.Stream{stream} }})
 	got := ask(ui, "GET", "/viz/wire", "").Body.String()
-	if strings.Contains(got, "s3cret") || !strings.Contains(got, `"data":"***"`) || !strings.Contains(got, `Authorization: ***\r\n`) {
+	if strings.Contains(got, "s3cret") || !strings.Contains(got, `"data":"***"`) || !strings.Contains(got,
+		`Authorization: ***\r\n`) {
 		t.Errorf("got %s", got)
 	}
 }

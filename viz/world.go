@@ -34,8 +34,8 @@ func readOptions(r *http.Request) (sandbox.WatcherOptions, error) {
 	return options, nil
 }
 
-// readJSON reads the one JSON value of a body, which [answering] bounds, into target. A body without a type is JSON, too:
-// `kubectl create --raw` names none, and a foreign web page does not come as far as this.
+// readJSON reads the one JSON value of a body, which [answering] bounds, into target. A body without a type is JSON,
+// too: `kubectl create --raw` names none, and a foreign web page does not come as far as this.
 func readJSON(r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {

@@ -22,8 +22,10 @@ const continueVersion = "meta.k8s.io/v1"
 
 // Errors of [DecodeContinue]; both mean that the token was not made by us.
 var (
-	ErrInvalidStartRV             = errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-	ErrUnrecognizedEncodedVersion = errors.New("continue key is not valid: server does not recognize this encoded version")
+	ErrInvalidStartRV = errors.New("continue key is not valid: incorrect encoded start resourceVersion " +
+		"(version meta.k8s.io/v1)")
+	ErrUnrecognizedEncodedVersion = errors.New(
+		"continue key is not valid: server does not recognize this encoded version")
 )
 
 // EncodeContinue returns the token with which a list under prefix goes on at key (inclusive).
@@ -87,7 +89,8 @@ func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) 
 // Both are empty without more, and the number is unknown with a selector: keys are counted, not matches.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: PrepareContinueToken
-func PrepareContinueToken(lastKey, keyPrefix string, rv, count int64, more bool, opts ListOptions) (token string, remaining *int64, err error) {
+func PrepareContinueToken(lastKey, keyPrefix string, rv, count int64, more bool,
+	opts ListOptions) (token string, remaining *int64, err error) {
 	if !more {
 		return "", nil, nil
 	}

@@ -74,7 +74,8 @@ func TestDecodeContinueRefusesWhatItDidNotMake(t *testing.T) {
 // the answer again.
 func FuzzDecodeContinue(f *testing.F) {
 	for _, seed := range []string{
-		``, `{}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"default/a\u0000"}`, `{"v":"meta.k8s.io/v1","rv":-1,"start":"/"}`,
+		``, `{}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"default/a\u0000"}`,
+		`{"v":"meta.k8s.io/v1","rv":-1,"start":"/"}`,
 		`{"v":"meta.k8s.io/v1","rv":1,"start":"../../x"}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"."}`,
 	} {
 		f.Add(base64.RawURLEncoding.EncodeToString([]byte(seed)))

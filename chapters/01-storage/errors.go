@@ -38,7 +38,8 @@ type StorageError struct {
 }
 
 func (e *StorageError) Error() string {
-	return fmt.Sprintf("StorageError: %s, key: %s, resource version: %d: %s", codeNames[e.Code], e.Key, e.ResourceVersion, e.Message)
+	return fmt.Sprintf("StorageError: %s, key: %s, resource version: %d: %s", codeNames[e.Code], e.Key,
+		e.ResourceVersion, e.Message)
 }
 
 // NewKeyNotFoundError returns an error for a key that does not exist at rv.

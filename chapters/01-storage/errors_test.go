@@ -19,15 +19,18 @@ func TestStatusOfEachError(t *testing.T) {
 		code   int32
 		reason metav1.StatusReason
 	}{
-		"not found":   {NewKeyNotFoundError("/k", 0), http.StatusNotFound, metav1.StatusReasonNotFound},
-		"exists":      {NewKeyExistsError("/k", 0), http.StatusConflict, metav1.StatusReasonAlreadyExists},
-		"lost a race": {&StorageError{Code: ResourceVersionConflicts}, http.StatusConflict, metav1.StatusReasonConflict},
-		"refused":     {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
-		"unreachable": {NewUnreachableError("/k", "gone"), http.StatusInternalServerError, metav1.StatusReasonServerTimeout},
-		"wrapped":     {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), http.StatusNotFound, metav1.StatusReasonNotFound},
-		"invalid":     {invalid, http.StatusBadRequest, metav1.StatusReasonBadRequest},
-		"too large":   {NewTooLargeResourceVersionError(9, 7, 1), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
-		"of no code":  {&StorageError{}, http.StatusInternalServerError, metav1.StatusReasonInternalError},
+		"not found": {NewKeyNotFoundError("/k", 0), http.StatusNotFound, metav1.StatusReasonNotFound},
+		"exists":    {NewKeyExistsError("/k", 0), http.StatusConflict, metav1.StatusReasonAlreadyExists},
+		"lost a race": {&StorageError{Code: ResourceVersionConflicts}, http.StatusConflict,
+			metav1.StatusReasonConflict},
+		"refused": {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
+		"unreachable": {NewUnreachableError("/k", "gone"), http.StatusInternalServerError,
+			metav1.StatusReasonServerTimeout},
+		"wrapped": {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), http.StatusNotFound,
+			metav1.StatusReasonNotFound},
+		"invalid":    {invalid, http.StatusBadRequest, metav1.StatusReasonBadRequest},
+		"too large":  {NewTooLargeResourceVersionError(9, 7, 1), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
+		"of no code": {&StorageError{}, http.StatusInternalServerError, metav1.StatusReasonInternalError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := InterpretError(test.err, "get", corev1.Resource("pods"), "a").(apierrors.APIStatus)
@@ -57,7 +60,8 @@ func TestTooLargeSaysHowFarTheServerIsAndWhenToRetry(t *testing.T) {
 
 func TestAnErrorTellsItsCode(t *testing.T) {
 	for code, err := range map[ErrorCode]error{
-		KeyNotFound: NewKeyNotFoundError("/k", 1), KeyExists: NewKeyExistsError("/k", 1), InvalidObj: NewInvalidObjError("/k", ""),
+		KeyNotFound: NewKeyNotFoundError("/k", 1), KeyExists: NewKeyExistsError("/k", 1),
+		InvalidObj:  NewInvalidObjError("/k", ""),
 		Unreachable: fmt.Errorf("create: %w", NewUnreachableError("/k", "")), 0: errors.New("x"),
 	} {
 		if got := CodeOf(err); got != code {

@@ -28,7 +28,8 @@ func ExampleEncodeContinue() {
 
 // A predicate is asked about one object at a time.
 func ExampleSelectionPredicate_Matches() {
-	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}), GetAttrs: storage.DefaultNamespaceScopedAttr}
+	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}),
+		GetAttrs: storage.DefaultNamespaceScopedAttr}
 	pod := &corev1.Pod{}
 	pod.Labels = map[string]string{"app": "web"}
 	fmt.Println(web.Matches(pod))

@@ -17,7 +17,8 @@ func TestPrepareKey(t *testing.T) {
 		{name: "resource with a slash", key: "/registry/pods/", recursive: true, want: "/registry/pods/"},
 		{name: "namespace", key: "/registry/pods/default", recursive: true, want: "/registry/pods/default/"},
 		{name: "resource as one key", key: "/registry/pods"},
-		{name: "resource with a slash as one key", key: "/registry/pods/", want: "/registry/pods/"}, // upstream lets it pass, and finds nothing there
+		// upstream lets it pass, and finds nothing there
+		{name: "resource with a slash as one key", key: "/registry/pods/", want: "/registry/pods/"},
 		{name: "name with dots", key: "/registry/pods/default/a..b", want: "/registry/pods/default/a..b"},
 		{name: "neighbour", key: "/registry/podsecurity/a"},
 		{name: "neighbour that begins alike", key: "/registry/podsmore"},
@@ -58,7 +59,8 @@ func TestPathPrefixEndsAtASegment(t *testing.T) {
 
 // FuzzPrepareKey: no key reaches out of its resource, and preparing twice changes nothing.
 func FuzzPrepareKey(f *testing.F) {
-	for _, seed := range []string{"", "/", "/registry/pods", "/registry/pods/", "/registry/pods/default/a", "/registry/pods/../x", "/registry/podsecurity", "/registry/pods//", "."} {
+	for _, seed := range []string{"", "/", "/registry/pods", "/registry/pods/", "/registry/pods/default/a",
+		"/registry/pods/../x", "/registry/podsecurity", "/registry/pods//", "."} {
 		f.Add(seed, true)
 		f.Add(seed, false)
 	}

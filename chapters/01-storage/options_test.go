@@ -25,20 +25,29 @@ func TestWhichRevisionAListIsReadAt(t *testing.T) {
 		key  string
 		bad  bool
 	}{
-		"nothing":                {opts: ListOptions{Recursive: true}},
-		"any":                    {opts: ListOptions{Recursive: true, ResourceVersion: "0"}},
-		"legacy":                 {opts: ListOptions{Recursive: true, ResourceVersion: "7"}},
-		"legacy, paged":          {opts: ListOptions{Recursive: true, ResourceVersion: "7", Predicate: SelectionPredicate{Limit: 1}}, rev: 7},
+		"nothing": {opts: ListOptions{Recursive: true}},
+		"any":     {opts: ListOptions{Recursive: true, ResourceVersion: "0"}},
+		"legacy":  {opts: ListOptions{Recursive: true, ResourceVersion: "7"}},
+		"legacy, paged": {opts: ListOptions{Recursive: true, ResourceVersion: "7",
+			Predicate: SelectionPredicate{Limit: 1}}, rev: 7},
 		"legacy, paged, one key": {opts: ListOptions{ResourceVersion: "7", Predicate: SelectionPredicate{Limit: 1}}},
-		"exact":                  {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: exact}, rev: 7},
-		"at least":               {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: least, Predicate: SelectionPredicate{Limit: 1}}},
-		"unknown match":          {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: "x"}, bad: true},
-		"no number":              {opts: ListOptions{Recursive: true, ResourceVersion: "x"}, bad: true},
-		"continued":              {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: token}}, rev: 5, key: podsPrefix + "default/b"},
-		"continued from any":     {opts: ListOptions{Recursive: true, ResourceVersion: "0", Predicate: SelectionPredicate{Continue: token}}, rev: 5, key: podsPrefix + "default/b"},
-		"continued at a version": {opts: ListOptions{Recursive: true, ResourceVersion: "5", Predicate: SelectionPredicate{Continue: token}}, bad: true},
-		"continued anyhow":       {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: inconsistent}}, key: podsPrefix + "default/b"},
-		"continued garbage":      {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: "x"}}, bad: true},
+		"exact": {opts: ListOptions{Recursive: true, ResourceVersion: "7",
+			ResourceVersionMatch: exact}, rev: 7},
+		"at least": {opts: ListOptions{Recursive: true, ResourceVersion: "7",
+			ResourceVersionMatch: least, Predicate: SelectionPredicate{Limit: 1}}},
+		"unknown match": {opts: ListOptions{Recursive: true, ResourceVersion: "7", ResourceVersionMatch: "x"},
+			bad: true},
+		"no number": {opts: ListOptions{Recursive: true, ResourceVersion: "x"}, bad: true},
+		"continued": {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: token}},
+			rev: 5, key: podsPrefix + "default/b"},
+		"continued from any": {opts: ListOptions{Recursive: true, ResourceVersion: "0",
+			Predicate: SelectionPredicate{Continue: token}}, rev: 5, key: podsPrefix + "default/b"},
+		"continued at a version": {opts: ListOptions{Recursive: true, ResourceVersion: "5",
+			Predicate: SelectionPredicate{Continue: token}}, bad: true},
+		"continued anyhow": {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{
+			Continue: inconsistent}}, key: podsPrefix + "default/b"},
+		"continued garbage": {opts: ListOptions{Recursive: true, Predicate: SelectionPredicate{Continue: "x"}},
+			bad: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rev, key, err := ValidateListOptions(podsPrefix, test.opts)
@@ -64,11 +73,13 @@ func TestPageSaysWhatIsStillToCome(t *testing.T) {
 	if key, rv, err := DecodeContinue(token, podsPrefix); err != nil || key != podsPrefix+"default/b\x00" || rv != 5 {
 		t.Errorf("got %q at %d, %v, want the key after b at 5", key, rv, err)
 	}
-	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 2, false, opts); token != "" || remaining != nil || err != nil {
+	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 2, false,
+		opts); token != "" || remaining != nil || err != nil {
 		t.Errorf("last page: got %q, %v, %v", token, remaining, err)
 	}
 	opts.Predicate.Field = fields.OneTermEqualSelector("metadata.name", "x")
-	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true, opts); token == "" || remaining != nil || err != nil {
+	if token, remaining, err := PrepareContinueToken(podsPrefix+"default/b", podsPrefix, 5, 7, true,
+		opts); token == "" || remaining != nil || err != nil {
 		t.Errorf("with a selector: got %q, %v, %v, want a token and no number", token, remaining, err)
 	}
 	if _, _, err := PrepareContinueToken("/elsewhere/b", podsPrefix, 5, 7, true, opts); err == nil {
@@ -92,7 +103,8 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 		"not wanted":            {send: ptr(false), bookmarks: true},
 		"bookmarks alone":       {bookmarks: true, initial: true},
 	} {
-		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{AllowWatchBookmarks: test.bookmarks}}
+		opts := ListOptions{SendInitialEvents: test.send, Predicate: SelectionPredicate{
+			AllowWatchBookmarks: test.bookmarks}}
 		if got := opts.AreInitialEventsRequired(test.rv); got != test.initial {
 			t.Errorf("%s: initial events: got %v", name, got)
 		}
@@ -104,7 +116,8 @@ func TestWhatAWatchBeginsWith(t *testing.T) {
 
 func TestEndBookmarkIsMarked(t *testing.T) {
 	p := &corev1.Pod{}
-	if err := AnnotateInitialEventsEndBookmark(p); err != nil || p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+	if err := AnnotateInitialEventsEndBookmark(p); err != nil ||
+		p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("not marked: %v, %v", p.Annotations, err)
 	}
 	if err := AnnotateInitialEventsEndBookmark(&metav1.Status{}); err == nil {

@@ -46,7 +46,8 @@ func TestPredicateMatchesLabelsAndFields(t *testing.T) {
 func TestEmptyPredicateLooksAtNothing(t *testing.T) {
 	broken := func(runtime.Object) (labels.Set, fields.Fields, error) { return nil, nil, errors.New("looked") }
 	for name, p := range map[string]SelectionPredicate{
-		"zero": {GetAttrs: broken}, "everything": {Label: labels.Everything(), Field: fields.Everything(), GetAttrs: broken},
+		"zero": {GetAttrs: broken}, "everything": {Label: labels.Everything(), Field: fields.Everything(),
+			GetAttrs: broken},
 	} {
 		if got, err := p.Matches(nil); !got || err != nil || !p.Empty() {
 			t.Errorf("%s: got %v, %v", name, got, err)

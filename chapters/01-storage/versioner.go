@@ -99,8 +99,8 @@ func (APIObjectVersioner) ParseResourceVersion(resourceVersion string) (uint64, 
 	return rv, nil
 }
 
-// ItemsOf returns the Items of a list object as a slice that can be set. It is empty then, and not nil: JSON clients can tell
-// the difference.
+// ItemsOf returns the Items of a list object as a slice that can be set. It is empty then, and not nil: JSON clients
+// can tell the difference.
 func ItemsOf(list runtime.Object) (reflect.Value, error) {
 	pointer, err := meta.GetItemsPtr(list)
 	if err != nil {
@@ -111,8 +111,8 @@ func ItemsOf(list runtime.Object) (reflect.Value, error) {
 	return items, nil
 }
 
-// VersionOf returns the resource version under which a probe speaks of obj: 0 if it has none, or one that is not a number,
-// which is legal on a client. It is for probes only: what must not go wrong asks [APIObjectVersioner].
+// VersionOf returns the resource version under which a probe speaks of obj: 0 if it has none, or one that is not a
+// number, which is legal on a client. It is for probes only: what must not go wrong asks [APIObjectVersioner].
 func VersionOf(obj any) uint64 {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

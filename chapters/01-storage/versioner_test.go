@@ -47,7 +47,8 @@ func TestObjectIsStampedAndBlanked(t *testing.T) {
 
 func TestListIsStamped(t *testing.T) {
 	list := &corev1.PodList{}
-	if err := versioner.UpdateList(list, 42, "token", ptr(int64(3))); err != nil || list.ResourceVersion != "42" || list.Continue != "token" || *list.RemainingItemCount != 3 {
+	if err := versioner.UpdateList(list, 42, "token", ptr(int64(3))); err != nil || list.ResourceVersion != "42" ||
+		list.Continue != "token" || *list.RemainingItemCount != 3 {
 		t.Errorf("got %+v, %v", list.ListMeta, err)
 	}
 	if err := versioner.UpdateList(list, 0, "", nil); err == nil {
@@ -65,7 +66,8 @@ func FuzzParseResourceVersion(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := versioner.ParseResourceVersion(strconv.FormatUint(rv, 10)); err != nil || again != rv || int64(rv) < 0 {
+		if again, err := versioner.ParseResourceVersion(strconv.FormatUint(rv, 10)); err != nil || again != rv ||
+			int64(rv) < 0 {
 			t.Errorf("%q: got %d, then %d, %v", text, rv, again, err)
 		}
 	})

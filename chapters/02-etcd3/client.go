@@ -63,8 +63,8 @@ const resourceHeader = "listwatch-resource"
 // behind a network partition. A progress request must carry the same metadata, or it goes to another stream.
 //
 // The resource is part of that metadata, so that each has a stream of its own. etcd answers a progress request for a
-// stream as a whole, and only if every watch on it has caught up; a watch that begins after the newest revision counts as
-// one that has not. On one stream for all, a quiet watch of events would keep every reader of pods waiting.
+// stream as a whole, and only if every watch on it has caught up; a watch that begins after the newest revision counts
+// as one that has not. On one stream for all, a quiet watch of events would keep every reader of pods waiting.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).watchContext
 // Differs: upstream's streams are apart because each resource has an etcd client, and so a connection, of its own.
@@ -73,8 +73,8 @@ func (s *Store) watchContext(ctx context.Context) context.Context {
 	return clientv3.WithRequireLeader(own)
 }
 
-// withoutDeadline hides a context's deadline, but not its end. The context of a watch says when the watch will be over on the
-// injected clock; etcd's client would take that for a time on the wall clock, which may long be past it.
+// withoutDeadline hides a context's deadline, but not its end. The context of a watch says when the watch will be over
+// on the injected clock; etcd's client would take that for a time on the wall clock, which may long be past it.
 type withoutDeadline struct{ context.Context }
 
 // Deadline returns none.

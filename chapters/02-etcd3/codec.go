@@ -37,9 +37,10 @@ type storageCodec struct {
 	decoder runtime.Decoder
 }
 
-// Decode leaves apiVersion and kind empty, as they are in every Go object of a known type: a caller that writes the object
-// out again says them again.
-func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+// Decode leaves apiVersion and kind empty, as they are in every Go object of a known type: a caller that writes the
+// object out again says them again.
+func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, kind, err := c.decoder.Decode(data, defaults, into)
 	if err != nil {
 		return obj, kind, err

@@ -52,8 +52,8 @@ func NewCompactor(client Client, clk clock.WithTicker, interval time.Duration) *
 	return &Compactor{client: client, clock: clk, interval: interval}
 }
 
-// CompactRevision returns the newest compaction this compactor knows of, its own or another's; 0 if none. A cache may drop
-// what it keeps of older revisions.
+// CompactRevision returns the newest compaction this compactor knows of, its own or another's; 0 if none. A cache may
+// drop what it keeps of older revisions.
 func (c *Compactor) CompactRevision() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,8 @@ func (c *Compactor) updateCompactRevision(rev int64) {
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: (*compactor).runCompactLoop
 func (c *Compactor) Run(ctx context.Context) {
 	routine.Every(ctx, c.clock, c.interval, func(ctx context.Context) {
-		// The error is that etcd did not answer, or that others have compacted further. Either way the next turn is soon enough.
+		// The error is that etcd did not answer, or that others have compacted further. Either way the next turn is
+		// soon enough.
 		_ = c.compact(ctx)
 	})
 }
@@ -81,7 +82,8 @@ func (c *Compactor) Run(ctx context.Context) {
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: Compact
 func (c *Compactor) compact(ctx context.Context) error {
 	value := strconv.FormatInt(c.rev, 10)
-	response, err := c.client.OptimisticPut(ctx, compactRevKey, []byte(value), c.expected, kubernetes.PutOptions{GetOnFailure: true})
+	response, err := c.client.OptimisticPut(ctx, compactRevKey, []byte(value), c.expected, kubernetes.PutOptions{
+		GetOnFailure: true})
 	if err != nil {
 		return err
 	}
@@ -102,8 +104,8 @@ func (c *Compactor) compact(ctx context.Context) error {
 	return nil
 }
 
-// CompactNow makes etcd forget everything but the current state, without waiting for a turn, and returns the revision of
-// that state. A read of an older one is told that it is gone.
+// CompactNow makes etcd forget everything but the current state, without waiting for a turn, and returns the revision
+// of that state. A read of an older one is told that it is gone.
 //
 // Differs: upstream has nothing of the kind; operators run etcdctl.
 func (c *Compactor) CompactNow(ctx context.Context) (rev int64, err error) {

@@ -74,7 +74,8 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 			t.Errorf("after five intervals: revision %d, want 6, one write each", got)
 		}
 		if first.CompactRevision() != 5 || second.CompactRevision() != 5 {
-			t.Errorf("known compactions: got %d and %d, want 5 for both", first.CompactRevision(), second.CompactRevision())
+			t.Errorf("known compactions: got %d and %d, want 5 for both", first.CompactRevision(),
+				second.CompactRevision())
 		}
 		stopSecond()
 		time.Sleep(time.Minute)

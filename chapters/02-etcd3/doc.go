@@ -8,8 +8,8 @@
 //   - A watch delivers changes in revision order, each once, until it ends. An initial state comes before them, all of
 //     one revision, in key order. A watch ends when its context does, or after one
 //     ERROR event. Its channel is closed exactly once, after every goroutine of the watch has ended.
-//   - Calls last as long as their context. This package sets no deadline. It reads a clock for one thing: how long objects
-//     with a time to live share a lease. When the lease ends is etcd's business, by its own clock.
+//   - Calls last as long as their context. This package sets no deadline. It reads a clock for one thing: how long
+//     objects with a time to live share a lease. When the lease ends is etcd's business, by its own clock.
 //
 // # Goroutines
 //

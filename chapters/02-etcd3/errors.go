@@ -17,16 +17,20 @@ import (
 
 // What a client is told when history is gone. The texts are upstream's, because people search for them.
 const (
-	watchExpired         = "The resourceVersion for the provided watch is too old."
-	listExpired          = "The resourceVersion for the provided list is too old."
-	continueExpired      = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter."
-	inconsistentContinue = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+	watchExpired    = "The resourceVersion for the provided watch is too old."
+	listExpired     = "The resourceVersion for the provided list is too old."
+	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can " +
+		"start a new list without the continue parameter."
+	inconsistentContinue = "The provided continue parameter is too old to display a consistent list result. You can " +
+		"start a new list without the continue parameter, or use the continue token in this response to retrieve the " +
+		"remainder of the results. Continuing with the provided token results in an inconsistent list - objects that " +
+		"were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
 
 // interpretError turns an error of one call to etcd into what the caller is to see.
 //
-// Differs: upstream returns most of these unchanged, which becomes a 500. A read that found etcd away is told here to come
-// again in two seconds, which client-go does by itself.
+// Differs: upstream returns most of these unchanged, which becomes a 500. A read that found etcd away is told here to
+// come again in two seconds, which client-go does by itself.
 func interpretError(err error, key string) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), codeOf(err) == codes.DeadlineExceeded:
@@ -40,9 +44,10 @@ func interpretError(err error, key string) error {
 	}
 }
 
-// interpretWriteError turns an error of a transaction into what the caller is to see. When the answer of etcd is lost or
-// late, the transaction may have been committed all the same. The client is told no time to wait, because client-go would
-// send the same request again: a create would be answered with AlreadyExists, about the object it has just created.
+// interpretWriteError turns an error of a transaction into what the caller is to see. When the answer of etcd is lost
+// or late, the transaction may have been committed all the same. The client is told no time to wait, because client-go
+// would send the same request again: a create would be answered with AlreadyExists, about the object it has just
+// created.
 func interpretWriteError(err error, key string) error {
 	if codeOf(err) == codes.Unavailable {
 		return fmt.Errorf("etcd: %s: %w", key, err)

@@ -20,14 +20,21 @@ func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
 		err  error
 		want func(error) bool
 	}{
-		"deadline":              {context.DeadlineExceeded, apierrors.IsTimeout},
-		"deadline, from afar":   {status.Error(codes.DeadlineExceeded, "late"), apierrors.IsTimeout},
-		"too large for etcd":    {rpctypes.ErrRequestTooLarge, apierrors.IsRequestEntityTooLargeError},
-		"too large for gRPC":    {status.Error(codes.ResourceExhausted, "trying to send message larger than max"), apierrors.IsRequestEntityTooLargeError},
-		"away":                  {status.Error(codes.Unavailable, "connection refused"), apierrors.IsServerTimeout},
-		"without a leader":      {rpctypes.ErrNoLeader, apierrors.IsServerTimeout},
-		"full":                  {rpctypes.ErrNoSpace, func(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) }},
-		"too busy":              {rpctypes.ErrTooManyRequests, func(err error) bool { return errors.Is(err, rpctypes.ErrTooManyRequests) }},
+		"deadline":            {context.DeadlineExceeded, apierrors.IsTimeout},
+		"deadline, from afar": {status.Error(codes.DeadlineExceeded, "late"), apierrors.IsTimeout},
+		"too large for etcd":  {rpctypes.ErrRequestTooLarge, apierrors.IsRequestEntityTooLargeError},
+		"too large for gRPC": {status.Error(codes.ResourceExhausted, "trying to send message larger than max"),
+			apierrors.IsRequestEntityTooLargeError},
+		"away":             {status.Error(codes.Unavailable, "connection refused"), apierrors.IsServerTimeout},
+		"without a leader": {rpctypes.ErrNoLeader, apierrors.IsServerTimeout},
+		"full": {rpctypes.ErrNoSpace, func(err error) bool {
+			return errors.Is(err,
+				rpctypes.ErrNoSpace)
+		}},
+		"too busy": {rpctypes.ErrTooManyRequests, func(err error) bool {
+			return errors.Is(err,
+				rpctypes.ErrTooManyRequests)
+		}},
 		"cancelled by a caller": {context.Canceled, func(err error) bool { return errors.Is(err, context.Canceled) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +47,8 @@ func TestWhatAClientIsToldOfEtcdsErrors(t *testing.T) {
 }
 
 func TestAWriteThatMayHaveHappenedIsNotToBeRepeated(t *testing.T) {
-	for _, err := range []error{rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, status.Error(codes.Unavailable, "transport is closing"), context.DeadlineExceeded} {
+	for _, err := range []error{rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail,
+		status.Error(codes.Unavailable, "transport is closing"), context.DeadlineExceeded} {
 		got := storage.InterpretError(interpretWriteError(err, key("a")), "create", corev1.Resource("pods"), "a")
 		if _, again := apierrors.SuggestsClientDelay(got); again {
 			t.Errorf("%v: got %v, which tells the client to come again", err, got)
@@ -49,7 +57,8 @@ func TestAWriteThatMayHaveHappenedIsNotToBeRepeated(t *testing.T) {
 }
 
 func TestCancellationIsRecognisedInEveryForm(t *testing.T) {
-	for _, err := range []error{context.Canceled, fmt.Errorf("watch: %w", context.Canceled), status.Error(codes.Canceled, "gone")} {
+	for _, err := range []error{context.Canceled, fmt.Errorf("watch: %w", context.Canceled),
+		status.Error(codes.Canceled, "gone")} {
 		if !isCancelError(err) {
 			t.Errorf("%v: not recognised", err)
 		}

@@ -19,15 +19,16 @@ const (
 	leaseMaxAttachedCount = 1000
 )
 
-// leaseManager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a key
-// does, and clients that write with a time to live write often; so a lease lasts a little longer than asked, and serves
-// every writer that comes in the meantime.
+// leaseManager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a
+// key does, and clients that write with a time to live write often; so a lease lasts a little longer than asked, and
+// serves every writer that comes in the meantime.
 //
 //	granted ── reused by later writes ──► │ then another is granted
 //	└──────────── ttl + 5 %, at most a minute more ──────► etcd deletes all that was written under it
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: leaseManager
-// Differs: a lease that etcd does not know any more is replaced: our clock may have been slower than etcd's. No metrics.
+// Differs: a lease that etcd does not know any more is replaced: our clock may have been slower than etcd's. No
+// metrics.
 type leaseManager struct {
 	// Set by newLeaseManager, never changed.
 	client Client

@@ -39,7 +39,8 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 			time.Sleep(30 * time.Minute) // more than an hour after a was created
 			w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
 			time.Sleep(40 * time.Minute)
-			if _, err := s.GetCurrentResourceVersion(t.Context()); err != nil { // leases are looked at when the store is used
+			// leases are looked at when the store is used
+			if _, err := s.GetCurrentResourceVersion(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			w.want(t, "DELETED a 5 again", "DELETED b 6")
@@ -70,7 +71,8 @@ func TestWhatIsWrittenAtAboutTheSameTimeSharesALease(t *testing.T) {
 		for i, c := range []struct {
 			after  time.Duration
 			grants int
-		}{{0, 1}, {30 * time.Second, 1}, {29 * time.Second, 1}, {2 * time.Second, 2}, {59 * time.Second, 2}, {time.Hour, 3}} {
+		}{{0, 1}, {30 * time.Second, 1}, {29 * time.Second, 1}, {2 * time.Second, 2}, {59 * time.Second, 2},
+			{time.Hour, 3}} {
 			time.Sleep(c.after)
 			create(t, s, pod(string(rune('a'+i)), ""))
 			if client.n != c.grants {

@@ -43,7 +43,8 @@ func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOption
 	if err != nil {
 		return err
 	}
-	l := &lister{store: s, keyPrefix: keyPrefix, opts: opts, items: items, withRev: withRev, continueKey: continueKey, limit: opts.Predicate.Limit}
+	l := &lister{store: s, keyPrefix: keyPrefix, opts: opts, items: items, withRev: withRev, continueKey: continueKey,
+		limit: opts.Predicate.Limit}
 	if err := l.list(ctx); err != nil {
 		return err
 	}
@@ -100,7 +101,8 @@ func (l *lister) full() bool {
 
 // read reads the next page and fixes withRev.
 func (l *lister) read(ctx context.Context) ([]*mvccpb.KeyValue, error) {
-	page, err := l.store.readRange(ctx, l.keyPrefix, l.opts.Recursive, kubernetes.ListOptions{Revision: l.withRev, Limit: l.limit, Continue: l.continueKey})
+	page, err := l.store.readRange(ctx, l.keyPrefix, l.opts.Recursive, kubernetes.ListOptions{Revision: l.withRev,
+		Limit: l.limit, Continue: l.continueKey})
 	if errors.Is(err, rpctypes.ErrFutureRev) {
 		current, err := l.store.GetCurrentResourceVersion(ctx)
 		if err != nil {
@@ -169,7 +171,8 @@ func (l *lister) append(kv *mvccpb.KeyValue) error {
 }
 
 // readRange reads the keys under a prefix, or one key as if it were such a range. Errors are etcd's.
-func (s *Store) readRange(ctx context.Context, key string, recursive bool, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+func (s *Store) readRange(ctx context.Context, key string, recursive bool,
+	opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	var response kubernetes.ListResponse
 	var err error
 	if recursive {

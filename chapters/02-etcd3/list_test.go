@@ -53,7 +53,8 @@ func TestListIsInKeyOrderAtTheStoresRevision(t *testing.T) {
 		putRaw(t, client, "/registry/podsecurity/x", []byte("not ours")) // 4
 		got := mustList(t, s, everything())
 		if names(got) != "a b at 4" || got.Items[0].ResourceVersion != "3" || got.Items[1].ResourceVersion != "2" {
-			t.Errorf("got %q with %s and %s, want a 3, b 2", names(got), got.Items[0].ResourceVersion, got.Items[1].ResourceVersion)
+			t.Errorf("got %q with %s and %s, want a 3, b 2", names(got), got.Items[0].ResourceVersion,
+				got.Items[1].ResourceVersion)
 		}
 	})
 }
@@ -68,7 +69,8 @@ func TestListOfOneKeyIsAListOfAtMostOne(t *testing.T) {
 		"a": {storage.Everything, "a at 2"}, "b": {storage.Everything, " at 2"},
 	} {
 		out := &corev1.PodList{}
-		if err := s.GetList(t.Context(), key(name), storage.ListOptions{Predicate: test.pred}, out); err != nil || names(out) != test.want {
+		if err := s.GetList(t.Context(), key(name), storage.ListOptions{Predicate: test.pred}, out); err != nil ||
+			names(out) != test.want {
 			t.Errorf("%s: got %q, %v, want %q", name, names(out), err, test.want)
 		}
 	}
@@ -80,7 +82,8 @@ func TestListHonoursResourceVersionAndMatch(t *testing.T) {
 		create(t, s, pod("a", "")) // 2
 		create(t, s, pod("b", "")) // 3
 		create(t, s, pod("c", "")) // 4
-		const none, exact, least = metav1.ResourceVersionMatch(""), metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan
+		const none, exact, least = metav1.ResourceVersionMatch(""), metav1.ResourceVersionMatchExact,
+			metav1.ResourceVersionMatchNotOlderThan
 		for _, test := range []struct {
 			rv    string
 			match metav1.ResourceVersionMatch
@@ -181,7 +184,8 @@ type counting struct {
 	limits []int64
 }
 
-func (c *counting) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+func (c *counting) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse,
+	error) {
 	c.limits = append(c.limits, opts.Limit)
 	return c.Client.List(ctx, prefix, opts)
 }
@@ -211,7 +215,8 @@ func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
 }
 
 func TestLimitsGrowToTheBoundOnly(t *testing.T) {
-	for limit, want := range map[int64]int64{0: 0, 1: 2, 4999: 9998, 5000: 10000, 6000: 10000, 10000: 10000, 20000: 20000} {
+	for limit, want := range map[int64]int64{0: 0, 1: 2, 4999: 9998, 5000: 10000, 6000: 10000, 10000: 10000,
+		20000: 20000} {
 		if got := nextLimit(limit); got != want {
 			t.Errorf("after %d: got %d, want %d", limit, got, want)
 		}
@@ -271,9 +276,10 @@ func TestContinueTokensOfOthersAreBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ token, rv string }{
-		"garbage":      {token: "garbage"},
-		"with a rv":    {token: valid, rv: "2"},
-		"of elsewhere": {token: "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Miwic3RhcnQiOiIuLi9zZWNyZXRzL2EifQ"}, // start "../secrets/a"
+		"garbage":   {token: "garbage"},
+		"with a rv": {token: valid, rv: "2"},
+		// start "../secrets/a"
+		"of elsewhere": {token: "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Miwic3RhcnQiOiIuLi9zZWNyZXRzL2EifQ"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := everything()
@@ -293,7 +299,8 @@ func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
 	s, _ := newMVCC(t)
 	create(t, s, pod("a", ""))
 	out := &corev1.PodList{Items: []corev1.Pod{*pod("junk", "junk"), *pod("junk", "junk")}}
-	if err := s.GetList(t.Context(), prefix, everything(), out); err != nil || names(out) != "a at 2" || len(out.Items[0].Labels) != 0 {
+	if err := s.GetList(t.Context(), prefix, everything(), out); err != nil || names(out) != "a at 2" ||
+		len(out.Items[0].Labels) != 0 {
 		t.Errorf("got %q, %v", names(out), err)
 	}
 	if err := s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}); err == nil {

@@ -57,7 +57,8 @@ func newStore(t testing.TB, client Client, change func(*Config)) *Store {
 	t.Helper()
 	cfg := Config{
 		Client: client, Codec: codec(t, MediaTypeProtobuf), NewFunc: newPod,
-		ResourcePrefix: prefix, Resource: corev1.Resource("pods"), Clock: clock.RealClock{}, Probe: probetest.Probe(t, ""),
+		ResourcePrefix: prefix, Resource: corev1.Resource("pods"), Clock: clock.RealClock{}, Probe: probetest.Probe(t,
+			""),
 	}
 	if change != nil {
 		change(&cfg)
@@ -130,7 +131,8 @@ func selecting(t testing.TB, selector string) storage.SelectionPredicate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage.SelectionPredicate{Label: label, Field: fields.Everything(), GetAttrs: storage.DefaultNamespaceScopedAttr}
+	return storage.SelectionPredicate{Label: label, Field: fields.Everything(),
+		GetAttrs: storage.DefaultNamespaceScopedAttr}
 }
 
 // everything returns options for a watch or list of all pods.

@@ -13,8 +13,8 @@ import (
 const processEventConcurrency = 10
 
 // Events are decoded at the same time and leave in the order in which they came. The trick is that one goroutine queues
-// the answers' channels in that order, before the answers exist: the collector waits for the first channel in the queue,
-// whichever is ready first.
+// the answers' channels in that order, before the answers exist: the collector waits for the first channel in the
+// queue, whichever is ready first.
 
 // processingResult is what became of one event: a result, nothing because the predicate rejects it, or an error.
 //

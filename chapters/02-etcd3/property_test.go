@@ -128,7 +128,8 @@ func filteredHistory(t *testing.T, rt *rapid.T, age string) {
 	for _, w := range watches {
 		w.got = append(w.got, w.next()...)
 		if want := m.want(w.from, w.selected); !slices.Equal(w.got, want) {
-			rt.Errorf("after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "), strings.Join(want, ", "))
+			rt.Errorf("after %d, selecting %q:\ngot  %s\nwant %s", w.from, w.selected, strings.Join(w.got, ", "),
+				strings.Join(want, ", "))
 		}
 	}
 }
@@ -174,7 +175,8 @@ func TestPagedListsOfAnySizeAreTheStateOfOneRevision(t *testing.T) {
 		for first := true; first || opts.Predicate.Continue != ""; first = false {
 			page := mustList(t, s, opts)
 			if page.ResourceVersion != at || int64(len(page.Items)) > opts.Predicate.Limit {
-				rt.Fatalf("a page of %d at %s, want at most %d at %s", len(page.Items), page.ResourceVersion, opts.Predicate.Limit, at)
+				rt.Fatalf("a page of %d at %s, want at most %d at %s", len(page.Items), page.ResourceVersion,
+					opts.Predicate.Limit, at)
 			}
 			for _, p := range page.Items {
 				got = append(got, p.Name)

@@ -42,7 +42,8 @@ func TestNothingIsLostWhenEtcdRestartsUnderLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := line(<-w.ResultChan()); got != "BOOKMARK 1 end" {
-				t.Fatalf("got %s, want the end of an empty state", got) // a state is in key order, only what follows is in the order of revisions
+				// a state is in key order, only what follows is in the order of revisions
+				t.Fatalf("got %s, want the end of an empty state", got)
 			}
 			var wg sync.WaitGroup
 			for n := range writers {

@@ -15,9 +15,10 @@ import (
 // initialState returns what a write begins with: the cache's guess if there is one, which saves a read, or what
 // etcd has.
 //
-// Differs: a guess without a resource version is no guess. Upstream takes it for the state before the first write, so that
-// Delete succeeds for a key that does not exist.
-func (s *Store) initialState(ctx context.Context, key string, ignoreNotFound bool, cached runtime.Object) (*objState, error) {
+// Differs: a guess without a resource version is no guess. Upstream takes it for the state before the first write, so
+// that Delete succeeds for a key that does not exist.
+func (s *Store) initialState(ctx context.Context, key string, ignoreNotFound bool,
+	cached runtime.Object) (*objState, error) {
 	if cached == nil {
 		return s.getCurrentState(ctx, key, ignoreNotFound)
 	}
@@ -97,7 +98,8 @@ func (s *Store) getStateFromObject(key string, cached runtime.Object, rv uint64)
 // attempt only.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).updateState
-func (s *Store) updateState(key string, state *objState, preconditions *storage.Preconditions, update storage.UpdateFunc) ([]byte, error) {
+func (s *Store) updateState(key string, state *objState, preconditions *storage.Preconditions,
+	update storage.UpdateFunc) ([]byte, error) {
 	if err := preconditions.Check(key, state.obj); err != nil {
 		return nil, err
 	}

@@ -72,14 +72,16 @@ var _ storage.Interface = (*Store)(nil)
 // New returns a store for one resource. It does not talk to etcd yet.
 func New(cfg Config) (*Store, error) {
 	if !strings.HasPrefix(cfg.ResourcePrefix, "/") || strings.HasSuffix(cfg.ResourcePrefix, "/") {
-		return nil, fmt.Errorf("etcd3 store: resource prefix %q must begin with a slash and not end with one", cfg.ResourcePrefix)
+		return nil, fmt.Errorf("etcd3 store: resource prefix %q must begin with a slash and not end with one",
+			cfg.ResourcePrefix)
 	}
 	switch cfg.Watcher {
 	case "":
 		cfg.Watcher = WatcherEtcd3
 	case WatcherEtcd3, WatcherEtcd2:
 	default:
-		return nil, fmt.Errorf("etcd3 store: unknown watcher %q, want %s or %s", cfg.Watcher, WatcherEtcd3, WatcherEtcd2)
+		return nil, fmt.Errorf("etcd3 store: unknown watcher %q, want %s or %s", cfg.Watcher, WatcherEtcd3,
+			WatcherEtcd2)
 	}
 	if cfg.Client == nil || cfg.Codec == nil || cfg.NewFunc == nil {
 		return nil, fmt.Errorf("etcd3 store of %s: client, codec and NewFunc are required", cfg.ResourcePrefix)
@@ -170,8 +172,8 @@ func (s *Store) decode(key string, data []byte, rev int64, out runtime.Object) e
 	return s.versioner.UpdateObject(out, uint64(rev))
 }
 
-// validateMinimumResourceVersion returns an error if a reader asked for at least a resource version that the store has not
-// reached: 504 with cause ResourceVersionTooLarge.
+// validateMinimumResourceVersion returns an error if a reader asked for at least a resource version that the store has
+// not reached: 504 with cause ResourceVersionTooLarge.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).validateMinimumResourceVersion
 func (s *Store) validateMinimumResourceVersion(minimum string, actual int64) error {

@@ -64,7 +64,8 @@ func TestWhatWasCreatedCanBeRead(t *testing.T) {
 		if err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Name != "a" || got.Labels["app"] != "web" || got.ResourceVersion != "2" || created.ResourceVersion != "2" {
+		if got.Name != "a" || got.Labels["app"] != "web" || got.ResourceVersion != "2" ||
+			created.ResourceVersion != "2" {
 			t.Errorf("got %v, created %v, want a at 2", got, created)
 		}
 		if rv, err := s.GetCurrentResourceVersion(t.Context()); err != nil || rv != 2 {
@@ -158,7 +159,8 @@ func TestGetHonoursItsOptions(t *testing.T) {
 
 func TestKeysOutsideTheResourceAreRefused(t *testing.T) {
 	s, _ := newMVCC(t)
-	for _, bad := range []string{"", "/", "/registry/podsecurity/a", "/registry/pods/../secrets/a", "/registry/pods/./a", "/registry"} {
+	for _, bad := range []string{"", "/", "/registry/podsecurity/a", "/registry/pods/../secrets/a",
+		"/registry/pods/./a", "/registry"} {
 		t.Run(bad, func(t *testing.T) {
 			out := &corev1.Pod{}
 			if err := s.Get(t.Context(), bad, storage.GetOptions{}, out); err == nil {
@@ -204,18 +206,22 @@ func TestTheResourcesRootIsNoObject(t *testing.T) {
 }
 
 func TestValueThatDoesNotDecodeIsAnInternalError(t *testing.T) {
-	node, err := json.Marshal(map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": "a"}})
+	node, err := json.Marshal(map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{
+		"name": "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string][]byte{
-		"empty": nil, "garbage": []byte("garbage"), "protobuf that ends early": []byte("k8s\x00\x0a"), "another kind": node,
+		"empty": nil, "garbage": []byte("garbage"), "protobuf that ends early": []byte("k8s\x00\x0a"),
+		"another kind": node,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, client := newMVCC(t)
 			client.Put(key("a"), value)
-			wantStatus(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, &corev1.Pod{}), http.StatusInternalServerError, metav1.StatusReasonInternalError)
-			wantStatus(t, s.GetList(t.Context(), prefix, everything(), newPodList()), http.StatusInternalServerError, metav1.StatusReasonInternalError)
+			wantStatus(t, s.Get(t.Context(), key("a"), storage.GetOptions{}, &corev1.Pod{}),
+				http.StatusInternalServerError, metav1.StatusReasonInternalError)
+			wantStatus(t, s.GetList(t.Context(), prefix, everything(), newPodList()), http.StatusInternalServerError,
+				metav1.StatusReasonInternalError)
 		})
 	}
 }
@@ -225,7 +231,8 @@ func TestAListThatFailsHoldsWhatWasReadBefore(t *testing.T) {
 	create(t, s, pod("a", ""))
 	client.Put(key("b"), []byte("garbage"))
 	list := newPodList()
-	wantStatus(t, s.GetList(t.Context(), prefix, everything(), list), http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	wantStatus(t, s.GetList(t.Context(), prefix, everything(), list), http.StatusInternalServerError,
+		metav1.StatusReasonInternalError)
 	if items := list.(*corev1.PodList).Items; len(items) != 1 || items[0].Name != "a" {
 		t.Errorf("got %d items, want a alone", len(items))
 	}

@@ -41,8 +41,10 @@ type stream struct {
 	text   string             // what is watched, in words
 	cancel context.CancelFunc // ends every goroutine of the watch; may be called by any of them, and more than once
 
-	incomingEventChan chan *event      // sent by the one goroutine that talks to etcd, never closed; see incomingBufSize
-	resultChan        chan watch.Event // sent by the one goroutine that is last in line, closed by reap when it has ended; see outgoingBufSize
+	// sent by the one goroutine that talks to etcd, never closed; see incomingBufSize
+	incomingEventChan chan *event
+	// sent by the one goroutine that is last in line, closed by reap when it has ended; see outgoingBufSize
+	resultChan chan watch.Event
 
 	group routine.Group // every goroutine of the watch but the one that reaps
 }
@@ -142,8 +144,8 @@ func (s *stream) send(ctx context.Context, result *watch.Event, key string, rev 
 	return true
 }
 
-// sendError ends the watch: one ERROR event, if there is an error and it is not that the context was cancelled, and then
-// nothing more.
+// sendError ends the watch: one ERROR event, if there is an error and it is not that the context was cancelled, and
+// then nothing more.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).sendError
 func (s *stream) sendError(ctx context.Context, err error) {
@@ -163,7 +165,8 @@ func transformErrorToEvent(err error) *watch.Event {
 	return &watch.Event{Type: watch.Error, Object: &status}
 }
 
-// reap ends the watch for good. The order matters: a channel may be closed only when no goroutine can send to it any more.
+// reap ends the watch for good. The order matters: a channel may be closed only when no goroutine can send to it any
+// more.
 func (s *stream) reap() {
 	s.cancel()
 	s.group.Wait()

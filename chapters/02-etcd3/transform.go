@@ -62,7 +62,8 @@ func (s *stream) bookmark(e *event) (*watch.Event, error) {
 	return &watch.Event{Type: watch.Bookmark, Object: obj}, nil
 }
 
-// filter reports whether the watch's predicate matches. An object for which the predicate returns an error does not match.
+// filter reports whether the watch's predicate matches. An object for which the predicate returns an error does not
+// match.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).filter
 func (s *stream) filter(obj runtime.Object) bool {

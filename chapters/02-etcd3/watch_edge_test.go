@@ -97,7 +97,8 @@ func TestWatchFromRVNeverShowsWhatIsNotNewer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
 		create(t, s, pod("a", "")) // 2
 		create(t, s, pod("b", "")) // 3
-		for rv, want := range map[string][]string{"1": {"ADDED a 2", "ADDED b 3"}, "2": {"ADDED b 3"}, "3": nil, "9": nil} {
+		for rv, want := range map[string][]string{"1": {"ADDED a 2", "ADDED b 3"}, "2": {"ADDED b 3"}, "3": nil,
+			"9": nil} {
 			opts := everything()
 			opts.ResourceVersion = rv
 			start(t, s, prefix, opts).want(t, want...)
@@ -286,7 +287,8 @@ func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
 		}
 		synctest.Wait()
 		got := s.Snapshot().Watches
-		if len(got) != 1 || got[0].ResultLen != outgoingBufSize || got[0].IncomingLen != incomingBufSize || got[0].ID != "etcd3-1" {
+		if len(got) != 1 || got[0].ResultLen != outgoingBufSize || got[0].IncomingLen != incomingBufSize ||
+			got[0].ID != "etcd3-1" {
 			t.Fatalf("got %+v, want both channels full", got)
 		}
 		lines := w.next()
@@ -299,7 +301,8 @@ func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
 // slowCodec takes the longer to decode, the earlier in the alphabet the object is.
 type slowCodec struct{ runtime.Codec }
 
-func (c slowCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c slowCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	for i := range 10 {
 		if bytes.Contains(data, fmt.Appendf(nil, "slow%d", i)) {
 			time.Sleep(time.Duration(10-i) * time.Second)
@@ -385,8 +388,10 @@ func TestQueueReportsAddUp(t *testing.T) {
 				t.Errorf("%v: got %d, want 3", p, count[p])
 			}
 		}
-		if count[probe.WatchChanOpened] != 1 || count[probe.WatchChanClosed] != 1 || records[len(records)-1].Point != probe.WatchChanClosed {
-			t.Errorf("opened %d, closed %d, want one each, closed last", count[probe.WatchChanOpened], count[probe.WatchChanClosed])
+		if count[probe.WatchChanOpened] != 1 || count[probe.WatchChanClosed] != 1 ||
+			records[len(records)-1].Point != probe.WatchChanClosed {
+			t.Errorf("opened %d, closed %d, want one each, closed last", count[probe.WatchChanOpened],
+				count[probe.WatchChanClosed])
 		}
 	})
 }
@@ -404,7 +409,9 @@ func TestWatchesOfARealEtcdGoOnThroughWritesOfOthers(t *testing.T) {
 			}
 			next := func() string { return line(<-w.ResultChan()) }
 			got := []string{next(), next()}
-			putRaw(t, client, key("b"), []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"default"}}`)) // 3
+			// 3
+			putRaw(t, client, key("b"),
+				[]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"default"}}`))
 			got = append(got, next())
 			remove(t, s, "a") // 4
 			got = append(got, next())
@@ -430,7 +437,8 @@ func TestBookmarkIsAnEmptyObject(t *testing.T) {
 		synctest.Wait()
 		e := <-w.ResultChan()
 		p := e.Object.(*corev1.Pod)
-		if e.Type != watch.Bookmark || p.Name != "" || len(p.Annotations) != 1 || p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		if e.Type != watch.Bookmark || p.Name != "" || len(p.Annotations) != 1 ||
+			p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 			t.Errorf("got %v %v", e.Type, p)
 		}
 	})

@@ -115,8 +115,8 @@ func TestWatchAfterCompactionIsExpired(t *testing.T) {
 	}
 }
 
-// A state of more than one page is still one state: without a hole where one page ends, and without what was written while
-// the reader was slow. The two objects on either side of the end are neighbours in the order of keys.
+// A state of more than one page is still one state: without a hole where one page ends, and without what was written
+// while the reader was slow. The two objects on either side of the end are neighbours in the order of keys.
 func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
 		const n = 2*maxLimit + 10
@@ -139,14 +139,16 @@ func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 		relabel(t, s, last, "web")
 		want = append(want, fmt.Sprintf("BOOKMARK %d end", at), fmt.Sprintf("MODIFIED %s %d web", last, at+1))
 		if got := w.next(); !slices.Equal(got, want) {
-			t.Errorf("got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):], want[n-1:])
+			t.Errorf("got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):],
+				want[n-1:])
 		}
 	})
 }
 
 func TestWhoeverCancelledIsNotToldOfIt(t *testing.T) {
 	s, _ := newMVCC(t)
-	for name, err := range map[string]error{"ours": context.Canceled, "etcd's": status.Error(codes.Canceled, "the client is closing")} {
+	for name, err := range map[string]error{"ours": context.Canceled, "etcd's": status.Error(codes.Canceled,
+		"the client is closing")} {
 		ended := false
 		w := newStream(s, watchRequest{key: prefix}, func() { ended = true })
 		w.sendError(t.Context(), err)

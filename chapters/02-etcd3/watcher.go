@@ -26,8 +26,9 @@ import (
 type watchChan struct {
 	*stream
 
-	watchClosedCh   chan struct{}               // closed by startWatching when etcd ended the watch without an error
-	processingQueue chan chan *processingResult // sent by scheduleEventProcessing, never closed; see processEventConcurrency
+	watchClosedCh chan struct{} // closed by startWatching when etcd ended the watch without an error
+	// sent by scheduleEventProcessing, never closed; see processEventConcurrency
+	processingQueue chan chan *processingResult
 
 	jobs  chan job      // sent by scheduleEventProcessing, never closed; 0: a goroutine that decodes has nothing to do
 	owner routine.Group // run alone: it waits for all the others

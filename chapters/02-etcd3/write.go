@@ -15,8 +15,8 @@ import (
 )
 
 // All writes are optimistic: compute the new state from a state that was read, then let one transaction check that the
-// key's revision is still the one that was read, and write. The writer that loses the race gets the winner's state in the same
-// answer and computes again. No lock is held in between, so nothing is stuck if a writer dies.
+// key's revision is still the one that was read, and write. The writer that loses the race gets the winner's state in
+// the same answer and computes again. No lock is held in between, so nothing is stuck if a writer dies.
 
 // objState is what a write starts from.
 //
@@ -166,7 +166,8 @@ func (s *Store) Delete(
 	}
 }
 
-func validateDeletion(ctx context.Context, key string, state *objState, preconditions *storage.Preconditions, validate storage.ValidateFunc) error {
+func validateDeletion(ctx context.Context, key string, state *objState, preconditions *storage.Preconditions,
+	validate storage.ValidateFunc) error {
 	if err := preconditions.Check(key, state.obj); err != nil {
 		return err
 	}
@@ -176,8 +177,8 @@ func validateDeletion(ctx context.Context, key string, state *objState, precondi
 	return validate(ctx, state.obj)
 }
 
-// commit runs the transaction. It has not succeeded if the key's revision was not the expected one: then the response's KV
-// is its state now, nil if there is none.
+// commit runs the transaction. It has not succeeded if the key's revision was not the expected one: then the response's
+// KV is its state now, nil if there is none.
 func (s *Store) commit(ctx context.Context, t txn) (kubernetes.PutResponse, error) {
 	response, err := s.write(ctx, t)
 	if err != nil {

@@ -102,7 +102,8 @@ func TestUpdateThatLosesARaceIsTriedAgainWithTheWinnersState(t *testing.T) {
 		if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, nil); err != nil {
 			t.Fatal(err)
 		}
-		if out.Labels["app"] != "winner" || out.Annotations["by"] != "loser" || out.ResourceVersion != "4" || len(seen) != 2 || seen[1] != "3" {
+		if out.Labels["app"] != "winner" || out.Annotations["by"] != "loser" || out.ResourceVersion != "4" ||
+			len(seen) != 2 || seen[1] != "3" {
 			t.Errorf("got %v after %v, want both changes at 4 after 2 and 3", out, seen)
 		}
 		var conflicts []uint64
@@ -130,7 +131,8 @@ func TestUpdateOfAMissingObject(t *testing.T) {
 		}
 		return pod("a", "new"), nil
 	}
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, true, nil, update, nil); err != nil || out.ResourceVersion != "2" {
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, true, nil, update, nil); err != nil ||
+		out.ResourceVersion != "2" {
 		t.Errorf("got %v, %v, want it created at 2", out, err)
 	}
 }
@@ -152,7 +154,8 @@ func TestErrorFoundOnAStaleGuessDoesNotCount(t *testing.T) {
 		return p, refuseOld(p)
 	}
 	out := &corev1.Pod{}
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale); err != nil || out.Labels["app"] != "new" {
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, update, stale); err != nil ||
+		out.Labels["app"] != "new" {
 		t.Errorf("update: got %v, %v, want it done on the new state", out, err)
 	}
 	validate := func(_ context.Context, obj runtime.Object) error { return refuseOld(obj.(*corev1.Pod)) }
@@ -173,7 +176,8 @@ func TestStaleGuessOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
 	if err := s.Delete(t.Context(), key("a"), out, nil, nil, stale); !storage.IsNotFound(err) {
 		t.Errorf("delete: got %v, want KeyNotFound", err)
 	}
-	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale); !storage.IsNotFound(err) {
+	if err := s.GuaranteedUpdate(t.Context(), key("a"), out, false, nil, setLabel("x"), stale); !storage.IsNotFound(
+		err) {
 		t.Errorf("update: got %v, want KeyNotFound", err)
 	}
 }
@@ -194,12 +198,14 @@ func TestPreconditionsThatFailAreConflicts(t *testing.T) {
 	} {
 		for _, cached := range []runtime.Object{nil, created} {
 			before := client.Revision()
-			err := s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, &test.preconditions, func(current runtime.Object) (runtime.Object, error) { return current, nil }, cached)
+			err := s.GuaranteedUpdate(t.Context(), key("a"), &corev1.Pod{}, false, &test.preconditions,
+				func(current runtime.Object) (runtime.Object, error) { return current, nil }, cached)
 			if test.ok != (err == nil) || !test.ok && storage.CodeOf(err) != storage.InvalidObj {
 				t.Errorf("%s: got %v", name, err)
 			}
 			if !test.ok {
-				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil, cached); storage.CodeOf(err) != storage.InvalidObj {
+				if err := s.Delete(t.Context(), key("a"), &corev1.Pod{}, &test.preconditions, nil,
+					cached); storage.CodeOf(err) != storage.InvalidObj {
 					t.Errorf("%s: delete: got %v", name, err)
 				}
 			}
@@ -234,7 +240,8 @@ func TestDeleteThatLosesARaceIsTriedAgain(t *testing.T) {
 		return nil
 	}
 	out := &corev1.Pod{}
-	if err := s.Delete(t.Context(), key("a"), out, nil, validate, nil); err != nil || out.Labels["app"] != "late" || out.ResourceVersion != "4" || calls != 2 {
+	if err := s.Delete(t.Context(), key("a"), out, nil, validate, nil); err != nil || out.Labels["app"] != "late" ||
+		out.ResourceVersion != "4" || calls != 2 {
 		t.Errorf("got %v, %v after %d calls, want the late state deleted at 4", out, err, calls)
 	}
 }
@@ -254,7 +261,8 @@ func TestNoUpdateOfManyIsLost(t *testing.T) {
 		for range writers {
 			wg.Go(func() {
 				for range each {
-					if err := s.GuaranteedUpdate(context.Background(), key("a"), &corev1.Pod{}, false, nil, increment, nil); err != nil {
+					if err := s.GuaranteedUpdate(context.Background(), key("a"), &corev1.Pod{}, false, nil, increment,
+						nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -265,7 +273,8 @@ func TestNoUpdateOfManyIsLost(t *testing.T) {
 		if err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got); err != nil {
 			t.Fatal(err)
 		}
-		if want := strconv.Itoa(writers * each); got.Labels["app"] != want || got.ResourceVersion != strconv.Itoa(writers*each+2) {
+		if want := strconv.Itoa(writers * each); got.Labels["app"] != want || got.ResourceVersion != strconv.Itoa(
+			writers*each+2) {
 			t.Errorf("got %s at %s, want %s and one revision each", got.Labels["app"], got.ResourceVersion, want)
 		}
 	})
@@ -285,7 +294,8 @@ func TestReportedCommitsAreTheHistory(t *testing.T) {
 			got = append(got, r.Type+" "+r.Key+" "+strconv.FormatUint(r.RV, 10)+" "+r.Resource)
 		}
 	}
-	want := []string{"ADDED /registry/pods/default/a 2 pods", "MODIFIED /registry/pods/default/a 3 pods", "DELETED /registry/pods/default/a 4 pods"}
+	want := []string{"ADDED /registry/pods/default/a 2 pods", "MODIFIED /registry/pods/default/a 3 pods",
+		"DELETED /registry/pods/default/a 4 pods"}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("got %q, want %q", got, want)
 	}

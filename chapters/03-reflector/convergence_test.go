@@ -37,7 +37,8 @@ func followFaultyServer(t *testing.T, seed uint64) {
 	w := newWorld(seed)
 	store := &strict{t: t, objects: map[string]uint64{}}
 	r := New(Config{
-		Name: "pods", ListerWatcher: w, Store: store, ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{}, Jitter: w.random.Float64,
+		Name: "pods", ListerWatcher: w, Store: store, ExpectedType: &corev1.Pod{}, Clock: clock.RealClock{},
+		Jitter:       w.random.Float64,
 		UseWatchList: seed%2 == 0, MaxInternalErrorRetryDuration: time.Duration(seed%3) * 10 * time.Second,
 	})
 	stop := running(t, r)
@@ -66,7 +67,8 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	return &world{random: &lockedRand{r: rand.New(rand.NewPCG(seed, 1))}, faulty: true, rv: 1, objects: map[string]*corev1.Pod{}}
+	return &world{random: &lockedRand{r: rand.New(rand.NewPCG(seed, 1))}, faulty: true, rv: 1,
+		objects: map[string]*corev1.Pod{}}
 }
 
 // write changes one object, and sometimes forgets history.

@@ -182,7 +182,8 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 	}
 }
 
-func watches(f ...func(metav1.ListOptions) (watch.Interface, error)) []func(metav1.ListOptions) (watch.Interface, error) {
+func watches(f ...func(metav1.ListOptions) (watch.Interface, error)) []func(metav1.ListOptions) (watch.Interface,
+	error) {
 	return f
 }
 
@@ -199,12 +200,16 @@ func TestFailedListIsHandledAndTriedAgainAfterAWait(t *testing.T) {
 		s := newServer()
 		s.onList(failing(forbidden), failing(refused))
 		r := newTestReflector(s, &record{}, func(c *Config) {
-			c.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) { handled = append(handled, err.Error()) }
+			c.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) {
+				handled = append(handled,
+					err.Error())
+			}
 		})
 		stop := running(t, r)
 		time.Sleep(4 * time.Second)
 		stop()
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n800ms list rv=0 limit=500\n2.4s list rv=0 limit=500\n2.4s watch rv=1")
+		wantLog(t, "asked", s.log(),
+			"0s list rv=0 limit=500\n800ms list rv=0 limit=500\n2.4s list rv=0 limit=500\n2.4s watch rv=1")
 		if len(handled) != 2 || !strings.HasPrefix(handled[0], "list pods: ") {
 			t.Errorf("handled: got %q, want two errors that say what was attempted", handled)
 		}
@@ -332,8 +337,9 @@ func TestInternalErrorsAreRetriedUntilTheDeadlineAndThenListed(t *testing.T) {
 		time.Sleep(55 * time.Second)
 		stop()
 		// Errors at 10, 20, 30 and 40 s lie within 30 s of the first; the one at 50 s does not.
-		want := "0s list rv=0 limit=500\n0s watch rv=5\n10s watch rv=5\n20s watch rv=5\n30s watch rv=5\n40s watch rv=5\n" +
-			"50.8s list rv=5 limit=0\n50.8s watch rv=1"
+		want :=
+			"0s list rv=0 limit=500\n0s watch rv=5\n10s watch rv=5\n20s watch rv=5\n30s watch rv=5\n40s watch rv=5\n" +
+				"50.8s list rv=5 limit=0\n50.8s watch rv=1"
 		wantLog(t, "asked", s.log(), want)
 	})
 }

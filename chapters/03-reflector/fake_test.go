@@ -56,7 +56,8 @@ func (s *server) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	}
 	without := ""
 	if !options.AllowWatchBookmarks {
-		without = " without bookmarks" // which no client ever asks for: on a quiet resource they are all there is to go on from
+		// which no client ever asks for: on a quiet resource they are all there is to go on from
+		without = " without bookmarks"
 	}
 	s.note("%s rv=%s%s", verb, options.ResourceVersion, without)
 	if len(s.opens) == 0 {

@@ -95,8 +95,8 @@ func Example_listThenWatchFromNow() {
 	// Output: the store has [a c]
 }
 
-// TestTheReflectorHearsOfEachChangeOnce puts the reflector into the tries' place. What a watch brings depends on the version for
-// which it is asked.
+// TestTheReflectorHearsOfEachChangeOnce puts the reflector into the tries' place. What a watch brings depends on the
+// version for which it is asked.
 func TestTheReflectorHearsOfEachChangeOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &record{}

@@ -97,8 +97,8 @@ func (h *watchHandler) handleAnyWatch(ctx context.Context, errc <-chan error) er
 	return err
 }
 
-// veryShort returns how long the watch has yet to last until it counts: 0 if it has brought an event, be it a bookmark, or is a
-// second old.
+// veryShort returns how long the watch has yet to last until it counts: 0 if it has brought an event, be it a bookmark,
+// or is a second old.
 func (h *watchHandler) veryShort() time.Duration {
 	if h.eventCount > 0 {
 		return 0

@@ -18,7 +18,8 @@ type pages struct {
 }
 
 func (p *pages) list(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	p.asked = append(p.asked, fmt.Sprintf("rv=%s match=%s limit=%d continue=%s", options.ResourceVersion, options.ResourceVersionMatch, options.Limit, options.Continue))
+	p.asked = append(p.asked, fmt.Sprintf("rv=%s match=%s limit=%d continue=%s", options.ResourceVersion,
+		options.ResourceVersionMatch, options.Limit, options.Continue))
 	answer := p.answers[0]
 	p.answers = p.answers[1:]
 	if err, ok := answer.(error); ok {
@@ -43,7 +44,8 @@ func TestPager(t *testing.T) {
 		{"one page", 2, exact, []any{last}, []string{"rv=4 match=Exact limit=2 continue="}, "[d] at 5 paginated=false"},
 		{
 			"the version is sent with the first page only", 2, exact, []any{first, second, last},
-			[]string{"rv=4 match=Exact limit=2 continue=", "rv= match= limit=2 continue=x", "rv= match= limit=2 continue=y"},
+			[]string{"rv=4 match=Exact limit=2 continue=", "rv= match= limit=2 continue=x",
+				"rv= match= limit=2 continue=y"},
 			"[a b c d] at 5 paginated=true",
 		},
 		{
@@ -51,8 +53,10 @@ func TestPager(t *testing.T) {
 			[]string{"rv= match= limit=7 continue="}, "[d] at 5 paginated=false",
 		},
 		{
-			"expired on the second page: everything at once, as asked at first", 2, exact, []any{first, expired, podList("9", pod("a", "1"))},
-			[]string{"rv=4 match=Exact limit=2 continue=", "rv= match= limit=2 continue=x", "rv=4 match=Exact limit=0 continue="},
+			"expired on the second page: everything at once, as asked at first", 2, exact, []any{first, expired,
+				podList("9", pod("a", "1"))},
+			[]string{"rv=4 match=Exact limit=2 continue=", "rv= match= limit=2 continue=x",
+				"rv=4 match=Exact limit=0 continue="},
 			"[a] at 9 paginated=true",
 		},
 		{

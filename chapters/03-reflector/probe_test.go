@@ -34,7 +34,8 @@ func TestProbesTellTheStoryOfTwoRounds(t *testing.T) {
 		s.onWatch(
 			refusing(notSupported),
 			played(time.Hour, event(watch.Modified, pod("a", "6")), bookmark("8"), errorEvent(expired)),
-			played(time.Hour, event(watch.Added, pod("a", "6")), endOfInitialEvents("9"), event(watch.Deleted, pod("a", "10"))),
+			played(time.Hour, event(watch.Added, pod("a", "6")), endOfInitialEvents("9"), event(watch.Deleted,
+				pod("a", "10"))),
 		)
 		r := newTestReflector(s, &record{}, func(c *Config) {
 			c.UseWatchList = true

@@ -14,8 +14,9 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// The server is asked to end each watch after five to ten minutes, so that one that hangs there is replaced, and the server is
-// rid of those whose clients have gone. It does not help against a connection that died silently: the end is lost, too.
+// The server is asked to end each watch after five to ten minutes, so that one that hangs there is replaced, and the
+// server is rid of those whose clients have gone. It does not help against a connection that died silently: the end is
+// lost, too.
 const (
 	defaultMinWatchTimeout = 5 * time.Minute
 	defaultMaxWatchTimeout = 10 * time.Minute

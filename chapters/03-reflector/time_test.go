@@ -17,7 +17,8 @@ import (
 func TestDelaysDoubleUpToHalfAMinute(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &backoff{clock: clock.RealClock{}, jitter: func() float64 { return 0 }}
-		want := []string{"800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "30s", "30s", "30s", "30s", "30s", "30s", "30s"}
+		want := []string{"800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "30s", "30s", "30s", "30s", "30s", "30s",
+			"30s"}
 		for i, want := range want {
 			got := b.delay()
 			if got.String() != want {
@@ -120,7 +121,8 @@ func TestFailedResyncEndsTheRound(t *testing.T) {
 			t.Error("the watch was not stopped")
 		}
 		stop()
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n1m0.8s list rv=1 limit=0\n1m0.8s watch rv=1")
+		wantLog(t, "asked", s.log(),
+			"0s list rv=0 limit=500\n0s watch rv=1\n1m0.8s list rv=1 limit=0\n1m0.8s watch rv=1")
 	})
 }
 
@@ -160,7 +162,8 @@ func TestWatchGoesOnForHoursWithoutAnEvent(t *testing.T) {
 		s.last().send(watch.Added, pod("a", "9"))
 		synctest.Wait()
 		stop()
-		wantLog(t, "asked", s.log(), "0s list rv=0 limit=500\n0s watch rv=1\n8m0s watch rv=1\n16m0s watch rv=1\n24m0s watch rv=1")
+		wantLog(t, "asked", s.log(),
+			"0s list rv=0 limit=500\n0s watch rv=1\n8m0s watch rv=1\n16m0s watch rv=1\n24m0s watch rv=1")
 		wantLog(t, "store", store.log(), "replace [] at 1; add a@9")
 	})
 }

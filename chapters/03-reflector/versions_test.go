@@ -62,11 +62,13 @@ func TestVersionsAskedFor(t *testing.T) {
 				s.onList(listing(page(podList("5"), "x")), listing(podList("5")))
 				s.onWatch(played(time.Hour, again))
 			},
-			want: "0s list rv=0 limit=500\n0s list rv= limit=500 continue=x\n0s watch rv=5\n800ms list rv=5 limit=500\n800ms watch rv=1",
+			want: "0s list rv=0 limit=500\n0s list rv= limit=500 continue=x\n0s watch rv=5\n800ms list rv=5 " +
+				"limit=500\n800ms watch rv=1",
 		}, {
 			name: "pages of the newest say nothing about a cache",
 			arrange: func(s *server) {
-				s.onList(listing(podList("5")), failing(expired), listing(page(podList("6"), "x")), listing(podList("6")), listing(podList("6")))
+				s.onList(listing(podList("5")), failing(expired), listing(page(podList("6"), "x")),
+					listing(podList("6")), listing(podList("6")))
 				s.onWatch(played(time.Hour, again), played(time.Hour, again))
 			},
 			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
@@ -93,7 +95,8 @@ func TestVersionsAskedFor(t *testing.T) {
 		}, {
 			name: "410 on a stream, then the newest: later the last seen again",
 			arrange: func(s *server) {
-				s.onWatch(played(time.Hour, endOfInitialEvents("5"), again), refusing(expired), played(time.Hour, endOfInitialEvents("9"), again))
+				s.onWatch(played(time.Hour, endOfInitialEvents("5"), again), refusing(expired), played(time.Hour,
+					endOfInitialEvents("9"), again))
 			},
 			change: streaming,
 			want:   "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=\n2.4s watchlist rv=9",
@@ -162,7 +165,8 @@ func TestChangesWithinTheInitialEventsAreApplied(t *testing.T) {
 		s, store := newServer(), &record{}
 		s.onWatch(played(time.Hour,
 			event(watch.Added, pod("a", "3")), event(watch.Added, pod("b", "4")), event(watch.Added, pod("c", "2")),
-			event(watch.Deleted, pod("b", "5")), event(watch.Modified, pod("c", "6")), event(watch.Added, pod("b", "7")),
+			event(watch.Deleted, pod("b", "5")), event(watch.Modified, pod("c", "6")), event(watch.Added,
+				pod("b", "7")),
 			endOfInitialEvents("7"),
 		))
 		stop := running(t, newTestReflector(s, store, streaming))
@@ -213,7 +217,8 @@ func TestListAndStreamGiveEqualStores(t *testing.T) {
 		listed, streamed := &record{}, &record{}
 		s := newServer()
 		s.onList(listing(podList("7", pod("a", "3"), pod("b", "7"))))
-		s.onWatch(played(time.Hour), played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added, pod("b", "7")), endOfInitialEvents("7")))
+		s.onWatch(played(time.Hour), played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added,
+			pod("b", "7")), endOfInitialEvents("7")))
 		stopList := running(t, newTestReflector(s, listed, nil))
 		stopStream := running(t, newTestReflector(s, streamed, streaming))
 		stopList()
@@ -245,7 +250,8 @@ func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
 func TestTransformIsAppliedToStreamedState(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, store := newServer(), &transforming{}
-		s.onWatch(played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added, pod("bad", "4")), endOfInitialEvents("7"), event(watch.Added, pod("b", "8"))))
+		s.onWatch(played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added, pod("bad", "4")),
+			endOfInitialEvents("7"), event(watch.Added, pod("b", "8"))))
 		r := newTestReflector(s, store, streaming)
 		stop := running(t, r)
 		defer stop()

@@ -22,7 +22,10 @@ func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
 	oldRoot, newRoot := before.root, after.root
 	at := slices.IndexFunc(newRoot.children, func(n *node) bool { return !slices.Contains(oldRoot.children, n) })
 	oldBranch, newBranch := oldRoot.children[at], newRoot.children[at]
-	leafAt := slices.IndexFunc(newBranch.children, func(n *node) bool { return !slices.Contains(oldBranch.children, n) })
+	leafAt := slices.IndexFunc(newBranch.children, func(n *node) bool {
+		return !slices.Contains(oldBranch.children,
+			n)
+	})
 	nodes := map[*node]bool{}
 	count(before.root, nodes)
 	all := len(nodes)

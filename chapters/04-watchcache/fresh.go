@@ -72,13 +72,14 @@ func (w *WatchCache) waitedEnoughLocked(ctx context.Context, rv uint64, start ti
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait until the cache reaches %d: %w", rv, ctx.Err())
 	case w.config.Patience.Since(start) >= blockTimeout:
-		return storage.NewTooLargeResourceVersionError(rv, w.resourceVersion, storage.ResourceVersionTooHighRetrySeconds)
+		return storage.NewTooLargeResourceVersionError(rv, w.resourceVersion,
+			storage.ResourceVersionTooHighRetrySeconds)
 	}
 	return nil
 }
 
-// wakeReaders lets every reader that waits look at the clock. It takes the lock, though it changes nothing: a reader holds
-// the lock from looking until it sleeps, so none can miss the call in between.
+// wakeReaders lets every reader that waits look at the clock. It takes the lock, though it changes nothing: a reader
+// holds the lock from looking until it sleeps, so none can miss the call in between.
 func (w *WatchCache) wakeReaders(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

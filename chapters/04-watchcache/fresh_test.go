@@ -35,7 +35,10 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		start := time.Now()
 		got := make(chan error, 1)
-		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) { got <- f.WaitUntilFresh(f.t.Context(), root, 7) })
+		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) {
+			got <- f.WaitUntilFresh(f.t.Context(),
+				root, 7)
+		})
 		time.Sleep(50 * time.Millisecond)
 		f.is("waiting", f.Snapshot().Waiting, "1")
 		f.add("default/b", 6)
@@ -48,7 +51,10 @@ func TestAReaderWaitsForAVersionAndIsWokenByIt(t *testing.T) {
 		f.is("waiting", f.Snapshot().Waiting, "0")
 
 		start = time.Now()
-		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) { got <- f.WaitUntilFresh(f.t.Context(), root, 9) })
+		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) {
+			got <- f.WaitUntilFresh(f.t.Context(),
+				root, 9)
+		})
 		time.Sleep(30 * time.Millisecond)
 		f.add("default/c", 9)
 		f.must(<-got)
@@ -87,7 +93,10 @@ func TestProgressIsAskedForOnlyWhileSomebodyWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		time.Sleep(time.Hour)
 		f.is("requests without readers", f.progress, "0")
-		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) { f.UpdateResourceVersionAfter(time.Second, "9") })
+		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) {
+			f.UpdateResourceVersionAfter(
+				time.Second, "9")
+		})
 		f.must(f.WaitUntilFresh(f.t.Context(), root, 9))
 		f.is("requests in a second", f.progress, "10")
 		time.Sleep(time.Hour)
@@ -117,7 +126,10 @@ func TestAReaderWhoseRequestEndsStopsWaiting(t *testing.T) {
 func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 	running(t, func(f *fixture, stop func()) {
 		got := make(chan error, 1)
-		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) { got <- f.WaitUntilFresh(f.t.Context(), root, 100) })
+		new(routine.Group).Go(f.t.Context(), "reader", func(context.Context) {
+			got <- f.WaitUntilFresh(f.t.Context(),
+				root, 100)
+		})
 		synctest.Wait()
 		stop()
 		if err := <-got; !apierrors.IsServiceUnavailable(err) {
@@ -132,7 +144,10 @@ func TestNobodyWaitsForACacheThatIsStopped(t *testing.T) {
 func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
 		f.current = 8
-		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) { f.UpdateResourceVersionAfter(time.Second, "8") })
+		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) {
+			f.UpdateResourceVersionAfter(
+				time.Second, "8")
+		})
 		list, err := f.GetList(f.t.Context(), root, storage.ListOptions{Recursive: true})
 		f.must(err)
 		f.is("list", names(list), "default/a 5")
@@ -142,7 +157,10 @@ func TestAConsistentListWaitsForWhatTheStorageHas(t *testing.T) {
 
 func TestAnExactListOfTheFutureWaits(t *testing.T) {
 	running(t, func(f *fixture, _ func()) {
-		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) { f.UpdateResourceVersionAfter(time.Second, "8") })
+		new(routine.Group).Go(f.t.Context(), "writer", func(context.Context) {
+			f.UpdateResourceVersionAfter(
+				time.Second, "8")
+		})
 		list := f.exact(7)
 		f.is("version", list.ResourceVersion, "7")
 	})

@@ -107,7 +107,8 @@ func (w *WatchCache) listConsistent(ctx context.Context, key, from string, value
 
 // listLatest reads the newest state, which must have reached rv. An index may narrow it down: it must contain
 // everything that matches, and may contain more.
-func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64, values []storage.MatchValue) (List, error) {
+func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64,
+	values []storage.MatchValue) (List, error) {
 	list, snapshot, err := w.latest(ctx, key, rv, values)
 	if err != nil {
 		return List{}, err
@@ -121,7 +122,8 @@ func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64
 }
 
 // latest picks, under the lock, either the elements of an index or the newest snapshot.
-func (w *WatchCache) latest(ctx context.Context, key string, rv uint64, values []storage.MatchValue) (List, StoreSnapshot, error) {
+func (w *WatchCache) latest(ctx context.Context, key string, rv uint64,
+	values []storage.MatchValue) (List, StoreSnapshot, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if err := w.waitUntilFreshLocked(ctx, key, rv); err != nil {

@@ -20,7 +20,8 @@ const root = "/registry/pods/"
 
 func three(t *testing.T) *fixture {
 	f := newFixture(t, 10)
-	f.list(5, pod("kube-system/d", 1, "n1"), pod("default/b", 2, "n1"), pod("default/a", 3, "n2"), pod("default2/c", 4, "n1"))
+	f.list(5, pod("kube-system/d", 1, "n1"), pod("default/b", 2, "n1"), pod("default/a", 3, "n2"), pod("default2/c", 4,
+		"n1"))
 	return f
 }
 

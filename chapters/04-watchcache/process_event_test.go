@@ -76,7 +76,8 @@ func TestWhatIsNotAnObjectOfTheResourceIsRefusedAndChangesNothing(t *testing.T) 
 	f := newFixture(t, 10)
 	f.list(5, pod("default/a", 5, ""))
 	for _, err := range []error{
-		f.Add("a string"), f.Add(&corev1.Node{}), f.Update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "x"}}),
+		f.Add("a string"), f.Add(&corev1.Node{}), f.Update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			ResourceVersion: "x"}}),
 		f.Replace([]any{"a string"}, "6"), f.Replace([]any{&corev1.Node{}}, "6"), f.Replace(nil, "x"),
 	} {
 		if err == nil {
@@ -154,9 +155,11 @@ func (f *fixture) checkConsistency() {
 		newest := f.history.cache[(f.history.endIndex-1)%len(f.history.cache)]
 		element := f.store.get("/registry/pods/default/a")
 		if newest.ResourceVersion != rv || element.Object.(*corev1.Pod).ResourceVersion != fmt.Sprint(rv) {
-			f.t.Errorf("version %d, ring %d, store %s", rv, newest.ResourceVersion, element.Object.(*corev1.Pod).ResourceVersion)
+			f.t.Errorf("version %d, ring %d, store %s", rv, newest.ResourceVersion, element.Object.(*corev1.Pod).
+				ResourceVersion)
 		}
-		if oldest := f.snapshots.snapshots[0].resourceVersion; f.history.isFullLocked() && oldest < f.history.oldestLocked() {
+		if oldest := f.snapshots.snapshots[0].resourceVersion; f.history.isFullLocked() &&
+			oldest < f.history.oldestLocked() {
 			f.t.Errorf("snapshot %d is older than the ring's first event %d", oldest, f.history.oldestLocked())
 		}
 	}
@@ -173,7 +176,8 @@ func (f *fixture) exact(rv uint64) List {
 
 func (f *fixture) latestList() List {
 	f.t.Helper()
-	list, err := f.GetList(context.Background(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0", Recursive: true})
+	list, err := f.GetList(context.Background(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0",
+		Recursive: true})
 	f.must(err)
 	return list
 }

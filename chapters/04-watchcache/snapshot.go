@@ -19,8 +19,8 @@ type Snapshot struct {
 	CompactRevision     uint64 `json:"compactRevision"` // the storage has forgotten what is older
 }
 
-// Recount reports every object that the store holds, if it holds at most limit: for a picture that had kept their number only.
-// No change comes in between, because all of them are reported under mu.
+// Recount reports every object that the store holds, if it holds at most limit: for a picture that had kept their
+// number only. No change comes in between, because all of them are reported under mu.
 //
 // Differs: upstream draws no picture.
 func (w *WatchCache) Recount(limit int) {

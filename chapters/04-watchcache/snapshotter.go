@@ -31,8 +31,8 @@ func (s *snapshotter) addLocked(rv uint64, snapshot StoreSnapshot) {
 	s.snapshots = append(s.snapshots, versionedSnapshot{rv, snapshot})
 }
 
-// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at rv:
-// whether an old version can still be read must not depend on who is asked.
+// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at
+// rv: whether an old version can still be read must not depend on who is asked.
 func (s *snapshotter) lessOrEqualLocked(rv uint64) (StoreSnapshot, bool) {
 	if rv < s.compactRevision {
 		return StoreSnapshot{}, false

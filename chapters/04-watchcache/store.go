@@ -134,7 +134,8 @@ func (s StoreSnapshot) List(prefix, from string) []*Element {
 	return slices.Concat(slices.Collect(s.leaves(prefix, from))...)
 }
 
-// leaves yields what From does, a leaf of the tree at a time: for all but the last leaf, one key says that all have the prefix.
+// leaves yields what From does, a leaf of the tree at a time: for all but the last leaf, one key says that all have the
+// prefix.
 func (s StoreSnapshot) leaves(prefix, from string) iter.Seq[[]*Element] {
 	return func(yield func([]*Element) bool) {
 		for leaf := range s.tree.leaves(max(prefix, from)) {

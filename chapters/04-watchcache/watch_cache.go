@@ -40,8 +40,8 @@ type Config struct {
 	ReadWait Observer
 
 	Clock clock.WithTicker
-	// Patience is the clock by which readers wait; nil: Clock. It is another one where Clock can be stopped, and a reader that asks
-	// from outside must get an answer all the same.
+	// Patience is the clock by which readers wait; nil: Clock. It is another one where Clock can be stopped, and a
+	// reader that asks from outside must get an answer all the same.
 	Patience clock.WithTicker
 	Probe    *probe.Probe
 	// RingCapacity fixes the capacity of the ring; 0 lets it move between its bounds.
@@ -191,7 +191,8 @@ func (w *WatchCache) replace(elements []*Element, rv uint64) {
 	w.snapshots.addLocked(rv, w.store.snapshotLocked())
 	w.listVersion = rv
 	w.resourceVersion = rv
-	w.config.Probe.At(probe.CacheReplaced, "", rv, w.history.startIndex, w.history.endIndex, len(w.history.cache), len(elements))
+	w.config.Probe.At(probe.CacheReplaced, "", rv, w.history.startIndex, w.history.endIndex, len(w.history.cache),
+		len(elements))
 	if w.config.OnReplace != nil {
 		// Ready is declared before the lock is released: a reader that finds the cache ready finds this list in it.
 		w.config.OnReplace(rv)
@@ -210,15 +211,16 @@ func (w *WatchCache) Compact(rv uint64) {
 	w.snapshots.compactLocked(rv)
 }
 
-// SetRingCapacity gives the ring a capacity that it keeps, whatever happens; a smaller ring drops the oldest events. 0 lets
-// the capacity move again.
+// SetRingCapacity gives the ring a capacity that it keeps, whatever happens; a smaller ring drops the oldest events. 0
+// lets the capacity move again.
 //
 // Differs: upstream's ring has no knob; people wait for hours until one has shrunk.
 func (w *WatchCache) SetRingCapacity(fixed int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.history.boundLocked(fixed)
-	w.history.setCapacityLocked(min(max(len(w.history.cache), w.history.lowerBound), w.history.upperBound), "a knob was turned")
+	w.history.setCapacityLocked(min(max(len(w.history.cache), w.history.lowerBound), w.history.upperBound),
+		"a knob was turned")
 }
 
 func (w *WatchCache) newElement(obj runtime.Object) (*Element, error) {

@@ -83,7 +83,8 @@ func (h *history) appendLocked(event *Event) {
 	h.cache[h.endIndex%len(h.cache)] = event
 	// Never wraps: positions are absolute, only the slot is taken modulo the capacity.
 	h.endIndex++
-	h.probe.Event(probe.RingAppend, string(event.Type), event.Key, event.ResourceVersion, h.startIndex, h.endIndex, len(h.cache), int(h.oldestLocked()))
+	h.probe.Event(probe.RingAppend, string(event.Type), event.Key, event.ResourceVersion, h.startIndex, h.endIndex,
+		len(h.cache), int(h.oldestLocked()))
 }
 
 // checkLocked returns 410 Expired for an event that is older than the newest one: the search for a watch's
@@ -144,7 +145,8 @@ func (h *history) setCapacityLocked(capacity int, reason string) {
 		h.decreases++
 	}
 	h.cache = cache
-	h.probe.Text(probe.RingResize, reason, "", h.oldestLocked(), h.startIndex, h.endIndex, capacity, int(h.oldestLocked()))
+	h.probe.Text(probe.RingResize, reason, "", h.oldestLocked(), h.startIndex, h.endIndex, capacity,
+		int(h.oldestLocked()))
 }
 
 // resetLocked empties the ring after a relist. startIndex does not go back, so that intervals into the old content

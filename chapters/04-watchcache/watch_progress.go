@@ -30,9 +30,10 @@ type ConditionalProgressRequester struct {
 	stopped bool
 }
 
-// NewConditionalProgressRequester returns a requester that calls request. Errors of request are ignored: a reader that waits
-// finds out by waiting in vain.
-func NewConditionalProgressRequester(clk clock.WithTicker, request func(context.Context) error) *ConditionalProgressRequester {
+// NewConditionalProgressRequester returns a requester that calls request. Errors of request are ignored: a reader that
+// waits finds out by waiting in vain.
+func NewConditionalProgressRequester(clk clock.WithTicker,
+	request func(context.Context) error) *ConditionalProgressRequester {
 	pr := &ConditionalProgressRequester{clock: clk, request: request}
 	pr.cond = sync.NewCond(&pr.mu)
 	return pr

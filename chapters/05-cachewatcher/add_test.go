@@ -114,7 +114,8 @@ func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
 	})
 }
 
-// Without a bookmark of its own the interval is ended by the dispatcher's first, which may say no more than the interval did.
+// Without a bookmark of its own the interval is ended by the dispatcher's first, which may say no more than the
+// interval did.
 func TestTheDispatchersBookmarkMayEndTheInitialEvents(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{size: 5, initial: &yes, after: 5}).run()

@@ -41,9 +41,9 @@ type Registration struct {
 	InitEvents *atomic.Int64
 }
 
-// Forgetter takes a watcher out of its owner's books and stops it, at once or as soon as no dispatch can be sending to it.
-// drain says that what the watcher has been given already should still be delivered. Forget takes the owner's lock, and
-// may be called any number of times.
+// Forgetter takes a watcher out of its owner's books and stops it, at once or as soon as no dispatch can be sending to
+// it. drain says that what the watcher has been given already should still be delivered. Forget takes the owner's lock,
+// and may be called any number of times.
 type Forgetter interface {
 	Forget(drain bool)
 }
@@ -181,7 +181,8 @@ func (w *CacheWatcher) process() {
 		if !ok {
 			return
 		}
-		w.probe.Event(probe.InputReceived, string(event.Type), event.Key, event.ResourceVersion, len(w.input), cap(w.input))
+		w.probe.Event(probe.InputReceived, string(event.Type), event.Key, event.ResourceVersion, len(w.input),
+			cap(w.input))
 		if w.isDue(event) && !w.sendWatchCacheEvent(event) {
 			return
 		}
@@ -225,7 +226,8 @@ func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 }
 
 // sendResult sends out, or returns false when the watcher is stopped before there is room. A client that keeps up has
-// room, and then there is nothing to wait for: a select over both channels costs 18 to 38 % of a delivery (docs/COSTS.md).
+// room, and then there is nothing to wait for: a select over both channels costs 18 to 38 % of a delivery
+// (docs/COSTS.md).
 func (w *CacheWatcher) sendResult(event *watchcache.Event, out watch.Event) bool {
 	if len(w.result) < cap(w.result) {
 		w.result <- out // only this goroutine sends, so the room that it has seen is still there

@@ -98,7 +98,8 @@ func start(t *testing.T, o options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{ChanSize: max(o.size, 1), Filter: Filter{Key: o.key, Predicate: storage.SelectionPredicate{Label: label, Field: fields.Everything()}}}
+	config := Config{ChanSize: max(o.size, 1), Filter: Filter{Key: o.key, Predicate: storage.SelectionPredicate{
+		Label: label, Field: fields.Everything()}}}
 	if o.deadline != 0 {
 		config.Deadline = time.Now().Add(o.deadline)
 	}
@@ -109,7 +110,8 @@ func start(t *testing.T, o options) *bench {
 	if o.end {
 		interval.EndBookmark = bookmark(5)
 	}
-	b.RegisterLocked(Registration{ID: "w1", Probe: probetest.Probe(t, "w1"), Forgetter: b.owner, Interval: interval, ResourceVersion: o.rv, BookmarkAfterResourceVersion: o.after})
+	b.RegisterLocked(Registration{ID: "w1", Probe: probetest.Probe(t, "w1"), Forgetter: b.owner, Interval: interval,
+		ResourceVersion: o.rv, BookmarkAfterResourceVersion: o.after})
 	return b
 }
 
@@ -121,7 +123,8 @@ func (b *bench) run() *bench {
 
 func pod(id string, rv uint64, ls ...string) *corev1.Pod {
 	namespace, name, _ := strings.Cut(id, "/")
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: strconv.FormatUint(rv, 10)}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		ResourceVersion: strconv.FormatUint(rv, 10)}}
 	for _, l := range ls {
 		k, v, _ := strings.Cut(l, "=")
 		metav1.SetMetaDataLabel(&p.ObjectMeta, k, v)
@@ -131,7 +134,8 @@ func pod(id string, rv uint64, ls ...string) *corev1.Pod {
 
 // event returns a change from previous to current; for a deletion current is what the storage sent along.
 func event(typ watch.EventType, rv uint64, previous, current *corev1.Pod) *watchcache.Event {
-	e := &watchcache.Event{Type: typ, ResourceVersion: rv, Object: current, ObjLabels: current.Labels, Key: prefix + current.Namespace + "/" + current.Name}
+	e := &watchcache.Event{Type: typ, ResourceVersion: rv, Object: current, ObjLabels: current.Labels, Key: prefix +
+		current.Namespace + "/" + current.Name}
 	if previous != nil {
 		e.PrevObject, e.PrevObjLabels = previous, previous.Labels
 	}
@@ -212,11 +216,14 @@ func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
 		{"in, out", event(watch.Modified, 9, old(in), pod("default/c", 9, out...)), "DELETED c 9"},
 		{"out, out", event(watch.Modified, 9, old(out), pod("default/c", 9, out...)), ""},
 		{"called ADDED, but it was there", event(watch.Added, 9, old(in), pod("default/c", 9, in...)), "MODIFIED c 9"},
-		{"called MODIFIED, but it was not there", event(watch.Modified, 9, nil, pod("default/c", 9, in...)), "ADDED c 9"},
-		{"deleted while in", event(watch.Deleted, 9, pod("default/c", 9, in...), pod("default/c", 9, in...)), "DELETED c 9"},
+		{"called MODIFIED, but it was not there", event(watch.Modified, 9, nil, pod("default/c", 9, in...)),
+			"ADDED c 9"},
+		{"deleted while in", event(watch.Deleted, 9, pod("default/c", 9, in...), pod("default/c", 9, in...)),
+			"DELETED c 9"},
 		{"deleted while out", event(watch.Deleted, 9, pod("default/c", 9, out...), pod("default/c", 9, out...)), ""},
 		{"deleted, never seen", event(watch.Deleted, 9, nil, pod("default/c", 9, in...)), ""},
-		{"deleted, the storage's copy matches, ours did not", event(watch.Deleted, 9, pod("default/c", 9, out...), pod("default/c", 9, in...)), ""},
+		{"deleted, the storage's copy matches, ours did not", event(watch.Deleted, 9, pod("default/c", 9, out...),
+			pod("default/c", 9, in...)), ""},
 	} {
 		inBubble(t, c.name, func(t *testing.T) {
 			b := start(t, options{rv: 5, label: "app=x"}).run()
@@ -242,7 +249,8 @@ func TestAnObjectThatStopsMatchingIsSentAsItWasAndNobodyElsesCopyChanges(t *test
 
 func TestAKeyIsAPathNotAString(t *testing.T) {
 	for key, want := range map[string]string{
-		prefix + "default/a": "ADDED a 6", prefix + "default/": "ADDED a 6, ADDED ab 7", prefix + "def/": "", prefix: "ADDED a 6, ADDED ab 7",
+		prefix + "default/a": "ADDED a 6", prefix + "default/": "ADDED a 6, ADDED ab 7", prefix + "def/": "",
+		prefix: "ADDED a 6, ADDED ab 7",
 	} {
 		inBubble(t, key, func(t *testing.T) {
 			b := start(t, options{rv: 5, key: key, size: 5}).run()
@@ -259,9 +267,13 @@ func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 		b.cache = nil
 		b.interval = nil
 		c := watchcache.New(watchcache.Config{
-			KeyFunc:      func(obj runtime.Object) (string, error) { return prefix + "default/" + obj.(*corev1.Pod).Name, nil },
-			GetAttrs:     storage.DefaultNamespaceScopedAttr,
-			EventHandler: func(e *watchcache.Event) { b.NonblockingAdd(e) }, // still on its way when the watcher is registered
+			KeyFunc: func(obj runtime.Object) (string, error) {
+				return prefix + "default/" +
+					obj.(*corev1.Pod).Name, nil
+			},
+			GetAttrs: storage.DefaultNamespaceScopedAttr,
+			// still on its way when the watcher is registered
+			EventHandler: func(e *watchcache.Event) { b.NonblockingAdd(e) },
 			Clock:        clock.RealClock{},
 		})
 		if err := c.Replace(nil, "5"); err != nil {
@@ -311,7 +323,8 @@ func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 	})
 }
 
-// TestWhatIsDeliveredIsAPrefix stops a watcher with ninety events in its interval and more in input, while its client reads.
+// TestWhatIsDeliveredIsAPrefix stops a watcher with ninety events in its interval and more in input, while its client
+// reads.
 func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 	for range 500 {
 		bubble.Test(t, func(t *testing.T) {
@@ -347,7 +360,9 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 func begin(t *testing.T, c *watchcache.WatchCache, rv uint64, initial *bool) (begun *watchcache.Interval) {
 	t.Helper()
 	opts := storage.ListOptions{Recursive: true, SendInitialEvents: initial}
-	if err := c.BeginWatch(rv, prefix, opts, func(interval *watchcache.Interval, _ uint64) { begun = interval }); err != nil {
+	if err := c.BeginWatch(rv, prefix, opts, func(interval *watchcache.Interval, _ uint64) {
+		begun = interval
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return begun

@@ -24,7 +24,8 @@ func TestACachingObjectIsTheObjectInEveryOtherRespect(t *testing.T) {
 	p := pod("default/a", 7, "app=1")
 	o := &cachingObject{metaRuntimeInterface: p}
 	accessor, err := meta.Accessor(o)
-	if err != nil || accessor.GetName() != "a" || accessor.GetResourceVersion() != "7" || accessor.GetLabels()["app"] != "1" {
+	if err != nil || accessor.GetName() != "a" || accessor.GetResourceVersion() != "7" ||
+		accessor.GetLabels()["app"] != "1" {
 		t.Errorf("metadata: %v, %v", accessor, err)
 	}
 	for name, copied := range map[string]runtime.Object{"copy": o.DeepCopyObject(), "object": o.GetObject()} {

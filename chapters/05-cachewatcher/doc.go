@@ -16,8 +16,8 @@
 // # Locks
 //
 // A watcher has no mutex. Methods that end in Locked expect the Cacher's lock, which is held while watchers are
-// registered and stopped. The bookmark state is an atomic, because dispatcher and watcher both move it. cachingObject.mu is a
-// leaf.
+// registered and stopped. The bookmark state is an atomic, because dispatcher and watcher both move it.
+// cachingObject.mu is a leaf.
 //
 // # Goroutines and channels
 //
@@ -25,8 +25,8 @@
 // dispatcher, one goroutine, and closed under the Cacher's lock at a moment when the dispatcher cannot be sending;
 // result is sent to and closed by the watcher's goroutine; done is only ever closed.
 //
-// What the dispatcher hands to all watchers alike is here, too: [ShareEncodings] wraps an event so that its object is encoded
-// once, and [BookmarkTimeBuckets] says which watcher is due for a bookmark.
+// What the dispatcher hands to all watchers alike is here, too: [ShareEncodings] wraps an event so that its object is
+// encoded once, and [BookmarkTimeBuckets] says which watcher is due for a bookmark.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go
 package cachewatcher

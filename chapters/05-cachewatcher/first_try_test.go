@@ -42,15 +42,18 @@ func Example_filterByTheVerb() {
 
 // TestTheTableLeavesTheClientWithWhatMatches puts the cache watcher's table into the try's place.
 func TestTheTableLeavesTheClientWithWhatMatches(t *testing.T) {
-	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}), Field: fields.Everything()}
+	web := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"app": "web"}),
+		Field: fields.Everything()}
 	w := New(Config{Filter: Filter{Key: prefix, Predicate: web}})
 	has, before := map[string]bool{}, map[string]*corev1.Pod{}
 	for i, change := range []struct {
 		verb     watch.EventType
 		pod, app string
 	}{{watch.Added, "a", "db"}, {watch.Added, "b", "web"}, {watch.Modified, "a", "web"}, {watch.Modified, "b", "db"}} {
-		now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: change.pod, Labels: labels.Set{"app": change.app}}}
-		event := &watchcache.Event{Type: change.verb, Object: now, ObjLabels: now.Labels, Key: prefix + "default/" + change.pod, ResourceVersion: uint64(i + 6)}
+		now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: change.pod,
+			Labels: labels.Set{"app": change.app}}}
+		event := &watchcache.Event{Type: change.verb, Object: now, ObjLabels: now.Labels, Key: prefix + "default/" +
+			change.pod, ResourceVersion: uint64(i + 6)}
 		if previous := before[change.pod]; previous != nil {
 			event.PrevObject, event.PrevObjLabels = previous, previous.Labels
 		}

@@ -4,13 +4,14 @@ import "time"
 
 // Snapshot is the state of a [CacheWatcher], for the page.
 type Snapshot struct {
-	ID            string    `json:"id"`
-	Text          string    `json:"text"`
-	InputLen      int       `json:"inputLen"`
-	InputCap      int       `json:"inputCap"`
-	ResultLen     int       `json:"resultLen"`
-	ResultCap     int       `json:"resultCap"`
-	Bookmark      string    `json:"bookmark"`                // "waiting", "received" or "sent": the one that ends the initial events
+	ID        string `json:"id"`
+	Text      string `json:"text"`
+	InputLen  int    `json:"inputLen"`
+	InputCap  int    `json:"inputCap"`
+	ResultLen int    `json:"resultLen"`
+	ResultCap int    `json:"resultCap"`
+	// "waiting", "received" or "sent": the one that ends the initial events
+	Bookmark      string    `json:"bookmark"`
 	BookmarkAfter uint64    `json:"bookmarkAfter,omitempty"` // the version that bookmark must have reached
 	Deadline      time.Time `json:"deadline,omitzero"`
 }

@@ -32,8 +32,9 @@ func answer(err error) string {
 	return fmt.Sprint(s.Status().Code, " ", s.Status().Reason)
 }
 
-// Whatever a client sends, it is told what is wrong with it, by the status that upstream has for it or a better one, which
-// is declared; and afterwards everything goes on. The storage is a real etcd: the hugest of keys get as far as that.
+// Whatever a client sends, it is told what is wrong with it, by the status that upstream has for it or a better one,
+// which is declared; and afterwards everything goes on. The storage is a real etcd: the hugest of keys get as far as
+// that.
 func TestBadInputIsAnsweredWithItsStatus(t *testing.T) {
 	e := startOnEtcd(t, etcd3.WatcherEtcd3, clock.RealClock{})
 	first := e.put(pod("default/a"))
@@ -93,15 +94,16 @@ func TestBadInputIsAnsweredWithItsStatus(t *testing.T) {
 		})
 	}
 	cases.Wait()
-	if got := answer(e.store.Create(t.Context(), prefix+"/default/"+huge, pod("default/b"), newPod())); !strings.HasPrefix(got, "413") {
+	if got := answer(e.store.Create(t.Context(), prefix+"/default/"+huge, pod("default/b"),
+		newPod())); !strings.HasPrefix(got, "413") {
 		t.Errorf("create under a huge key: got %.200s, want 413", got)
 	}
 	e.wants(healthy, fmt.Sprintf("ADDED default/b %d", e.put(pod("default/b"))))
 	healthy.Stop()
 }
 
-// tryWatch begins a watch and returns how it was answered, and what its first event is if that is an error. If one is to
-// come it is waited for; that none comes is no fact to wait for, so then it is given a moment.
+// tryWatch begins a watch and returns how it was answered, and what its first event is if that is an error. If one is
+// to come it is waited for; that none comes is no fact to wait for, so then it is given a moment.
 func (e *onEtcd) tryWatch(ctx context.Context, key string, opts storage.ListOptions, toCome bool) string {
 	if opts.ResourceVersionMatch != "" {
 		opts = watchList(opts)

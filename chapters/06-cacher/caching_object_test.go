@@ -63,7 +63,8 @@ func TestAnEventForOneWatcherKeepsItsEncodingsToo(t *testing.T) {
 		w := f.watch("", everything("1"))
 		e := &encoder{id: "JSON"}
 		for _, write := range []func(){
-			func() { f.create("default/a", "app=1") }, func() { f.update("default/a", "app=2") }, func() { f.remove("default/a") },
+			func() { f.create("default/a", "app=1") }, func() { f.update("default/a", "app=2") },
+			func() { f.remove("default/a") },
 		} {
 			write()
 			synctest.Wait()

@@ -31,7 +31,8 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		if n := f.watchCache.Snapshot().Snapshots; n != 1 {
 			t.Errorf("%d snapshots, want the newest only", n)
 		}
-		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact", Predicate: storage.Everything, Recursive: true}
+		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact",
+			Predicate: storage.Everything, Recursive: true}
 		before := f.raw.lists()
 		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
 		if f.raw.lists() != before+1 {

@@ -66,7 +66,8 @@ func (c *Config) validate() error {
 	case len(c.Indexers) > 1:
 		return fmt.Errorf("cacher for %s: more than one trigger", c.Resource)
 	case !strings.HasPrefix(c.ResourcePrefix, "/"), strings.HasSuffix(c.ResourcePrefix, "/"):
-		return fmt.Errorf("cacher for %s: resource prefix %q must begin, and not end, with a slash", c.Resource, c.ResourcePrefix)
+		return fmt.Errorf("cacher for %s: resource prefix %q must begin, and not end, with a slash", c.Resource,
+			c.ResourcePrefix)
 	}
 	return nil
 }

@@ -17,11 +17,12 @@ import (
 // Items of a list that comes from the cache share their inner parts with it; see [Cacher.GetList].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: CacheDelegator
-// Differs: no consistency checker. A consistent read whose version the cache does not reach in time goes to the storage,
-// which is upstream's default.
+// Differs: no consistency checker. A consistent read whose version the cache does not reach in time goes to the
+// storage, which is upstream's default.
 type CacheDelegator struct {
-	storage.Interface // answers whatever has no method here: Create, of which the cache learns as of everything, by its watch
-	cacher            *Cacher
+	// answers whatever has no method here: Create, of which the cache learns as of everything, by its watch
+	storage.Interface
+	cacher *Cacher
 }
 
 var _ storage.Interface = (*CacheDelegator)(nil)
@@ -33,13 +34,16 @@ func NewCacheDelegator(cacher *Cacher, store storage.Interface) *CacheDelegator 
 
 // Delete goes to the storage, with the cached object as a guess at the stored one. The caller's guess is ignored: the
 // cache knows better.
-func (d *CacheDelegator) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateFunc, _ runtime.Object) error {
+func (d *CacheDelegator) Delete(ctx context.Context, key string, out runtime.Object,
+	preconditions *storage.Preconditions, validate storage.ValidateFunc, _ runtime.Object) error {
 	return d.Interface.Delete(ctx, key, out, preconditions, validate, d.cacher.suggestion(ctx, key))
 }
 
 // GuaranteedUpdate goes to the storage, with the cached object as a guess at the stored one.
-func (d *CacheDelegator) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, _ runtime.Object) error {
-	return d.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, d.cacher.suggestion(ctx, key))
+func (d *CacheDelegator) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, update storage.UpdateFunc, _ runtime.Object) error {
+	return d.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, d.cacher.suggestion(ctx,
+		key))
 }
 
 // Watch is always served by the cache, or refused.
@@ -98,7 +102,8 @@ func (d *CacheDelegator) GetList(
 }
 
 // endConsistentRead asks the storage for what the cache has not reached in time, and counts.
-func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object, err error) error {
+func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions,
+	listOut runtime.Object, err error) error {
 	fallback := apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 	if fallback {
 		err = d.Interface.GetList(ctx, key, opts, listOut)

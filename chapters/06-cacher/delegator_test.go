@@ -100,7 +100,8 @@ func TestPagesAreOneListWhateverIsWrittenInBetween(t *testing.T) {
 		for i := range 25 {
 			f.create(fmt.Sprintf("default/p%02d", i), fmt.Sprint("odd=", i%2))
 		}
-		for name, opts := range map[string]storage.ListOptions{"all": everything(""), "selected": selecting("", "odd=1", "")} {
+		for name, opts := range map[string]storage.ListOptions{"all": everything(""), "selected": selecting("",
+			"odd=1", "")} {
 			opts.Predicate.Limit = 5
 			opts.Predicate.Continue = ""
 			var items []string
@@ -197,7 +198,8 @@ func TestAListOfTheFutureIsTooLarge(t *testing.T) {
 	run(t, nil, func(f *fixture) {
 		atLeast := everything("100")
 		atLeast.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-		for name, opts := range map[string]storage.ListOptions{"at least": everything("100"), "said so": atLeast, "exact": exactly("100")} {
+		for name, opts := range map[string]storage.ListOptions{"at least": everything("100"), "said so": atLeast,
+			"exact": exactly("100")} {
 			err := f.store.GetList(f.ctx, prefix, opts, newPodList())
 			if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 				t.Errorf("%s: got %v", name, err)
@@ -245,7 +247,8 @@ func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 			}
 		}
 		out := &corev1.Pod{}
-		if err := f.store.Get(f.ctx, prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, out); err != nil || out.Name != "a" {
+		if err := f.store.Get(f.ctx, prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, out); err != nil ||
+			out.Name != "a" {
 			t.Errorf("get: %v, %v", out.Name, err)
 		}
 	})
@@ -259,7 +262,8 @@ func TestWhoAnswersAGet(t *testing.T) {
 			before := f.raw.gets()
 			out := &corev1.Pod{}
 			out.Name = "was here before"
-			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore}, out)
+			err := f.store.Get(f.ctx, prefix+"/"+id, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignore},
+				out)
 			return out, f.raw.gets() > before, err
 		}
 		if p, byStorage, err := get("default/a", "", false); err != nil || !byStorage || p.Name != "a" {
@@ -304,7 +308,8 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		items, _ := f.list("", exactly("2"))
 		f.is("the state before", items, "default/a 2")
 		before := &corev1.PodList{}
-		if err := f.store.GetList(f.ctx, prefix, exactly("2"), before); err != nil || before.Items[0].Labels["app"] != "x" {
+		if err := f.store.GetList(f.ctx, prefix, exactly("2"), before); err != nil ||
+			before.Items[0].Labels["app"] != "x" {
 			t.Errorf("the state before has label %v, %v", before.Items[0].Labels, err)
 		}
 		f.raw.suggested = nil

@@ -16,7 +16,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// stuck begins a watch that no client reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in input.
+// stuck begins a watch that no client reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in
+// input.
 func (f *fixture) stuck(rv string) watch.Interface {
 	w := f.watch("", everything(rv))
 	for range 21 {
@@ -86,7 +87,8 @@ func TestASlowWatcherCostsTheOthersNothingAndIsClosedAfterTheBudget(t *testing.T
 			t.Errorf("the slow one saw %d events: what was in result, and perhaps one more", n)
 		}
 		if f.Snapshot().Budget > time.Duration(5)*time.Millisecond {
-			t.Errorf("the budget is %v after the wait, want next to nothing: what was spent is gone", f.Snapshot().Budget)
+			t.Errorf("the budget is %v after the wait, want next to nothing: what was spent is gone",
+				f.Snapshot().Budget)
 		}
 	})
 }

@@ -11,8 +11,8 @@
 // # Contract
 //
 // [Cacher.Watch] hands out every event once: choosing where a watch begins and registering it are one step with respect
-// to the cache. While the cache has no source, watches and most lists are refused with 429. When the source is lost, all
-// watchers are ended, and none of them survives into the next generation. [CacheDelegator] is the
+// to the cache. While the cache has no source, watches and most lists are refused with 429. When the source is lost,
+// all watchers are ended, and none of them survives into the next generation. [CacheDelegator] is the
 // [storage.Interface] that clients see: it sends writes, and the reads that the cache cannot answer, to the storage.
 //
 // # Locks
@@ -26,8 +26,8 @@
 // [Cacher.Run] starts cacher.startCaching, which runs the reflector and therefore is the one writer into the
 // watchCache and the one sender on incoming, which it closes; cacher.dispatchEvents, the one receiver from incoming and
 // the one sender on every watcher's input; cacher.compact, which tells the watchCache what the storage has forgotten;
-// and watchCache.Run with its two. Each watcher's goroutine, cacheWatcher.processInterval, is started when the watcher is
-// registered. Run returns when all of them have ended.
+// and watchCache.Run with its two. Each watcher's goroutine, cacheWatcher.processInterval, is started when the watcher
+// is registered. Run returns when all of them have ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go
 package cacher

@@ -25,8 +25,8 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-// In this file the cacher stands before a real etcd, and what happens to it happens there: etcd restarts, forgets, and is
-// written to by others. The clock is real as well, unless a test says otherwise.
+// In this file the cacher stands before a real etcd, and what happens to it happens there: etcd restarts, forgets, and
+// is written to by others. The clock is real as well, unless a test says otherwise.
 
 // patience is how long something may take that is sure to happen.
 const patience = 30 * time.Second
@@ -95,14 +95,16 @@ func startOnEtcd(t *testing.T, age string, clk clock.WithTicker) *onEtcd {
 	close(e.line.opened)
 	pods := schema.GroupResource{Resource: "pods"}
 	store, err := etcd3.New(etcd3.Config{
-		Client: e.line, Codec: e.codec, NewFunc: newPod, ResourcePrefix: prefix, Resource: pods, Clock: clk, Watcher: age,
+		Client: e.line, Codec: e.codec, NewFunc: newPod, ResourcePrefix: prefix, Resource: pods, Clock: clk,
+		Watcher: age,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := Config{
-		Storage: store, ResourcePrefix: prefix, Resource: pods, Namespaced: true, KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList,
-		GetAttrs: podAttrs, Clock: clk, UseWatchList: true, RingCapacity: 1000,
+		Storage: store, ResourcePrefix: prefix, Resource: pods, Namespaced: true, KeyFunc: keyFunc, NewFunc: newPod,
+		NewListFunc: newPodList,
+		GetAttrs:    podAttrs, Clock: clk, UseWatchList: true, RingCapacity: 1000,
 	}
 	withTrigger(&config)
 	if e.Cacher, err = New(config); err != nil {
@@ -260,10 +262,12 @@ func TestAnUndecodableValueStopsTheCacheUntilItIsGone(t *testing.T) {
 	if err := e.store.GetList(t.Context(), prefix, everything("0"), newPodList()); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a list: got %v, want 429", err)
 	}
-	if err := e.store.Get(t.Context(), prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"}, newPod()); err != nil {
+	if err := e.store.Get(t.Context(), prefix+"/default/a", storage.GetOptions{ResourceVersion: "0"},
+		newPod()); err != nil {
 		t.Errorf("another pod: %v", err) // etcd is asked
 	}
-	if err := e.store.Get(t.Context(), prefix+"/default/broken", storage.GetOptions{}, newPod()); !apierrors.IsInternalError(err) {
+	if err := e.store.Get(t.Context(), prefix+"/default/broken", storage.GetOptions{},
+		newPod()); !apierrors.IsInternalError(err) {
 		t.Errorf("the broken one: got %v, want 500", err)
 	}
 
@@ -273,7 +277,8 @@ func TestAnUndecodableValueStopsTheCacheUntilItIsGone(t *testing.T) {
 		return e.Ready()
 	})
 	again := e.begin("", watchList(everything("")))
-	e.wants(again, fmt.Sprintf("ADDED default/a %d", a), fmt.Sprintf("ADDED default/b %d", a+2), fmt.Sprintf("END %d", a+3))
+	e.wants(again, fmt.Sprintf("ADDED default/a %d", a), fmt.Sprintf("ADDED default/b %d", a+2), fmt.Sprintf("END %d",
+		a+3))
 	again.Stop()
 }
 
@@ -289,22 +294,25 @@ func TestTheEtcd2WatcherSkipsAnUndecodableValue(t *testing.T) {
 	w.Stop()
 }
 
-// A client that writes to etcd past us is seen as if it had asked us: in protobuf or JSON, one by one or several at once,
-// deleted by prefix or by a lease that ran out.
+// A client that writes to etcd past us is seen as if it had asked us: in protobuf or JSON, one by one or several at
+// once, deleted by prefix or by a lease that ran out.
 func TestWhatOthersWriteIntoEtcdArrives(t *testing.T) {
 	for _, age := range []string{etcd3.WatcherEtcd3, etcd3.WatcherEtcd2} {
 		t.Run(age, func(t *testing.T) {
 			e := startOnEtcd(t, age, clock.RealClock{})
 			all, onlyX := e.begin("", everything("1")), e.begin("", selecting("1", "app=x", ""))
-			text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j","namespace":"default","labels":{"app":"x"}}}`
+			text :=
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j","namespace":"default","labels":{"app":"x"}}}`
 			j := e.putRaw("default/j", text)
 			e.wants(all, fmt.Sprintf("ADDED default/j %d", j))
 			e.wants(onlyX, fmt.Sprintf("ADDED default/j %d", j))
 
 			three := e.put(pod("default/a"), pod("default/b", "app=x"), pod("kube-system/a"))
-			e.wants(all, fmt.Sprintf("ADDED default/a %d", three), fmt.Sprintf("ADDED default/b %d", three), fmt.Sprintf("ADDED kube-system/a %d", three))
+			e.wants(all, fmt.Sprintf("ADDED default/a %d", three), fmt.Sprintf("ADDED default/b %d", three),
+				fmt.Sprintf("ADDED kube-system/a %d", three))
 			e.wants(onlyX, fmt.Sprintf("ADDED default/b %d", three))
-			e.wants(e.begin("", everything(fmt.Sprint(three-1))), fmt.Sprintf("ADDED default/a %d", three), fmt.Sprintf("ADDED default/b %d", three), fmt.Sprintf("ADDED kube-system/a %d", three))
+			e.wants(e.begin("", everything(fmt.Sprint(three-1))), fmt.Sprintf("ADDED default/a %d", three),
+				fmt.Sprintf("ADDED default/b %d", three), fmt.Sprintf("ADDED kube-system/a %d", three))
 
 			gone := must(e.client.Delete(t.Context(), prefix+"/default/", clientv3.WithPrefix())).Header.Revision
 			for _, name := range []string{"a", "b", "j"} {
@@ -322,8 +330,8 @@ func TestWhatOthersWriteIntoEtcdArrives(t *testing.T) {
 	}
 }
 
-// An update through us, on the ground of a state that another client has changed meanwhile and the cache has not heard of:
-// the first attempt fails in etcd, the second is right.
+// An update through us, on the ground of a state that another client has changed meanwhile and the cache has not heard
+// of: the first attempt fails in etcd, the second is right.
 func TestAnUpdateAfterAnExternalWriteLosesNeither(t *testing.T) {
 	e := startOnEtcd(t, etcd3.WatcherEtcd3, clock.RealClock{})
 	a := e.put(pod("default/a", "by=none"))

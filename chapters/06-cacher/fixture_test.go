@@ -179,7 +179,8 @@ func (g *gatedStorage) RequestWatchProgress(ctx context.Context) error {
 	return g.Interface.RequestWatchProgress(ctx)
 }
 
-func (g *gatedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
+func (g *gatedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
 	g.suggest(cached)
 	return g.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached)
 }
@@ -312,7 +313,8 @@ func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
 	return w
 }
 
-// seen returns what w has to say until every goroutine waits: "ADDED default/a 5" and so on, "closed" at the end if it is.
+// seen returns what w has to say until every goroutine waits: "ADDED default/a 5" and so on, "closed" at the end if it
+// is.
 func seen(w watch.Interface) []string {
 	var events []string
 	for {

@@ -24,7 +24,8 @@ func (c *Cacher) processEvent(event *watchcache.Event) {
 		c.probe.Event(probe.IncomingBlocked, string(event.Type), event.Key, event.ResourceVersion)
 		c.incoming <- event
 	}
-	c.probe.Event(probe.IncomingSent, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
+	c.probe.Event(probe.IncomingSent, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming),
+		cap(c.incoming))
 }
 
 // dispatchEvents is the one goroutine through which every event of the resource passes. It runs
@@ -51,7 +52,8 @@ func (c *Cacher) dispatchEvents(context.Context) {
 	}
 }
 
-// From one look for watchers that are due a bookmark to the next it takes [bookmarkTickMin, bookmarkTickMin+bookmarkTickSpread).
+// From one look for watchers that are due a bookmark to the next it takes [bookmarkTickMin,
+// bookmarkTickMin+bookmarkTickSpread).
 const (
 	bookmarkTickMin    = time.Second            // upstream's
 	bookmarkTickSpread = 250 * time.Millisecond // upstream's: so that the resources do not all tick together
@@ -63,7 +65,8 @@ func bookmarkTick() time.Duration { return bookmarkTickMin + rand.N(bookmarkTick
 // dispatched: they can come many times a second, and what a watcher needs of them it gets from
 // the dispatcher's own.
 func (c *Cacher) receive(event *watchcache.Event) {
-	c.probe.Event(probe.IncomingReceived, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming), cap(c.incoming))
+	c.probe.Event(probe.IncomingReceived, string(event.Type), event.Key, event.ResourceVersion, len(c.incoming),
+		cap(c.incoming))
 	if event.Type != watch.Bookmark {
 		c.dispatchEvent(event)
 	}

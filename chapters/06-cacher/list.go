@@ -39,7 +39,8 @@ func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptio
 	}
 	page := selectPage(list.Elements, opts)
 	fill(items, page.selected)
-	token, remaining, err := storage.PrepareContinueToken(page.lastKey, key, int64(list.ResourceVersion), int64(len(list.Elements)), page.more, opts)
+	token, remaining, err := storage.PrepareContinueToken(page.lastKey, key, int64(list.ResourceVersion),
+		int64(len(list.Elements)), page.more, opts)
 	if err != nil {
 		return err
 	}
@@ -129,8 +130,8 @@ func (c *Cacher) Get(ctx context.Context, key string, opts storage.GetOptions, o
 }
 
 // suggestion returns a copy of what the cache has at key, nil if it has nothing: a guess at the stored state, which
-// saves the storage a read when it is right, and costs one more when it is wrong. It is a copy because a caller that updates
-// an object begins by changing the one it is given.
+// saves the storage a read when it is right, and costs one more when it is wrong. It is a copy because a caller that
+// updates an object begins by changing the one it is given.
 func (c *Cacher) suggestion(ctx context.Context, key string) runtime.Object {
 	element, _, err := c.watchCache.Get(ctx, key, 0)
 	if err != nil || element == nil {

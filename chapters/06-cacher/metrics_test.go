@@ -28,7 +28,8 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 				labels = append(labels, label.GetName()+"="+label.GetValue())
 			}
 			name := strings.Join(append([]string{family.GetName()}, labels...), " ")
-			values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	return values
@@ -71,7 +72,8 @@ func TestMetricsHaveUpstreamsNamesAndLabels(t *testing.T) {
 			}
 		}
 		for fallback := range 2 {
-			name := fmt.Sprintf("apiserver_watch_cache_consistent_read_total fallback=%v group= resource=pods success=true", fallback == 1)
+			name := fmt.Sprintf("apiserver_watch_cache_consistent_read_total fallback=%v group= resource=pods "+
+				"success=true", fallback == 1)
 			if values[name] != 1 {
 				t.Errorf("%s: got %v, want 1", name, values[name])
 			}
@@ -107,8 +109,9 @@ func TestALostSourceAndAGrowingRingAreCounted(t *testing.T) {
 
 func TestTwoCachersOfOneResourceAreNotShownInOneRegistry(t *testing.T) {
 	config := Config{
-		Storage: struct{ storage.Interface }{}, ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newPod, NewListFunc: newPodList,
-		GetAttrs: podAttrs, Clock: newFixture(t, nil).clock, Registry: prometheus.NewRegistry(),
+		Storage: struct{ storage.Interface }{}, ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newPod,
+		NewListFunc: newPodList,
+		GetAttrs:    podAttrs, Clock: newFixture(t, nil).clock, Registry: prometheus.NewRegistry(),
 	}
 	if _, err := New(config); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,8 @@ func (s *subject) note(event watch.Event) {
 	case watch.Error:
 		s.gone = apierrors.FromObject(event.Object)
 	case watch.Bookmark:
-		if accessor := must(meta.Accessor(event.Object)); accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "" {
+		if accessor := must(meta.Accessor(
+			event.Object)); accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "" {
 			s.end = must(strconv.ParseUint(accessor.GetResourceVersion(), 10, 64))
 		}
 	default:
@@ -113,7 +114,8 @@ func look(typ string, object runtime.Object) rules.Seen {
 	p := object.(*corev1.Pod)
 	rv := must(strconv.ParseUint(p.ResourceVersion, 10, 64))
 	return rules.Seen{
-		Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv, State: "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName,
+		Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv, State: "app=" + p.Labels["app"] + " node=" +
+			p.Spec.NodeName,
 	}
 }
 
@@ -152,8 +154,8 @@ func wrongState(h *history, q question, state []rules.Seen, rv uint64) string {
 	return ""
 }
 
-// readList asks for a list, of one version or the other and in pages or not, and returns what is wrong with it. A pod is
-// written between two pages.
+// readList asks for a list, of one version or the other and in pages or not, and returns what is wrong with it. A pod
+// is written between two pages.
 func (f *fixture) readList(h *history, s step) string {
 	q, exact := ask(s), uint64(0)
 	switch s.B / 5 % 4 {

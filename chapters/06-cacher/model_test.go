@@ -13,10 +13,10 @@ import (
 )
 
 // The one thing that all of this is for: whatever happens, what a watcher sees is the history of the storage after its
-// version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it asks for
-// the state first, that is the state of one version, and what follows is the history after it; and a list, too, is
-// the state of the version that it bears. And on the way no rule is broken. That all of this would notice a fault is tested
-// where it is: in internal/observe/rules.
+// version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it
+// asks for the state first, that is the state of one version, and what follows is the history after it; and a list,
+// too, is the state of the version that it bears. And on the way no rule is broken. That all of this would notice a
+// fault is tested where it is: in internal/observe/rules.
 
 // step is one thing that happens; a and b say to whom.
 type step struct {
@@ -25,7 +25,8 @@ type step struct {
 }
 
 var steps = []string{
-	"write", "write", "write", "write", "write", "delete", "burst", "watch", "watch", "watch state", "list", "list", "read", "stop", "resume",
+	"write", "write", "write", "write", "write", "delete", "burst", "watch", "watch", "watch state", "list", "list",
+	"read", "stop", "resume",
 	"expire", "compact", "progress", "wait",
 }
 
@@ -165,7 +166,8 @@ func (f *fixture) resume(h *history, s *subject) []*subject {
 func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		script := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
-			return step{rapid.SampledFrom(steps).Draw(r, "do"), rapid.IntRange(0, 30).Draw(r, "a"), rapid.IntRange(0, 30).Draw(r, "b")}
+			return step{rapid.SampledFrom(steps).Draw(r, "do"), rapid.IntRange(0, 30).Draw(r, "a"), rapid.IntRange(0,
+				30).Draw(r, "b")}
 		}), 40, 150).Draw(r, "script")
 		capacity := rapid.SampledFrom([]int{0, 3, 10, 50}).Draw(r, "ring")
 		mode := rapid.SampledFrom([]Mode{TwoPhase, Sequential}).Draw(r, "mode")

@@ -158,7 +158,8 @@ func TestAnEventComesThroughIncomingOnceAndABookmarkOnlyWithNews(t *testing.T) {
 		f.watchCache.UpdateResourceVersion(rv)
 		f.watchCache.UpdateResourceVersion("9")
 		synctest.Wait()
-		f.is("and two bookmarks, one of them with a new version", []string{fmt.Sprint(f.Snapshot().NDispatched - before)}, "3")
+		f.is("and two bookmarks, one of them with a new version",
+			[]string{fmt.Sprint(f.Snapshot().NDispatched - before)}, "3")
 		f.is("processed", []string{fmt.Sprint(f.Snapshot().LastProcessed)}, "9")
 	})
 }

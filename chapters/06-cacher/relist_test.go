@@ -36,8 +36,8 @@ func (r *rewinding) Watch(ctx context.Context, key string, opts storage.ListOpti
 	}), nil
 }
 
-// A storage that goes back in time breaks what every replay counts on. The cache gives up what it has and lists again; the
-// process, which holds every other cache too, goes on.
+// A storage that goes back in time breaks what every replay counts on. The cache gives up what it has and lists again;
+// the process, which holds every other cache too, goes on.
 func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 	back := &rewinding{}
 	run(t, func(c *Config) { back.Interface = c.Storage; c.Storage = back }, func(f *fixture) {

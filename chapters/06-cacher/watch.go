@@ -198,7 +198,8 @@ func (c *Cacher) register(
 		BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
 	c.watchers.addLocked(req)
-	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion, cap(req.watcher.ResultChan()))
+	req.watcher.Probe().Text(probe.WatcherAdded, describe(req), req.key, interval.ResourceVersion,
+		cap(req.watcher.ResultChan()))
 	if req.opts.Predicate.AllowWatchBookmarks {
 		c.bookmarkWatchers.AddLocked(req.watcher)
 	}

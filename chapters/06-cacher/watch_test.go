@@ -80,7 +80,8 @@ func TestAWatchThatIsTooOldIsAStreamWithAnError(t *testing.T) {
 		synctest.Wait()
 		f.is("too old", seen(f.watch("", everything("6"))), "ERROR 410 Expired, closed")
 		w := f.watch("", everything("7"))
-		f.is("just old enough", seen(w), "MODIFIED default/a 8, MODIFIED default/a 9, MODIFIED default/a 10, MODIFIED default/a 11")
+		f.is("just old enough", seen(w), "MODIFIED default/a 8, MODIFIED default/a 9, MODIFIED default/a 10, "+
+			"MODIFIED default/a 11")
 		w.Stop()
 	})
 }
@@ -127,7 +128,8 @@ func TestBadWatchesAreRefused(t *testing.T) {
 
 func TestASelectorWithNilFieldsSelectsEverything(t *testing.T) {
 	run(t, withTrigger, func(f *fixture) {
-		w := f.watch("", storage.ListOptions{Recursive: true, ResourceVersion: "1", Predicate: storage.SelectionPredicate{IndexFields: []string{"spec.nodeName"}}})
+		w := f.watch("", storage.ListOptions{Recursive: true, ResourceVersion: "1",
+			Predicate: storage.SelectionPredicate{IndexFields: []string{"spec.nodeName"}}})
 		f.create("default/a")
 		f.is("watch", seen(w), "ADDED default/a 2")
 		w.Stop()

@@ -9,19 +9,22 @@ import (
 )
 
 func TestAnEventFindsTheWatchersOfEachScopeOnce(t *testing.T) {
-	scopes := []namespacedName{{"default", "a"}, {"default", ""}, {"", "a"}, {}, {"default", "b"}, {"other", ""}, {"other", "a"}}
+	scopes := []namespacedName{{"default", "a"}, {"default", ""}, {"", "a"}, {}, {"default", "b"}, {"other", ""},
+		{"other", "a"}}
 	for name, test := range map[string]struct {
 		key        string
 		namespaced bool
 		want       []namespacedName
 	}{
-		"namespaced":     {"/registry/pods/default/a", true, []namespacedName{{"default", "a"}, {"default", ""}, {"", "a"}, {}}},
+		"namespaced": {"/registry/pods/default/a", true, []namespacedName{{"default", "a"}, {"default", ""},
+			{"", "a"}, {}}},
 		"cluster-scoped": {"/registry/pods/a", false, []namespacedName{{"", "a"}, {}}},
 		"without a name": {"/registry/pods/default/", true, []namespacedName{{"default", ""}, {}}},
 		"without either": {"/registry/pods/", true, []namespacedName{{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &Cacher{config: Config{ResourcePrefix: "/registry/pods", Namespaced: test.namespaced}, watchers: newIndexedWatchers()}
+			c := &Cacher{config: Config{ResourcePrefix: "/registry/pods", Namespaced: test.namespaced},
+				watchers: newIndexedWatchers()}
 			scopeOfWatcher := map[*cachewatcher.CacheWatcher]namespacedName{}
 			for _, scope := range scopes {
 				w := cachewatcher.New(cachewatcher.Config{})

@@ -27,13 +27,15 @@ func (r *BindingREST) New() runtime.Object { return &corev1.Binding{} }
 
 // Create binds the pod name to the node that obj names. Errors: 400 when the names differ, 404 NotFound, 409 Conflict
 // when the pod is bound already or is being deleted, 422 when there is no node.
-func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj runtime.Object,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	binding, ok := obj.(*corev1.Binding)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %#v", obj))
 	}
 	if binding.Name != name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in Binding object: %s != %s", name, binding.Name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in Binding object: %s != %s",
+			name, binding.Name))
 	}
 	if problems := resources.ValidateBinding(binding); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), name, problems)
@@ -50,7 +52,8 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
 	assign := func(current runtime.Object) (runtime.Object, error) { return r.assign(current.(*corev1.Pod), binding) }
-	err = r.store.storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, assign, isDryRun(options.DryRun))
+	err = r.store.storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, assign,
+		isDryRun(options.DryRun))
 	if err != nil {
 		return nil, storage.InterpretError(err, "create", r.store.resource.GroupResource(), name)
 	}
@@ -61,10 +64,12 @@ func (r *BindingREST) Create(ctx context.Context, namespace, name string, obj ru
 func (r *BindingREST) assign(pod *corev1.Pod, binding *corev1.Binding) (runtime.Object, error) {
 	resource := r.store.resource.GroupResource()
 	if pod.DeletionTimestamp != nil {
-		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name))
+		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is being deleted, cannot be "+
+			"assigned to a host", pod.Name))
 	}
 	if pod.Spec.NodeName != "" {
-		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName))
+		return nil, apierrors.NewConflict(resource, pod.Name, fmt.Errorf("pod %s is already assigned to node %q",
+			pod.Name, pod.Spec.NodeName))
 	}
 	pod.Spec.NodeName = binding.Target.Name
 	for key, value := range binding.Annotations {

@@ -40,10 +40,13 @@ func TestCreateFillsInDefaults(t *testing.T) {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
 	}))
 	spec, c := got.Spec, got.Spec.Containers[0]
-	if spec.RestartPolicy != "Always" || spec.DNSPolicy != "ClusterFirst" || spec.SchedulerName != "default-scheduler" || *spec.TerminationGracePeriodSeconds != 30 {
-		t.Errorf("spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName, *spec.TerminationGracePeriodSeconds)
+	if spec.RestartPolicy != "Always" || spec.DNSPolicy != "ClusterFirst" ||
+		spec.SchedulerName != "default-scheduler" || *spec.TerminationGracePeriodSeconds != 30 {
+		t.Errorf("spec: got %q %q %q %d", spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName,
+			*spec.TerminationGracePeriodSeconds)
 	}
-	if c.ImagePullPolicy != "Always" || c.TerminationMessagePath != "/dev/termination-log" || c.Ports[0].Protocol != "TCP" {
+	if c.ImagePullPolicy != "Always" || c.TerminationMessagePath != "/dev/termination-log" ||
+		c.Ports[0].Protocol != "TCP" {
 		t.Errorf("container: got %q %q %q", c.ImagePullPolicy, c.TerminationMessagePath, c.Ports[0].Protocol)
 	}
 }
@@ -63,7 +66,8 @@ func TestCreateGeneratesANameUntilOneIsFree(t *testing.T) {
 func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("web-x"))
-	_, err := w.pods.Pod.Create(t.Context(), "default", pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }), &metav1.CreateOptions{})
+	_, err := w.pods.Pod.Create(t.Context(), "default", pod("", func(p *corev1.Pod) { p.GenerateName = "web-" }),
+		&metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
 	if status.Details == nil || status.Details.RetryAfterSeconds != 1 {
 		t.Errorf("details: got %+v, want to be told to try again in a second", status.Details)
@@ -84,10 +88,12 @@ func TestCreateRefuses(t *testing.T) {
 		code   int
 		reason metav1.StatusReason
 	}{
-		"another namespace":  {pod("a", func(p *corev1.Pod) { p.Namespace = "other" }), 400, metav1.StatusReasonBadRequest},
-		"a resource version": {pod("a", func(p *corev1.Pod) { p.ResourceVersion = "5" }), 400, metav1.StatusReasonBadRequest},
-		"a taken name":       {pod("taken"), 409, metav1.StatusReasonAlreadyExists},
-		"no name":            {pod(""), 422, metav1.StatusReasonInvalid},
+		"another namespace": {pod("a", func(p *corev1.Pod) { p.Namespace = "other" }), 400,
+			metav1.StatusReasonBadRequest},
+		"a resource version": {pod("a", func(p *corev1.Pod) { p.ResourceVersion = "5" }), 400,
+			metav1.StatusReasonBadRequest},
+		"a taken name": {pod("taken"), 409, metav1.StatusReasonAlreadyExists},
+		"no name":      {pod(""), 422, metav1.StatusReasonInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.pods.Pod.Create(t.Context(), "default", c.pod, &metav1.CreateOptions{})
@@ -137,18 +143,35 @@ func TestInvalidPodsAreRefusedWithTheirFields(t *testing.T) {
 		field string
 		cause metav1.CauseType
 	}{
-		"name":             {func(p *corev1.Pod) { p.Name = "A" }, "metadata.name", metav1.CauseTypeFieldValueInvalid},
-		"label":            {func(p *corev1.Pod) { p.Labels = map[string]string{"a b": "c"} }, "metadata.labels", metav1.CauseTypeFieldValueInvalid},
-		"no containers":    {func(p *corev1.Pod) { p.Spec.Containers = nil }, "spec.containers", metav1.CauseTypeFieldValueRequired},
-		"container name":   {container(func(c *corev1.Container) { c.Name = "" }), "spec.containers[0].name", metav1.CauseTypeFieldValueRequired},
-		"same name twice":  {func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0]) }, "spec.containers[1].name", metav1.CauseTypeFieldValueDuplicate},
-		"no image":         {container(func(c *corev1.Container) { c.Image = "" }), "spec.containers[0].image", metav1.CauseTypeFieldValueRequired},
-		"restart policy":   {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Maybe" }, "spec.restartPolicy", metav1.CauseTypeFieldValueNotSupported},
-		"port":             {container(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{ContainerPort: 70000}} }), "spec.containers[0].ports[0].containerPort", metav1.CauseTypeFieldValueInvalid},
-		"grace period":     {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = seconds(-5) }, "spec.terminationGracePeriodSeconds", metav1.CauseTypeFieldValueInvalid},
-		"node name":        {func(p *corev1.Pod) { p.Spec.NodeName = "N 1" }, "spec.nodeName", metav1.CauseTypeFieldValueInvalid},
-		"unknown volume":   {container(func(c *corev1.Container) { c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/"}} }), "spec.containers[0].volumeMounts[0].name", metav1.CauseTypeFieldValueNotFound},
-		"request of limit": {container(tooMuch), "spec.containers[0].resources.requests[cpu]", metav1.CauseTypeFieldValueInvalid},
+		"name": {func(p *corev1.Pod) { p.Name = "A" }, "metadata.name", metav1.CauseTypeFieldValueInvalid},
+		"label": {func(p *corev1.Pod) { p.Labels = map[string]string{"a b": "c"} }, "metadata.labels",
+			metav1.CauseTypeFieldValueInvalid},
+		"no containers": {func(p *corev1.Pod) { p.Spec.Containers = nil }, "spec.containers",
+			metav1.CauseTypeFieldValueRequired},
+		"container name": {container(func(c *corev1.Container) { c.Name = "" }), "spec.containers[0].name",
+			metav1.CauseTypeFieldValueRequired},
+		"same name twice": {func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers,
+				p.Spec.Containers[0])
+		}, "spec.containers[1].name", metav1.CauseTypeFieldValueDuplicate},
+		"no image": {container(func(c *corev1.Container) { c.Image = "" }), "spec.containers[0].image",
+			metav1.CauseTypeFieldValueRequired},
+		"restart policy": {func(p *corev1.Pod) { p.Spec.RestartPolicy = "Maybe" }, "spec.restartPolicy",
+			metav1.CauseTypeFieldValueNotSupported},
+		"port": {container(func(c *corev1.Container) {
+			c.Ports = []corev1.ContainerPort{
+				{ContainerPort: 70000}}
+		}), "spec.containers[0].ports[0].containerPort", metav1.CauseTypeFieldValueInvalid},
+		"grace period": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = seconds(-5) },
+			"spec.terminationGracePeriodSeconds", metav1.CauseTypeFieldValueInvalid},
+		"node name": {func(p *corev1.Pod) { p.Spec.NodeName = "N 1" }, "spec.nodeName",
+			metav1.CauseTypeFieldValueInvalid},
+		"unknown volume": {container(func(c *corev1.Container) {
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "v",
+				MountPath: "/"}}
+		}), "spec.containers[0].volumeMounts[0].name", metav1.CauseTypeFieldValueNotFound},
+		"request of limit": {container(tooMuch), "spec.containers[0].resources.requests[cpu]",
+			metav1.CauseTypeFieldValueInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -184,7 +207,9 @@ func TestDryRunsChangeNothing(t *testing.T) {
 			return err
 		},
 		"update": func(ctx context.Context) error {
-			out, _, err := w.pods.Pod.Update(ctx, "default", "a", editing(func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), &metav1.UpdateOptions{DryRun: all})
+			out, _, err := w.pods.Pod.Update(ctx, "default", "a",
+				editing(func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), &metav1.UpdateOptions{
+					DryRun: all})
 			if err == nil && out.(*corev1.Pod).Labels["x"] != "y" {
 				t.Errorf("update: got %+v, want what would have been stored", out)
 			}
@@ -215,8 +240,10 @@ func TestDryRunsChangeNothing(t *testing.T) {
 func TestDryRunsFailAsTheRealThing(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	_, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{DryRun: []string{
+		metav1.DryRunAll}})
 	wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists)
-	_, _, err = w.pods.Pod.Delete(t.Context(), "default", "b", &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	_, _, err = w.pods.Pod.Delete(t.Context(), "default", "b", &metav1.DeleteOptions{DryRun: []string{
+		metav1.DryRunAll}})
 	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
 }

@@ -29,7 +29,8 @@ var (
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Delete
 // Differs: there is no garbage collector, so a propagation policy is accepted and changes nothing.
-func (s *Store) Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object, immediate bool, err error) {
+func (s *Store) Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object,
+	immediate bool, err error) {
 	key, err := s.resource.Key(namespace, name)
 	if err != nil {
 		return nil, false, err
@@ -135,10 +136,13 @@ func (d *deletion) checkPreconditions(accessor metav1.Object) error {
 	}
 	resource := d.store.resource.GroupResource()
 	if p.UID != nil && *p.UID != accessor.GetUID() {
-		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, accessor.GetUID()))
+		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the UID in the precondition (%s) does not match "+
+			"the UID in record (%s). The object might have been deleted and then recreated", *p.UID, accessor.GetUID()))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != accessor.GetResourceVersion() {
-		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, accessor.GetResourceVersion()))
+		return apierrors.NewConflict(resource, d.name, fmt.Errorf("the ResourceVersion in the precondition (%s) does "+
+			"not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion,
+			accessor.GetResourceVersion()))
 	}
 	return nil
 }
@@ -218,7 +222,8 @@ func bumpGeneration(accessor metav1.Object) {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).DeleteCollection
 // Differs: one worker and one list; upstream reads in pages and starts DeleteCollectionWorkers goroutines.
-func (s *Store) DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions) (runtime.Object, error) {
+func (s *Store) DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions,
+	listOptions *metainternalversion.ListOptions) (runtime.Object, error) {
 	list, err := s.List(ctx, namespace, listOptions)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ func TestAPodThatNoKubeletKnowsIsDeletedAtOnce(t *testing.T) {
 			w := newWorld(t)
 			w.create(pod("a", edit))
 			if name == "finished" {
-				if _, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }); err != nil {
+				if _, err := w.update(w.pods.Status, "a",
+					func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -56,11 +57,14 @@ func TestARunningPodIsFirstOnlyMarked(t *testing.T) {
 	if immediate {
 		t.Fatal("the pod was deleted at once")
 	}
-	if want := epoch.Add(30 * time.Second); !got.DeletionTimestamp.Time.Equal(want) || *got.DeletionGracePeriodSeconds != 30 || got.Generation != 2 {
-		t.Errorf("got deletionTimestamp %v, grace period %d, generation %d; want %v, 30, 2", got.DeletionTimestamp, *got.DeletionGracePeriodSeconds, got.Generation, want)
+	if want := epoch.Add(30 * time.Second); !got.DeletionTimestamp.Time.Equal(want) ||
+		*got.DeletionGracePeriodSeconds != 30 || got.Generation != 2 {
+		t.Errorf("got deletionTimestamp %v, grace period %d, generation %d; want %v, 30, 2", got.DeletionTimestamp,
+			*got.DeletionGracePeriodSeconds, got.Generation, want)
 	}
 	w.clock.SetTime(epoch.Add(2 * time.Second))
-	if _, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: seconds(0)}); !immediate || w.get("a") != nil {
+	if _, immediate := w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: seconds(0)}); !immediate ||
+		w.get("a") != nil {
 		t.Error("the kubelet's final delete left the pod there")
 	}
 }
@@ -89,7 +93,8 @@ func TestAGracePeriodCanOnlyBeShortened(t *testing.T) {
 			}
 			want := epoch.Add(time.Duration(c.wantSeconds) * time.Second)
 			if *got.DeletionGracePeriodSeconds != c.wantPeriod || !got.DeletionTimestamp.Time.Equal(want) {
-				t.Errorf("got %d, %v; want %d, %v", *got.DeletionGracePeriodSeconds, got.DeletionTimestamp, c.wantPeriod, want)
+				t.Errorf("got %d, %v; want %d, %v", *got.DeletionGracePeriodSeconds, got.DeletionTimestamp,
+					c.wantPeriod, want)
 			}
 		})
 	}
@@ -128,7 +133,8 @@ func TestDeletePreconditionsMustHold(t *testing.T) {
 	w := newWorld(t)
 	created := w.create(pod("a"))
 	other, version := types.UID("other"), "1"
-	for name, p := range map[string]*metav1.Preconditions{"uid": {UID: &other}, "resourceVersion": {ResourceVersion: &version}} {
+	for name, p := range map[string]*metav1.Preconditions{"uid": {UID: &other},
+		"resourceVersion": {ResourceVersion: &version}} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{Preconditions: p})
 			wantStatus(t, err, 409, metav1.StatusReasonConflict)
@@ -149,7 +155,8 @@ func TestDeleteOfAMissingPodIsNotFound(t *testing.T) {
 func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
 	w := newWorld(t)
 	configMaps := New(w.config(ConfigMaps()))
-	created, err := configMaps.Create(t.Context(), "default", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &metav1.CreateOptions{})
+	created, err := configMaps.Create(t.Context(), "default", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "a"}}, &metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,12 +184,14 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 // dyingStorage is a storage whose etcd goes away before it erases anything.
 type dyingStorage struct{ storage.Interface }
 
-func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateFunc, runtime.Object) error {
+func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateFunc,
+	runtime.Object) error {
 	return apierrors.NewTimeoutError("etcd is away", 0)
 }
 
-// A deletion takes two writes: the mark, with a grace period of 0 if there is nothing to wait for, and the erasure. The process
-// may die between them. Upstream has no goroutine that looks for what is left either: the next write to the pod ends it.
+// A deletion takes two writes: the mark, with a grace period of 0 if there is nothing to wait for, and the erasure. The
+// process may die between them. Upstream has no goroutine that looks for what is left either: the next write to the pod
+// ends it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Update, (*Store).Delete
 func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T) {
@@ -193,7 +202,8 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 				t.Fatal(err)
 			}
 			if got.ResourceVersion != left.ResourceVersion || got.Labels["x"] != "1" {
-				t.Errorf("got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels, left.ResourceVersion)
+				t.Errorf("got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels,
+					left.ResourceVersion)
 			}
 		},
 		"so does an update of the status": func(t *testing.T, w *world, left *corev1.Pod) {
@@ -202,7 +212,8 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 				t.Errorf("got %+v, %v", got, err)
 			}
 		},
-		"an update that would hold it back is refused, and does not end it": func(t *testing.T, w *world, _ *corev1.Pod) {
+		"an update that would hold it back is refused, and does not end it": func(t *testing.T, w *world,
+			_ *corev1.Pod) {
 			_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/late"} })
 			wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 			if w.get("a") == nil {

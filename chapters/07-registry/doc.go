@@ -9,14 +9,15 @@
 //   - dryrun.go: [DryRunnableStorage], writes that stop just before the write.
 //   - delete.go: a mark, and then the end; lifecycle.go: nothing is created in a namespace that is not there, and no
 //     namespace goes before what is in it.
-//   - pod.go: a whole kind; binding.go, status.go: its subresources; kinds.go: the other kinds, as far as they differ. What pods
-//     are checked for, the strategies of the other kinds, and the rows of all, are in internal/kube/resources.
+//   - pod.go: a whole kind; binding.go, status.go: its subresources; kinds.go: the other kinds, as far as they differ.
+//     What pods are checked for, the strategies of the other kinds, and the rows of all, are in
+//     internal/kube/resources.
 //
 // # Locks and goroutines
 //
 // A [Store] has neither: nothing in it changes after [New]. Two writers of one object meet in
-// [storage.Interface.GuaranteedUpdate], which calls the functions handed to it again for the writer that came second; those
-// functions therefore keep nothing from one call to the next except what they overwrite.
+// [storage.Interface.GuaranteedUpdate], which calls the functions handed to it again for the writer that came second;
+// those functions therefore keep nothing from one call to the next except what they overwrite.
 //
 // # Contract
 //

@@ -40,7 +40,8 @@ func (s DryRunnableStorage) Create(ctx context.Context, key string, obj, out run
 }
 
 // Delete is [storage.Interface.Delete], perhaps dry.
-func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, dryRun bool, cached runtime.Object) error {
+func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.Object,
+	preconditions *storage.Preconditions, dryRun bool, cached runtime.Object) error {
 	if !dryRun {
 		return s.Interface.Delete(ctx, key, out, preconditions, nil, cached)
 	}
@@ -51,7 +52,8 @@ func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.
 }
 
 // GuaranteedUpdate is [storage.Interface.GuaranteedUpdate], perhaps dry.
-func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, dryRun bool) error {
+func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, update storage.UpdateFunc, dryRun bool) error {
 	if !dryRun {
 		return s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, nil)
 	}

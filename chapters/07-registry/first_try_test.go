@@ -61,7 +61,8 @@ func TestTheRegistryInTheTriesPlace(t *testing.T) {
 	}
 	sent := pod("a", onNode)
 	sent.Labels = map[string]string{"app": "web"}
-	if _, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing{sent}, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing{sent},
+		&metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.get("a")
@@ -69,7 +70,8 @@ func TestTheRegistryInTheTriesPlace(t *testing.T) {
 		t.Errorf("after the PUT: labels %v, uid %q, phase %q", got.Labels, got.UID, got.Status.Phase)
 	}
 	w.delete("a", metav1.DeleteOptions{})
-	if _, err := w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	if _, err := w.pods.Pod.Create(t.Context(), "default", pod("a"),
+		&metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a second pod a beside one that stops: got %v, want a conflict", err)
 	}
 }

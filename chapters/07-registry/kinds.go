@@ -21,7 +21,8 @@ func Resources() []*Resource {
 func ConfigMaps() *Resource {
 	return &Resource{
 		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"}, Namespaced: true,
+		Name:         "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"},
+		Namespaced:   true,
 		Prefix:       "/registry/configmaps",
 		NewFunc:      func() runtime.Object { return &corev1.ConfigMap{} },
 		NewListFunc:  func() runtime.Object { return &corev1.ConfigMapList{} },
@@ -48,8 +49,10 @@ func Events() *Resource {
 		NewListFunc: func() runtime.Object { return &corev1.EventList{} },
 		GetAttrs:    resources.EventAttrs,
 		Fields: []string{
-			"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type",
+			"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace",
+			"involvedObject.name", "involvedObject.uid",
+			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+			"reportingComponent", "source", "type",
 		},
 		Default:      func(runtime.Object) {},
 		ValidateName: validation.NameIsDNSSubdomain,
@@ -80,8 +83,8 @@ func Leases() *Resource {
 	}
 }
 
-// Namespaces describes namespaces. One that is deleted is only marked: it is erased when each that is on the list in its
-// spec has removed what is in it. That is a controller, as upstream.
+// Namespaces describes namespaces. One that is deleted is only marked: it is erased when each that is on the list in
+// its spec has removed what is in it. That is a controller, as upstream.
 func Namespaces() *Resource {
 	return &Resource{
 		GroupVersion: corev1.SchemeGroupVersion,

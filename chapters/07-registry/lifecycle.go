@@ -13,7 +13,8 @@ import (
 )
 
 // SystemNamespaces are there from the start, and stay.
-var SystemNamespaces = []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem}
+var SystemNamespaces = []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic,
+	metav1.NamespaceSystem}
 
 // NamespaceGetter reads namespaces. The [Store] of namespaces is one.
 type NamespaceGetter interface {
@@ -40,7 +41,8 @@ func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	if obj.(*corev1.Namespace).Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
-	refused := apierrors.NewForbidden(s.resource.GroupResource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	refused := apierrors.NewForbidden(s.resource.GroupResource(), name, fmt.Errorf("unable to create new content in "+
+		"namespace %s because it is being terminated", namespace))
 	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type:    corev1.NamespaceTerminatingCause,
 		Message: fmt.Sprintf("namespace %s is being terminated", namespace),
@@ -54,7 +56,8 @@ func (s *Store) admitDelete(name string) error {
 	if !slices.Contains(s.resource.Immortal, name) {
 		return nil
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Resource: s.resource.Name}, name, fmt.Errorf("this %s may not be deleted", s.resource.Singular))
+	return apierrors.NewForbidden(schema.GroupResource{Resource: s.resource.Name}, name,
+		fmt.Errorf("this %s may not be deleted", s.resource.Singular))
 }
 
 // ContentKeeper is implemented by the strategy of a kind whose objects are held back from deletion by something other

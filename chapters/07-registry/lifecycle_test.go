@@ -16,7 +16,8 @@ func lifecycle(t *testing.T) (w *world, namespaces *Store, finalize *FinalizeRES
 	config.Namespaces = namespaces
 	w.pods = NewPodStorage(config)
 	for _, name := range []string{"default", "other"} {
-		if _, err := namespaces.Create(t.Context(), "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, &metav1.CreateOptions{}); err != nil {
+		if _, err := namespaces.Create(t.Context(), "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			&metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +51,8 @@ func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 	}
 	// An ordinary update does not reach the finalizers.
 	namespace.Spec.Finalizers = nil
-	if _, _, err := namespaces.Update(t.Context(), "", "other", replacing{namespace}, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := namespaces.Update(t.Context(), "", "other", replacing{namespace},
+		&metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	out, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})
@@ -59,7 +61,8 @@ func TestADeletedNamespaceRefusesContentAndWaitsForItsFinalizer(t *testing.T) {
 	}
 	namespace = out.(*corev1.Namespace)
 	namespace.Spec.Finalizers, namespace.Labels = nil, map[string]string{"not": "here"}
-	if _, _, err := finalize.Update(t.Context(), "", "other", replacing{namespace}, &metav1.UpdateOptions{}); err != nil {
+	if _, _, err := finalize.Update(t.Context(), "", "other", replacing{namespace},
+		&metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = namespaces.Get(t.Context(), "", "other", &metav1.GetOptions{})

@@ -54,7 +54,9 @@ func (w *world) config(r *Resource) Config {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p, GenerateName: func(base string) string { return w.names(base) }}
+	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p, GenerateName: func(base string) string {
+		return w.names(base)
+	}}
 }
 
 // pod returns a valid pod named name, changed by edits.
@@ -97,7 +99,8 @@ func (w *world) get(name string) *corev1.Pod {
 
 // update changes a pod by an edit of the stored one.
 func (w *world) update(store interface {
-	Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (runtime.Object, bool, error)
+	Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (
+		runtime.Object, bool, error)
 }, name string, edit func(*corev1.Pod)) (*corev1.Pod, error) {
 	w.t.Helper()
 	out, _, err := store.Update(w.t.Context(), "default", name, editing(edit), &metav1.UpdateOptions{})

@@ -22,7 +22,8 @@ import (
 func Pods() *Resource {
 	return &Resource{
 		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
+		Name:         "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"},
+		Namespaced:          true,
 		Prefix:              "/registry/pods",
 		NewFunc:             func() runtime.Object { return &corev1.Pod{} },
 		NewListFunc:         func() runtime.Object { return &corev1.PodList{} },

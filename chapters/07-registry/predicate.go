@@ -62,14 +62,16 @@ func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key str
 // version or continue token, 410 for one that is gone, 504 for one that the server has not reached yet.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).List
-func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object, error) {
+func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object,
+	error) {
 	return s.ListPredicate(ctx, namespace, s.predicate(options), options)
 }
 
 // ListPredicate is List for a predicate that is made already.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
-func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate, options *metainternalversion.ListOptions) (runtime.Object, error) {
+func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate,
+	options *metainternalversion.ListOptions) (runtime.Object, error) {
 	key, recursive, err := s.keyFor(namespace, &p)
 	if err != nil {
 		return nil, err
@@ -90,7 +92,8 @@ func (s *Store) ListPredicate(ctx context.Context, namespace string, p storage.S
 // Watch begins a stream of events about the objects that options select. The caller stops it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Watch
-func (s *Store) Watch(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (watch.Interface, error) {
+func (s *Store) Watch(ctx context.Context, namespace string,
+	options *metainternalversion.ListOptions) (watch.Interface, error) {
 	return s.WatchPredicate(ctx, namespace, s.predicate(options), options.ResourceVersion, options.SendInitialEvents)
 }
 
@@ -99,7 +102,8 @@ func (s *Store) Watch(ctx context.Context, namespace string, options *metaintern
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
-func (s *Store) WatchPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate, resourceVersion string, sendInitialEvents *bool) (watch.Interface, error) {
+func (s *Store) WatchPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate,
+	resourceVersion string, sendInitialEvents *bool) (watch.Interface, error) {
 	key, recursive, err := s.keyFor(namespace, &p)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,8 @@ func (r *Resource) KeyRoot(namespace string) string {
 // checkNamespace refuses a namespace that cannot be one segment of a key: 400. It may be empty.
 func (r *Resource) checkNamespace(namespace string) error {
 	if problems := path.IsValidPathSegmentName(namespace); len(problems) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";")))
+		return apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace,
+			strings.Join(problems, ";")))
 	}
 	return nil
 }
@@ -126,7 +127,8 @@ func (r *Resource) Key(namespace, name string) (string, error) {
 		return "", apierrors.NewBadRequest("Name parameter required.")
 	}
 	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
+		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems,
+			";")))
 	}
 	return r.KeyRoot(namespace) + "/" + name, nil
 }

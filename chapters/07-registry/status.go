@@ -9,8 +9,8 @@ import (
 	"listwatch/internal/kube/resources"
 )
 
-// A subresource is the same object under the same key, changed by another strategy: users and controllers write to one object without
-// undoing each other's part.
+// A subresource is the same object under the same key, changed by another strategy: users and controllers write to one
+// object without undoing each other's part.
 type subresource struct {
 	store *Store // a copy of the resource's, with the strategy of the subresource
 }
@@ -28,7 +28,8 @@ func (r subresource) Describe() *Resource { return r.store.Describe() }
 func (r subresource) New() runtime.Object { return r.store.New() }
 
 // Update is [Store.Update], for the part.
-func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r subresource) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, namespace, name, info, options)
 }
 
@@ -41,12 +42,13 @@ func NewStatusREST(store *Store) *StatusREST {
 }
 
 // Get is [Store.Get].
-func (r *StatusREST) Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error) {
+func (r *StatusREST) Get(ctx context.Context, namespace, name string,
+	options *metav1.GetOptions) (runtime.Object, error) {
 	return r.store.Get(ctx, namespace, name, options)
 }
 
-// FinalizeREST is the finalize subresource of namespaces: the controller that has removed the content of a namespace says so here,
-// by taking its name off the list. When the list is empty, a namespace that is being deleted is erased.
+// FinalizeREST is the finalize subresource of namespaces: the controller that has removed the content of a namespace
+// says so here, by taking its name off the list. When the list is empty, a namespace that is being deleted is erased.
 type FinalizeREST struct{ subresource }
 
 // NewFinalizeREST returns the finalize subresource of a store of namespaces.

@@ -6,8 +6,8 @@ import (
 )
 
 // StorageWithCacher puts a cache in front of raw. What it returns as a storage is the delegator, which decides for each
-// read whether the cache may answer it; the Cacher is returned for the caller to run. It starts nothing: until the Cacher
-// is run, reads that need the cache are refused with 429.
+// read whether the cache may answer it; the Cacher is returned for the caller to run. It starts nothing: until the
+// Cacher is run, reads that need the cache are refused with 429.
 //
 // It is the one place that knows that there is a cache. The registry above sees a storage, as does the cache below.
 //

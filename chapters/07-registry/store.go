@@ -31,8 +31,8 @@ type Config struct {
 // Store gives one resource its meaning on top of one [storage.Interface]. It is safe for concurrent use.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-// Differs: the namespace of a request is a parameter, not a value in the context; the time to live is the resource's; no hooks;
-// admission, which upstream does before, is only what concerns namespaces.
+// Differs: the namespace of a request is a parameter, not a value in the context; the time to live is the resource's;
+// no hooks; admission, which upstream does before, is only what concerns namespaces.
 type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
@@ -100,7 +100,8 @@ const maxNameGenerationAttempts = 8
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Create
 // Differs: a resource version is refused before anything else, and with 400; upstream leaves that to the storage, whose
 // refusal is a 500.
-func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	if rv, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(obj); err == nil && rv != 0 {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
@@ -148,7 +149,8 @@ func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error)
 		return err
 	}
 	existing := s.resource.NewFunc()
-	if s.storage.Get(ctx, key, storage.GetOptions{}, existing) != nil || metadata(existing).GetDeletionTimestamp() == nil {
+	if s.storage.Get(ctx, key, storage.GetOptions{}, existing) != nil ||
+		metadata(existing).GetDeletionTimestamp() == nil {
 		return err
 	}
 	deleting := apierrors.NewAlreadyExists(s.resource.GroupResource(), metadata(existing).GetName())

@@ -73,7 +73,8 @@ func (s *Store) ensureNamespace(namespace string, accessor metav1.Object) error 
 		accessor.SetNamespace("")
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the provided object does not match the namespace sent on the request: %s, %s", accessor.GetNamespace(), want))
+	return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the provided object does not match the namespace "+
+		"sent on the request: %s, %s", accessor.GetNamespace(), want))
 }
 
 // beforeCreate brings a client's object into the form in which it may be stored: system metadata, defaults, the
@@ -97,8 +98,8 @@ func (s *Store) beforeCreate(namespace string, obj runtime.Object) error {
 // maxCauses is how many problems a refusal names. A body may have ten thousand, and each is some hundred bytes of text.
 const maxCauses = 100
 
-// newInvalid returns 422 with a cause for each of the first [maxCauses] problems, and with their number if there are more; nil
-// if there are none.
+// newInvalid returns 422 with a cause for each of the first [maxCauses] problems, and with their number if there are
+// more; nil if there are none.
 //
 // Differs: upstream names all of them, in a message that takes quadratic time to put together.
 func (s *Store) newInvalid(name string, problems field.ErrorList) error {
@@ -124,7 +125,8 @@ func (s *Store) fillSystemFields(accessor metav1.Object) {
 }
 
 func (s *Store) validateMetadata(accessor metav1.Object) field.ErrorList {
-	return validation.ValidateObjectMetaAccessor(accessor, s.resource.Namespaced, s.resource.ValidateName, field.NewPath("metadata"))
+	return validation.ValidateObjectMetaAccessor(accessor, s.resource.Namespaced, s.resource.ValidateName,
+		field.NewPath("metadata"))
 }
 
 // beforeUpdate brings a client's new version of old into the form in which it may be stored. The error is 400 or 422.
@@ -139,7 +141,8 @@ func (s *Store) beforeUpdate(namespace string, obj, old runtime.Object) error {
 	s.resource.Default(obj)
 	s.updateStrategy.PrepareForUpdate(obj, old)
 	problems := s.validateMetadata(accessor)
-	problems = append(problems, validation.ValidateObjectMetaAccessorUpdate(accessor, oldAccessor, field.NewPath("metadata"))...)
+	problems = append(problems, validation.ValidateObjectMetaAccessorUpdate(accessor, oldAccessor,
+		field.NewPath("metadata"))...)
 	problems = append(problems, s.updateStrategy.ValidateUpdate(obj, old)...)
 	return s.newInvalid(accessor.GetName(), problems)
 }

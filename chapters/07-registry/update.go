@@ -39,7 +39,8 @@ var errEmptiedFinalizers = errors.New("emptied finalizers")
 // the last writer wins. Other errors: 400, 404, 422.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Update
-func (s *Store) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
+func (s *Store) Update(ctx context.Context, namespace, name string, info UpdatedObjectInfo,
+	options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
 	key, err := s.resource.Key(namespace, name)
 	if err != nil {
 		return nil, false, err
@@ -109,7 +110,8 @@ func (s *Store) allowsCreateOnUpdate() bool {
 func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1.Object) (runtime.Object, error) {
 	if accessor.GetResourceVersion() != "" {
 		// The client has seen a version of an object that is gone.
-		return nil, apierrors.NewConflict(u.store.resource.GroupResource(), u.name, fmt.Errorf("StorageError: invalid object, Precondition failed: the object does not exist"))
+		return nil, apierrors.NewConflict(u.store.resource.GroupResource(), u.name,
+			fmt.Errorf("StorageError: invalid object, Precondition failed: the object does not exist"))
 	}
 	if err := u.store.admitCreate(ctx, u.namespace, u.name); err != nil {
 		return nil, err
@@ -125,7 +127,8 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 func (u *update) checkVersion(accessor, old metav1.Object) error {
 	resource := u.store.resource.GroupResource()
 	if uid := accessor.GetUID(); uid != "" && uid != old.GetUID() {
-		return apierrors.NewConflict(resource, u.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+		return apierrors.NewConflict(resource, u.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID "+
+			"in object meta: %s", uid, old.GetUID()))
 	}
 	if accessor.GetResourceVersion() == "" {
 		accessor.SetResourceVersion(old.GetResourceVersion())
@@ -152,11 +155,12 @@ func shouldDeleteDuringUpdate(accessor, old metav1.Object) bool {
 // deleteWithoutFinalizers erases an object whose finalizers are all gone. If it has been erased meanwhile, all is well.
 //
 // An object whose deletion was interrupted between its two writes ends here, too, at the next update of any kind: it is
-// marked, with a grace period of 0, and nothing holds it back. The answer is the updated object with its old version, as
-// upstream's.
+// marked, with a grace period of 0, and nothing holds it back. The answer is the updated object with its old version,
+// as upstream's.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).deleteWithoutFinalizers
-func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object, dryRun bool) (runtime.Object, bool, error) {
+func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object,
+	dryRun bool) (runtime.Object, bool, error) {
 	uid := metadata(obj).GetUID()
 	out := s.resource.NewFunc()
 	err := s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun, nil)

@@ -24,7 +24,11 @@ func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.ResourceVersion = ""; p.Labels = map[string]string{"x": "1"} })
+	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
+		p.ResourceVersion = ""
+		p.Labels = map[string]string{
+			"x": "1"}
+	})
 	if err != nil || got.Labels["x"] != "1" {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -46,7 +50,8 @@ func TestUpdateOfAMissingPodIsNotFound(t *testing.T) {
 func TestUpdateOfAMissingEventCreatesIt(t *testing.T) {
 	w := newWorld(t)
 	events := New(w.config(Events()))
-	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"},
+		InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
 	_, created, err := events.Update(t.Context(), "default", "e", replacing{event}, &metav1.UpdateOptions{})
 	if err != nil || !created {
 		t.Fatalf("first: got created %v, %v", created, err)
@@ -70,7 +75,10 @@ func TestUpdateLeavesTheStatusAlone(t *testing.T) {
 func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning; p.Spec.NodeName = "n2" })
+	got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Spec.NodeName = "n2"
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +90,10 @@ func TestUpdateOfTheStatusLeavesTheSpecAlone(t *testing.T) {
 func TestUpdateCountsGenerationsOfTheSpecOnly(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"}; p.Generation = 9 })
+	got, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
+		p.Labels = map[string]string{"x": "1"}
+		p.Generation = 9
+	})
 	if err != nil || got.Generation != 1 {
 		t.Fatalf("labels: got generation %v, %v, want 1", got, err)
 	}
@@ -123,14 +134,16 @@ func TestWhatAPodRunsCannotBeChangedOtherwise(t *testing.T) {
 func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	if _, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{}); err != nil {
+	if _, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"),
+		&metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.get("a")
 	if got.Spec.NodeName != "n1" {
 		t.Errorf("node: got %q", got.Spec.NodeName)
 	}
-	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled || got.Status.Conditions[0].Status != corev1.ConditionTrue {
+	if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != corev1.PodScheduled ||
+		got.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions: got %+v", got.Status.Conditions)
 	}
 	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
@@ -169,5 +182,6 @@ func TestBindingRefuses(t *testing.T) {
 }
 
 func binding(pod, node string) *corev1.Binding {
-	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod}, Target: corev1.ObjectReference{Kind: "Node",
+		Name: node}}
 }

@@ -36,12 +36,13 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 		key       string
 		recursive bool
 	}{
-		"everything":                     {Pods(), "", "", "/registry/pods", true},
-		"one namespace":                  {Pods(), "default", "", "/registry/pods/default", true},
-		"a name in a namespace":          {Pods(), "default", "metadata.name=a", "/registry/pods/default/a", false},
-		"a name in any namespace":        {Pods(), "", "metadata.name=a", "/registry/pods", true},
-		"a selected namespace":           {Pods(), "", "metadata.namespace=x", "/registry/pods/x", true},
-		"a selected namespace and name":  {Pods(), "", "metadata.namespace=x,metadata.name=a", "/registry/pods/x/a", false},
+		"everything":              {Pods(), "", "", "/registry/pods", true},
+		"one namespace":           {Pods(), "default", "", "/registry/pods/default", true},
+		"a name in a namespace":   {Pods(), "default", "metadata.name=a", "/registry/pods/default/a", false},
+		"a name in any namespace": {Pods(), "", "metadata.name=a", "/registry/pods", true},
+		"a selected namespace":    {Pods(), "", "metadata.namespace=x", "/registry/pods/x", true},
+		"a selected namespace and name": {Pods(), "", "metadata.namespace=x,metadata.name=a", "/registry/pods/x/a",
+			false},
 		"what cannot be a namespace":     {Pods(), "", "metadata.namespace=..", "/registry/pods", true},
 		"another selected namespace":     {Pods(), "default", "metadata.namespace=x", "/registry/pods/default", true},
 		"a node, which has no namespace": {Nodes(), "", "metadata.name=n1", "/registry/minions/n1", false},
@@ -70,11 +71,15 @@ func TestListSelects(t *testing.T) {
 		options metainternalversion.ListOptions
 		want    []string
 	}{
-		"all":       {metainternalversion.ListOptions{}, []string{"a", "b"}},
-		"by label":  {metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})}, []string{"b"}},
-		"by node":   {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", "n1")}, []string{"a"}},
-		"by name":   {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "b")}, []string{"b"}},
-		"by status": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase", "Running")}, nil},
+		"all": {metainternalversion.ListOptions{}, []string{"a", "b"}},
+		"by label": {metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"x": "1"})},
+			[]string{"b"}},
+		"by node": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName",
+			"n1")}, []string{"a"}},
+		"by name": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name",
+			"b")}, []string{"b"}},
+		"by status": {metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase",
+			"Running")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := w.pods.Pod.List(t.Context(), "default", &c.options)
@@ -102,7 +107,8 @@ func TestAGracefulDeletionIsSeenAsTwoEvents(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.create(pod("a"))
-		watching, err := w.pods.Pod.Watch(t.Context(), "default", &metainternalversion.ListOptions{ResourceVersion: "0", SendInitialEvents: new(true)})
+		watching, err := w.pods.Pod.Watch(t.Context(), "default", &metainternalversion.ListOptions{
+			ResourceVersion: "0", SendInitialEvents: new(true)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +138,8 @@ func TestPodsAnswerForTheFieldsThatTheyList(t *testing.T) {
 		}
 	}
 	for field, want := range map[string]string{
-		"metadata.name": "a", "metadata.namespace": obj.Namespace, "spec.nodeName": "n1", "spec.hostNetwork": "true", "status.podIP": "10.0.0.1",
+		"metadata.name": "a", "metadata.namespace": obj.Namespace, "spec.nodeName": "n1", "spec.hostNetwork": "true",
+		"status.podIP": "10.0.0.1",
 		"status.phase": string(obj.Status.Phase), "spec.priority": "",
 	} {
 		if got := set.Get(field); got != want {

@@ -49,8 +49,8 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 	}
 }
 
-// errShuttingDown is the answer to a client that comes back when its watch has just ended with the server. A watch that was opened
-// and ended at once would tell it that something is wrong: it would list again, and with it all others.
+// errShuttingDown is the answer to a client that comes back when its watch has just ended with the server. A watch that
+// was opened and ended at once would tell it that something is wrong: it would list again, and with it all others.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/with_retry_after.go: WithRetryAfter
 // Differs: upstream does so only with --shutdown-send-retry-after, and in plain text.
@@ -75,8 +75,9 @@ func sender(r *http.Request) string {
 	return " by " + name[:min(len(name), 64)]
 }
 
-// requestLine returns what the log says of a request: its method, path and query, the latter with the values of the API's
-// own parameters alone. The path is never a secret; of headers only the client's name is logged ([sender]), of bodies nothing.
+// requestLine returns what the log says of a request: its method, path and query, the latter with the values of the
+// API's own parameters alone. The path is never a secret; of headers only the client's name is logged ([sender]), of
+// bodies nothing.
 func requestLine(r *http.Request) string {
 	line := r.Method + " " + r.URL.EscapedPath()
 	if r.URL.RawQuery == "" {
@@ -144,7 +145,8 @@ func timeLimit(verb string) time.Duration {
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/timeout.go: WithTimeoutForNonLongRunningRequests
 // Differs: the handler is told to stop and gives the answer itself; upstream answers over its head and lets it run on.
-func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most time.Duration, handler http.HandlerFunc) {
+func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most time.Duration,
+	handler http.HandlerFunc) {
 	limit, err := requestTimeout(r.URL.Query(), most)
 	if err != nil {
 		WriteError(w, r, err)

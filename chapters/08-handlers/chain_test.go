@@ -65,7 +65,8 @@ func (s stuck) Watch(context.Context, string, *metainternalversion.ListOptions) 
 	return s.watching, nil
 }
 
-func (s stuck) Create(ctx context.Context, _ string, _ runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+func (s stuck) Create(ctx context.Context, _ string, _ runtime.Object,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	if options.FieldManager == "waits" {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -81,7 +82,8 @@ func stuckAPI(t *testing.T, s stuck, shutdown <-chan struct{}) *api {
 func clockedAPI(t *testing.T, s stuck, shutdown <-chan struct{}, world clock.WithTicker) *api {
 	s.resource = registry.Pods()
 	return &api{t: t, handler: New(Config{
-		Storage: map[string]Storage{"pods": s}, Clock: world, Patience: clock.RealClock{}, MinRequestTimeout: 30 * time.Minute, Shutdown: shutdown,
+		Storage: map[string]Storage{"pods": s}, Clock: world, Patience: clock.RealClock{},
+		MinRequestTimeout: 30 * time.Minute, Shutdown: shutdown,
 	})}
 }
 
@@ -106,7 +108,8 @@ func hang(t *testing.T) *hanging {
 }
 
 func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
-	for query, want := range map[string]time.Duration{"": time.Minute, "?timeout=5s": 5 * time.Second, "?timeout=1h": time.Minute, "?timeout=0": time.Minute} {
+	for query, want := range map[string]time.Duration{"": time.Minute, "?timeout=5s": 5 * time.Second,
+		"?timeout=1h": time.Minute, "?timeout=0": time.Minute} {
 		t.Run(query, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				started := time.Now()
@@ -121,10 +124,12 @@ func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
 }
 
 func TestAWriteTimesOutSooner(t *testing.T) {
-	for query, want := range map[string]time.Duration{"": 34 * time.Second, "&timeout=5s": 5 * time.Second, "&timeout=40s": 34 * time.Second} {
+	for query, want := range map[string]time.Duration{"": 34 * time.Second, "&timeout=5s": 5 * time.Second,
+		"&timeout=40s": 34 * time.Second} {
 		bubble.Test(t, func(t *testing.T) {
 			started := time.Now()
-			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
+			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query,
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
 			if took := time.Since(started); took != want {
 				t.Errorf("%q took %v, want %v", query, took, want)
@@ -137,7 +142,10 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		client := stuckAPI(t, stuck{}, nil).serve()
 		body, half := io.Pipe()
-		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { _, _ = half.Write([]byte(`{"kind":"Pod",`)) })
+		new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
+			_,
+				_ = half.Write([]byte(`{"kind":"Pod",`))
+		})
 		started := time.Now()
 		response, err := client.Post("http://api"+podsPath, "application/json", body)
 		half.Close()
@@ -152,7 +160,8 @@ func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
 }
 
 func TestAPanicBecomesAStatus(t *testing.T) {
-	status := wantStatus(t, stuckAPI(t, stuck{}, nil).do("DELETE", podsPath+"/a", ""), 500, metav1.StatusReasonInternalError)
+	status := wantStatus(t, stuckAPI(t, stuck{}, nil).do("DELETE", podsPath+"/a", ""), 500,
+		metav1.StatusReasonInternalError)
 	if !strings.Contains(status.Message, "panic") {
 		t.Errorf("message: got %q", status.Message)
 	}

@@ -32,7 +32,8 @@ func (s *Scope) create(w http.ResponseWriter, r *http.Request) (obj runtime.Obje
 		return nil, 0, err
 	}
 	if s.Managed != nil {
-		s.Resource.Default(obj) // first: what the client leaves out, and so accepts as the default, is noted as its decision, too
+		// first: what the client leaves out, and so accepts as the default, is noted as its decision, too
+		s.Resource.Default(obj)
 		obj = s.Managed.Update(s.Storage.New(), obj, options.FieldManager, r.UserAgent())
 	}
 	namespace, name := s.NamespaceAndName(r)

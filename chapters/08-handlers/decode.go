@@ -26,16 +26,20 @@ func DecodeOptions(r *http.Request, into runtime.Object) error {
 func CheckName(obj runtime.Object, name, namespace string) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v",
+			name, err))
 	}
 	if accessor.GetName() == "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: "+
+			"name must be provided", name))
 	}
 	if accessor.GetName() != name {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", accessor.GetName(), name))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the name of the object (%s) does not match the name on the URL (%s)", accessor.GetName(), name))
 	}
 	if namespace != "" && accessor.GetNamespace() != "" && accessor.GetNamespace() != namespace {
-		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the object (%s) does not match the namespace on the request (%s)", accessor.GetNamespace(), namespace))
+		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the object (%s) does not match the namespace on "+
+			"the request (%s)", accessor.GetNamespace(), namespace))
 	}
 	return nil
 }

@@ -9,8 +9,8 @@
 //   - response.go: how an answer is written; errors.go: everything that goes wrong is a Status.
 //   - request_deadline.go: how a request ends that takes too long; wsstream.go: a watch over a websocket.
 //
-// Media types, bodies, tables' objects and compression are in internal/kube/negotiation. What kubectl needs besides, from patches to
-// discovery, is in internal/server/apiserver, which plugs into [Config].
+// Media types, bodies, tables' objects and compression are in internal/kube/negotiation. What kubectl needs besides,
+// from patches to discovery, is in internal/server/apiserver, which plugs into [Config].
 //
 // # Goroutines
 //

@@ -21,8 +21,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// countingEncoder is an encoder that counts. Everything else about it is the other's, so what it has encoded and what the
-// other has are interchangeable.
+// countingEncoder is an encoder that counts. Everything else about it is the other's, so what it has encoded and what
+// the other has are interchangeable.
 type countingEncoder struct {
 	runtime.Encoder
 	n *int
@@ -82,7 +82,8 @@ func newClient(t *testing.T, pods storage.Interface, s *Scope, accept string, n 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := pods.Watch(t.Context(), "/registry/pods", storage.ListOptions{Predicate: storage.Everything, Recursive: true})
+	w, err := pods.Watch(t.Context(), "/registry/pods", storage.ListOptions{Predicate: storage.Everything,
+		Recursive: true})
 	if err != nil {
 		t.Fatal(err)
 	}

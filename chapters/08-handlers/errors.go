@@ -81,11 +81,13 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	}
 	message := "the server could not find the requested resource; it has " + strings.Join(known, ", ")
 	err := negotiation.NewStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, message)
-	err.ErrStatus.Details = &metav1.StatusDetails{} // clients look into it to learn that it is no object that is missing
+	// clients look into it to learn that it is no object that is missing
+	err.ErrStatus.Details = &metav1.StatusDetails{}
 	WriteError(w, r, err)
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	message := fmt.Sprintf("the server does not allow this method on the requested resource: %s", r.Method)
-	WriteError(w, r, negotiation.NewStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, message))
+	WriteError(w, r, negotiation.NewStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		message))
 }

@@ -13,7 +13,8 @@ import (
 func FuzzListOptions(f *testing.F) {
 	f.Add("1", "Exact", "a=b", "metadata.name=a", "c", "1", "1", "true")
 	f.Add("-1", "", "a in (b,c),!d", "spec.nodeName!=x", "", "-5", "99999999999999999999", "")
-	f.Add("18446744073709551616", "NotOlderThan", "=", "a\\,b=c", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", "", "x")
+	f.Add("18446744073709551616", "NotOlderThan", "=", "a\\,b=c",
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", "", "x")
 	f.Fuzz(func(t *testing.T, version, match, labels, fields, token, limit, timeout, initial string) {
 		a := newAPI(t)
 		query := url.Values{}

@@ -98,7 +98,8 @@ func validateTimeout(opts *metainternalversion.ListOptions) field.ErrorList {
 	if opts.TimeoutSeconds == nil || *opts.TimeoutSeconds >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("timeoutSeconds"), *opts.TimeoutSeconds, "must be greater than or equal to 0")}
+	return field.ErrorList{field.Invalid(field.NewPath("timeoutSeconds"), *opts.TimeoutSeconds,
+		"must be greater than or equal to 0")}
 }
 
 // selectName makes the name in the path a part of the selector, with which it must not disagree.
@@ -117,7 +118,8 @@ func selectName(opts *metainternalversion.ListOptions, name string) error {
 // handleWatch opens the watch and serves it until it ends. Its error is one that came before the first byte.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleWatch
-func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output negotiation.MediaType) error {
+func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions,
+	output negotiation.MediaType) error {
 	watcher, ok := s.Storage.(Watcher)
 	if !ok {
 		return apierrors.NewMethodNotSupported(s.Resource.GroupResource(), "watch")
@@ -166,7 +168,8 @@ func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duratio
 // handleList answers with a list.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleList
-func (s *Scope) handleList(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions, output negotiation.MediaType) error {
+func (s *Scope) handleList(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions,
+	output negotiation.MediaType) error {
 	namespace, _ := s.NamespaceAndName(r)
 	list, err := s.Storage.(Lister).List(r.Context(), namespace, opts)
 	if err != nil {

@@ -28,15 +28,17 @@ type Config struct {
 	Storage map[string]Storage
 
 	Clock clock.WithTicker // by which requests and watches end
-	// Patience is the clock by which the server waits for a client's socket: to take an answer, or a goodbye; nil: Clock. It is
-	// another one where Clock can be stopped, because a client that does not read must not keep a handler until time goes on.
+	// Patience is the clock by which the server waits for a client's socket: to take an answer, or a goodbye; nil:
+	// Clock. It is another one where Clock can be stopped, because a client that does not read must not keep a handler
+	// until time goes on.
 	Patience clock.WithTicker
 	Probe    *probe.Probe // nil: off
 
 	MinRequestTimeout time.Duration // 0: [DefaultMinRequestTimeout]
 
-	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it before the
-	// contexts of the requests end, so that streams can tell the server's end from their client's; nil: the server never ends.
+	// Shutdown, when closed, ends every watch, and the requests that come later are answered 429. The caller closes it
+	// before the contexts of the requests end, so that streams can tell the server's end from their client's; nil: the
+	// server never ends.
 	Shutdown <-chan struct{}
 
 	// What kubectl needs besides reading and writing is plugged in here. Each may be nil.
@@ -62,8 +64,8 @@ type WatchMeter interface {
 
 // FieldManager notes in an object which client has decided which of its fields.
 type FieldManager interface {
-	// Update returns obj, which the caller owns, with a note of what it changes compared with live. The name that is noted
-	// follows from the request's fieldManager option and User-Agent.
+	// Update returns obj, which the caller owns, with a note of what it changes compared with live. The name that is
+	// noted follows from the request's fieldManager option and User-Agent.
 	Update(live, obj runtime.Object, option, userAgent string) runtime.Object
 }
 
@@ -117,12 +119,12 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Scopes returns what the paths are about, sorted by their names: "pods", "pods/binding"… The caller must not change them
-// once requests are served.
+// Scopes returns what the paths are about, sorted by their names: "pods", "pods/binding"… The caller must not change
+// them once requests are served.
 func (s *Server) Scopes() []*Scope { return s.scopes }
 
-// Handle adds a route, before the first request is served. Its requests are announced, counted, and limited in time. scope is
-// nil outside of resources.
+// Handle adds a route, before the first request is served. Its requests are announced, counted, and limited in time.
+// scope is nil outside of resources.
 func (s *Server) Handle(scope *Scope, method, path, verb string, handler http.HandlerFunc) {
 	s.router.Method(method, path, s.instrument(route{scope: scope, verb: verb}, handler))
 }

@@ -54,7 +54,8 @@ func TestALengthOfCenturiesIsNoLimit(t *testing.T) {
 		t.Run(seconds, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				a := newCachedAPI(t)
-				response, err := a.serve().Get("http://api" + podsPath + "?watch=1&resourceVersion=0&timeoutSeconds=" + seconds)
+				response, err := a.serve().Get("http://api" + podsPath + "?watch=1&resourceVersion=0&timeoutSeconds=" +
+					seconds)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -73,7 +74,8 @@ func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
 	const climbing = "/api/v1/namespaces/%2e%2e/pods"
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", climbing + "/x", ""}, {"GET", climbing, ""}, {"GET", climbing + "?watch=1", ""},
-		{"PUT", climbing + "/x", strings.Replace(podA, `"name":"a"`, `"name":"x"`, 1)}, {"DELETE", climbing + "/x", ""}, {"DELETE", climbing, ""},
+		{"PUT", climbing + "/x", strings.Replace(podA, `"name":"a"`, `"name":"x"`, 1)}, {"DELETE", climbing + "/x",
+			""}, {"DELETE", climbing, ""},
 		{"GET", climbing + "/x/status", ""},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
@@ -94,7 +96,10 @@ func raw(t *testing.T, client *http.Client, text string) string {
 	}
 	defer conn.Close()
 	// A server that has heard enough does not read to the end.
-	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) { _, _ = io.WriteString(conn, text) })
+	new(routine.Group).Go(context.Background(), "test.client", func(context.Context) {
+		_, _ = io.WriteString(conn,
+			text)
+	})
 	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	answer, err := io.ReadAll(conn)
 	if timeout, ok := err.(net.Error); err != nil && !(ok && timeout.Timeout()) {
@@ -110,22 +115,32 @@ func TestRequestsThatAreNoneAreAnsweredAndForgotten(t *testing.T) {
 	}
 	post := "POST " + podsPath + " HTTP/1.1\r\nHost: api\r\nContent-Type: application/json\r\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"not HTTP":             {"hello\r\n\r\n", "HTTP/1.1 400 "},
-		"half a body":          {post + "Content-Length: 100\r\n\r\n{", "HTTP/1.1 504 "},
-		"a body that lies":     {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400 "},
-		"10 MB":                {post + "Connection: close\r\nContent-Length: 10485760\r\n\r\n" + strings.Repeat(" ", 10<<20), "HTTP/1.1 413 "},
-		"10,000 headers":       {"GET " + podsPath + " HTTP/1.1\r\nHost: api\r\n" + headers.String() + "\r\n", "HTTP/1.1 431 "},
-		"two lengths":          {post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400 "},
-		"an unknown method":    {"BREW " + podsPath + " HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n", "HTTP/1.1 405 "},
-		"a path from above":    {"GET /api/v1/namespaces/../../etc HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "},
-		"a name with a slash":  {"GET " + podsPath + "/a%2Fb HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "},
-		"a name with a zero":   {"GET " + podsPath + "/a%00b HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "},
-		"no JSON":              {post + "Connection: close\r\nContent-Length: 4\r\n\r\n{\"a\"", "HTTP/1.1 400 "},
-		"deep JSON":            {post + "Connection: close\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("[", 200_000), "HTTP/1.1 400 "},
-		"an expectation":       {post + "Expect: the-impossible\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{", "HTTP/1.1 417 "},
-		"half a watch":         {"GET " + podsPath + "?watch=1", ""},
-		"a watch with a body":  {"GET " + podsPath + "?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: api\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 200 "},
-		"a socket of no watch": {"GET " + podsPath + "?watch=1 HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 400 "},
+		"not HTTP":         {"hello\r\n\r\n", "HTTP/1.1 400 "},
+		"half a body":      {post + "Content-Length: 100\r\n\r\n{", "HTTP/1.1 504 "},
+		"a body that lies": {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400 "},
+		"10 MB": {post + "Connection: close\r\nContent-Length: 10485760\r\n\r\n" + strings.Repeat(" ",
+			10<<20), "HTTP/1.1 413 "},
+		"10,000 headers": {"GET " + podsPath + " HTTP/1.1\r\nHost: api\r\n" + headers.String() + "\r\n",
+			"HTTP/1.1 431 "},
+		"two lengths": {post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400 "},
+		"an unknown method": {"BREW " + podsPath + " HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
+			"HTTP/1.1 405 "},
+		"a path from above": {"GET /api/v1/namespaces/../../etc HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
+			"HTTP/1.1 404 "},
+		"a name with a slash": {"GET " + podsPath + "/a%2Fb HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
+			"HTTP/1.1 404 "},
+		"a name with a zero": {"GET " + podsPath + "/a%00b HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n",
+			"HTTP/1.1 404 "},
+		"no JSON": {post + "Connection: close\r\nContent-Length: 4\r\n\r\n{\"a\"", "HTTP/1.1 400 "},
+		"deep JSON": {post + "Connection: close\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("[",
+			200_000), "HTTP/1.1 400 "},
+		"an expectation": {post + "Expect: the-impossible\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{",
+			"HTTP/1.1 417 "},
+		"half a watch": {"GET " + podsPath + "?watch=1", ""},
+		"a watch with a body": {"GET " + podsPath + "?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: api\r\nConnection: " +
+			"close\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 200 "},
+		"a socket of no watch": {"GET " + podsPath +
+			"?watch=1 HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 400 "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// The routes of a resource with everything, as pods have it. Which of them there are, is found by asking its storage: the
-// interface in brackets must be implemented.
+// The routes of a resource with everything, as pods have it. Which of them there are, is found by asking its storage:
+// the interface in brackets must be implemented.
 //
 //	GET     /api/v1/namespaces/{namespace}/pods                  ListResource, also a watch   [Lister] [Watcher]
 //	GET     /api/v1/pods                                         the same, of all namespaces
@@ -33,7 +33,8 @@ import (
 //	GET     /api/v1/watch/namespaces/{namespace}/pods/{name}     the same, of one object
 //	GET     /api/v1/watch/pods                                   the same, of all namespaces
 //
-// A resource of another group has them below /apis/GROUP/VERSION, a cluster-scoped one without /namespaces/{namespace}. Every request passes [Server.instrument] first.
+// A resource of another group has them below /apis/GROUP/VERSION, a cluster-scoped one without /namespaces/{namespace}.
+// Every request passes [Server.instrument] first.
 
 // Scope is what the handlers of one path know about it. From the first request on it is shared, and never changed.
 //
@@ -99,7 +100,8 @@ func (a *apiInstaller) registerResourceHandlers(path string, storage Storage) *S
 	if err != nil {
 		panic("handlers: install " + path + ": " + err.Error())
 	}
-	s := &Scope{server: a.server, Storage: storage, Resource: storage.Describe(), Subresource: subresource, Kind: kinds[0]}
+	s := &Scope{server: a.server, Storage: storage, Resource: storage.Describe(), Subresource: subresource,
+		Kind: kinds[0]}
 	if _, ok := storage.(Updater); ok && a.fields != nil {
 		s.Managed = a.fields(s)
 	}
@@ -184,6 +186,7 @@ func (a *apiInstaller) registerDeprecatedWatch(s *Scope) {
 	a.server.Handle(&watching, http.MethodGet, path, "watch", watching.ListResource)
 	a.server.Handle(&watching, http.MethodGet, path+"/{name}", "watch", watching.ListResource)
 	if s.Resource.Namespaced {
-		a.server.Handle(&watching, http.MethodGet, s.Resource.Root()+"/watch/"+s.Resource.Name, "watch", watching.ListResource)
+		a.server.Handle(&watching, http.MethodGet, s.Resource.Root()+"/watch/"+s.Resource.Name, "watch",
+			watching.ListResource)
 	}
 }

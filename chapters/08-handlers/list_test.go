@@ -20,33 +20,47 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		reason metav1.StatusReason
 		field  string // of a cause
 	}{
-		"list, match without version":          {podsPath + "?resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
-		"list, unknown match":                  {podsPath + "?resourceVersion=1&resourceVersionMatch=About", 422, "Invalid", "resourceVersionMatch"},
-		"list, exactly 0":                      {podsPath + "?resourceVersion=0&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
-		"list, match and continue":             {podsPath + "?resourceVersion=1&resourceVersionMatch=Exact&continue=x", 422, "Invalid", "resourceVersionMatch"},
-		"list, sendInitialEvents":              {podsPath + "?sendInitialEvents=true", 422, "Invalid", "sendInitialEvents"},
-		"list, negative timeout":               {podsPath + "?timeoutSeconds=-1", 422, "Invalid", "timeoutSeconds"},
-		"watch, match alone":                   {podsPath + "?watch=1&resourceVersionMatch=NotOlderThan", 422, "Invalid", "resourceVersionMatch"},
-		"watch, sendInitialEvents alone":       {podsPath + "?watch=1&sendInitialEvents=true", 422, "Invalid", "resourceVersionMatch"},
-		"watch, sendInitialEvents=false alone": {podsPath + "?watch=1&sendInitialEvents=false", 422, "Invalid", "resourceVersionMatch"},
-		"watch, exact":                         {podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
-		"watch, match and continue":            {podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", 422, "Invalid", "resourceVersionMatch"},
-		"deprecated watch, checked as a list":  {"/api/v1/watch/pods?sendInitialEvents=true", 422, "Invalid", "sendInitialEvents"},
-		"list, version":                        {podsPath + "?resourceVersion=x", 400, "BadRequest", ""},
-		"watch, version":                       {podsPath + "?watch=1&resourceVersion=x", 400, "BadRequest", ""},
-		"list, continue":                       {podsPath + "?continue=x", 400, "BadRequest", ""},
-		"limit":                                {podsPath + "?limit=x", 400, "BadRequest", ""},
-		"label selector":                       {podsPath + "?labelSelector=a,,b", 400, "BadRequest", ""},
-		"field selector":                       {podsPath + "?fieldSelector=a", 400, "BadRequest", ""},
-		"unknown field":                        {podsPath + "?fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
-		"unknown field of a watch":             {podsPath + "?watch=1&fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
-		"field of another kind":                {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", 400, "BadRequest", ""},
-		"name and another name":                {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=metadata.name%3Da", 400, "BadRequest", ""},
-		"name and another field":               {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=spec.nodeName%3Da", 400, "BadRequest", ""},
-		"timeout":                              {podsPath + "?timeout=x", 400, "BadRequest", ""},
-		"get, version":                         {podsPath + "/a?resourceVersion=x", 400, "BadRequest", ""},
-		"get of nothing":                       {podsPath + "/a", 404, "NotFound", ""},
-		"table of the wrong kind":              {podsPath + "?includeObject=Everything", 400, "BadRequest", ""},
+		"list, match without version": {podsPath + "?resourceVersionMatch=Exact", 422, "Invalid",
+			"resourceVersionMatch"},
+		"list, unknown match": {podsPath + "?resourceVersion=1&resourceVersionMatch=About", 422,
+			"Invalid", "resourceVersionMatch"},
+		"list, exactly 0": {podsPath + "?resourceVersion=0&resourceVersionMatch=Exact", 422,
+			"Invalid", "resourceVersionMatch"},
+		"list, match and continue": {podsPath + "?resourceVersion=1&resourceVersionMatch=Exact&continue=x",
+			422, "Invalid", "resourceVersionMatch"},
+		"list, sendInitialEvents": {podsPath + "?sendInitialEvents=true", 422, "Invalid",
+			"sendInitialEvents"},
+		"list, negative timeout": {podsPath + "?timeoutSeconds=-1", 422, "Invalid", "timeoutSeconds"},
+		"watch, match alone": {podsPath + "?watch=1&resourceVersionMatch=NotOlderThan", 422,
+			"Invalid", "resourceVersionMatch"},
+		"watch, sendInitialEvents alone": {podsPath + "?watch=1&sendInitialEvents=true", 422, "Invalid",
+			"resourceVersionMatch"},
+		"watch, sendInitialEvents=false alone": {podsPath + "?watch=1&sendInitialEvents=false", 422, "Invalid",
+			"resourceVersionMatch"},
+		"watch, exact": {podsPath +
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch"},
+		"watch, match and continue": {podsPath +
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", 422, "Invalid",
+			"resourceVersionMatch"},
+		"deprecated watch, checked as a list": {"/api/v1/watch/pods?sendInitialEvents=true", 422, "Invalid",
+			"sendInitialEvents"},
+		"list, version":            {podsPath + "?resourceVersion=x", 400, "BadRequest", ""},
+		"watch, version":           {podsPath + "?watch=1&resourceVersion=x", 400, "BadRequest", ""},
+		"list, continue":           {podsPath + "?continue=x", 400, "BadRequest", ""},
+		"limit":                    {podsPath + "?limit=x", 400, "BadRequest", ""},
+		"label selector":           {podsPath + "?labelSelector=a,,b", 400, "BadRequest", ""},
+		"field selector":           {podsPath + "?fieldSelector=a", 400, "BadRequest", ""},
+		"unknown field":            {podsPath + "?fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
+		"unknown field of a watch": {podsPath + "?watch=1&fieldSelector=spec.x%3Da", 400, "BadRequest", ""},
+		"field of another kind":    {"/api/v1/nodes?fieldSelector=metadata.namespace%3Da", 400, "BadRequest", ""},
+		"name and another name": {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=metadata.name%3Da", 400,
+			"BadRequest", ""},
+		"name and another field": {"/api/v1/watch/namespaces/default/pods/b?fieldSelector=spec.nodeName%3Da", 400,
+			"BadRequest", ""},
+		"timeout":                 {podsPath + "?timeout=x", 400, "BadRequest", ""},
+		"get, version":            {podsPath + "/a?resourceVersion=x", 400, "BadRequest", ""},
+		"get of nothing":          {podsPath + "/a", 404, "NotFound", ""},
+		"table of the wrong kind": {podsPath + "?includeObject=Everything", 400, "BadRequest", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			accept := "application/json"
@@ -61,7 +75,8 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 				t.Errorf("details: got %+v, want a cause at %s", status.Details, c.field)
 			}
 			if status.Details.Kind != "ListOptions" || status.Details.Group != "meta.k8s.io" {
-				t.Errorf("details: got kind %s of %s, want ListOptions of meta.k8s.io", status.Details.Kind, status.Details.Group)
+				t.Errorf("details: got kind %s of %s, want ListOptions of meta.k8s.io", status.Details.Kind,
+					status.Details.Group)
 			}
 		})
 	}
@@ -69,7 +84,8 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestAWatchFromNowhereSaysThatItWantsTheState(t *testing.T) {
 	s := podScope(t)
-	for query, want := range map[string]bool{"watch=1": true, "watch=1&resourceVersion=0": true, "watch=1&resourceVersion=5": false, "": false, "resourceVersion=0": false} {
+	for query, want := range map[string]bool{"watch=1": true, "watch=1&resourceVersion=0": true,
+		"watch=1&resourceVersion=5": false, "": false, "resourceVersion=0": false} {
 		opts, err := s.listOpts(request(t, podsPath+"?"+query))
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +154,8 @@ func TestAListCanBeATable(t *testing.T) {
 				}
 				return
 			}
-			if row.Kind != c.rowKind || row.APIVersion == "" || row.Name != "a" || (len(row.Spec.Containers) > 0) != c.withSpec {
+			if row.Kind != c.rowKind || row.APIVersion == "" || row.Name != "a" ||
+				(len(row.Spec.Containers) > 0) != c.withSpec {
 				t.Errorf("row: got %+v", row)
 			}
 		})
@@ -148,15 +165,19 @@ func TestAListCanBeATable(t *testing.T) {
 func TestAListCanBeMetadataOnly(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
-	list := into[metav1.PartialObjectMetadataList](t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
-	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" || len(list.Items) != 1 || list.Items[0].Kind != "PartialObjectMetadata" || list.Items[0].Labels["app"] != "web" {
+	list := into[metav1.PartialObjectMetadataList](t, a.do("GET", podsPath, "", "Accept",
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
+	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" || len(list.Items) != 1 ||
+		list.Items[0].Kind != "PartialObjectMetadata" || list.Items[0].Labels["app"] != "web" {
 		t.Errorf("got %+v", list)
 	}
-	one := into[metav1.PartialObjectMetadata](t, a.do("GET", podsPath+"/a", "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Body)
+	one := into[metav1.PartialObjectMetadata](t, a.do("GET", podsPath+"/a", "", "Accept",
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Body)
 	if one.Kind != "PartialObjectMetadata" || one.Name != "a" {
 		t.Errorf("one: got %+v", one)
 	}
-	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), 406, metav1.StatusReasonNotAcceptable)
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
+		406, metav1.StatusReasonNotAcceptable)
 }
 
 func TestAnEmptyListHasItems(t *testing.T) {
@@ -192,17 +213,20 @@ func TestLargeAnswersAreCompressedForThoseWhoAsk(t *testing.T) {
 	a.create(big)
 	plain := a.do("GET", podsPath, "")
 	small := a.do("GET", podsPath, "", "Accept-Encoding", "gzip, deflate")
-	if plain.Header().Get("Content-Encoding") != "" || small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/10 {
+	if plain.Header().Get("Content-Encoding") != "" || small.Header().Get("Content-Encoding") != "gzip" ||
+		small.Body.Len() > plain.Body.Len()/10 {
 		t.Errorf("got %q %d bytes and %q %d bytes", plain.Header(), plain.Body.Len(), small.Header(), small.Body.Len())
 	}
-	if refused := a.do("GET", podsPath, "", "Accept-Encoding", "gzip;q=0"); refused.Header().Get("Content-Encoding") != "" {
+	if refused := a.do("GET", podsPath, "", "Accept-Encoding", "gzip;q=0"); refused.Header().
+		Get("Content-Encoding") != "" {
 		t.Error("compressed although refused")
 	}
 }
 
 func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 	a := newAPI(t)
-	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a", "/apis/apps/v1/deployments", "/api/v1/foo", podsPath + "/a/log"} {
+	for _, path := range []string{"/nosuch", "/api/v2", "/api/v1/namespaces/default/nodes", "/api/v1/pods/a",
+		"/apis/apps/v1/deployments", "/api/v1/foo", podsPath + "/a/log"} {
 		status := wantStatus(t, a.do("GET", path, ""), 404, metav1.StatusReasonNotFound)
 		if !strings.HasPrefix(status.Message, "the server could not find the requested resource; it has ") {
 			t.Errorf("%s: got %q", path, status.Message)
@@ -211,7 +235,8 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 			t.Errorf("%s: got details %v, want some, of no object", path, status.Details)
 		}
 	}
-	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath}, {"POST", podsPath + "/a"}, {"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
+	for _, call := range [][2]string{{"POST", "/api/v1/pods"}, {"PUT", podsPath}, {"POST", podsPath + "/a"},
+		{"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
 		wantStatus(t, a.do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)
 	}
 	if w := a.do("GET", podsPath+"/", ""); w.Code != http.StatusOK {
@@ -222,13 +247,18 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {
 	a := newAPI(t)
 	wantStatus(t, a.do("GET", podsPath, "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
-	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf"), 406, metav1.StatusReasonNotAcceptable)
-	if w := a.do("GET", podsPath+"?watch=1", "", "Accept", "application/yaml"); w.Code != http.StatusNotAcceptable || !strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n") {
+	wantStatus(t, a.do("GET", podsPath, "", "Accept", "application/vnd.kubernetes.protobuf"), 406,
+		metav1.StatusReasonNotAcceptable)
+	if w := a.do("GET", podsPath+"?watch=1", "", "Accept", "application/yaml"); w.Code != http.StatusNotAcceptable ||
+		!strings.Contains(w.Body.String(), "\nreason: NotAcceptable\n") {
 		t.Errorf("a watch in YAML: got %d %s", w.Code, w.Body)
 	}
-	wantStatus(t, a.do("POST", podsPath, podA, "Content-Type", "text/csv"), 415, metav1.StatusReasonUnsupportedMediaType)
-	for _, accept := range []string{"", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json", "application/cbor, application/json;q=0.1"} {
-		if w := a.do("GET", podsPath, "", "Accept", accept); w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
+	wantStatus(t, a.do("POST", podsPath, podA, "Content-Type", "text/csv"), 415,
+		metav1.StatusReasonUnsupportedMediaType)
+	for _, accept := range []string{"", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json",
+		"application/cbor, application/json;q=0.1"} {
+		if w := a.do("GET", podsPath, "", "Accept", accept); w.Code != http.StatusOK ||
+			w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%q: got %d %s", accept, w.Code, w.Header().Get("Content-Type"))
 		}
 	}

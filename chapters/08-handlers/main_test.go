@@ -43,7 +43,9 @@ type api struct {
 
 // newAPI returns an API straight on the store, without a cache.
 func newAPI(t *testing.T) *api {
-	return buildAPI(t, func(r *registry.Resource, raw storage.Interface, _ *probe.Probe) storage.Interface { return raw })
+	return buildAPI(t, func(r *registry.Resource, raw storage.Interface, _ *probe.Probe) storage.Interface {
+		return raw
+	})
 }
 
 // newCachedAPI returns an API with a cache for every resource. It must be called in a bubble; the caches are filled
@@ -72,7 +74,8 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096), shutdown: make(chan struct{})}
+	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096),
+		shutdown: make(chan struct{})}
 	for range firstVersion {
 		a.etcd.Put("/elsewhere", nil)
 	}
@@ -88,7 +91,8 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{}, Probe: p}))
+		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{},
+			Probe: p}))
 	}
 	a.handler = New(Config{Storage: storages, Clock: clock.RealClock{}, Probe: root, Shutdown: a.shutdown})
 	return a
@@ -156,7 +160,8 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, code int, reason met
 	t.Helper()
 	text := w.Body.String()
 	status := into[metav1.Status](t, w.Body)
-	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" || status.Status != metav1.StatusFailure {
+	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" ||
+		status.Status != metav1.StatusFailure {
 		t.Errorf("got %d %s, want %d %s", w.Code, text, code, reason)
 	}
 	return status
@@ -175,7 +180,8 @@ func (a *api) recorded(wanted ...probe.Point) []string {
 	for _, r := range records {
 		for _, point := range wanted {
 			if r.Point == point {
-				lines = append(lines, strings.Join(strings.Fields(strings.Join([]string{point.String(), r.Text, r.Type, probe.ObjectKey(r.Key)}, " ")), " "))
+				lines = append(lines, strings.Join(strings.Fields(strings.Join([]string{point.String(), r.Text, r.Type,
+					probe.ObjectKey(r.Key)}, " ")), " "))
 			}
 		}
 	}

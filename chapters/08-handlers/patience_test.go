@@ -18,12 +18,14 @@ import (
 	"listwatch/internal/check/bubble"
 )
 
-// A world that is held stands until a viewer lets it go on. A client that does not read must not keep a handler for so long, nor
-// the server that waits for the handler. In these tests the world's clock moves only by Step, and the bubble's is the patience.
+// A world that is held stands until a viewer lets it go on. A client that does not read must not keep a handler for so
+// long, nor the server that waits for the handler. In these tests the world's clock moves only by Step, and the
+// bubble's is the patience.
 func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
 	fill := func(w *watch.FakeWatcher) { // with far more than the buffers of net/http hold
 		for i := range 100 {
-			w.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Annotations: map[string]string{"k": strings.Repeat("x", 10<<10)}}})
+			w.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Annotations: map[string]string{
+				"k": strings.Repeat("x", 10<<10)}}})
 		}
 	}
 	for name, c := range map[string]struct {
@@ -31,15 +33,18 @@ func TestADeafClientIsNotWaitedForInAHeldWorld(t *testing.T) {
 		end    func(w *watch.FakeWatcher, shutdown chan struct{}, world *testingclock.FakeClock)
 		within time.Duration
 	}{
-		"the goodbye of a websocket": {true, func(_ *watch.FakeWatcher, shutdown chan struct{}, _ *testingclock.FakeClock) {
+		"the goodbye of a websocket": {true, func(_ *watch.FakeWatcher, shutdown chan struct{},
+			_ *testingclock.FakeClock) {
 			close(shutdown)
 		}, goodbyeTime},
-		"a frame, when the time of the watch is over": {false, func(w *watch.FakeWatcher, _ chan struct{}, world *testingclock.FakeClock) {
+		"a frame, when the time of the watch is over": {false, func(w *watch.FakeWatcher, _ chan struct{},
+			world *testingclock.FakeClock) {
 			fill(w)
 			synctest.Wait()
 			world.Step(time.Hour)
 		}, writeGrace},
-		"a message, when the time of the watch is over": {true, func(w *watch.FakeWatcher, _ chan struct{}, world *testingclock.FakeClock) {
+		"a message, when the time of the watch is over": {true, func(w *watch.FakeWatcher, _ chan struct{},
+			world *testingclock.FakeClock) {
 			fill(w)
 			synctest.Wait()
 			world.Step(time.Hour)
@@ -82,7 +87,8 @@ func TestAWatchStandsWithTheWorld(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		world := testingclock.NewFakeClock(time.Now())
 		watching := watch.NewFakeWithChanSize(1000, false)
-		response, err := clockedAPI(t, stuck{watching: watching}, nil, world).serve().Get("http://api" + podsPath + "?watch=1&timeoutSeconds=10")
+		response, err := clockedAPI(t, stuck{watching: watching}, nil, world).serve().Get("http://api" + podsPath +
+			"?watch=1&timeoutSeconds=10")
 		if err != nil {
 			t.Fatal(err)
 		}

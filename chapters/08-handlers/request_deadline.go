@@ -20,8 +20,8 @@ const writeGrace = 10 * time.Second
 // longAgo is a moment at which every read and write should have been finished.
 var longAgo = time.Unix(1, 0)
 
-// requestDeadline ends a request when its time is over, wherever it is stuck: in a wait on the context, in a read of a body that
-// does not come, or in a write to a client that does not read.
+// requestDeadline ends a request when its time is over, wherever it is stuck: in a wait on the context, in a read of a
+// body that does not come, or in a write to a client that does not read.
 type requestDeadline struct {
 	// Set by withDeadline, never changed.
 	clock, patience clock.Clock // of the request, and of its client's socket
@@ -34,9 +34,9 @@ type requestDeadline struct {
 	fired bool // written by run, read when it has ended
 }
 
-// withDeadline returns a context that ends with [errDeadlineExceeded] after limit. A watch ends by a timer of its own; its
-// context ends a [writeGrace] later, because what is left to bound is a write to a client that does not read. done must be
-// called, and returns when nothing of the deadline is left.
+// withDeadline returns a context that ends with [errDeadlineExceeded] after limit. A watch ends by a timer of its own;
+// its context ends a [writeGrace] later, because what is left to bound is a write to a client that does not read. done
+// must be called, and returns when nothing of the deadline is left.
 //
 // A connection on which a deadline was set must not serve another request: net/http has seen a read fail, takes the
 // client for gone, and would start every further request with a context that is done. A timeout that was answered in
@@ -44,10 +44,12 @@ type requestDeadline struct {
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go: WithRequestDeadline
 // Differs: upstream puts no deadline on reads and writes; there a stuck one lasts until the transport gives up.
-func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time.Duration, watch bool) (ctx context.Context, done func()) {
+func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time.Duration,
+	watch bool) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	d := &requestDeadline{
-		clock: s.clock, patience: s.patience, limit: limit, watch: watch, conn: http.NewResponseController(w), cancel: cancel,
+		clock: s.clock, patience: s.patience, limit: limit, watch: watch, conn: http.NewResponseController(w),
+		cancel: cancel,
 	}
 	finished, finish := context.WithCancel(context.WithoutCancel(ctx))
 	d.group.Go(finished, "handlers.deadline", d.run)
@@ -61,8 +63,8 @@ func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 	}
 }
 
-// run waits for the end of the request, or of its time. The grace is the patience's: a client that does not read is not waited
-// for any longer in a world that is held.
+// run waits for the end of the request, or of its time. The grace is the patience's: a client that does not read is not
+// waited for any longer in a world that is held.
 func (d *requestDeadline) run(ctx context.Context) {
 	if routine.Sleep(ctx, d.clock, d.limit) != nil {
 		return // the request has ended in time

@@ -16,8 +16,8 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// askTwice serves the first request with handler, under a deadline of a minute, and those after it at once. It returns the codes of two
-// requests over one client; 0 is a connection that was cut.
+// askTwice serves the first request with handler, under a deadline of a minute, and those after it at once. It returns
+// the codes of two requests over one client; 0 is a connection that was cut.
 func askTwice(t *testing.T, handler http.HandlerFunc) (codes [2]int) {
 	listener := pipenet.Listen()
 	asked := New(Config{Clock: clock.RealClock{}})
@@ -68,7 +68,8 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 				started := time.Now()
 				got := askTwice(t, func(w http.ResponseWriter, r *http.Request) {
 					<-r.Context().Done()
-					if !errors.Is(context.Cause(r.Context()), errDeadlineExceeded) || time.Since(started) != time.Minute {
+					if !errors.Is(context.Cause(r.Context()), errDeadlineExceeded) ||
+						time.Since(started) != time.Minute {
 						t.Errorf("after %v: got %v", time.Since(started), context.Cause(r.Context()))
 					}
 					c.answer(w)

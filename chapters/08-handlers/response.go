@@ -13,9 +13,10 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// Answer answers a request with the object that serve returns, in the form and with the code that fit, or with its error. The form is
-// settled first: a client that could not read the answer changes nothing.
-func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request) (obj runtime.Object, code int, err error)) {
+// Answer answers a request with the object that serve returns, in the form and with the code that fit, or with its
+// error. The form is settled first: a client that could not read the answer changes nothing.
+func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter,
+	*http.Request) (obj runtime.Object, code int, err error)) {
 	output, err := negotiation.Output(r)
 	if err != nil {
 		WriteError(w, r, err)
@@ -32,7 +33,8 @@ func (s *Scope) Answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 // transformResponseObject turns obj into what was negotiated and writes the whole answer.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: transformResponseObject
-func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, code int, output negotiation.MediaType, obj runtime.Object) {
+func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, code int, output negotiation.MediaType,
+	obj runtime.Object) {
 	options, err := negotiation.TableOptions(r, output)
 	if err != nil {
 		WriteError(w, r, err)
@@ -84,7 +86,8 @@ func writeObject(w http.ResponseWriter, r *http.Request, code int, output negoti
 		status := toStatus(r.Context(), apierrors.NewInternalError(err))
 		w.Header().Set("Content-Type", negotiation.JSON)
 		w.WriteHeader(int(status.Code))
-		_ = negotiation.EncoderFor(negotiation.JSON, false).Encode(status, w) // a Status of three strings always encodes
+		// a Status of three strings always encodes
+		_ = negotiation.EncoderFor(negotiation.JSON, false).Encode(status, w)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	registry "listwatch/chapters/07-registry"
 )
 
-// Storage is the storage of one path. The interfaces below say what else it can do: a route exists exactly if the storage
-// has the method for it. namespace is "" for cluster-scoped kinds and for all namespaces.
+// Storage is the storage of one path. The interfaces below say what else it can do: a route exists exactly if the
+// storage has the method for it. namespace is "" for cluster-scoped kinds and for all namespaces.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Storage
 type Storage interface {
@@ -47,35 +47,40 @@ type Watcher interface {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Creater
 type Creater interface {
-	Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error)
+	Create(ctx context.Context, namespace string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object,
+		error)
 }
 
 // NamedCreater creates something under an object that exists, as a binding under its pod.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: NamedCreater
 type NamedCreater interface {
-	Create(ctx context.Context, namespace, name string, obj runtime.Object, options *metav1.CreateOptions) (runtime.Object, error)
+	Create(ctx context.Context, namespace, name string, obj runtime.Object, options *metav1.CreateOptions) (
+		runtime.Object, error)
 }
 
 // Updater changes one object, for PUT, and for PATCH if it is a [Getter] too. created says whether it came into being.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Updater
 type Updater interface {
-	Update(ctx context.Context, namespace, name string, info registry.UpdatedObjectInfo, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error)
+	Update(ctx context.Context, namespace, name string, info registry.UpdatedObjectInfo,
+		options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error)
 }
 
 // GracefulDeleter deletes one object, at once or later.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: GracefulDeleter
 type GracefulDeleter interface {
-	Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object, immediate bool, err error)
+	Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object,
+		immediate bool, err error)
 }
 
 // CollectionDeleter deletes whatever is selected.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: CollectionDeleter
 type CollectionDeleter interface {
-	DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions) (runtime.Object, error)
+	DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions,
+		listOptions *metainternalversion.ListOptions) (runtime.Object, error)
 }
 
 // The compiler checks that what the registry offers is what is looked for here.

@@ -42,7 +42,8 @@ func (s *Scope) update(w http.ResponseWriter, r *http.Request) (obj runtime.Obje
 }
 
 // Update makes a change, and returns the code of the answer: whether the object came into being by it.
-func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo, options *metav1.UpdateOptions) (obj runtime.Object, code int, err error) {
+func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo,
+	options *metav1.UpdateOptions) (obj runtime.Object, code int, err error) {
 	namespace, name := s.NamespaceAndName(r)
 	obj, created, err := s.Storage.(Updater).Update(r.Context(), namespace, name, change, options)
 	if created {

@@ -41,7 +41,8 @@ type WatchServer struct {
 // newWatchServer settles how events are written. Errors: 400, 406.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: serveWatchHandler
-func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeout time.Duration, output negotiation.MediaType, watchList bool) (*WatchServer, error) {
+func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeout time.Duration,
+	output negotiation.MediaType, watchList bool) (*WatchServer, error) {
 	media, err := negotiation.Stream(output)
 	if err != nil {
 		return nil, err
@@ -100,8 +101,8 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // HandleWS is HandleHTTP with the messages of a websocket, one for each event.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
-// Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it ends; upstream's close message is always 1000,
-// without a reason.
+// Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it ends; upstream's close
+// message is always 1000, without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 	ctx, socket := upgrade(w, r, s.scope.server.patience)
 	if socket != nil {

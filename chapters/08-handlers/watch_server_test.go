@@ -34,7 +34,8 @@ func (c *counting) Write(p []byte) (int, error) {
 }
 
 // serveWatch serves what is queued in a fake watch, and its end.
-func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatcher, w http.ResponseWriter) *WatchServer {
+func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatcher,
+	w http.ResponseWriter) *WatchServer {
 	t.Helper()
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
@@ -76,13 +77,15 @@ func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
 	watching.Error(&metav1.Status{Status: "Failure", Code: 410, Reason: metav1.StatusReasonExpired})
 	watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})
 	watching.Modify(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"}})
-	watching.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "3", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+	watching.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "3",
+		Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
 	watching.Stop()
 	w := httptest.NewRecorder()
 	s := watchScope(t)
 	serveWatch(t, s, tableV1, watching, w)
 	lines := bufio.NewScanner(w.Body)
-	if status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object))); status.Kind != "Status" || status.Code != 410 {
+	if status := into[metav1.Status](t, strings.NewReader(string(next(t, lines).Object))); status.Kind != "Status" ||
+		status.Code != 410 {
 		t.Errorf("error: got %+v", status)
 	}
 	for i, wantColumns := range []bool{true, false, false} {
@@ -91,7 +94,8 @@ func TestOnlyTheFirstTableHasHeadersAndErrorsAreNoTables(t *testing.T) {
 			t.Errorf("table %d: got %+v", i, table)
 		}
 		var row metav1.PartialObjectMetadata
-		if err := json.Unmarshal(table.Rows[0].Object.Raw, &row); err != nil || row.Kind != "PartialObjectMetadata" || row.APIVersion != "meta.k8s.io/v1" {
+		if err := json.Unmarshal(table.Rows[0].Object.Raw, &row); err != nil || row.Kind != "PartialObjectMetadata" ||
+			row.APIVersion != "meta.k8s.io/v1" {
 			t.Errorf("row %d: got %+v, %v", i, row, err)
 		}
 	}
@@ -141,7 +145,8 @@ func TestAnObjectThatCannotBeEncodedEndsTheStreamWithoutAWord(t *testing.T) {
 }
 
 func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {
-	object := &cached{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, frames: map[runtime.Identifier]string{}}
+	object := &cached{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		frames: map[runtime.Identifier]string{}}
 	bodies := map[string]bool{}
 	s := watchScope(t)
 	for range 5 {

@@ -45,7 +45,8 @@ func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
 		}
 		defer response.Body.Close()
 		// The headers are here, and nothing has happened yet.
-		if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" || !slices.Equal(response.TransferEncoding, []string{"chunked"}) {
+		if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" ||
+			!slices.Equal(response.TransferEncoding, []string{"chunked"}) {
 			t.Errorf("got %s %v %v", response.Status, response.Header, response.TransferEncoding)
 		}
 		lines := bufio.NewScanner(response.Body)
@@ -89,7 +90,8 @@ func TestDeprecatedWatchPathsWatch(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
 		a.create(podA)
-		for _, path := range []string{"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods", "/api/v1/watch/namespaces/default/pods/a"} {
+		for _, path := range []string{"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods",
+			"/api/v1/watch/namespaces/default/pods/a"} {
 			response, err := client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1")
 			if err != nil {
 				t.Fatal(err)
@@ -123,12 +125,14 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 			"FrameWritten ADDED default/a",
 			"WireClosed timeoutSeconds is over",
 		}
-		got := a.recorded(probe.PredicateChosen, probe.WireOpened, probe.ResultReceived, probe.FrameWritten, probe.WireClosed)
+		got := a.recorded(probe.PredicateChosen, probe.WireOpened, probe.ResultReceived, probe.FrameWritten,
+			probe.WireClosed)
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		requests := a.recorded(probe.RequestReceived, probe.RequestAnswered)
-		if want := []string{"RequestReceived POST " + podsPath, "RequestAnswered POST " + podsPath, "RequestReceived GET " + path + " by Go-http-client", "RequestAnswered GET " + path}; !slices.Equal(requests, want) {
+		if want := []string{"RequestReceived POST " + podsPath, "RequestAnswered POST " + podsPath,
+			"RequestReceived GET " + path + " by Go-http-client", "RequestAnswered GET " + path}; !slices.Equal(requests, want) {
 			t.Errorf("requests: got %v, want %v", requests, want)
 		}
 	})
@@ -152,7 +156,8 @@ func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
 			w := a.do("GET", podsPath+"?watch=1&resourceVersion=1", "", "Accept", accept)
 			f := next(t, bufio.NewScanner(w.Body))
 			status := into[metav1.Status](t, strings.NewReader(string(f.Object)))
-			if w.Code != 200 || f.Type != watch.Error || status.Code != 410 || status.Reason != metav1.StatusReasonExpired {
+			if w.Code != 200 || f.Type != watch.Error || status.Code != 410 ||
+				status.Reason != metav1.StatusReasonExpired {
 				t.Errorf("%s: got %d, %s %+v", accept, w.Code, f.Type, status)
 			}
 		}
@@ -204,7 +209,8 @@ func TestAListOfTheFutureTimesOutWithACause(t *testing.T) {
 		a := newCachedAPI(t)
 		w := a.do("GET", podsPath+"?resourceVersion=1000", "")
 		status := wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-		if w.Header().Get("Retry-After") != "1" || len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != metav1.CauseTypeResourceVersionTooLarge {
+		if w.Header().Get("Retry-After") != "1" || len(status.Details.Causes) != 1 ||
+			status.Details.Causes[0].Type != metav1.CauseTypeResourceVersionTooLarge {
 			t.Errorf("got Retry-After %q, details %+v", w.Header().Get("Retry-After"), status.Details)
 		}
 	})
@@ -234,7 +240,8 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := hang(t)
 		for i := range 100 { // far more than the buffers of net/http hold
-			h.watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), Annotations: map[string]string{"k": strings.Repeat("x", 10<<10)}}})
+			h.watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i),
+				Annotations: map[string]string{"k": strings.Repeat("x", 10<<10)}}})
 		}
 		time.Sleep(59*time.Minute + writeGrace)
 		synctest.Wait()

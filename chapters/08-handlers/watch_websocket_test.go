@@ -55,7 +55,8 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 		for {
 			kind, message, err := conn.ReadMessage()
 			if err != nil {
-				if !websocket.IsCloseError(err, websocket.CloseNormalClosure) || !strings.Contains(err.Error(), "timeoutSeconds is over") {
+				if !websocket.IsCloseError(err, websocket.CloseNormalClosure) || !strings.Contains(err.Error(),
+					"timeoutSeconds is over") {
 					t.Errorf("the end: got %v", err)
 				}
 				break
@@ -123,14 +124,16 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 		synctest.Wait()
 		close(a.shutdown)
 		cancel()
-		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) || !strings.Contains(err.Error(), "the server shuts down") {
+		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) ||
+			!strings.Contains(err.Error(), "the server shuts down") {
 			t.Errorf("the websocket's end: got %v", err)
 		}
 		if _, err := io.Copy(io.Discard, response.Body); err != nil {
 			t.Errorf("the other stream's end: got %v", err)
 		}
 		synctest.Wait()
-		if got, want := a.recorded(probe.WireClosed), []string{"WireClosed the server shuts down", "WireClosed the server shuts down"}; !slices.Equal(got, want) {
+		if got, want := a.recorded(probe.WireClosed), []string{"WireClosed the server shuts down",
+			"WireClosed the server shuts down"}; !slices.Equal(got, want) {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -157,7 +160,8 @@ func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
 		if err == nil || response.StatusCode != http.StatusForbidden {
 			t.Fatalf("got %v, %v", response, err)
 		}
-		if status := into[metav1.Status](t, response.Body); status.Code != 403 || status.Reason != metav1.StatusReasonForbidden {
+		if status := into[metav1.Status](t, response.Body); status.Code != 403 ||
+			status.Reason != metav1.StatusReasonForbidden {
 			t.Errorf("got %+v", status)
 		}
 	})
@@ -169,7 +173,8 @@ func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
 		client := a.serve()
 		a.create(podA)
 		const watchList = "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60"
-		for query, want := range map[string]string{watchList: "gzip", "?watch=1&resourceVersion=6&timeoutSeconds=60": ""} {
+		for query, want := range map[string]string{watchList: "gzip",
+			"?watch=1&resourceVersion=6&timeoutSeconds=60": ""} {
 			request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://api"+podsPath+query, nil)
 			request.Header.Set("Accept-Encoding", "gzip") // set by hand, it is not undone by the client
 			response, err := client.Do(request)
@@ -209,7 +214,8 @@ func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
 		a.create(strings.Replace(pod, `"a"`, fmt.Sprintf(`"p%d"`, i), 1))
 	}
 	for _, c := range []struct{ query, accept, want string }{
-		{"", "gzip", "gzip"}, {"", "br, gzip;q=0.5", "gzip"}, {"", "", ""}, {"", "gzip;q=0", ""}, {"?limit=2", "gzip", ""},
+		{"", "gzip", "gzip"}, {"", "br, gzip;q=0.5", "gzip"}, {"", "", ""}, {"", "gzip;q=0", ""}, {"?limit=2", "gzip",
+			""},
 	} {
 		w := a.do("GET", podsPath+c.query, "", "Accept-Encoding", c.accept)
 		if got := w.Header().Get("Content-Encoding"); got != c.want {

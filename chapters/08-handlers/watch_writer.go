@@ -7,7 +7,8 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// watchWriter is where the frames of a watch go: to the response as they are, or compressed. It is used by one goroutine.
+// watchWriter is where the frames of a watch go: to the response as they are, or compressed. It is used by one
+// goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: watchResponseWriter
 type watchWriter struct {

@@ -17,8 +17,10 @@ import (
 func TestBodiesCanBeJSONYAMLAndProtobuf(t *testing.T) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	var protobuf bytes.Buffer
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	if err := scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(pod, &protobuf); err != nil {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+		{Name: "c", Image: "i"}}}}
+	if err := scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(pod,
+		&protobuf); err != nil {
 		t.Fatal(err)
 	}
 	for contentType, body := range map[string]string{
@@ -31,7 +33,8 @@ func TestBodiesCanBeJSONYAMLAndProtobuf(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			w := newAPI(t).do("POST", podsPath, body, "Content-Type", contentType)
 			got := into[corev1.Pod](t, w.Body)
-			if w.Code != http.StatusCreated || got.Name != "a" || got.UID == "" || got.Kind != "Pod" || got.APIVersion != "v1" {
+			if w.Code != http.StatusCreated || got.Name != "a" || got.UID == "" || got.Kind != "Pod" ||
+				got.APIVersion != "v1" {
 				t.Errorf("got %d %+v", w.Code, got)
 			}
 		})
@@ -51,10 +54,12 @@ func TestBodiesThatAreNoPodsAreRefused(t *testing.T) {
 		"another version": {strings.Replace(podA, `"v1"`, `"v2"`, 1), 400},
 		"wrong type":      {strings.Replace(podA, `"a"`, `{}`, 1), 400},
 		"invalid":         {strings.Replace(podA, `"i:1"`, `""`, 1), 422},
-		"too large":       {strings.Replace(podA, `"web"`, `"`+strings.Repeat("x", negotiation.MaxRequestBodyBytes)+`"`, 1), 413},
+		"too large": {strings.Replace(podA, `"web"`, `"`+strings.Repeat("x", negotiation.MaxRequestBodyBytes)+
+			`"`, 1), 413},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reason := map[int]metav1.StatusReason{400: metav1.StatusReasonBadRequest, 413: metav1.StatusReasonRequestEntityTooLarge, 422: metav1.StatusReasonInvalid}[c.code]
+			reason := map[int]metav1.StatusReason{400: metav1.StatusReasonBadRequest,
+				413: metav1.StatusReasonRequestEntityTooLarge, 422: metav1.StatusReasonInvalid}[c.code]
 			wantStatus(t, newAPI(t).do("POST", podsPath, c.body), c.code, reason)
 		})
 	}
@@ -85,23 +90,28 @@ func TestAPutMustBeAboutTheObjectOfItsPath(t *testing.T) {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 	wantStatus(t, a.do("PUT", podsPath+"/b", podA), 400, metav1.StatusReasonBadRequest)
-	wantStatus(t, a.do("PUT", podsPath+"/a", strings.Replace(podA, `"name":"a"`, `"namespace":"x","name":"a"`, 1)), 400, metav1.StatusReasonBadRequest)
-	wantStatus(t, a.do("PUT", podsPath+"/b", strings.Replace(podA, `"name":"a"`, `"name":"b"`, 1)), 404, metav1.StatusReasonNotFound)
+	wantStatus(t, a.do("PUT", podsPath+"/a", strings.Replace(podA, `"name":"a"`, `"namespace":"x","name":"a"`, 1)),
+		400, metav1.StatusReasonBadRequest)
+	wantStatus(t, a.do("PUT", podsPath+"/b", strings.Replace(podA, `"name":"a"`, `"name":"b"`, 1)), 404,
+		metav1.StatusReasonNotFound)
 	wantStatus(t, a.do("PUT", podsPath+"/a?dryRun=Some", podA), 422, metav1.StatusReasonInvalid)
 }
 
 func TestStatusAndBindingArePathsOfTheirOwn(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
-	if w := a.do("POST", podsPath+"/a/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"name":"n1"}}`); w.Code != 201 {
+	if w := a.do("POST", podsPath+"/a/binding",
+		`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"name":"n1"}}`); w.Code != 201 {
 		t.Fatalf("binding: got %d %s", w.Code, w.Body)
 	}
-	w := a.do("PUT", podsPath+"/a/status", strings.Replace(podA, `"spec":{`, `"status":{"phase":"Running"},"spec":{"nodeName":"n2",`, 1))
+	w := a.do("PUT", podsPath+"/a/status", strings.Replace(podA, `"spec":{`,
+		`"status":{"phase":"Running"},"spec":{"nodeName":"n2",`, 1))
 	pod := into[corev1.Pod](t, w.Body)
 	if w.Code != 200 || pod.Status.Phase != corev1.PodRunning || pod.Spec.NodeName != "n1" {
 		t.Errorf("status: got %d %+v", w.Code, pod)
 	}
-	wantStatus(t, a.do("POST", podsPath+"/b/binding", `{"metadata":{"name":"b"},"target":{"name":"n1"}}`), 404, metav1.StatusReasonNotFound)
+	wantStatus(t, a.do("POST", podsPath+"/b/binding", `{"metadata":{"name":"b"},"target":{"name":"n1"}}`), 404,
+		metav1.StatusReasonNotFound)
 }
 
 func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
@@ -111,11 +121,12 @@ func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
 		code        int
 		grace       int64
 	}{
-		"nothing":         {"", "", 200, 30},
-		"query":           {"?gracePeriodSeconds=7", "", 200, 7},
-		"body":            {"", `{"gracePeriodSeconds":7}`, 200, 7},
-		"body, v1":        {"", `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200, 7},
-		"body, meta":      {"", `{"apiVersion":"meta.k8s.io/v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200, 7},
+		"nothing":  {"", "", 200, 30},
+		"query":    {"?gracePeriodSeconds=7", "", 200, 7},
+		"body":     {"", `{"gracePeriodSeconds":7}`, 200, 7},
+		"body, v1": {"", `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200, 7},
+		"body, meta": {"", `{"apiVersion":"meta.k8s.io/v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200,
+			7},
 		"propagation":     {"", `{"propagationPolicy":"Background"}`, 200, 30},
 		"old orphan":      {"", `{"orphanDependents":false}`, 202, 30},
 		"bad propagation": {"", `{"propagationPolicy":"Sideways"}`, 422, 0},
@@ -133,7 +144,8 @@ func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
 			if c.grace == 0 {
 				return
 			}
-			if pod := into[corev1.Pod](t, w.Body); pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds != c.grace {
+			if pod := into[corev1.Pod](t, w.Body); pod.DeletionGracePeriodSeconds == nil ||
+				*pod.DeletionGracePeriodSeconds != c.grace {
 				t.Errorf("got %+v, want a grace period of %d", pod.ObjectMeta, c.grace)
 			}
 		})
@@ -147,7 +159,8 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	if w := a.do("DELETE", podsPath+"?labelSelector=app%3Dweb", ""); w.Code != 200 {
 		t.Fatalf("got %d %s", w.Code, w.Body)
 	}
-	if left := into[corev1.PodList](t, a.do("GET", podsPath, "").Body); len(left.Items) != 1 || left.Items[0].Name != "b" {
+	if left := into[corev1.PodList](t, a.do("GET", podsPath, "").Body); len(left.Items) != 1 ||
+		left.Items[0].Name != "b" {
 		t.Errorf("left: got %+v", left.Items)
 	}
 }

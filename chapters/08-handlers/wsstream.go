@@ -13,7 +13,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// wsStream sends frames as the messages of a websocket, one each: it is the server's end of it. One goroutine writes to it.
+// wsStream sends frames as the messages of a websocket, one each: it is the server's end of it. One goroutine writes to
+// it.
 type wsStream struct {
 	conn     *websocket.Conn
 	patience clock.Clock        // of the client's socket
@@ -24,11 +25,11 @@ type wsStream struct {
 // wantsWebsocket reports whether the client asks for a websocket.
 func wantsWebsocket(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
 
-// upgrade turns a request into a websocket, or refuses it and returns nil. It refuses a page from elsewhere that makes a
-// browser connect here. The context ends when the client is gone; the caller must close the stream.
+// upgrade turns a request into a websocket, or refuses it and returns nil. It refuses a page from elsewhere that makes
+// a browser connect here. The context ends when the client is gone; the caller must close the stream.
 //
-// The stream reads what the client sends, and ignores it. That is the only way to learn that the client has gone, because
-// net/http no longer looks after a connection that has become a websocket.
+// The stream reads what the client sends, and ignores it. That is the only way to learn that the client has gone,
+// because net/http no longer looks after a connection that has become a websocket.
 func upgrade(w http.ResponseWriter, r *http.Request, patience clock.Clock) (context.Context, *wsStream) {
 	upgrader := websocket.Upgrader{Error: refuseWebsocket}
 	conn, err := upgrader.Upgrade(w, r, nil)
@@ -75,8 +76,8 @@ func (s *wsStream) ignoreReceives(context.Context) {
 // goodbyeTime is how long a client may take to read why the stream ends, by a clock that does not stop with the world.
 const goodbyeTime = time.Second
 
-// Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It returns
-// when nothing of the stream is left.
+// Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It
+// returns when nothing of the stream is left.
 func (s *wsStream) Close(reason string, goingAway bool) {
 	code := websocket.CloseNormalClosure
 	if goingAway {

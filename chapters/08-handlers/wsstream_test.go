@@ -55,7 +55,8 @@ func TestEachWriteIsAMessageAndTheEndSaysWhy(t *testing.T) {
 					t.Errorf("got %q, %v, want %q", got, err, want)
 				}
 			}
-			if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, code) || !strings.Contains(err.Error(), "enough") {
+			if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, code) || !strings.Contains(err.Error(),
+				"enough") {
 				t.Errorf("the end: got %v", err)
 			}
 		})

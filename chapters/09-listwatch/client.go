@@ -96,8 +96,8 @@ func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
 	return &copied
 }
 
-// WithAPIPath returns a client that shares everything with c, its limit included, and asks for resources of another group:
-// those at "/apis/coordination.k8s.io/v1".
+// WithAPIPath returns a client that shares everything with c, its limit included, and asks for resources of another
+// group: those at "/apis/coordination.k8s.io/v1".
 func (c *RESTClient) WithAPIPath(path string) *RESTClient {
 	copied := *c
 	copied.apiPath = path

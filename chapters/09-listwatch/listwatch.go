@@ -28,12 +28,14 @@ var _ reflector.ListerWatcher = (*ListWatch)(nil)
 // before they are sent: this is where selectors are put in.
 //
 // Upstream: k8s.io/client-go/tools/cache/listwatch.go: NewFilteredListWatchFromClient
-func NewListWatch(client *RESTClient, resource, namespace string, optionsModifier func(*metav1.ListOptions)) *ListWatch {
+func NewListWatch(client *RESTClient, resource, namespace string,
+	optionsModifier func(*metav1.ListOptions)) *ListWatch {
 	return &ListWatch{client: client, resource: resource, namespace: namespace, optionsModifier: optionsModifier}
 }
 
 // ListWatch is NewListWatch as a method, which is what makers of informers ask of a client.
-func (c *RESTClient) ListWatch(resource, namespace string, optionsModifier func(*metav1.ListOptions)) reflector.ListerWatcher {
+func (c *RESTClient) ListWatch(resource, namespace string,
+	optionsModifier func(*metav1.ListOptions)) reflector.ListerWatcher {
 	return NewListWatch(c, resource, namespace, optionsModifier)
 }
 

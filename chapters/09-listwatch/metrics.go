@@ -12,8 +12,8 @@ import (
 // nothing.
 //
 // Upstream: k8s.io/component-base/metrics/prometheus/restclient/metrics.go
-// Differs: handed to the clients, where upstream's are the process's. Nothing of names, certificates and their plugins, which
-// we do not have.
+// Differs: handed to the clients, where upstream's are the process's. Nothing of names, certificates and their plugins,
+// which we do not have.
 type Metrics struct {
 	requests     *prometheus.CounterVec   // by code, method, host
 	retries      *prometheus.CounterVec   // by code, verb, host
@@ -29,7 +29,8 @@ const noAnswer = "<error>"
 // NewMetrics returns metrics that are shown by registry.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"verb", "host"})
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
+			[]string{"verb", "host"})
 	}
 	seconds := []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}
 	bytes := []float64{64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216}
@@ -38,10 +39,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "rest_client_requests_total", Help: "Requests sent, each attempt counted.",
 		}, []string{"code", "method", "host"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rest_client_request_retries_total", Help: "Requests sent again, by what became of the attempt before.",
+			Name: "rest_client_request_retries_total",
+			Help: "Requests sent again, by what became of the attempt before.",
 		}, []string{"code", "verb", "host"}),
-		duration:     histogram("rest_client_request_duration_seconds", "Time until a request was answered, its repetitions included. Watches excepted.", seconds),
-		limiter:      histogram("rest_client_rate_limiter_duration_seconds", "Time that a request waited for the client's own limit.", seconds),
+		duration: histogram("rest_client_request_duration_seconds", "Time until a request was answered, its "+
+			"repetitions included. Watches excepted.", seconds),
+		limiter: histogram("rest_client_rate_limiter_duration_seconds", "Time that a request waited for the "+
+			"client's own limit.", seconds),
 		requestSize:  histogram("rest_client_request_size_bytes", "Size of bodies sent.", bytes),
 		responseSize: histogram("rest_client_response_size_bytes", "Size of bodies received. Watches excepted.", bytes),
 	}

@@ -27,7 +27,8 @@ func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
 		})
 		registry := prometheus.NewRegistry()
 		c := NewRESTClient(Config{
-			Base: &url.URL{Scheme: "http", Host: "api"}, HTTP: s.client, Clock: clock.RealClock{}, QPS: 1, Burst: 1, Metrics: NewMetrics(registry),
+			Base: &url.URL{Scheme: "http", Host: "api"}, HTTP: s.client, Clock: clock.RealClock{}, QPS: 1, Burst: 1,
+			Metrics: NewMetrics(registry),
 		})
 		if err := c.Post().Resource("pods").Body([]byte(`{}`)).Do(t.Context()).Error(); err != nil {
 			t.Fatal(err)
@@ -37,13 +38,15 @@ func TestAttemptsWaitsAndAnswersAreCountedUnderUpstreamsNames(t *testing.T) {
 			t.Error("got an answer of a server that is gone")
 		}
 		page := httptest.NewRecorder()
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics",
+			nil))
 		for _, want := range []string{
 			`rest_client_requests_total{code="200",host="api",method="POST"} 1`,
 			`rest_client_requests_total{code="503",host="api",method="POST"} 1`,
 			`rest_client_requests_total{code="<error>",host="api",method="PUT"} 1`,
 			`rest_client_request_retries_total{code="503",host="api",verb="POST"} 1`,
-			`rest_client_request_duration_seconds_sum{host="api",verb="POST"} 2`, // what the server asked for; a token has come meanwhile
+			// what the server asked for; a token has come meanwhile
+			`rest_client_request_duration_seconds_sum{host="api",verb="POST"} 2`,
 			`rest_client_request_duration_seconds_count{host="api",verb="POST"} 1`,
 			`rest_client_rate_limiter_duration_seconds_sum{host="api",verb="PUT"} 1`,
 			`rest_client_request_size_bytes_sum{host="api",verb="POST"} 4`,

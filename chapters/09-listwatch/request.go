@@ -188,7 +188,8 @@ func (r *Request) do(ctx context.Context) Result {
 
 // Watch sends the request and returns the answer as a stream of events. The first attempt does not wait for the
 // limiter: a watch replaces another that has ended, and is not worth delaying. If the connection keeps breaking, the
-// result is a watch that is closed already: after ten seconds of attempts the reflector watches again. ctx bounds the stream.
+// result is a watch that is closed already: after ten seconds of attempts the reflector watches again. ctx bounds the
+// stream.
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).Watch
 func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {
@@ -230,7 +231,8 @@ func (r *Request) newStreamWatcher(ctx context.Context, response *http.Response)
 	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil || mediaType != runtime.ContentTypeJSON {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("watch %s: got content type %q, want %s", r.resource, response.Header.Get("Content-Type"), runtime.ContentTypeJSON)
+		return nil, fmt.Errorf("watch %s: got content type %q, want %s", r.resource,
+			response.Header.Get("Content-Type"), runtime.ContentTypeJSON)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, r.verb, clientWatchDecoding)
 	w := NewStreamWatcher(NewDecoder(response.Body, r.client.decoder), reporter, r.client.probe)

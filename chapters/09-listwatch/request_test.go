@@ -34,14 +34,17 @@ func TestPathsAndParameters(t *testing.T) {
 	}{
 		{c.Get().Resource("pods"), "/pods"},
 		{c.Get().Namespace("default").Resource("pods"), "/namespaces/default/pods"},
-		{c.Put().Namespace("default").Resource("pods").Name("a").SubResource("status"), "/namespaces/default/pods/a/status"},
+		{c.Put().Namespace("default").Resource("pods").Name("a").SubResource("status"),
+			"/namespaces/default/pods/a/status"},
 		{c.Get().Resource("namespaces").Name("default"), "/namespaces/default"},
 		{c.Get().Resource("pods").VersionedParams(&metav1.ListOptions{}), "/pods"},
 		{
-			c.Get().Resource("pods").VersionedParams(&metav1.ListOptions{FieldSelector: "spec.nodeName=n", LabelSelector: "a in (b,c)", Limit: 500}),
+			c.Get().Resource("pods").VersionedParams(&metav1.ListOptions{FieldSelector: "spec.nodeName=n",
+				LabelSelector: "a in (b,c)", Limit: 500}),
 			"/pods?fieldSelector=spec.nodeName%3Dn&labelSelector=a+in+%28b%2Cc%29&limit=500",
 		},
-		{c.Get().Resource("pods").listOptions(&metav1.ListOptions{TimeoutSeconds: &seconds}), "/pods?timeout=1m30s&timeoutSeconds=90"},
+		{c.Get().Resource("pods").listOptions(&metav1.ListOptions{TimeoutSeconds: &seconds}),
+			"/pods?timeout=1m30s&timeoutSeconds=90"},
 		{c.Delete().Resource("pods").Param("a", "b&c"), "/pods?a=b%26c"},
 	}
 	for _, row := range rows {
@@ -55,7 +58,8 @@ func TestPathsAndParameters(t *testing.T) {
 }
 
 func TestMistakesAreReturnedBeforeAnythingIsSent(t *testing.T) {
-	c := NewRESTClient(Config{Base: &url.URL{Scheme: "http", Host: "nowhere"}, Clock: clock.RealClock{}, HTTP: &http.Client{Transport: refusing{errors.New("sent")}}})
+	c := NewRESTClient(Config{Base: &url.URL{Scheme: "http", Host: "nowhere"}, Clock: clock.RealClock{},
+		HTTP: &http.Client{Transport: refusing{errors.New("sent")}}})
 	requests := map[string]*Request{
 		"a name that leaves its place":      c.Get().Resource("pods").Name("../nodes"),
 		"an escaped slash":                  c.Get().Resource("pods").Name("a%2fb"),
@@ -84,20 +88,23 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 			headers = append(headers, fmt.Sprint(r.Header["Accept"], r.Header["Content-Type"], r.Header["User-Agent"]))
 			w.Header().Set("Content-Type", "application/json")
 			if r.Method == http.MethodGet {
-				fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
+				fmt.Fprint(w,
+					`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
 				return
 			}
 			io.Copy(w, r.Body)
 		})
 		c := s.rest(func(c *Config) { c.UserAgent = "test" })
 		var created corev1.Pod
-		if err := c.Post().Namespace("default").Resource("pods").Body(pod("a", "")).Do(t.Context()).Into(&created); err != nil {
+		if err := c.Post().Namespace("default").Resource("pods").Body(pod("a", "")).Do(t.Context()).
+			Into(&created); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(pod("a", ""), &created); diff != "" {
 			t.Errorf("there and back (-want +got):\n%s", diff)
 		}
-		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).Do(t.Context()).Raw()
+		raw, err := c.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("a").Body([]byte(`{}`)).
+			Do(t.Context()).Raw()
 		if err != nil || string(raw) != "{}" {
 			t.Errorf("patch: got %s, %v, want {}", raw, err)
 		}
@@ -109,7 +116,8 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 			t.Errorf("list: got %#v, want a PodList at 5 of one", obj)
 		}
 		want := []string{
-			"[application/json] [application/json] [test]", "[application/json] [application/merge-patch+json] [test]", "[application/json] [] [test]",
+			"[application/json] [application/json] [test]", "[application/json] [application/merge-patch+json] [test]",
+			"[application/json] [] [test]",
 		}
 		if diff := cmp.Diff(want, headers); diff != "" {
 			t.Errorf("headers (-want +got):\n%s", diff)
@@ -120,7 +128,9 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, sending())
-		lw := NewListWatch(s.rest(nil), "pods", "default", func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName=n" })
+		lw := NewListWatch(s.rest(nil), "pods", "default", func(o *metav1.ListOptions) {
+			o.FieldSelector = "spec.nodeName=n"
+		})
 		lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
 		sendInitialEvents, seconds := true, int64(590)
 		w, err := lw.Watch(t.Context(), metav1.ListOptions{
@@ -159,13 +169,20 @@ func TestErrorsOfTheServerComeBackAsStatusErrors(t *testing.T) {
 		want    func(error) bool
 		text    string
 	}{
-		{"a Status", answer(410, "application/json", "", string(gone)), apierrors.IsResourceExpired, "too old resource version: 1 (9)"},
+		{"a Status", answer(410, "application/json", "", string(gone)), apierrors.IsResourceExpired,
+			"too old resource version: 1 (9)"},
 		{"text", answer(403, "text/plain", "", "go away\n"), apierrors.IsForbidden, "go away"},
-		{"a page of a proxy", answer(502, "text/html", "", "<h1>Bad Gateway</h1>"), func(err error) bool { return code(err) == 502 }, "<h1>Bad Gateway</h1>"},
+		{"a page of a proxy", answer(502, "text/html", "", "<h1>Bad Gateway</h1>"), func(err error) bool {
+			return code(err) == 502
+		}, "<h1>Bad Gateway</h1>"},
 		{"bytes", answer(500, "application/octet-stream", "", "\x00\x01"), apierrors.IsInternalError, "unknown"},
-		{"a long text", answer(500, "text/plain", "", strings.Repeat("x", 1<<20)), func(err error) bool { return len(err.Error()) < 5000 }, "xxx"},
-		{"429 that does not say when", answer(429, "text/plain", "", "busy"), apierrors.IsTooManyRequests, "too many requests"},
-		{"a Status of success with a code of failure", answer(404, "application/json", "", `{"kind":"Status","apiVersion":"v1","status":"Success"}`), apierrors.IsNotFound, ""},
+		{"a long text", answer(500, "text/plain", "", strings.Repeat("x", 1<<20)), func(err error) bool {
+			return len(err.Error()) < 5000
+		}, "xxx"},
+		{"429 that does not say when", answer(429, "text/plain", "", "busy"), apierrors.IsTooManyRequests,
+			"too many requests"},
+		{"a Status of success with a code of failure", answer(404, "application/json", "",
+			`{"kind":"Status","apiVersion":"v1","status":"Success"}`), apierrors.IsNotFound, ""},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -235,13 +252,18 @@ func TestRetries(t *testing.T) {
 	}{
 		{"429 that says when", "list", times(3, busy, emptyList), "4 attempts in 6s: ok"},
 		{"503 that says when", "list", times(1, answer(503, "text/plain", "1", ""), emptyList), "2 attempts in 1s: ok"},
-		{"503 that does not", "list", times(1, answer(503, "text/plain", "", ""), emptyList), "1 attempts in 0s: ServiceUnavailable"},
-		{"a date is not understood", "list", times(1, answer(503, "text/plain", "Wed, 21 Oct 2015 07:28:00 GMT", ""), emptyList), "1 attempts in 0s: ServiceUnavailable"},
-		{"404 that says when", "list", times(1, answer(404, "text/plain", "1", ""), emptyList), "1 attempts in 0s: NotFound"},
+		{"503 that does not", "list", times(1, answer(503, "text/plain", "", ""), emptyList),
+			"1 attempts in 0s: ServiceUnavailable"},
+		{"a date is not understood", "list", times(1, answer(503, "text/plain", "Wed, 21 Oct 2015 07:28:00 GMT", ""),
+			emptyList), "1 attempts in 0s: ServiceUnavailable"},
+		{"404 that says when", "list", times(1, answer(404, "text/plain", "1", ""), emptyList),
+			"1 attempts in 0s: NotFound"},
 		{"ten times and no more", "list", busy, "11 attempts in 20s: TooManyRequests"},
 		{"a connection that broke", "list", times(2, hangUp, emptyList), "3 attempts in 2s: ok"},
-		{"a write is not repeated when the connection broke", "create", times(1, hangUp, emptyList), "1 attempts in 0s: EOF"},
-		{"a write is repeated when the server asks for it", "create", times(1, busy, emptyList), "2 attempts in 2s: ok"},
+		{"a write is not repeated when the connection broke", "create", times(1, hangUp, emptyList),
+			"1 attempts in 0s: EOF"},
+		{"a write is repeated when the server asks for it", "create", times(1, busy, emptyList),
+			"2 attempts in 2s: ok"},
 		{"a watch after 429", "watch", times(1, busy, sending()), "2 attempts in 2s: ok"},
 		{"a watch on a connection that broke", "watch", times(2, hangUp, sending()), "3 attempts in 2s: ok"},
 		{"a watch on a connection that keeps breaking is closed already", "watch", hangUp, "11 attempts in 10s: ok"},
@@ -310,7 +332,8 @@ func TestRefusedConnectionIsNotRetried(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		listener := pipenet.Listen()
 		listener.Close()
-		c := NewRESTClient(Config{Base: &url.URL{Scheme: "http", Host: "server"}, HTTP: listener.Client(), Clock: clock.RealClock{}})
+		c := NewRESTClient(Config{Base: &url.URL{Scheme: "http", Host: "server"}, HTTP: listener.Client(),
+			Clock: clock.RealClock{}})
 		start := time.Now()
 		for _, verb := range []string{"list", "watch"} {
 			// The reflector recognises it, and waits.

@@ -20,7 +20,8 @@ const maxErrorText = 2048
 
 var (
 	decoder = jsonSerializer()
-	encoder = scheme.Codecs.EncoderForVersion(jsonSerializer(), schema.GroupVersions(scheme.Scheme.PrioritizedVersionsAllGroups()))
+	encoder = scheme.Codecs.EncoderForVersion(jsonSerializer(),
+		schema.GroupVersions(scheme.Scheme.PrioritizedVersionsAllGroups()))
 )
 
 func jsonSerializer() runtime.Serializer {

@@ -183,7 +183,8 @@ func awkwardPod() *corev1.Pod {
 
 // Where the network cuts the stream means nothing.
 func TestStreamInPiecesOfEverySize(t *testing.T) {
-	text := frame(watch.Added, awkwardPod()) + frame(watch.Modified, pod("b", "2")) + frame(watch.Deleted, pod("b", "3"))
+	text := frame(watch.Added, awkwardPod()) + frame(watch.Modified, pod("b", "2")) + frame(watch.Deleted,
+		pod("b", "3"))
 	for size := 1; size <= len(text); size++ {
 		d := NewDecoder(&pieces{text: text, size: size}, decoder)
 		var got []string
@@ -241,12 +242,15 @@ func TestHowAStreamEnds(t *testing.T) {
 		{"with garbage between frames", body(good + "garbage" + good), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
 		{"with garbage within a frame", body(good + `{"type":x}`), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
 		{"with another JSON value", body(good + `[1]`), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
-		{"with an unknown type", body(good + strings.Replace(good, "ADDED", "FROBNICATED", 1) + good), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
-		{"with a type that reads like a broken connection", body(strings.Replace(good, "ADDED", "connection reset by peer", 1)), "ERROR 500 ClientWatchDecoding"},
+		{"with an unknown type", body(good + strings.Replace(good, "ADDED", "FROBNICATED", 1) + good),
+			"ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with a type that reads like a broken connection", body(strings.Replace(good, "ADDED",
+			"connection reset by peer", 1)), "ERROR 500 ClientWatchDecoding"},
 		{"with an unknown kind", body(strings.Replace(good, `"Pod"`, `"Frob"`, 1)), "ERROR 500 ClientWatchDecoding"},
 		{"without an object", body(`{"type":"ADDED"}`), "ERROR 500 ClientWatchDecoding"},
 		{"with an error of the server", body(good + frame(watch.Error, status(expired()))), "ADDED a@1 ERROR 410"},
-		{"with a frame of 16 MiB and a byte", body(good + huge(maxFrameSize+1)), "ADDED a@1 ERROR 500 ClientWatchDecoding"},
+		{"with a frame of 16 MiB and a byte", body(good + huge(maxFrameSize+1)), "ADDED a@1 ERROR 500 " +
+			"ClientWatchDecoding"},
 		{"after a frame of 16 MiB", body(good + huge(maxFrameSize)), "ADDED a@1 ADDED a@1"},
 	}
 	for _, row := range rows {
@@ -321,8 +325,10 @@ func TestProbesOfAStream(t *testing.T) {
 		text string
 		want string
 	}{
-		{"ends", frame(watch.Added, pod("a", "7")) + frame(watch.Error, status(expired())), "The client decodes ADDED default/a at 7.\nThe client decodes ERROR.\nThe client sees the end of the stream: the server closed it."},
-		{"breaks", frame(watch.Added, pod("a", "7")) + "{", "The client decodes ADDED default/a at 7.\nThe client sees the end of the stream: unexpected EOF."},
+		{"ends", frame(watch.Added, pod("a", "7")) + frame(watch.Error, status(expired())), "The client decodes " +
+			"ADDED default/a at 7.\nThe client decodes ERROR.\nThe client sees the end of the stream: the server closed it."},
+		{"breaks", frame(watch.Added, pod("a", "7")) + "{", "The client decodes ADDED default/a at 7.\nThe client " +
+			"sees the end of the stream: unexpected EOF."},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

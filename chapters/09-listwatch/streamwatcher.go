@@ -162,8 +162,8 @@ func (sw *StreamWatcher) reason(err error) string {
 	}
 }
 
-// handOver sends an event at once if the consumer waits for one, and otherwise as soon as it does. Until then nothing more
-// is read from the stream.
+// handOver sends an event at once if the consumer waits for one, and otherwise as soon as it does. Until then nothing
+// more is read from the stream.
 func (sw *StreamWatcher) handOver(ctx context.Context, event watch.Event, key string, rv uint64) bool {
 	select {
 	case sw.result <- event:

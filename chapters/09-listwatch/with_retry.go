@@ -99,8 +99,8 @@ func isStreamEnd(err error) bool {
 
 func never(error) bool { return false }
 
-// discard gives up an answer that will not be read; nil is no answer. It reads a short rest, so that the transport can keep
-// the connection.
+// discard gives up an answer that will not be read; nil is no answer. It reads a short rest, so that the transport can
+// keep the connection.
 func discard(response *http.Response) {
 	if response == nil {
 		return

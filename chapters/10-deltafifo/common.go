@@ -8,8 +8,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// commonFIFO is what both queues have besides their items: the lock, the wait for items, the way in for an object, and the
-// knowledge of when the first list has been processed. A queue is
+// commonFIFO is what both queues have besides their items: the lock, the wait for items, the way in for an object, and
+// the knowledge of when the first list has been processed. A queue is
 //
 //   - populated once the first Replace, Add, Update or Delete has happened,
 //   - synced once it is populated and none of the items of that first Replace is left.
@@ -27,8 +27,9 @@ type commonFIFO struct {
 
 	queued atomic.Int64 // deltas that wait; written under mu, read by Snapshot without it
 
-	mu                     sync.Mutex // guards the fields below and the items of the queue; taken before the store's lock
-	cond                   sync.Cond  // on mu: there may be an item now, or the queue is closed
+	// guards the fields below and the items of the queue; taken before the store's lock
+	mu                     sync.Mutex
+	cond                   sync.Cond // on mu: there may be an item now, or the queue is closed
 	populated              bool
 	initialPopulationCount int // items of the first Replace that are not processed yet
 	closed                 bool
@@ -64,8 +65,8 @@ func (c *commonFIFO) Snapshot() Snapshot {
 	return Snapshot{Kind: c.kind, Len: int(c.queued.Load()), Synced: c.HasSynced()}
 }
 
-// lock takes mu for a writer, and reports if it has to wait. It waits while a delta is processed under the lock: in DeltaFIFO
-// that is always the case, in RealFIFO only when very much is queued.
+// lock takes mu for a writer, and reports if it has to wait. It waits while a delta is processed under the lock: in
+// DeltaFIFO that is always the case, in RealFIFO only when very much is queued.
 func (c *commonFIFO) lock() {
 	if c.mu.TryLock() {
 		return

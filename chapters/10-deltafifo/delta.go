@@ -60,9 +60,9 @@ func (d Deltas) Newest() *Delta {
 	return &d[len(d)-1]
 }
 
-// DeletedFinalStateUnknown stands in for the object of a deletion that was missed: while the watch was broken, the object
-// was deleted or left the selector, and the next list no longer had the key. Obj is the last state known, which may be
-// older than the one that was deleted, or nil.
+// DeletedFinalStateUnknown stands in for the object of a deletion that was missed: while the watch was broken, the
+// object was deleted or left the selector, and the next list no longer had the key. Obj is the last state known, which
+// may be older than the one that was deleted, or nil.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeletedFinalStateUnknown
 type DeletedFinalStateUnknown struct {

@@ -106,8 +106,8 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	return nil
 }
 
-// knowsLocked says whether key is queued or stored. A store that cannot answer counts as one that knows the key: one deletion
-// too many does no harm, one too few does.
+// knowsLocked says whether key is queued or stored. A store that cannot answer counts as one that knows the key: one
+// deletion too many does no harm, one too few does.
 func (f *DeltaFIFO) knowsLocked(key string) bool {
 	if _, queued := f.items[key]; queued {
 		return true

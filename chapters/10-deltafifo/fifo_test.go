@@ -86,11 +86,14 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 			real:   []string{"Deleted a@2", "Deleted a@3"},
 		},
 		{
-			name:   "a concluded deletion, then the real one",
-			known:  []string{"a"},
-			script: func(q Queue) { q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)}); q.Delete(pod("a", 3)) },
-			delta:  []string{"Deleted a@3"},
-			real:   []string{"Deleted a@1?", "Deleted a@3"},
+			name:  "a concluded deletion, then the real one",
+			known: []string{"a"},
+			script: func(q Queue) {
+				q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)})
+				q.Delete(pod("a", 3))
+			},
+			delta: []string{"Deleted a@3"},
+			real:  []string{"Deleted a@1?", "Deleted a@3"},
 		},
 		{
 			name:   "deletion of an unknown object",
@@ -140,7 +143,10 @@ func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 func TestWithoutEmitDeltaTypeReplacedARelistLooksLikeAResync(t *testing.T) {
 	c := newConsumer()
 	transformed := 0
-	q := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, Transformer: func(obj any) (any, error) { transformed++; return obj, nil }})
+	q := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: c, Transformer: func(obj any) (any, error) {
+		transformed++
+		return obj, nil
+	}})
 	q.Replace([]any{pod("a", 1)}, "1")
 	drain(q, c, false)
 	if diff := cmp.Diff([]string{"Sync a@1"}, c.take()); diff != "" {
@@ -175,7 +181,8 @@ func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
 				for _, delta := range deltas {
 					late := delta.Key == "default/c"
 					if q.HasSynced() != late || isInInitialList == late {
-						t.Errorf("while %s is processed: synced %v, in initial list %v", describe(delta), q.HasSynced(), isInInitialList)
+						t.Errorf("while %s is processed: synced %v, in initial list %v", describe(delta),
+							q.HasSynced(), isInInitialList)
 					}
 				}
 				return c.process(deltas, isInInitialList)
@@ -409,10 +416,24 @@ func TestBatches(t *testing.T) {
 		script func(q *RealFIFO)
 		want   []int // deltas per PopBatch
 	}{
-		{"different keys go together", func(q *RealFIFO) { q.Add(pod("a", 1)); q.Update(pod("b", 2)); q.Delete(pod("c", 3)) }, []int{3}},
-		{"a second delta of a key begins a new batch", func(q *RealFIFO) { q.Add(pod("a", 1)); q.Add(pod("b", 2)); q.Update(pod("a", 3)) }, []int{2, 1}},
-		{"a bookmark is alone", func(q *RealFIFO) { q.Add(pod("a", 1)); q.Bookmark("2"); q.Add(pod("b", 3)); q.Add(pod("c", 3)) }, []int{1, 1, 2}},
-		{"a list is alone", func(q *RealFIFO) { q.Replace(nil, "1"); q.Add(pod("a", 2)); q.Add(pod("b", 3)) }, []int{1, 2}},
+		{"different keys go together", func(q *RealFIFO) {
+			q.Add(pod("a", 1))
+			q.Update(pod("b", 2))
+			q.Delete(pod("c", 3))
+		}, []int{3}},
+		{"a second delta of a key begins a new batch", func(q *RealFIFO) {
+			q.Add(pod("a", 1))
+			q.Add(pod("b", 2))
+			q.Update(pod("a", 3))
+		}, []int{2, 1}},
+		{"a bookmark is alone", func(q *RealFIFO) {
+			q.Add(pod("a", 1))
+			q.Bookmark("2")
+			q.Add(pod("b", 3))
+			q.Add(pod("c", 3))
+		}, []int{1, 1, 2}},
+		{"a list is alone", func(q *RealFIFO) { q.Replace(nil, "1"); q.Add(pod("a", 2)); q.Add(pod("b", 3)) },
+			[]int{1, 2}},
 		{"a batch has at most 1000", func(q *RealFIFO) {
 			for i := range 2001 {
 				q.Add(pod(fmt.Sprint(i), i+1))

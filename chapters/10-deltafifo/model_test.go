@@ -10,13 +10,15 @@ import (
 )
 
 func pod(name string, rv int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(
+		rv)}}
 }
 
 // consumer is the store behind a queue, as a map, and what was processed to get there.
 type consumer struct {
 	objects map[string]any
-	deltas  []string // "Added a@1", "Deleted a@1?" for a tombstone, "ReplacedAll @3 [a@1 b@2]", "SyncAll", "Bookmark @4"
+	// "Added a@1", "Deleted a@1?" for a tombstone, "ReplacedAll @3 [a@1 b@2]", "SyncAll", "Bookmark @4"
+	deltas  []string
 	pops    int
 	initial []bool // isInInitialList of every delta
 }

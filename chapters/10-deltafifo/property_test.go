@@ -142,7 +142,8 @@ func TestTombstonesAreOnlyForWhatWasKnown(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				names := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), func(s string) string { return s })
+				names := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}),
+					func(s string) string { return s })
 				known, queued, listed := names.Draw(t, "known"), names.Draw(t, "queued"), names.Draw(t, "listed")
 				c := newConsumer()
 				for _, name := range known {

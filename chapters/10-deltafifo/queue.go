@@ -11,8 +11,8 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: ErrFIFOClosed
 var ErrFIFOClosed = errors.New("queue is closed")
 
-// PopProcessFunc is given what Pop took from the queue: with a [DeltaFIFO] all that waited for one key, oldest first; with
-// a [RealFIFO] one delta. isInInitialList says that the first list has not been processed yet.
+// PopProcessFunc is given what Pop took from the queue: with a [DeltaFIFO] all that waited for one key, oldest first;
+// with a [RealFIFO] one delta. isInInitialList says that the first list has not been processed yet.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
 // Differs: takes Deltas; upstream takes an interface{} that is always Deltas.

@@ -35,8 +35,8 @@ type RealFIFOOptions struct {
 	EmitDeltaTypeBookmark bool
 }
 
-// RealFIFO is a queue of changes in the order of their arrival. Nothing is merged, nothing is dropped, and so a consumer
-// that applies them one by one passes through the states the server passed through.
+// RealFIFO is a queue of changes in the order of their arrival. Nothing is merged, nothing is dropped, and so a
+// consumer that applies them one by one passes through the states the server passed through.
 //
 //	items [ Added a | Added b | Updated a | Deleted a | Added a | ReplacedAll [a c] | Updated c ]
 //
@@ -211,7 +211,8 @@ func (f *RealFIFO) deletionsLocked(listed map[string]struct{}) []DeletedFinalSta
 	return append(deletions, gone(f.knownObjects, listed, queued)...)
 }
 
-// Resync queues one [SyncAll]; or, without AtomicEvents, a [Sync] for every object of the store whose key is not queued.
+// Resync queues one [SyncAll]; or, without AtomicEvents, a [Sync] for every object of the store whose key is not
+// queued.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Resync
 func (f *RealFIFO) Resync() error {
@@ -315,8 +316,8 @@ func batchable(deltaType DeltaType) bool {
 	}
 }
 
-// takeLocked takes the first n items and processes them. The queue counts as synced after the last item of the first list
-// has been processed, not before: a caller of HasSynced must find that item in the store.
+// takeLocked takes the first n items and processes them. The queue counts as synced after the last item of the first
+// list has been processed, not before: a caller of HasSynced must find that item in the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
 // Differs: what was taken before there was a first list is not counted as part of it; upstream subtracts it when it has
@@ -334,8 +335,8 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 	return err
 }
 
-// whileProcessingLocked calls process, without mu if the option allows it and fewer than two batches wait: the reflector
-// can queue meanwhile. It holds mu again in the end, even if process panics.
+// whileProcessingLocked calls process, without mu if the option allows it and fewer than two batches wait: the
+// reflector can queue meanwhile. It holds mu again in the end, even if process panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
 func (f *RealFIFO) whileProcessingLocked(process PopProcessFunc, taken Deltas, isInInitialList bool) error {

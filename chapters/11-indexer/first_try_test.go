@@ -29,7 +29,8 @@ func Example_lookAtEveryObject() {
 	// Output: looked at 10000 pods to find 10
 }
 
-// Second try: an index by node beside the map. An update moves the key from the node of the old pod to that of the new one.
+// Second try: an index by node beside the map. An update moves the key from the node of the old pod to that of the new
+// one.
 func Example_anIndexThatAHandlerMisleads() {
 	store := map[string]*corev1.Pod{}
 	byNode := map[string][]string{}
@@ -49,7 +50,8 @@ func Example_anIndexThatAHandlerMisleads() {
 	// Output: on node-1: ["a"], on node-2: ["a"]
 }
 
-// TestTheIndexerInTheTriesPlace asks the indexer what the tries were asked. It is misled as they are, unless the handler copies.
+// TestTheIndexerInTheTriesPlace asks the indexer what the tries were asked. It is misled as they are, unless the
+// handler copies.
 func TestTheIndexerInTheTriesPlace(t *testing.T) {
 	calls := 0
 	byNode := func(obj any) ([]string, error) {
@@ -70,7 +72,8 @@ func TestTheIndexerInTheTriesPlace(t *testing.T) {
 		given  func(*corev1.Pod) *corev1.Pod
 		behind []string
 	}{
-		{"a handler that writes to the stored object", func(pod *corev1.Pod) *corev1.Pod { return pod }, []string{"default/a"}},
+		{"a handler that writes to the stored object", func(pod *corev1.Pod) *corev1.Pod { return pod },
+			[]string{"default/a"}},
 		{"a handler that writes to a copy", (*corev1.Pod).DeepCopy, nil},
 	} {
 		pods := indexer.NewIndexer(indexer.Config{Indexers: indexer.Indexers{"node": byNode}})

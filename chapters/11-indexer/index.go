@@ -37,8 +37,8 @@ func MetaNamespaceIndexFunc(obj any) ([]string, error) {
 	return []string{accessor.GetNamespace()}, nil
 }
 
-// index maps an indexed value to the keys of the objects found under it. No set in it is empty: values that come and go, such as
-// the names of short-lived objects, would otherwise stay forever.
+// index maps an indexed value to the keys of the objects found under it. No set in it is empty: values that come and
+// go, such as the names of short-lived objects, would otherwise stay forever.
 type index map[string]sets.Set[string]
 
 // storeIndex holds all indices of a store. It has no lock of its own.

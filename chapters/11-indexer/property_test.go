@@ -53,7 +53,8 @@ func TestIndicesEqualARebuild(t *testing.T) {
 			p := pod(rapid.SampledFrom([]string{"default", "system"}).Draw(t, "namespace"),
 				rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
 				rapid.SampledFrom([]string{"", "node-1", "node-2"}).Draw(t, "node"), rv)
-			p.Labels = rapid.MapOf(rapid.SampledFrom([]string{"k", "l"}), rapid.SampledFrom([]string{"1", "2"})).Draw(t, "labels")
+			p.Labels = rapid.MapOf(rapid.SampledFrom([]string{"k", "l"}), rapid.SampledFrom([]string{"1", "2"})).
+				Draw(t, "labels")
 			return p
 		}
 		list := func(t *rapid.T) []any {
@@ -95,7 +96,8 @@ func TestIndicesEqualARebuild(t *testing.T) {
 				var txns []Transaction
 				for _, obj := range list(t) {
 					key, _ := c.Key(obj)
-					typ := rapid.SampledFrom([]TransactionType{TransactionTypeUpdate, TransactionTypeDelete}).Draw(t, "type")
+					typ := rapid.SampledFrom([]TransactionType{TransactionTypeUpdate, TransactionTypeDelete}).Draw(t,
+						"type")
 					txns = append(txns, Transaction{Type: typ, Key: key, Object: obj})
 				}
 				c.Transaction(txns)

@@ -195,7 +195,8 @@ func TestBrokenIndexFuncPanics(t *testing.T) {
 
 func TestTransactionSaysWhatWasThereBefore(t *testing.T) {
 	c := newPodStore()
-	a1, a2, b, d := pod("default", "a", "", 1), pod("default", "a", "", 2), pod("default", "b", "", 3), pod("default", "d", "", 4)
+	a1, a2, b, d := pod("default", "a", "", 1), pod("default", "a", "", 2), pod("default", "b", "", 3), pod("default",
+		"d", "", 4)
 	c.Add(a1)
 	txns := []Transaction{
 		{Type: TransactionTypeUpdate, Key: "default/a", Object: a2},
@@ -216,7 +217,8 @@ func TestTransactionSaysWhatWasThereBefore(t *testing.T) {
 
 func TestReplaceAllSaysWhatItChanged(t *testing.T) {
 	c := newPodStore()
-	a, b, gone, gone2 := pod("default", "a", "", 1), pod("default", "b", "", 2), pod("default", "y", "", 3), pod("default", "x", "", 4)
+	a, b, gone, gone2 := pod("default", "a", "", 1), pod("default", "b", "", 2), pod("default", "y", "", 3),
+		pod("default", "x", "", 4)
 	c.Replace([]any{a, gone, gone2}, "4")
 	changes, deletions, err := c.ReplaceAll([]any{b, a}, "5")
 	if err != nil {
@@ -228,7 +230,8 @@ func TestReplaceAllSaysWhatItChanged(t *testing.T) {
 	if len(deletions) != 2 || deletions[0].Old != any(gone2) || deletions[1].Key != "default/y" {
 		t.Errorf("deletions %v, want x, y", deletions)
 	}
-	if _, _, err := c.ReplaceAll([]any{a, 3}, "6"); err == nil || c.LastStoreSyncResourceVersion() != "5" || len(c.List()) != 2 {
+	if _, _, err := c.ReplaceAll([]any{a, 3}, "6"); err == nil || c.LastStoreSyncResourceVersion() != "5" ||
+		len(c.List()) != 2 {
 		t.Error("a list with an object without key was accepted, or half of it")
 	}
 }

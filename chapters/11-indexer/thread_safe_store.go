@@ -104,8 +104,8 @@ func (c *ThreadSafeStore) changedLocked(typ, key string, obj any) {
 	}
 }
 
-// Recount reports every object, if there are at most limit: for a picture that had kept their number only. No change comes in
-// between, because all of them are reported under mu.
+// Recount reports every object, if there are at most limit: for a picture that had kept their number only. No change
+// comes in between, because all of them are reported under mu.
 //
 // Differs: upstream draws no picture.
 func (c *ThreadSafeStore) Recount(limit int) {

@@ -70,7 +70,8 @@ type informer chan struct{}
 func (i informer) Name() string          { return "informer" }
 func (i informer) Done() <-chan struct{} { return i }
 
-// TestTheProcessorInTheTriesPlace gives the processor what the tries were given: a database that takes its time, and a screen.
+// TestTheProcessorInTheTriesPlace gives the processor what the tries were given: a database that takes its time, and a
+// screen.
 func TestTheProcessorInTheTriesPlace(t *testing.T) {
 	for _, scene := range []struct {
 		name string
@@ -89,7 +90,8 @@ func TestTheProcessorInTheTriesPlace(t *testing.T) {
 					func(any) { heard = append(heard, time.Since(began)) },
 				} {
 					handler := processor.ResourceEventHandlerFuncs{AddFunc: add}
-					if _, err := p.AddListener(handler, processor.ListenerOptions{UpstreamHasSynced: synced}); err != nil {
+					if _, err := p.AddListener(handler, processor.ListenerOptions{UpstreamHasSynced: synced}); err !=
+						nil {
 						t.Fatal(err)
 					}
 				}

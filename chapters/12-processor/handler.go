@@ -1,8 +1,8 @@
 package processor
 
 // ResourceEventHandler is told what happened to the objects of one resource. The calls come one at a time, in the
-// order in which the store changed. Objects are shared by all handlers and listers: a handler must not write to them. It may take
-// as long as it likes; what happens meanwhile waits for it in memory.
+// order in which the store changed. Objects are shared by all handlers and listers: a handler must not write to them.
+// It may take as long as it likes; what happens meanwhile waits for it in memory.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandler
 type ResourceEventHandler interface {
@@ -12,7 +12,8 @@ type ResourceEventHandler interface {
 	// OnUpdate is told of a new state. old is what this handler was told last. Both may be the same: after a relist or
 	// a resync nothing needs to have changed.
 	OnUpdate(old, obj any)
-	// OnDelete is told of the last state that matched, or is given a [deltafifo.DeletedFinalStateUnknown] if the deletion was missed.
+	// OnDelete is told of the last state that matched, or is given a [deltafifo.DeletedFinalStateUnknown] if the
+	// deletion was missed.
 	OnDelete(obj any)
 }
 

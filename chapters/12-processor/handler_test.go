@@ -20,7 +20,8 @@ func TestFuncsMayBeNil(t *testing.T) {
 func TestFuncsAreCalled(t *testing.T) {
 	r := &recorder{}
 	for _, h := range []ResourceEventHandler{
-		ResourceEventHandlerFuncs{AddFunc: func(obj any) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate, DeleteFunc: r.OnDelete},
+		ResourceEventHandlerFuncs{AddFunc: func(obj any) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate,
+			DeleteFunc: r.OnDelete},
 		ResourceEventHandlerDetailedFuncs{AddFunc: r.OnAdd, UpdateFunc: r.OnUpdate, DeleteFunc: r.OnDelete},
 	} {
 		h.OnAdd(pod("a", 1), true)

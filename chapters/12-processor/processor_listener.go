@@ -54,8 +54,8 @@ const slowHandler = 100 * time.Millisecond
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener
 // Differs: a panic of the handler ends the program. Upstream can be told to skip the notification and go on.
-// Differs: no call begins once the listener is removed. Upstream's pop may hand on what is in its hand, and more, because its
-// select chooses at random between run and the closed addCh.
+// Differs: no call begins once the listener is removed. Upstream's pop may hand on what is in its hand, and more,
+// because its select chooses at random between run and the closed addCh.
 type processorListener struct {
 	// Set by newProcessorListener, never changed.
 	id                string
@@ -65,7 +65,8 @@ type processorListener struct {
 	syncTracker       *SingleFileTracker
 	upstreamHasSynced deltafifo.DoneChecker
 
-	addCh       chan *notification // sent by distribute, closed by RemoveListener or Stop; unbuffered: pop is always there
+	// sent by distribute, closed by RemoveListener or Stop; unbuffered: pop is always there
+	addCh       chan *notification
 	nextCh      chan *notification // sent and closed by pop; unbuffered: what waits is to wait in the ring
 	done        chan struct{}      // closed by pop, for watchSynced; nothing is sent
 	runFinished chan struct{}      // closed by finish; nothing is sent
@@ -80,13 +81,15 @@ type processorListener struct {
 	pendingLen, pendingCap, slowCalls atomic.Int64
 
 	// Guarded by SharedProcessor.mu.
-	syncing               bool // whether updates that change nothing are for this listener, see [SharedProcessor.ShouldResync]
+	// whether updates that change nothing are for this listener, see [SharedProcessor.ShouldResync]
+	syncing               bool
 	requestedResyncPeriod time.Duration
 	resyncPeriod          time.Duration // requested and granted; 0 for none
 	nextResync            time.Time
 }
 
-func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, clk clock.WithTicker, p *probe.Probe) *processorListener {
+func newProcessorListener(handler ResourceEventHandler, opts ListenerOptions, clk clock.WithTicker,
+	p *probe.Probe) *processorListener {
 	l := &processorListener{
 		id:                opts.Name,
 		handler:           handler,
@@ -189,7 +192,8 @@ func (l *processorListener) readPending() *notification {
 	return n
 }
 
-// run calls the handler until the listener is removed or nextCh is closed. It is the last of the listener's goroutines to end.
+// run calls the handler until the listener is removed or nextCh is closed. It is the last of the listener's goroutines
+// to end.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).run
 func (l *processorListener) run(context.Context) {

@@ -26,7 +26,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func pod(name string, rv int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(
+		rv)}}
 }
 
 // upstream is an informer that has synced or not.
@@ -276,7 +277,8 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 		none := add(t, p, &recorder{}, ListenerOptions{UpstreamHasSynced: up})
 		synctest.Wait()
 		if late.HasSynced() || !none.HasSynced() {
-			t.Errorf("late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(), none.HasSynced())
+			t.Errorf("late synced %v before its own replay; one with nothing to replay synced %v", late.HasSynced(),
+				none.HasSynced())
 		}
 		close(r.block)
 		<-early.HasSyncedChecker().Done()
@@ -287,8 +289,8 @@ func TestHandlerHasSyncedWhenItHasReturnedFromTheInitialList(t *testing.T) {
 	})
 }
 
-// The informer has said long ago that its list is complete. A late handler must not take that for news of its own replay: when
-// it has returned from all that it was handed so far, there may be more to come.
+// The informer has said long ago that its list is complete. A late handler must not take that for news of its own
+// replay: when it has returned from all that it was handed so far, there may be more to come.
 func TestALateHandlerHasNotSyncedBeforeTheEndOfItsReplay(t *testing.T) {
 	initial := make([]any, 2000)
 	for i := range initial {
@@ -381,8 +383,8 @@ func TestRemoveOfAForeignRegistrationIsAnError(t *testing.T) {
 	})
 }
 
-// pop may still have a notification in its hand, and run may be ready for it, when a listener is removed: the select of pop then
-// chooses at random between run and the end. The gate holds pop at that place.
+// pop may still have a notification in its hand, and run may be ready for it, when a listener is removed: the select of
+// pop then chooses at random between run and the end. The gate holds pop at that place.
 func TestNoCallOfARemovedHandlerBegins(t *testing.T) {
 	for range 16 {
 		bubble.Test(t, func(t *testing.T) {
@@ -441,7 +443,8 @@ func TestListenersComeAndGoDuringTraffic(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range 50 {
-					registration, err := p.AddListener(&recorder{}, ListenerOptions{UpstreamHasSynced: syncedUpstream(), Initial: []any{pod("a", 1)}})
+					registration, err := p.AddListener(&recorder{},
+						ListenerOptions{UpstreamHasSynced: syncedUpstream(), Initial: []any{pod("a", 1)}})
 					if err != nil {
 						t.Error(err)
 						return
@@ -488,7 +491,8 @@ func TestNames(t *testing.T) {
 				t.Errorf("%q became %q, want %q", tc.name, got, tc.want)
 			}
 		}
-		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit", UpstreamHasSynced: syncedUpstream()}); err == nil {
+		if _, err := p.AddListener(&recorder{}, ListenerOptions{Name: "audit",
+			UpstreamHasSynced: syncedUpstream()}); err == nil {
 			t.Error("a name was given twice")
 		}
 	})

@@ -33,8 +33,8 @@ func (p *SharedProcessor) ResyncCheckPeriodChanged(checkPeriod time.Duration) {
 	}
 }
 
-// determineResyncPeriod returns the resync period a listener gets when it asks for one: none if the informer does not check, and
-// nothing shorter than the time between two checks.
+// determineResyncPeriod returns the resync period a listener gets when it asks for one: none if the informer does not
+// check, and nothing shorter than the time between two checks.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: determineResyncPeriod
 func determineResyncPeriod(requested, checkPeriod time.Duration) time.Duration {

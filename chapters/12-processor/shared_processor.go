@@ -147,9 +147,10 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	return listener, nil
 }
 
-// RemoveListener removes a listener. It does not wait for a call of the handler that has begun, and run may be about to begin
-// one: when RemoveListener has returned, at most one more call begins. [Registration.ShutdownChan] says when none will. To
-// remove a listener twice, or one of another processor, does nothing; the error is for a registration of another kind.
+// RemoveListener removes a listener. It does not wait for a call of the handler that has begun, and run may be about to
+// begin one: when RemoveListener has returned, at most one more call begins. [Registration.ShutdownChan] says when none
+// will. To remove a listener twice, or one of another processor, does nothing; the error is for a registration of
+// another kind.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).removeListener
 func (p *SharedProcessor) RemoveListener(registration Registration) error {
@@ -199,8 +200,8 @@ func sameVersion(old, obj any) bool {
 	return err == nil && oldMeta.GetResourceVersion() == objMeta.GetResourceVersion()
 }
 
-// distribute hands n to every listener; with sync, which says that n changes nothing, only to those that are syncing. It
-// waits for each listener's pop, which soon receives, and never for a handler.
+// distribute hands n to every listener; with sync, which says that n changes nothing, only to those that are syncing.
+// It waits for each listener's pop, which soon receives, and never for a handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).distribute
 func (p *SharedProcessor) distribute(n notification, sync bool) {

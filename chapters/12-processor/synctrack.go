@@ -51,11 +51,11 @@ func (t *SingleFileTracker) UpstreamHasSynced() {
 	t.look()
 }
 
-// look closes synced if nothing is left. It reads upstream first: only once upstream has synced, the count can no longer rise,
-// and 0 means the end. Whichever of Finished and UpstreamHasSynced comes last sees both.
+// look closes synced if nothing is left. It reads upstream first: only once upstream has synced, the count can no
+// longer rise, and 0 means the end. Whichever of Finished and UpstreamHasSynced comes last sees both.
 //
-// Differs: upstream's Finished counts first and then asks for upstream. Between the two the rest of a late handler's replay can
-// be started, and the handler counts as synced in the middle of it.
+// Differs: upstream's Finished counts first and then asks for upstream. Between the two the rest of a late handler's
+// replay can be started, and the handler counts as synced in the middle of it.
 func (t *SingleFileTracker) look() {
 	if t.upstreamHasSynced.Load() && t.count.Load() == 0 {
 		t.once.Do(func() { close(t.synced) })

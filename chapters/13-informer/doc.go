@@ -13,8 +13,8 @@
 // [SharedIndexInformer.Run] processes the queue in the caller's goroutine and starts: the reflector
 // (reflector.Run), the one that closes the queue when ctx is done (controller.closeQueue), the one that waits for the
 // initial state (informer.watchSynced), the mutation detector if wanted (mutationDetector.run), and three for each
-// handler (chapter 12). It returns when all of them have ended. Handlers end strictly after the controller: no goroutine may
-// send to a listener that is gone.
+// handler (chapter 12). It returns when all of them have ended. Handlers end strictly after the controller: no
+// goroutine may send to a listener that is gone.
 //
 // # Locks, in the order in which they are taken
 //

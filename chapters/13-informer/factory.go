@@ -76,7 +76,8 @@ func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
 // called under the factory's lock.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
-func (f *SharedInformerFactory) InformerFor(example runtime.Object, newFunc func() *SharedIndexInformer) *SharedIndexInformer {
+func (f *SharedInformerFactory) InformerFor(example runtime.Object,
+	newFunc func() *SharedIndexInformer) *SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	informerType := reflect.TypeOf(example)
@@ -89,14 +90,16 @@ func (f *SharedInformerFactory) InformerFor(example runtime.Object, newFunc func
 }
 
 // informerFor is InformerFor with the factory's settings.
-func (f *SharedInformerFactory) informerFor(example runtime.Object, resource string, namespaced bool) *SharedIndexInformer {
+func (f *SharedInformerFactory) informerFor(example runtime.Object, resource string,
+	namespaced bool) *SharedIndexInformer {
 	return f.InformerFor(example, func() *SharedIndexInformer { return f.newInformer(example, resource, namespaced) })
 }
 
 // newInformer makes an informer with a namespace index.
 //
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer
-func (f *SharedInformerFactory) newInformer(example runtime.Object, resource string, namespaced bool) *SharedIndexInformer {
+func (f *SharedInformerFactory) newInformer(example runtime.Object, resource string,
+	namespaced bool) *SharedIndexInformer {
 	namespace := f.config.Namespace
 	if !namespaced {
 		namespace = metav1.NamespaceAll

@@ -84,9 +84,13 @@ func TestTheInformerInTheTriesPlace(t *testing.T) {
 		var told, late []string
 		tell := func(obj any) {
 			stored, found, _ := pods.GetStore().GetByKey("default/a")
-			told = append(told, fmt.Sprint(found && stored.(*corev1.Pod).Spec.NodeName == obj.(*corev1.Pod).Spec.NodeName))
+			told = append(told, fmt.Sprint(found && stored.(*corev1.Pod).Spec.NodeName == obj.(*corev1.Pod).
+				Spec.NodeName))
 		}
-		if _, err := pods.AddEventHandler(processor.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }}); err != nil {
+		if _, err := pods.AddEventHandler(processor.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_,
+			obj any) {
+			tell(obj)
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +111,8 @@ func TestTheInformerInTheTriesPlace(t *testing.T) {
 		bound := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "2"}}
 		bound.Spec.NodeName = "node-1"
 		server.events.Modify(bound)
-		server.events.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b", ResourceVersion: "3"}})
+		server.events.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b",
+			ResourceVersion: "3"}})
 		time.Sleep(time.Minute)
 		cancel()
 		<-ended

@@ -33,7 +33,8 @@ func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHan
 // everything the store holds before anything else.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandlerWithOptions
-func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler, opts HandlerOptions) (processor.Registration, error) {
+func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler,
+	opts HandlerOptions) (processor.Registration, error) {
 	s.startedMu.Lock()
 	defer s.startedMu.Unlock()
 	if s.stopped {
@@ -76,8 +77,9 @@ func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) ti
 	return period
 }
 
-// RemoveEventHandler removes a handler. It may be called from the handler itself and does not wait for a call: when it has
-// returned, at most one more call begins, see [processor.SharedProcessor.RemoveListener]. To remove a handler twice does nothing.
+// RemoveEventHandler removes a handler. It may be called from the handler itself and does not wait for a call: when it
+// has returned, at most one more call begins, see [processor.SharedProcessor.RemoveListener]. To remove a handler twice
+// does nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RemoveEventHandler
 func (s *SharedIndexInformer) RemoveEventHandler(registration processor.Registration) error {

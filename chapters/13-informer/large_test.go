@@ -21,8 +21,8 @@ var manyNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// TestAHundredThousandObjects is the size of a large cluster: the first state, a handler that comes late, and a relist after
-// which a thousand of them are gone and a thousand are others. Everything is told once.
+// TestAHundredThousandObjects is the size of a large cluster: the first state, a handler that comes late, and a relist
+// after which a thousand of them are gone and a thousand are others. Everything is told once.
 func TestAHundredThousandObjects(t *testing.T) {
 	server := func() *fakeServer { return newFakeServer(manyNames()...) }
 	t.Run("real/watchlist", func(t *testing.T) { variant(t, FIFOReal, true, server, large) })
@@ -35,7 +35,8 @@ func large(t *testing.T, b *bench) {
 	b.run()
 	defer b.end()
 	if !registration.HasSynced() || early.told != many {
-		t.Errorf("the handler has synced: %v; it was told of %d, want all of %d once", registration.HasSynced(), early.told, many)
+		t.Errorf("the handler has synced: %v; it was told of %d, want all of %d once", registration.HasSynced(),
+			early.told, many)
 	}
 	b.add(late, HandlerOptions{})
 	synctest.Wait()
@@ -58,20 +59,22 @@ func large(t *testing.T, b *bench) {
 	b.sameEverywhere("after a relist", early, late)
 }
 
-// sameEverywhere expects that the store, its index and the handlers hold what the server holds, and that nothing strange
-// was told on the way.
+// sameEverywhere expects that the store, its index and the handlers hold what the server holds, and that nothing
+// strange was told on the way.
 func (b *bench) sameEverywhere(when string, views ...*view) {
 	b.t.Helper()
 	want := b.server.state()
 	if !maps.Equal(b.stored(), want) {
 		b.t.Errorf("%s: the store is not the server's state", when)
 	}
-	if inNamespace, err := b.GetIndexer().IndexKeys(indexer.NamespaceIndex, "default"); err != nil || len(inNamespace) != len(want) {
+	if inNamespace, err := b.GetIndexer().IndexKeys(indexer.NamespaceIndex, "default"); err != nil ||
+		len(inNamespace) != len(want) {
 		b.t.Errorf("%s: the index has %d of %d, %v", when, len(inNamespace), len(want), err)
 	}
 	for i, v := range views {
 		if !maps.Equal(v.state, want) || len(v.strange) > 0 {
-			b.t.Errorf("%s: handler %d knows %d, want the server's %d; strange is %.10q", when, i, len(v.state), len(want), v.strange)
+			b.t.Errorf("%s: handler %d knows %d, want the server's %d; strange is %.10q", when, i, len(v.state),
+				len(want), v.strange)
 		}
 	}
 }

@@ -61,8 +61,8 @@ func (d *mutationDetector) addObject(obj any) {
 	d.added = append(d.added, watchedObject{shared: shared, copied: copied})
 }
 
-// run compares every second until ctx is done. It panics when it finds a difference: a developer who switches it on wants to
-// know, and nothing that happened since can be relied on.
+// run compares every second until ctx is done. It panics when it finds a difference: a developer who switches it on
+// wants to know, and nothing that happened since can be relied on.
 //
 // Upstream: k8s.io/client-go/tools/cache/mutation_detector.go: (*defaultCacheMutationDetector).Run
 func (d *mutationDetector) run(ctx context.Context) {
@@ -85,7 +85,8 @@ func (d *mutationDetector) compareObjects() error {
 	for _, generation := range [][]watchedObject{d.retained, d.watched} {
 		for _, object := range generation {
 			if !reflect.DeepEqual(object.shared, object.copied) {
-				return fmt.Errorf("informer: an object of %s was written to: it is %v and was %v", d.name, object.shared, object.copied)
+				return fmt.Errorf("informer: an object of %s was written to: it is %v and was %v", d.name,
+					object.shared, object.copied)
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // deltaProcessor applies deltas to the store and tells a handler: the store first, the handler second, always. A
-// handler that looks into the store finds there what it has just been told, or something newer, which includes that the object
-// is gone: a later change may have been applied already. (Older only if etcd was restored from a backup.)
+// handler that looks into the store finds there what it has just been told, or something newer, which includes that the
+// object is gone: a later change may have been applied already. (Older only if etcd was restored from a backup.)
 //
 // It belongs to one goroutine at a time, that of the controller's loop.
 //

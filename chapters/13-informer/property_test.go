@@ -97,8 +97,8 @@ type script struct {
 	registrations []processor.Registration
 }
 
-// play plays steps in a bubble, and returns what was wrong, "" if nothing was. Chance must have spoken before: rapid knows
-// nothing of bubbles, and would stop after a day, which passes here in no time.
+// play plays steps in a bubble, and returns what was wrong, "" if nothing was. Chance must have spoken before: rapid
+// knows nothing of bubbles, and would stop after a day, which passes here in no time.
 func play(t *testing.T, fifo string, watchList bool, steps []string) (wrong string) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeServer("a", "b")
@@ -163,7 +163,8 @@ func (p *script) join(slow bool) {
 	p.registrations = append(p.registrations, p.bench.add(v, HandlerOptions{}))
 }
 
-// look expects that the store and every handler know what the server holds, and that no handler was told anything strange.
+// look expects that the store and every handler know what the server holds, and that no handler was told anything
+// strange.
 func (p *script) look() (wrong string) {
 	if diff := cmp.Diff(p.server.state(), p.bench.stored()); diff != "" {
 		return "store (-server +store):\n" + diff
@@ -184,7 +185,8 @@ func (p *script) look() (wrong string) {
 // holds, which is what the server holds, and was told nothing strange on the way.
 func TestEveryHandlerEndsUpKnowingTheServersState(t *testing.T) {
 	steps := rapid.SliceOfN(rapid.SampledFrom([]string{
-		"set a", "set b", "set c", "set d", "delete a", "delete b", "delete c", "delete d", "mark", "cut", "expire", "expire",
+		"set a", "set b", "set c", "set d", "delete a", "delete b", "delete c", "delete d", "mark", "cut", "expire",
+		"expire",
 		"fail", "heal", "join", "join slow", "leave", "settle", "wait", "rest",
 	}), 12, 80)
 	for _, fifo := range []string{FIFOReal, FIFODelta} {

@@ -152,7 +152,8 @@ func variants(t *testing.T, server func() *fakeServer, test func(t *testing.T, b
 }
 
 // variant runs test in a bubble.
-func variant(t *testing.T, fifo string, watchList bool, server func() *fakeServer, test func(t *testing.T, b *bench), change ...func(*Config)) {
+func variant(t *testing.T, fifo string, watchList bool, server func() *fakeServer, test func(t *testing.T, b *bench),
+	change ...func(*Config)) {
 	bubble.Test(t, func(t *testing.T) {
 		s := server()
 		cfg := Config{
@@ -395,7 +396,8 @@ func TestTransformIsAppliedBeforeAnyoneSees(t *testing.T) {
 				t.Errorf("%s@%d came through", name(obj), rvOf(obj))
 			}
 		}
-		b.add(processor.ResourceEventHandlerFuncs{AddFunc: check, UpdateFunc: func(_, obj any) { check(obj) }, DeleteFunc: check}, HandlerOptions{})
+		b.add(processor.ResourceEventHandlerFuncs{AddFunc: check, UpdateFunc: func(_, obj any) { check(obj) },
+			DeleteFunc: check}, HandlerOptions{})
 		b.run()
 		defer b.end()
 		b.server.set("a")
@@ -418,7 +420,10 @@ func TestWatchErrorHandlerIsToldOfFailedRequests(t *testing.T) {
 		s.err = errBroken
 		return s
 	}, func(t *testing.T, b *bench) {
-		err := b.SetWatchErrorHandler(func(_ context.Context, _ *reflector.Reflector, err error) { told = append(told, err.Error()) })
+		err := b.SetWatchErrorHandler(func(_ context.Context, _ *reflector.Reflector, err error) {
+			told = append(told,
+				err.Error())
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -632,14 +637,17 @@ func TestSnapshot(t *testing.T) {
 		b.run()
 		defer b.end()
 		got := b.Snapshot()
-		if !got.Synced || got.Indexer.Objects != 2 || got.Indexer.ResourceVersion != "2" || got.FIFO.Kind != b.config.FIFO ||
-			got.Reflector.LastSyncResourceVersion != "2" || len(got.Listeners) != 1 || got.Listeners[0].ID != "audit" || !got.Listeners[0].Synced {
+		if !got.Synced || got.Indexer.Objects != 2 || got.Indexer.ResourceVersion != "2" ||
+			got.FIFO.Kind != b.config.FIFO ||
+			got.Reflector.LastSyncResourceVersion != "2" || len(got.Listeners) != 1 ||
+			got.Listeners[0].ID != "audit" || !got.Listeners[0].Synced {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
-// A gate that holds the one who distributes, and with it the lock of a DeltaFIFO, must not hold those who want to see it.
+// A gate that holds the one who distributes, and with it the lock of a DeltaFIFO, must not hold those who want to see
+// it.
 func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 	variants(t, twoPods, func(t *testing.T, b *bench) {
 		b.run()
@@ -681,7 +689,10 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 			Transform: func(any) (any, error) { return "", nil }, // a string counts as a key, but is nothing to index
 			Indexers:  indexer.Indexers{},
 		}), t: t, server: s, ended: make(chan struct{})}
-		b.deltas.clientState = indexer.NewIndexer(indexer.Config{KeyFunc: func(any) (string, error) { return "", errBroken }})
+		b.deltas.clientState = indexer.NewIndexer(indexer.Config{KeyFunc: func(any) (string, error) {
+			return "",
+				errBroken
+		}})
 		b.run()
 		if got := b.Snapshot().ProcessErrors; got != 1 {
 			t.Errorf("%d errors, want the list that has no keys", got)

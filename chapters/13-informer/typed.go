@@ -37,7 +37,8 @@ func (t TypedInformer[T]) Lister() indexer.Lister[T] {
 // AddTypedEventHandler is [SharedIndexInformer.AddEventHandlerWithOptions] for a typed handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: TypedSharedIndexInformer
-func (t TypedInformer[T]) AddTypedEventHandler(handler processor.TypedResourceEventHandler[T], opts HandlerOptions) (processor.Registration, error) {
+func (t TypedInformer[T]) AddTypedEventHandler(handler processor.TypedResourceEventHandler[T],
+	opts HandlerOptions) (processor.Registration, error) {
 	return t.informer.AddEventHandlerWithOptions(processor.Untyped(handler), opts)
 }
 
@@ -48,12 +49,14 @@ func typed[T object](f *SharedInformerFactory, example T, resource string, names
 	}
 }
 
-// ForResource returns the informer of a resource of any group, of which it keeps the metadata only. The factory's client must ask for
-// nothing else. There is one in a factory: objects without a type of their own cannot be told apart by it.
+// ForResource returns the informer of a resource of any group, of which it keeps the metadata only. The factory's
+// client must ask for nothing else. There is one in a factory: objects without a type of their own cannot be told apart
+// by it.
 //
 // Upstream: k8s.io/client-go/metadata/metadatainformer/informer.go: (*metadataSharedInformerFactory).ForResource
 // Differs: one resource; upstream's factory of metadata informers tells them apart by resource.
-func (f *SharedInformerFactory) ForResource(resource string, namespaced bool) TypedInformer[*metav1.PartialObjectMetadata] {
+func (f *SharedInformerFactory) ForResource(resource string,
+	namespaced bool) TypedInformer[*metav1.PartialObjectMetadata] {
 	return typed(f, &metav1.PartialObjectMetadata{}, resource, namespaced)
 }
 

@@ -90,7 +90,8 @@ func (c *cluster) serverHalf() http.Handler {
 
 func (c *cluster) newClient(name string) *listwatch.RESTClient {
 	return listwatch.NewRESTClient(listwatch.Config{
-		Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: c.http, UserAgent: name, QPS: -1, Clock: clock.RealClock{},
+		Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: c.http, UserAgent: name, QPS: -1,
+		Clock: clock.RealClock{},
 	})
 }
 
@@ -99,7 +100,8 @@ func (c *cluster) schedule(change func(*SchedulerConfig)) *Scheduler {
 	c.t.Helper()
 	client := c.newClient("scheduler")
 	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
-		Client: client, TweakListOptions: SchedulerOptions, Clock: clock.RealClock{}, UseWatchList: true, Transform: StripManagedFields,
+		Client: client, TweakListOptions: SchedulerOptions, Clock: clock.RealClock{}, UseWatchList: true,
+		Transform: StripManagedFields,
 	})
 	config := SchedulerConfig{
 		Client: client, Pods: factory.Pods(), Nodes: []string{"node1", "node2"}, Clock: clock.RealClock{},
@@ -236,22 +238,25 @@ func TestTheLifeOfOnePodIsKnownInAdvance(t *testing.T) {
 		if pod.Status.Phase != corev1.PodSucceeded || pod.ResourceVersion != fmt.Sprint(first+4) {
 			t.Fatalf("a is %s at %s, want Succeeded at %d", pod.Status.Phase, pod.ResourceVersion, first+4)
 		}
-		// Nothing runs any more, so there is nothing to wait for. Still a deletion is two writes: r6 sets deletionTimestamp,
-		// with a grace period of 0, and r7 is the end.
+		// Nothing runs any more, so there is nothing to wait for. Still a deletion is two writes: r6 sets
+		// deletionTimestamp, with a grace period of 0, and r7 is the end.
 		c.delete("a", metav1.NewDeleteOptions(30))
 		settle(time.Second)
 
-		all.expect(t, "who watches all pods", rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5), rv("MODIFIED", 6), rv("DELETED", 7))
+		all.expect(t, "who watches all pods", rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4),
+			rv("MODIFIED", 5), rv("MODIFIED", 6), rv("DELETED", 7))
 		// To the scheduler's selector the pod is gone when it has succeeded, with the version of that change.
-		scheduler.expect(t, "the scheduler", rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("DELETED", 5))
+		scheduler.expect(t, "the scheduler", rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4),
+			rv("DELETED", 5))
 		// To its node it is new when it is bound.
-		node1.expect(t, "node1", rv("ADDED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5), rv("MODIFIED", 6), rv("DELETED", 7))
+		node1.expect(t, "node1", rv("ADDED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5),
+			rv("MODIFIED", 6), rv("DELETED", 7))
 		node2.expect(t, "node2")
 	})
 }
 
-// A pod that runs is deleted in three writes: the wish, r5, with its time to stop; r6, no time left; and the end, r7. It
-// never ended by itself, so the scheduler sees all of it: the pod held its place to the last.
+// A pod that runs is deleted in three writes: the wish, r5, with its time to stop; r6, no time left; and the end, r7.
+// It never ended by itself, so the scheduler sees all of it: the pod held its place to the last.
 func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		all, scheduler := c.observe(nil), c.observe(SchedulerOptions)
@@ -274,7 +279,8 @@ func TestAPodThatIsDeletedIsGivenTimeToStop(t *testing.T) {
 		_, err := fmt.Sscan(created.ResourceVersion, &first)
 		c.must(err)
 		rv := func(typ string, n int) string { return fmt.Sprintf("%s a %d", typ, first+n-1) }
-		whole := []string{rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5), rv("MODIFIED", 6), rv("DELETED", 7)}
+		whole := []string{rv("ADDED", 1), rv("MODIFIED", 2), rv("MODIFIED", 3), rv("MODIFIED", 4), rv("MODIFIED", 5),
+			rv("MODIFIED", 6), rv("DELETED", 7)}
 		all.expect(t, "who watches all pods", whole...)
 		scheduler.expect(t, "the scheduler", whole...)
 		node1.expect(t, "node1", append([]string{rv("ADDED", 2)}, whole[2:]...)...)
@@ -289,11 +295,12 @@ func TestABurstOfPodsIsSpreadOverTheNodes(t *testing.T) {
 		for i := range 30 {
 			c.create(fmt.Sprint("p", i), nil)
 		}
-		// In a burst no time passes, so there is no budget for a watcher whose input is full: the scheduler's may be closed,
-		// and its reflector resumes.
+		// In a burst no time passes, so there is no budget for a watcher whose input is full: the scheduler's may be
+		// closed, and its reflector resumes.
 		settle(time.Minute)
 		want := map[string]int{"node1": 10, "node2": 10, "node3": 10}
-		if got := scheduler.Snapshot(); !maps.Equal(got.Nodes, want) || got.Queue.Len+got.Queue.Waiting+len(got.Queue.Processing) != 0 {
+		if got := scheduler.Snapshot(); !maps.Equal(got.Nodes, want) || got.Queue.Len+got.Queue.Waiting+
+			len(got.Queue.Processing) != 0 {
 			t.Errorf("after a burst: %+v, want nodes %v and an empty queue", got, want)
 		}
 	})
@@ -321,7 +328,8 @@ func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 		const n = 20
 		for i := range n {
 			c.create(fmt.Sprint("p", i), nil)
-			// One pod at a time: a burst is more than the server lets a watcher fall behind, and this test is not about that.
+			// One pod at a time: a burst is more than the server lets a watcher fall behind, and this test is not about
+			// that.
 			synctest.Wait()
 		}
 		settle(time.Minute)
@@ -338,8 +346,8 @@ func TestTwoSchedulersBindAPodOnce(t *testing.T) {
 	})
 }
 
-// TestAKubeletThatLooksAtAnOldStateIsRefused changes the pod while the kubelet waits to start it, in a way that its cache
-// cannot know yet, and expects that no change is lost.
+// TestAKubeletThatLooksAtAnOldStateIsRefused changes the pod while the kubelet waits to start it, in a way that its
+// cache cannot know yet, and expects that no change is lost.
 func TestAKubeletThatLooksAtAnOldStateIsRefused(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.schedule(nil)
@@ -373,7 +381,8 @@ func TestAKubeletThatStartsAnewTakesUpWhatItFinds(t *testing.T) {
 		c.node("node1", nil)
 		c.node("node2", nil)
 		settle(30 * time.Second)
-		if a, b := c.get("a"), c.get("b"); a.Status.Phase != corev1.PodSucceeded || b.Status.Phase != corev1.PodRunning {
+		if a, b := c.get("a"), c.get("b"); a.Status.Phase != corev1.PodSucceeded ||
+			b.Status.Phase != corev1.PodRunning {
 			t.Errorf("a is %s and b is %s, want Succeeded and Running", a.Status.Phase, b.Status.Phase)
 		}
 	})

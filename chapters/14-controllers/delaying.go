@@ -112,8 +112,8 @@ func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bo
 	if q.timer != nil {
 		nextReadyAt = q.timer.C()
 	}
-	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because the caller that shuts a queue down
-	// (any worker, through ShutDown) is not the one that runs it.
+	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because the caller that shuts a queue
+	// down (any worker, through ShutDown) is not the one that runs it.
 	select {
 	case <-ctx.Done():
 		return false
@@ -140,8 +140,8 @@ func (q *DelayingQueue) takeIn(entry waitFor) {
 	}
 }
 
-// insert lets a key wait, or moves its time forward if it waits already. A time is never moved back: the caller that asked for
-// the earlier one was promised it.
+// insert lets a key wait, or moves its time forward if it waits already. A time is never moved back: the caller that
+// asked for the earlier one was promised it.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: insert
 func (q *DelayingQueue) insert(entry waitFor) {

@@ -1,6 +1,6 @@
 // Package controllers is what the whole pipeline is for: programs that are told that something changed, look at what
-// is, and do the next thing about it, over HTTP. Here are the queue they all share and three controllers, enough to let a
-// pod live and die.
+// is, and do the next thing about it, over HTTP. Here are the queue they all share and three controllers, enough to let
+// a pod live and die.
 //
 //   - queue.go, delaying.go, ratelimiting.go: the workqueue, in the three layers it is built of.
 //   - worker.go: the loop around it: take a key, look, let go; on failure, later again.

@@ -48,8 +48,8 @@ const (
 // Kubelet brings the pods of one node to life and to their end. There are no containers: it waits a little and says
 // that they run. But what it is told, when, and what it writes, is as with a real one.
 //
-// The pod holds all that it needs to know. It compares what is with what should be, does one step, and waits for the event
-// of the result, as for any other change.
+// The pod holds all that it needs to know. It compares what is with what should be, does one step, and waits for the
+// event of the result, as for any other change.
 //
 // Differs: k8s.io/kubernetes/pkg/kubelet has a worker per pod and compares with what runs on the machine; here one
 // worker does everything and the status is the machine. Writes status by PUT with the resourceVersion that was looked
@@ -73,19 +73,22 @@ type Kubelet struct {
 // NewKubelet returns a kubelet that does nothing until [Kubelet.Run].
 func NewKubelet(config KubeletConfig) *Kubelet {
 	setKubeletDefaults(&config)
-	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: config.PodCIDR.Masked().Addr(), done: map[podStep]int{}}
+	k := &Kubelet{config: config, seen: map[string]seenStep{}, nextIP: config.PodCIDR.Masked().Addr(),
+		done: map[podStep]int{}}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
 	// This store reports nothing: the indexer on the picture is the informer's.
-	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue, transform: config.Transform}
+	k.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue,
+		transform: config.Transform}
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
-		Name:          "kubelet " + config.NodeName,
-		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "pods", metav1.NamespaceAll, k.onThisNode),
-		Store:         k.store,
-		ExpectedType:  &corev1.Pod{},
-		Clock:         config.Clock,
-		Probe:         config.Probe,
-		UseWatchList:  config.UseWatchList,
+		Name: "kubelet " + config.NodeName,
+		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "pods", metav1.NamespaceAll,
+			k.onThisNode),
+		Store:        k.store,
+		ExpectedType: &corev1.Pod{},
+		Clock:        config.Clock,
+		Probe:        config.Probe,
+		UseWatchList: config.UseWatchList,
 	})
 	return k
 }
@@ -155,7 +158,8 @@ func (k *Kubelet) reconcile(ctx context.Context, key string) (outcome, error) {
 		return outcome{did: fmt.Sprintf("%s is %s: nothing to do", key, pod.Status.Phase)}, nil
 	}
 	if rest := k.rest(key, pod, step); rest > 0 {
-		return outcome{did: fmt.Sprintf("%s has to %s", key, step), again: rest, why: fmt.Sprintf("it will %s then", step)}, nil
+		return outcome{did: fmt.Sprintf("%s has to %s", key, step), again: rest, why: fmt.Sprintf("it will %s then",
+			step)}, nil
 	}
 	if err := k.do(ctx, step, pod); err != nil {
 		return outcome{}, fmt.Errorf("%s %s: %w", step, key, err)

@@ -16,7 +16,8 @@ import (
 func testPod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1", ResourceVersion: "1"},
-		Spec:       corev1.PodSpec{NodeName: "node1", Containers: []corev1.Container{{Name: "main", Image: "example.test/main:1"}}},
+		Spec: corev1.PodSpec{NodeName: "node1", Containers: []corev1.Container{{Name: "main",
+			Image: "example.test/main:1"}}},
 	}
 	if change != nil {
 		change(pod)
@@ -30,19 +31,26 @@ func TestTheNextStepFollowsFromWhatThePodSays(t *testing.T) {
 		change func(*corev1.Pod)
 		want   podStep
 	}{
-		"just bound":    {func(*corev1.Pod) {}, admit},
-		"arrived":       {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodPending }, launch},
-		"runs for ever": {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodRunning }, nothing},
+		"just bound": {func(*corev1.Pod) {}, admit},
+		"arrived": {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodPending },
+			launch},
+		"runs for ever": {func(p *corev1.Pod) { p.Status.StartTime, p.Status.Phase = &started, corev1.PodRunning },
+			nothing},
 		"runs to its end": {func(p *corev1.Pod) {
-			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyNever
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning,
+				corev1.RestartPolicyNever
 		}, finish},
 		"runs until it succeeds": {func(p *corev1.Pod) {
-			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning, corev1.RestartPolicyOnFailure
+			p.Status.StartTime, p.Status.Phase, p.Spec.RestartPolicy = &started, corev1.PodRunning,
+				corev1.RestartPolicyOnFailure
 		}, finish},
-		"has ended":                   {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nothing},
-		"has failed":                  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nothing},
-		"is to go":                    {func(p *corev1.Pod) { p.DeletionTimestamp = &started }, stop},
-		"is to go, and has ended too": {func(p *corev1.Pod) { p.DeletionTimestamp, p.Status.Phase = &started, corev1.PodSucceeded }, stop},
+		"has ended":  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nothing},
+		"has failed": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nothing},
+		"is to go":   {func(p *corev1.Pod) { p.DeletionTimestamp = &started }, stop},
+		"is to go, and has ended too": {func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Status.Phase = &started,
+				corev1.PodSucceeded
+		}, stop},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := nextStep(testPod("a", c.change)); got != c.want {
@@ -67,7 +75,8 @@ func TestAPodStopsWithinItsGracePeriod(t *testing.T) {
 
 func TestAPodOfTheSameNameWaitsForItselfAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}, StartAfter: time.Second}, seen: map[string]seenStep{}}
+		k := &Kubelet{config: KubeletConfig{Clock: clock.RealClock{}, StartAfter: time.Second},
+			seen: map[string]seenStep{}}
 		first, second := testPod("a", nil), testPod("a", func(p *corev1.Pod) { p.UID = "uid-2" })
 		rests := func(pod *corev1.Pod, want time.Duration) {
 			t.Helper()
@@ -90,20 +99,24 @@ func TestStatusTellsTheLifeOfAPod(t *testing.T) {
 	status := &pod.Status
 
 	setPending(status, pod, "192.168.0.1", second(1))
-	if status.Phase != corev1.PodPending || status.HostIP != "192.168.0.1" || status.ContainerStatuses[0].State.Waiting == nil {
+	if status.Phase != corev1.PodPending || status.HostIP != "192.168.0.1" ||
+		status.ContainerStatuses[0].State.Waiting == nil {
 		t.Errorf("after arrival: %+v", status)
 	}
 	setRunning(status, pod, "10.244.0.1", second(2))
 	container := status.ContainerStatuses[0]
-	if status.Phase != corev1.PodRunning || status.PodIP != "10.244.0.1" || !container.Ready || container.State.Running == nil {
+	if status.Phase != corev1.PodRunning || status.PodIP != "10.244.0.1" || !container.Ready ||
+		container.State.Running == nil {
 		t.Errorf("while running: %+v", status)
 	}
-	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionTrue || !got.LastTransitionTime.Equal(&metav1.Time{Time: second(2)}) {
+	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionTrue || !got.LastTransitionTime.Equal(
+		&metav1.Time{Time: second(2)}) {
 		t.Errorf("Ready is %+v, want True since 2 s", got)
 	}
 	setSucceeded(status, pod, second(3))
 	ended := status.ContainerStatuses[0].State.Terminated
-	if status.Phase != corev1.PodSucceeded || ended == nil || ended.ExitCode != 0 || !ended.StartedAt.Time.Equal(second(2)) {
+	if status.Phase != corev1.PodSucceeded || ended == nil || ended.ExitCode != 0 || !ended.StartedAt.Time.Equal(
+		second(2)) {
 		t.Errorf("after the end: %+v", status)
 	}
 	if got := condition(status, corev1.PodReady); got.Status != corev1.ConditionFalse || got.Reason != "PodCompleted" {
@@ -157,10 +170,12 @@ func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
 	looks("default/a")
 	must(u.Delete(testPod("b", nil)))
 	looks("default/b")
-	must(u.Replace([]any{testPod("d", func(p *corev1.Pod) { p.ManagedFields = make([]metav1.ManagedFieldsEntry, 1) })}, "2"))
+	must(u.Replace([]any{testPod("d", func(p *corev1.Pod) { p.ManagedFields = make([]metav1.ManagedFieldsEntry, 1) })},
+		"2"))
 	looks("default/a", "default/c", "default/d") // a and c are gone, and that is news
 	if obj, _, _ := u.GetByKey("default/d"); transformed != 6 || obj.(*corev1.Pod).ManagedFields != nil {
-		t.Errorf("%d objects were transformed, and %v is stored; want the 6 that came, without managed fields", transformed, obj)
+		t.Errorf("%d objects were transformed, and %v is stored; want the 6 that came, without managed fields",
+			transformed, obj)
 	}
 }
 
@@ -174,7 +189,8 @@ func TestNodesGiveOutDifferentAddresses(t *testing.T) {
 		config := KubeletConfig{NodeName: c.node}
 		setKubeletDefaults(&config)
 		if config.HostIP != c.hostIP || config.PodCIDR.String() != c.podCIDR {
-			t.Errorf("%s is %s with pods in %s, want %s and %s", c.node, config.HostIP, config.PodCIDR, c.hostIP, c.podCIDR)
+			t.Errorf("%s is %s with pods in %s, want %s and %s", c.node, config.HostIP, config.PodCIDR, c.hostIP,
+				c.podCIDR)
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// overtaking is a way to the server on which a request is overtaken: before the first that ends in suffix, before is called,
-// which may change the world and may return an error instead of an answer.
+// overtaking is a way to the server on which a request is overtaken: before the first that ends in suffix, before is
+// called, which may change the world and may return an error instead of an answer.
 type overtaking struct {
 	under  http.RoundTripper
 	suffix string
@@ -67,20 +67,24 @@ func (o *overtaking) isFirst() bool {
 func (c *cluster) overtake(verb, suffix string, before func() error) (*listwatch.RESTClient, *overtaking) {
 	o := &overtaking{under: c.http.Transport, verb: verb, suffix: suffix, before: before}
 	return listwatch.NewRESTClient(listwatch.Config{
-		Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: &http.Client{Transport: o}, QPS: -1, Clock: clock.RealClock{},
+		Base: &url.URL{Scheme: "http", Host: "cluster"}, HTTP: &http.Client{Transport: o}, QPS: -1,
+		Clock: clock.RealClock{},
 	}), o
 }
 
 // bind gives a pod a node, as another scheduler would.
 func (c *cluster) bind(name, node string) error {
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
-	return c.client.Post().Namespace("default").Resource("pods").Name(name).SubResource("binding").Body(binding).Do(c.ctx).Error()
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node",
+		Name: node}}
+	return c.client.Post().Namespace("default").Resource("pods").Name(name).SubResource("binding").Body(binding).
+		Do(c.ctx).Error()
 }
 
 // replace removes a pod at once and makes another one of the same name, for a scheduler that does not exist.
 func (c *cluster) replace(name string) error {
 	zero := int64(0)
-	request := c.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	request := c.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{
+		GracePeriodSeconds: &zero})
 	if err := request.Do(c.ctx).Error(); err != nil {
 		return err
 	}
@@ -106,8 +110,8 @@ func wantAtRest(t *testing.T, scheduler *Scheduler, nodes map[string]int) {
 	}
 }
 
-// TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone: its binding arrives a moment after another one. It does not look
-// into the error; its key comes back after 5 ms, and by then its own informer has shown it the truth.
+// TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone: its binding arrives a moment after another one. It does not
+// look into the error; its key comes back after 5 ms, and by then its own informer has shown it the truth.
 func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		client, late := c.overtake("POST", "/binding", func() error { return c.bind("a", "node2") })
@@ -160,8 +164,8 @@ func TestABindingThatGoesLostGivesThePlaceBack(t *testing.T) {
 	})
 }
 
-// TestADecisionIsAboutOnePodAndNotAboutItsName replaces the pod by another one of the same name while the binding is on its
-// way. The new one is not for this scheduler, and is not bound.
+// TestADecisionIsAboutOnePodAndNotAboutItsName replaces the pod by another one of the same name while the binding is on
+// its way. The new one is not for this scheduler, and is not bound.
 func TestADecisionIsAboutOnePodAndNotAboutItsName(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		client, late := c.overtake("POST", "/binding", func() error { return c.replace("a") })
@@ -200,8 +204,8 @@ func TestAKubeletEndsThePodItStoppedAndNoOther(t *testing.T) {
 	})
 }
 
-// TestASchedulerCountsBeforeItDecides: the one pod that waits comes first in its list, and behind it all those that fill
-// node1.
+// TestASchedulerCountsBeforeItDecides: the one pod that waits comes first in its list, and behind it all those that
+// fill node1.
 func TestASchedulerCountsBeforeItDecides(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create("a", nil)

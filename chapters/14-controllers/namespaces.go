@@ -49,13 +49,14 @@ func NewNamespaceController(config NamespaceControllerConfig) *NamespaceControll
 	c.store = &undeltaStore{Cache: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
 	c.worker = &worker{queue: c.queue, reconciler: c, probe: config.Probe}
 	c.reflector = reflector.New(reflector.Config{
-		Name:          "namespace controller",
-		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "namespaces", metav1.NamespaceAll, nil),
-		Store:         c.store,
-		ExpectedType:  &corev1.Namespace{},
-		Clock:         config.Clock,
-		Probe:         config.Probe,
-		UseWatchList:  config.UseWatchList,
+		Name: "namespace controller",
+		ListerWatcher: listwatch.NewListWatch(config.Client.WithProbe(config.Probe), "namespaces", metav1.NamespaceAll,
+			nil),
+		Store:        c.store,
+		ExpectedType: &corev1.Namespace{},
+		Clock:        config.Clock,
+		Probe:        config.Probe,
+		UseWatchList: config.UseWatchList,
 	})
 	return c
 }
@@ -89,7 +90,8 @@ func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcom
 		return outcome{}, err
 	}
 	if left > 0 {
-		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), wrote: len(content), again: contentPeriod, why: "its pods have time to stop"}, nil
+		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), wrote: len(content),
+			again: contentPeriod, why: "its pods have time to stop"}, nil
 	}
 	if err := c.finalize(ctx, namespace); err != nil {
 		return outcome{}, err
@@ -105,9 +107,15 @@ var content = []struct {
 	newList           func() runtime.Object
 	items             func(runtime.Object) int
 }{
-	{coreV1, "pods", func() runtime.Object { return &corev1.PodList{} }, func(l runtime.Object) int { return len(l.(*corev1.PodList).Items) }},
-	{coreV1, "configmaps", func() runtime.Object { return &corev1.ConfigMapList{} }, func(l runtime.Object) int { return len(l.(*corev1.ConfigMapList).Items) }},
-	{coreV1, "events", func() runtime.Object { return &corev1.EventList{} }, func(l runtime.Object) int { return len(l.(*corev1.EventList).Items) }},
+	{coreV1, "pods", func() runtime.Object { return &corev1.PodList{} }, func(l runtime.Object) int {
+		return len(l.(*corev1.PodList).Items)
+	}},
+	{coreV1, "configmaps", func() runtime.Object { return &corev1.ConfigMapList{} }, func(l runtime.Object) int {
+		return len(l.(*corev1.ConfigMapList).Items)
+	}},
+	{coreV1, "events", func() runtime.Object { return &corev1.EventList{} }, func(l runtime.Object) int {
+		return len(l.(*corev1.EventList).Items)
+	}},
 	{"/apis/coordination.k8s.io/v1", "leases", func() runtime.Object { return &coordinationv1.LeaseList{} },
 		func(l runtime.Object) int { return len(l.(*coordinationv1.LeaseList).Items) }},
 }
@@ -138,7 +146,8 @@ func (c *NamespaceController) finalize(ctx context.Context, namespace *corev1.Na
 			updated.Spec.Finalizers = append(updated.Spec.Finalizers, finalizer)
 		}
 	}
-	err := c.config.Client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).Do(ctx).Error()
+	err := c.config.Client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).
+		Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -70,7 +70,8 @@ func setReady(status *corev1.PodStatus, value corev1.ConditionStatus, reason str
 
 // setCondition sets one condition and keeps the others, for instance the scheduler's. The time of the last transition
 // changes only with the value.
-func setCondition(status *corev1.PodStatus, typ corev1.PodConditionType, value corev1.ConditionStatus, reason string, now time.Time) {
+func setCondition(status *corev1.PodStatus, typ corev1.PodConditionType, value corev1.ConditionStatus, reason string,
+	now time.Time) {
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
 		if condition.Type != typ {

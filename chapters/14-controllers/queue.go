@@ -61,8 +61,8 @@ func (q *Queue) Add(key string) {
 func (q *Queue) addLocked(key string) {
 	if !q.dirty.Has(key) {
 		q.dirty.Insert(key)
-		// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the two
-		// would act on one object at once; so its Done queues it.
+		// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the
+		// two would act on one object at once; so its Done queues it.
 		if !q.processing.Has(key) {
 			q.queue = append(q.queue, key)
 			q.cond.Signal()
@@ -95,15 +95,16 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	return key, false
 }
 
-// waitLocked waits until it is woken: there may be a key then, or another worker may have taken it. It releases q.mu meanwhile.
+// waitLocked waits until it is woken: there may be a key then, or another worker may have taken it. It releases q.mu
+// meanwhile.
 func (q *Queue) waitLocked() {
 	q.probe.At(probe.WorkWaited, "", 0)
 	q.cond.Wait()
 	q.probe.At(probe.WorkWoken, "", 0)
 }
 
-// Done releases a key that Get handed out. If the key was added meanwhile, Done queues it again, at the end, and does so
-// even after ShutDown: the addition was accepted before.
+// Done releases a key that Get handed out. If the key was added meanwhile, Done queues it again, at the end, and does
+// so even after ShutDown: the addition was accepted before.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Done
 func (q *Queue) Done(key string) {

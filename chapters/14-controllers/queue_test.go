@@ -324,7 +324,10 @@ func TestDrainWaitsForEveryDone(t *testing.T) {
 		mustGet(t, q, "a")
 		mustGet(t, q, "b")
 		drained := make(chan struct{}) // closed when ShutDownWithDrain has returned
-		new(routine.Group).Go(context.Background(), "test.shutDown", func(context.Context) { q.ShutDownWithDrain(); close(drained) })
+		new(routine.Group).Go(context.Background(), "test.shutDown", func(context.Context) {
+			q.ShutDownWithDrain()
+			close(drained)
+		})
 		for _, key := range []string{"a", "b"} {
 			synctest.Wait()
 			select {
@@ -343,7 +346,10 @@ func TestShutDownEndsADrain(t *testing.T) {
 		q.Add("a")
 		mustGet(t, q, "a")
 		drained := make(chan struct{}) // closed when ShutDownWithDrain has returned
-		new(routine.Group).Go(context.Background(), "test.shutDown", func(context.Context) { q.ShutDownWithDrain(); close(drained) })
+		new(routine.Group).Go(context.Background(), "test.shutDown", func(context.Context) {
+			q.ShutDownWithDrain()
+			close(drained)
+		})
 		synctest.Wait()
 		q.ShutDown()
 		<-drained
@@ -417,7 +423,8 @@ func TestProbesTellTheLifeOfAKey(t *testing.T) {
 		point probe.Point
 		len   int
 	}
-	want := []moment{{probe.WorkAdded, 1}, {probe.WorkGot, 0}, {probe.WorkAdded, 0}, {probe.WorkDone, 0}, {probe.WorkAdded, 1}}
+	want := []moment{{probe.WorkAdded, 1}, {probe.WorkGot, 0}, {probe.WorkAdded, 0}, {probe.WorkDone, 0},
+		{probe.WorkAdded, 1}}
 	var got []moment
 	for _, r := range records {
 		if r.Key != "a" || r.Subject != "scheduler" {

@@ -40,24 +40,31 @@ func (k *Kubelet) tryRegister(ctx context.Context) error {
 // node returns the node as its kubelet sees it: healthy.
 func (k *Kubelet) node(now time.Time) *corev1.Node {
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
 	}
-	healthy := func(typ corev1.NodeConditionType, value corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
+	healthy := func(typ corev1.NodeConditionType, value corev1.ConditionStatus, reason,
+		message string) corev1.NodeCondition {
 		at := metav1.NewTime(now)
-		return corev1.NodeCondition{Type: typ, Status: value, Reason: reason, Message: message, LastHeartbeatTime: at, LastTransitionTime: at}
+		return corev1.NodeCondition{Type: typ, Status: value, Reason: reason, Message: message, LastHeartbeatTime: at,
+			LastTransitionTime: at}
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: k.config.NodeName, Labels: map[string]string{corev1.LabelHostname: k.config.NodeName}},
-		Spec:       corev1.NodeSpec{PodCIDR: k.config.PodCIDR.String(), PodCIDRs: []string{k.config.PodCIDR.String()}},
+		ObjectMeta: metav1.ObjectMeta{Name: k.config.NodeName, Labels: map[string]string{
+			corev1.LabelHostname: k.config.NodeName}},
+		Spec: corev1.NodeSpec{PodCIDR: k.config.PodCIDR.String(), PodCIDRs: []string{k.config.PodCIDR.String()}},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room,
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: k.config.HostIP}, {Type: corev1.NodeHostName, Address: k.config.NodeName}},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: k.config.HostIP},
+				{Type: corev1.NodeHostName, Address: k.config.NodeName}},
 			Conditions: []corev1.NodeCondition{
-				healthy(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+				healthy(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+					"kubelet has sufficient memory available"),
 				healthy(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"),
 			},
 			NodeInfo: corev1.NodeSystemInfo{
-				KubeletVersion: "v1.37.2-listwatch", ContainerRuntimeVersion: "none://1", OSImage: "toy", KernelVersion: "none",
+				KubeletVersion: "v1.37.2-listwatch", ContainerRuntimeVersion: "none://1", OSImage: "toy",
+				KernelVersion:   "none",
 				OperatingSystem: "none", Architecture: "none",
 			},
 		},

@@ -51,8 +51,9 @@ type SchedulerConfig struct {
 // Scheduler gives every pod that has no node one, by POSTing a Binding. It does not wait to see its own writes: a pod
 // counts for its node from the moment of the decision.
 //
-// Differs: k8s.io/kubernetes/pkg/scheduler looks at what a pod asks for and what nodes offer, in a framework of plugins,
-// binds in the background while it decides about the next pod, and keeps pods that fit nowhere until something changes.
+// Differs: k8s.io/kubernetes/pkg/scheduler looks at what a pod asks for and what nodes offer, in a framework of
+// plugins, binds in the background while it decides about the next pod, and keeps pods that fit nowhere until something
+// changes.
 type Scheduler struct {
 	// Set by NewScheduler, never changed.
 	config       SchedulerConfig
@@ -74,7 +75,8 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	s.worker = &worker{queue: s.queue, reconciler: s, probe: config.Probe}
 	options := informer.HandlerOptions{}
 	if config.Probe != nil {
-		options.Name = config.Probe.ID() + "-handler" // not the scheduler's own name: the listener ends before its queue
+		// not the scheduler's own name: the listener ends before its queue
+		options.Name = config.Probe.ID() + "-handler"
 	}
 	registration, err := config.Pods.AddTypedEventHandler(s, options)
 	if err != nil {
@@ -156,8 +158,8 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 	if apierrors.IsNotFound(err) {
 		return outcome{did: key + " is gone"}, nil
 	}
-	// Most likely a conflict: another scheduler bound the pod first and our cache does not know yet, or the pod is another one of
-	// the same name. The error is not looked into. The key comes back, and then the cache decides.
+	// Most likely a conflict: another scheduler bound the pod first and our cache does not know yet, or the pod is
+	// another one of the same name. The error is not looked into. The key comes back, and then the cache decides.
 	return outcome{}, fmt.Errorf("bind %s to %s: %w", key, node, err)
 }
 

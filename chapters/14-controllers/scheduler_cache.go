@@ -75,8 +75,9 @@ func (c *schedulerCache) forget(key string) {
 	}
 }
 
-// assume decides for a node, and counts the pod there from now on. A pod that the informer has shown on a node since the
-// worker looked at it stays there: an assumption would take its place, and forget would then take the pod off the books.
+// assume decides for a node, and counts the pod there from now on. A pod that the informer has shown on a node since
+// the worker looked at it stays there: an assumption would take its place, and forget would then take the pod off the
+// books.
 func (c *schedulerCache) assume(key string) (node string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -88,7 +88,8 @@ func TestWithoutNodesThereIsNoDecision(t *testing.T) {
 	}
 }
 
-// TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or none.
+// TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or
+// none.
 func TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed(t *testing.T) {
 	s := &Scheduler{cache: newSchedulerCache([]string{"node1", "node2"}, LeastPods)}
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
@@ -97,7 +98,8 @@ func TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed(t *testing.T) {
 	s.OnAdd(old, true)
 	s.OnAdd(testPod("c", on("node2")), true)
 	wantCounts(t, s.cache, map[string]int{"node1": 2, "node2": 1})
-	s.OnDelete(processor.DeletedObject[*corev1.Pod]{FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{Key: "default/a"}})
+	s.OnDelete(processor.DeletedObject[*corev1.Pod]{FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{
+		Key: "default/a"}})
 	s.OnDelete(processor.DeletedObject[*corev1.Pod]{
 		FinalStateUnknown: &deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: old}, OptionalObj: old,
 	})

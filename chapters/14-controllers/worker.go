@@ -9,9 +9,9 @@ import (
 
 // reconciler is what differs from one controller to the next.
 type reconciler interface {
-	// reconcile looks at the object behind key, as the controller's cache shows it, and does the next thing about it, if
-	// there is one. It is never called twice at once for one key. It must not remember what made a handler add the key:
-	// the key says where to look, not what happened.
+	// reconcile looks at the object behind key, as the controller's cache shows it, and does the next thing about it,
+	// if there is one. It is never called twice at once for one key. It must not remember what made a handler add the
+	// key: the key says where to look, not what happened.
 	reconcile(ctx context.Context, key string) (outcome, error)
 }
 
@@ -30,8 +30,8 @@ type worker struct {
 	probe      *probe.Probe
 }
 
-// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: the goroutine that ends ctx has
-// to shut the queue down too.
+// run works until ctx is done, or the queue is shut down and empty. In Get it waits for keys only: the goroutine that
+// ends ctx has to shut the queue down too.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil && w.processNextWorkItem(ctx) {
 	}

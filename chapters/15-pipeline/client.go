@@ -35,8 +35,8 @@ type ClientConfig struct {
 	Controllers  bool // run the toy scheduler and the toy kubelets
 }
 
-// Client is the client half: one shared informer on all pods, and the toy controllers, each with a watch of its own as if
-// it were another program.
+// Client is the client half: one shared informer on all pods, and the toy controllers, each with a watch of its own as
+// if it were another program.
 type Client struct {
 	// Set by NewClient, never changed.
 	config     ClientConfig
@@ -81,12 +81,13 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 // Pods returns the informer of all pods.
 func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.informers.Pods() }
 
-// addScheduler makes the toy scheduler and its informer. It does not share the informer of all pods: the scheduler has no
-// use for a pod that has ended, and its watch says so to the server. To the scheduler such a pod is deleted. A selector of
-// its own is a factory of its own.
+// addScheduler makes the toy scheduler and its informer. It does not share the informer of all pods: the scheduler has
+// no use for a pod that has ended, and its watch says so to the server. To the scheduler such a pod is deleted. A
+// selector of its own is a factory of its own.
 func (c *Client) addScheduler() (err error) {
 	const name = userAgent + "-scheduler"
-	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{TweakListOptions: controllers.SchedulerOptions})
+	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{
+		TweakListOptions: controllers.SchedulerOptions})
 	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
 		Client: c.NewClient(name, nil, nil), Pods: c.unfinished.Pods(), Nodes: nodes,
 		Clock: c.config.Clock, Probe: c.config.Probe.Resource("pods").Subject("scheduler"),
@@ -94,8 +95,8 @@ func (c *Client) addScheduler() (err error) {
 	return err
 }
 
-// addControllers makes the toy scheduler, a kubelet for each node and the controller of namespaces. All of them watch for
-// themselves: a kubelet wants the pods of its own node and no others.
+// addControllers makes the toy scheduler, a kubelet for each node and the controller of namespaces. All of them watch
+// for themselves: a kubelet wants the pods of its own node and no others.
 func (c *Client) addControllers() error {
 	if err := c.addScheduler(); err != nil {
 		return err
@@ -115,8 +116,8 @@ func (c *Client) addControllers() error {
 	return nil
 }
 
-// NewClient returns one more client of the server half, which calls itself name and reports to p. over is how it reaches
-// the server; nil: as the client half does.
+// NewClient returns one more client of the server half, which calls itself name and reports to p. over is how it
+// reaches the server; nil: as the client half does.
 func (c *Client) NewClient(name string, p *probe.Probe, over *http.Client) *listwatch.RESTClient {
 	if over == nil {
 		over = c.config.HTTP

@@ -1,21 +1,22 @@
-// Package pipeline wires every station: what each is made of, what starts it, and what stops it. Besides that it creates
-// the system's namespaces; everything else happened in an earlier chapter.
+// Package pipeline wires every station: what each is made of, what starts it, and what stops it. Besides that it
+// creates the system's namespaces; everything else happened in an earlier chapter.
 //
 //   - server.go: [Server], the server half: per resource an etcd3 store, a Cacher and a registry store; before them all
 //     the handlers.
 //   - on_demand.go: a cache that begins with the first watch of its resource, as that of leases does.
 //   - system.go: the namespaces that have to be there before the first client comes.
-//   - client.go: [Client], the client half: a factory with one shared informer, the toy controllers with watches of their own.
+//   - client.go: [Client], the client half: a factory with one shared informer, the toy controllers with watches of
+//     their own.
 //   - pipeline.go: [Pipeline], both, and the order of their beginning and end.
 //
-// What is done to a running pipeline, so that something can be seen, is no part of it: internal/play/sandbox builds on this
-// package and is given the informer, the caches and the HTTP client from outside.
+// What is done to a running pipeline, so that something can be seen, is no part of it: internal/play/sandbox builds on
+// this package and is given the informer, the caches and the HTTP client from outside.
 //
 // # Goroutines and shutdown
 //
 // Constructors start nothing. [Pipeline.Run] returns when everything it started has ended, in this order: the
-// controllers and the informer, then whatever serves HTTP, then the caches. etcd belongs to the caller that made the client and
-// outlives all of them.
+// controllers and the informer, then whatever serves HTTP, then the caches. etcd belongs to the caller that made the
+// client and outlives all of them.
 //
 // Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go
 package pipeline

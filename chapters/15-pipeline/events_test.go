@@ -14,8 +14,10 @@ import (
 func TestEventsExpire(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		for _, name := range []string{"a", "b"} {
-			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
-			if err := w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error(); err != nil {
+			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{
+				Namespace: "default"}}
+			if err := w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).
+				Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -30,7 +32,8 @@ func TestEventsExpire(t *testing.T) {
 			return names
 		}
 		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lasting"}}
-		if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error(); err != nil {
+		if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
+			Error(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Minute)
@@ -40,7 +43,8 @@ func TestEventsExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		again.Count = 2
-		if err := w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).Error(); err != nil {
+		if err := w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).
+			Error(); err != nil {
 			t.Fatal(err)
 		}
 		if got := names(); !slices.Equal(got, []string{"a", "b"}) {
@@ -54,7 +58,8 @@ func TestEventsExpire(t *testing.T) {
 		if got := names(); len(got) != 0 {
 			t.Errorf("in the end: got %v", got)
 		}
-		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).Error(); err != nil {
+		if err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).
+			Error(); err != nil {
 			t.Errorf("what has no time to live: %v", err)
 		}
 	})
@@ -74,7 +79,8 @@ func TestAWatchWithoutACacheGetsOneBookmark(t *testing.T) {
 				t.Fatal(err)
 			}
 			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside-" + resource}}
-			if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error(); err != nil {
+			if err := w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).
+				Error(); err != nil {
 				t.Fatal(err)
 			}
 			bookmarks := 0

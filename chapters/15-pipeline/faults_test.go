@@ -50,14 +50,16 @@ type site struct {
 // inSite runs body in a bubble with a server and an informer that has synced.
 func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t *testing.T, s *site)) {
 	bubble.Test(t, func(t *testing.T) {
-		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity, handler: &follower{told: map[string]string{}}}
+		s := &site{store: mvcc.New(clock.RealClock{}), capacity: capacity,
+			handler: &follower{told: map[string]string{}}}
 		transport := &http.Transport{DialContext: s.dial}
 		s.wire = newWire(transport)
 		s.client = s.rest(transport)
 		s.startServer(t)
 		s.informer = informer.NewSharedIndexInformer(informer.Config{
 			Name: "pods", Clock: clock.RealClock{}, ExampleObject: &corev1.Pod{}, FIFO: fifo, UseWatchList: watchList,
-			ListerWatcher: listwatch.NewListWatch(s.rest(s.wire), "pods", metav1.NamespaceAll, func(opts *metav1.ListOptions) { opts.LabelSelector = "app=x" }),
+			ListerWatcher: listwatch.NewListWatch(s.rest(s.wire), "pods", metav1.NamespaceAll,
+				func(opts *metav1.ListOptions) { opts.LabelSelector = "app=x" }),
 		})
 		if _, err := s.informer.AddEventHandler(s.handler); err != nil {
 			t.Fatal(err)
@@ -81,7 +83,8 @@ func inSite(t *testing.T, fifo string, watchList bool, capacity int, body func(t
 
 func (s *site) rest(transport http.RoundTripper) *listwatch.RESTClient {
 	return listwatch.NewRESTClient(listwatch.Config{
-		Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: &http.Client{Transport: transport}, Clock: clock.RealClock{}, QPS: -1,
+		Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: &http.Client{Transport: transport},
+		Clock: clock.RealClock{}, QPS: -1,
 	})
 }
 
@@ -92,7 +95,8 @@ func (s *site) dial(ctx context.Context, network, address string) (net.Conn, err
 // startServer starts a server half on what is in the store. Its caches know nothing of the past.
 func (s *site) startServer(t *testing.T) {
 	t.Helper()
-	server, err := NewServer(ServerConfig{Client: s.store, Clock: clock.RealClock{}, UseWatchList: true, RingCapacity: s.capacity})
+	server, err := NewServer(ServerConfig{Client: s.store, Clock: clock.RealClock{}, UseWatchList: true,
+		RingCapacity: s.capacity})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +119,13 @@ func (s *site) startServer(t *testing.T) {
 	if err := server.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The clients have noticed by now which of their connections broke: none will send a write over such a one, which cannot
-	// be tried again.
+	// The clients have noticed by now which of their connections broke: none will send a write over such a one, which
+	// cannot be tried again.
 	synctest.Wait()
 }
 
-// crashingFront passes requests on until it is told to refuse. requests are those that were passed on and have not ended.
+// crashingFront passes requests on until it is told to refuse. requests are those that were passed on and have not
+// ended.
 type crashingFront struct {
 	handler  http.Handler
 	requests sync.WaitGroup
@@ -159,8 +164,10 @@ func (s *site) set(t *testing.T, name string, visible bool) {
 	if visible {
 		app = "x"
 	}
-	body := fmt.Appendf(nil, `{"metadata":{"labels":{"app":%q},"annotations":{"now":%q}}}`, app, time.Now().Format(time.RFC3339Nano))
-	err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).Do(t.Context()).Error()
+	body := fmt.Appendf(nil, `{"metadata":{"labels":{"app":%q},"annotations":{"now":%q}}}`, app,
+		time.Now().Format(time.RFC3339Nano))
+	err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).
+		Do(t.Context()).Error()
 	if err == nil {
 		return
 	}
@@ -174,7 +181,8 @@ func (s *site) set(t *testing.T, name string, visible bool) {
 // remove deletes a pod, if it is there.
 func (s *site) remove(name string) {
 	zero := int64(0)
-	s.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(context.Background())
+	s.client.Delete().Namespace("default").Resource("pods").Name(name).Body(&metav1.DeleteOptions{
+		GracePeriodSeconds: &zero}).Do(context.Background())
 }
 
 // check compares what the server has with what the informer stores and what its handler was told.
@@ -182,7 +190,8 @@ func (s *site) check(t *testing.T, when string) {
 	t.Helper()
 	synctest.Wait()
 	var list corev1.PodList
-	err := s.client.Get().Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: "app=x"}).Do(t.Context()).Into(&list)
+	err := s.client.Get().Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: "app=x"}).
+		Do(t.Context()).Into(&list)
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
@@ -205,8 +214,8 @@ func (s *site) check(t *testing.T, when string) {
 	}
 }
 
-// follower is a handler that believes what it is told, and notes what cannot be: the same news twice, a step that is not
-// from where it was, a step back, a pod it should not see, a deletion of what is not there.
+// follower is a handler that believes what it is told, and notes what cannot be: the same news twice, a step that is
+// not from where it was, a step back, a pod it should not see, a deletion of what is not there.
 type follower struct {
 	mu       sync.Mutex
 	told     map[string]string // key to resource version
@@ -385,8 +394,8 @@ func (s *streamOnWire) Read(p []byte) (int, error) {
 
 var bothFIFOs = []string{informer.FIFOReal, informer.FIFODelta}
 
-// TestAStreamCutAtAnyByteLosesNothing cuts the stream inside the frame of one event, at every byte of it, in the ways in
-// which a connection can end. Each time the event reaches the handler once, and no new list is needed.
+// TestAStreamCutAtAnyByteLosesNothing cuts the stream inside the frame of one event, at every byte of it, in the ways
+// in which a connection can end. Each time the event reaches the handler once, and no new list is needed.
 func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET}
 	for _, fifo := range bothFIFOs {
@@ -410,7 +419,8 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 					s.set(t, "a", true)
 					time.Sleep(10 * time.Second)
 					if got, _, _ := s.handler.counts(); got != changes+1 {
-						t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame, ends[n%len(ends)], got-changes)
+						t.Fatalf("cut after %d of %d bytes by %v: the handler was told %d changes, want 1", n, frame,
+							ends[n%len(ends)], got-changes)
 					}
 					s.check(t, fmt.Sprintf("cut after %d bytes", n))
 				}
@@ -426,9 +436,9 @@ func TestAStreamCutAtAnyByteLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp stops reading the stream while a lot happens. The server gives
-// that watcher up, every other client goes on, and afterwards the informer is where the server is: through the history, if
-// the server still has it, or through a new list.
+// TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp stops reading the stream while a lot happens. The server
+// gives that watcher up, every other client goes on, and afterwards the informer is where the server is: through the
+// history, if the server still has it, or through a new list.
 func TestAReaderThatStopsForAMinuteHoldsUpNobodyAndCatchesUp(t *testing.T) {
 	for _, capacity := range []int{0, 10} {
 		for _, fifo := range bothFIFOs {
@@ -495,7 +505,8 @@ func TestARestartedServerHasForgottenThePast(t *testing.T) {
 }
 
 // TestWhateverBreaksTheInformerEndsUpWhereTheServerIs lets chance break things: streams, connections, readers, servers.
-// Whenever it has been quiet for a while, the store is the server's state, and the handler was told nothing that cannot be.
+// Whenever it has been quiet for a while, the store is the server's state, and the handler was told nothing that cannot
+// be.
 func TestWhateverBreaksTheInformerEndsUpWhereTheServerIs(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, fifo := range bothFIFOs {

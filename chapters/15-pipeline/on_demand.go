@@ -19,11 +19,12 @@ import (
 // ready: 429, with the time after which to come again.
 const beginPatience = 3 * time.Second
 
-// onDemand is the storage of a resource whose cache begins when it is first wanted: by a watch, or by a list that names a
-// version. Until then, and for everything else, the embedded storage answers, which is etcd's. So discovery, kubectl get
-// and the deletion of a namespace start no cache.
+// onDemand is the storage of a resource whose cache begins when it is first wanted: by a watch, or by a list that names
+// a version. Until then, and for everything else, the embedded storage answers, which is etcd's. So discovery, kubectl
+// get and the deletion of a namespace start no cache.
 //
-// Differs: upstream begins every cache with the server, but those of custom resources, which begin with the first request.
+// Differs: upstream begins every cache with the server, but those of custom resources, which begin with the first
+// request.
 type onDemand struct {
 	storage.Interface
 	patience clock.WithTicker

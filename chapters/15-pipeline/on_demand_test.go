@@ -31,7 +31,8 @@ func (w *world) createLease(t *testing.T, namespace string) {
 		}
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	if err := w.leases().Post().Namespace(namespace).Resource("leases").Body(lease).Do(t.Context()).Error(); err != nil {
+	if err := w.leases().Post().Namespace(namespace).Resource("leases").Body(lease).Do(t.Context()).
+		Error(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +69,8 @@ func TestACacheOnDemandBeginsWithItsFirstWatch(t *testing.T) {
 		}
 		for _, each := range watches {
 			event := <-each.ResultChan()
-			if lease, ok := event.Object.(*coordinationv1.Lease); !ok || event.Type != watch.Added || lease.Name != "a" {
+			if lease, ok := event.Object.(*coordinationv1.Lease); !ok || event.Type != watch.Added ||
+				lease.Name != "a" {
 				t.Errorf("got %+v", event)
 			}
 		}
@@ -88,7 +90,8 @@ func TestACacheOnDemandBeginsWithItsFirstWatch(t *testing.T) {
 // noLeases is an etcd that never answers a list of leases.
 type noLeases struct{ *mvcc.Store }
 
-func (e noLeases) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+func (e noLeases) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse,
+	error) {
 	if strings.Contains(prefix, "leases") {
 		<-ctx.Done()
 		return kubernetes.ListResponse{}, ctx.Err()

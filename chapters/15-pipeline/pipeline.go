@@ -45,8 +45,8 @@ func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), oth
 	server.Wait()
 }
 
-// runClient runs the client half once the server half is ready. A client that asks earlier gets 429 and comes back a second later, and
-// all of them would ask at once.
+// runClient runs the client half once the server half is ready. A client that asks earlier gets 429 and comes back a
+// second later, and all of them would ask at once.
 //
 // Differs: the programs of a true cluster know nothing of each other, and some do come too early.
 func (p *Pipeline) runClient(ctx context.Context) {
@@ -70,8 +70,8 @@ type Snapshot struct {
 	Client ClientSnapshot `json:"client"`
 }
 
-// Recount lets a store report what it holds, if that is at most limit objects: the cache of a resource, or, of pods, the local
-// store of the informer with that name. Others do nothing.
+// Recount lets a store report what it holds, if that is at most limit objects: the cache of a resource, or, of pods,
+// the local store of the informer with that name. Others do nothing.
 func (p *Pipeline) Recount(resource, subject string, limit int) {
 	switch subject {
 	case "informer":

@@ -62,7 +62,8 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 	httpClient := listener.Client()
 	base := &url.URL{Scheme: "http", Host: "pipe"}
 	serverConfig := ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: probe.New(log), UseWatchList: true}
-	clientConfig := ClientConfig{Base: base, HTTP: httpClient, Clock: clk, Probe: probe.New(log), UseWatchList: true, Controllers: true}
+	clientConfig := ClientConfig{Base: base, HTTP: httpClient, Clock: clk, Probe: probe.New(log), UseWatchList: true,
+		Controllers: true}
 	if change != nil {
 		change(&serverConfig, &clientConfig)
 	}
@@ -76,7 +77,8 @@ func newWorld(t *testing.T, change func(*ServerConfig, *ClientConfig)) *world {
 		t.Fatal(err)
 	}
 	w := &world{Pipeline: &Pipeline{Server: server, Client: client}, log: log}
-	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1, UserAgent: "test"})
+	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
+		UserAgent: "test"})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}) // closed when Run has returned
 	new(routine.Group).Go(context.Background(), "pipeline.Run", func(context.Context) {
@@ -125,14 +127,16 @@ func (w *world) get(t *testing.T, name string) *corev1.Pod {
 func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+		Spec: corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c",
+			Image: "example.com/c"}}},
 	}
 }
 
 // slowEtcd takes a moment to list, so that the caches of the server half take one to be ready.
 type slowEtcd struct{ *mvcc.Store }
 
-func (e slowEtcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+func (e slowEtcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse,
+	error) {
 	time.Sleep(100 * time.Millisecond)
 	return e.Store.List(ctx, prefix, opts)
 }
@@ -178,7 +182,8 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 		if !equality.Semantic.DeepEqual(held, pod) {
 			t.Errorf("the informer holds %+v, the server %+v", held, pod)
 		}
-		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error(); err != nil {
+		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
+			Error(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -188,8 +193,8 @@ func TestAPodIsScheduledRunsAndGoes(t *testing.T) {
 	})
 }
 
-// follow opens a watch from now on, before there are pods, and notes what it is sent. The returned function ends the watch
-// and returns the notes.
+// follow opens a watch from now on, before there are pods, and notes what it is sent. The returned function ends the
+// watch and returns the notes.
 func (w *world) follow(t *testing.T, fieldSelector string) func() []string {
 	t.Helper()
 	options := metav1.ListOptions{FieldSelector: fieldSelector, ResourceVersion: "0"}
@@ -213,17 +218,20 @@ func (w *world) follow(t *testing.T, fieldSelector string) func() []string {
 
 // TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay is the story of the whole book: what each watcher hears of a pod is
 // the same history, through different selectors. Note what the DELETED of the scheduler carries: the last state that
-// passed its selector. A deletion is two writes, even if there is no grace: first it is announced, by a timestamp, then it
-// is done.
+// passed its selector. A deletion is two writes, even if there is no grace: first it is announced, by a timestamp, then
+// it is done.
 func TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay(t *testing.T) {
 	watchers := []struct {
 		who, fieldSelector string
 		want               []string
 	}{
-		{"everything", "", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Pending", "MODIFIED Running", "MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
-		{"its kubelet", "spec.nodeName=node-1", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Running", "MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
+		{"everything", "", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Pending", "MODIFIED Running",
+			"MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
+		{"its kubelet", "spec.nodeName=node-1", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Running",
+			"MODIFIED Succeeded", "MODIFIED Succeeded", "DELETED Succeeded"}},
 		{"another kubelet", "spec.nodeName=node-2", nil},
-		{"a scheduler", "status.phase!=Succeeded,status.phase!=Failed", []string{"ADDED Pending", "MODIFIED Pending", "MODIFIED Pending", "MODIFIED Running", "DELETED Running"}},
+		{"a scheduler", "status.phase!=Succeeded,status.phase!=Failed", []string{"ADDED Pending", "MODIFIED Pending",
+			"MODIFIED Pending", "MODIFIED Running", "DELETED Running"}},
 	}
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		var stops []func() []string
@@ -232,7 +240,8 @@ func TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay(t *testing.T) {
 		}
 		w.create(t, podNamed("a", corev1.RestartPolicyNever))
 		time.Sleep(time.Minute)
-		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error(); err != nil {
+		if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
+			Error(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -246,11 +255,13 @@ func TestTheLifeOfOnePodIsSeenByEachWatcherInItsOwnWay(t *testing.T) {
 }
 
 // TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun says what the program's own four watchers of pods receive while a pod
-// lives and dies: who, which type, which version. Nothing is left out and nothing comes twice. r1 is its creation, r2 its
-// binding, then its kubelet writes: it has arrived (r3), it runs (r4), it has ended (r5). r6 and r7 are the deletion.
+// lives and dies: who, which type, which version. Nothing is left out and nothing comes twice. r1 is its creation, r2
+// its binding, then its kubelet writes: it has arrived (r3), it runs (r4), it has ended (r5). r6 and r7 are the
+// deletion.
 func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
 	want := map[string][]string{
-		"informer":           {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
+		"informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6",
+			"DELETED r7"},
 		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "DELETED r5"},
 		"kubelet-node-1":     {"ADDED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
 	}
@@ -264,7 +275,8 @@ func TestTheLifeOfOnePodIsTheSameHistoryToAllWhoRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				first -= 4 // it stands at r5
-				if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).Error(); err != nil {
+				if err := w.client.Delete().Namespace("default").Resource("pods").Name("a").Do(t.Context()).
+					Error(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
@@ -293,15 +305,16 @@ func (w *world) receivedSince(t *testing.T, first uint64) map[string][]string {
 	return received
 }
 
-// TestAfterABurstTheShelvesAreKnownAgain: of many objects a picture keeps the number only. When few are left, their names come as
-// records, from the store itself.
+// TestAfterABurstTheShelvesAreKnownAgain: of many objects a picture keeps the number only. When few are left, their
+// names come as records, from the store itself.
 func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 	inWorld(t, func(_ *ServerConfig, c *ClientConfig) { c.Controllers = false }, func(t *testing.T, w *world) {
 		for n := range 40 {
 			w.create(t, podNamed(fmt.Sprintf("p%02d", n), corev1.RestartPolicyAlways))
 		}
 		for n := 2; n < 40; n++ {
-			if err := w.client.Delete().Namespace("default").Resource("pods").Name(fmt.Sprintf("p%02d", n)).VersionedParams(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)}).Do(t.Context()).Error(); err != nil {
+			if err := w.client.Delete().Namespace("default").Resource("pods").Name(fmt.Sprintf("p%02d", n)).
+				VersionedParams(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)}).Do(t.Context()).Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -314,7 +327,8 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 			}
 			state.Apply(records)
 			pods := state.Resources["pods"]
-			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer, "informer")]
+			return pods.Shelves[fold.ShelfName(probe.Store, "cacher")], pods.Shelves[fold.ShelfName(probe.Indexer,
+				"informer")]
 		}
 		if store, indexer := look(); store.N+indexer.N != 4 || len(store.Rows)+len(indexer.Rows) != 0 {
 			t.Errorf("after the burst: got %+v and %+v, want two objects each, without names", store, indexer)

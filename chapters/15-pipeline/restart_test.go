@@ -30,7 +30,8 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 		s.startServer(t)
 		log := probe.NewLog(clock.RealClock{}, 1<<16)
 		config := ClientConfig{
-			Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: &http.Client{Transport: transport}, Clock: clock.RealClock{},
+			Base: &url.URL{Scheme: "http", Host: "pipe"}, HTTP: &http.Client{Transport: transport},
+			Clock: clock.RealClock{},
 			Probe: probe.New(log), UseWatchList: true, Controllers: true,
 		}
 		change(&config)
@@ -65,15 +66,18 @@ func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s 
 // 410, list, and find nothing new.
 func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 	ended := map[string][]string{
-		"informer":           {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
+		"informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6",
+			"DELETED r7"},
 		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "DELETED r5"},
 		"kubelet-node-1":     {"ADDED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
 	}
-	// A pod that runs when it is deleted has time to stop: r5 says that it is to go, r6 that no time is left, r7 is its end.
+	// A pod that runs when it is deleted has time to stop: r5 says that it is to go, r6 that no time is left, r7 is its
+	// end.
 	stopped := map[string][]string{
-		"informer":           ended["informer"],
-		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
-		"kubelet-node-1":     ended["kubelet-node-1"],
+		"informer": ended["informer"],
+		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6",
+			"DELETED r7"},
+		"kubelet-node-1": ended["kubelet-node-1"],
 	}
 	for _, tc := range []struct {
 		name           string
@@ -87,13 +91,15 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 		{"while it runs", corev1.RestartPolicyNever, 5 * time.Second, time.Minute, 0, 0, ended},
 		{"twice while it runs", corev1.RestartPolicyNever, 3 * time.Second, time.Minute, 0, 3 * time.Second, ended},
 		{"when it has ended", corev1.RestartPolicyNever, 30 * time.Second, time.Minute, 0, 0, ended},
-		{"while it stops", corev1.RestartPolicyAlways, 30*time.Second + 500*time.Millisecond, 30 * time.Second, 30 * time.Second, 0, stopped},
+		{"while it stops", corev1.RestartPolicyAlways, 30*time.Second + 500*time.Millisecond, 30 * time.Second,
+			30 * time.Second, 0, stopped},
 	} {
 		for _, fifo := range bothFIFOs {
 			t.Run(tc.name+"/"+fifo, func(t *testing.T) {
 				inTown(t, func(c *ClientConfig) { c.FIFO = fifo }, func(t *testing.T, s *site, w *world) {
 					created := &corev1.Pod{}
-					if err := s.client.Post().Namespace("default").Resource("pods").Body(podNamed("a", tc.restart)).Do(t.Context()).Into(created); err != nil {
+					if err := s.client.Post().Namespace("default").Resource("pods").Body(podNamed("a", tc.restart)).
+						Do(t.Context()).Into(created); err != nil {
 						t.Fatal(err)
 					}
 					first, err := strconv.ParseUint(created.ResourceVersion, 10, 64)
@@ -105,7 +111,8 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 					}
 					remove := func() {
 						options := metav1.NewDeleteOptions(int64(tc.grace / time.Second))
-						if err := s.client.Delete().Namespace("default").Resource("pods").Name("a").Body(options).Do(t.Context()).Error(); err != nil {
+						if err := s.client.Delete().Namespace("default").Resource("pods").Name("a").Body(options).
+							Do(t.Context()).Error(); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -140,8 +147,8 @@ func TestTheLifeOfOnePodGoesOnAfterARestartOfTheServer(t *testing.T) {
 	}
 }
 
-// TestNoClientListsAgainWhenItsServerEnds lets the streams of a server end while it still takes connections: all clients come back to
-// it at once. They are told to wait, and go on at the next server.
+// TestNoClientListsAgainWhenItsServerEnds lets the streams of a server end while it still takes connections: all
+// clients come back to it at once. They are told to wait, and go on at the next server.
 func TestNoClientListsAgainWhenItsServerEnds(t *testing.T) {
 	inTown(t, func(*ClientConfig) {}, func(t *testing.T, s *site, w *world) {
 		before := w.log.Last()

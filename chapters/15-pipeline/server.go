@@ -25,13 +25,15 @@ import (
 
 // ServerConfig says what the server half is made of. Client and Clock are required.
 type ServerConfig struct {
-	Client       etcd3.Client
-	EtcdReady    func() error // why etcd would refuse a write, without asking it now; nil: readiness does not look at etcd
-	Clock        clock.WithTicker
-	Patience     clock.WithTicker // by which reads wait for a fresh cache, and handlers for a client's socket; nil: Clock
-	Probe        *probe.Probe     // nil: off
-	MediaType    string           // in which objects are stored; "": protobuf
-	EtcdWatcher  string           // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
+	Client etcd3.Client
+	// why etcd would refuse a write, without asking it now; nil: readiness does not look at etcd
+	EtcdReady func() error
+	Clock     clock.WithTicker
+	// by which reads wait for a fresh cache, and handlers for a client's socket; nil: Clock
+	Patience     clock.WithTicker
+	Probe        *probe.Probe // nil: off
+	MediaType    string       // in which objects are stored; "": protobuf
+	EtcdWatcher  string       // [etcd3.WatcherEtcd3] or [etcd3.WatcherEtcd2]; "": the former
 	Dispatch     cacher.Mode
 	RingCapacity int  // of every cache; 0: dynamic
 	UseWatchList bool // caches get their first state as a stream
@@ -50,7 +52,8 @@ type Server struct {
 	handler   http.Handler
 	shutdown  chan struct{} // closed by EndStreams, never sent on
 
-	// late brings the caches that begin on demand to Run. It has room for each, is sent to once for each, and never closed.
+	// late brings the caches that begin on demand to Run. It has room for each, is sent to once for each, and never
+	// closed.
 	late chan *cacher.Cacher
 
 	mu      sync.Mutex // guards the fields below, which grow when a cache begins
@@ -73,7 +76,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 		shutdown:  make(chan struct{}),
 		late:      make(chan *cacher.Cacher, len(registry.Resources())),
 	}
-	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(
+		collectors.ProcessCollectorOpts{}))
 	var configs []registry.Config
 	var namespaces *registry.Store
 	for _, resource := range registry.Resources() {
@@ -82,7 +86,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 			return nil, fmt.Errorf("wire %s: %w", resource.Name, err)
 		}
 		s.storages[resource.Name] = stored
-		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock, Probe: config.Probe.Resource(resource.Name)}
+		c := registry.Config{Resource: resource, Storage: stored, Clock: config.Clock,
+			Probe: config.Probe.Resource(resource.Name)}
 		configs = append(configs, c)
 		switch resource.Name {
 		case "namespaces":
@@ -110,7 +115,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// storageOf returns what a resource is read from and written to: its etcd3 store, behind a cache unless it is to have none.
+// storageOf returns what a resource is read from and written to: its etcd3 store, behind a cache unless it is to have
+// none.
 //
 // Upstream: k8s.io/apiserver/pkg/server/options/etcd.go: (*StorageFactoryRestOptionsFactory).GetRESTOptions
 func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (storage.Interface, error) {
@@ -140,7 +146,8 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 		if patience == nil {
 			patience = config.Clock
 		}
-		return &onDemand{Interface: raw, patience: patience, make: begin, run: func(c *cacher.Cacher) { s.late <- c }}, nil
+		return &onDemand{Interface: raw, patience: patience, make: begin, run: func(c *cacher.Cacher) { s.late <- c }},
+			nil
 	}
 	cached, delegator, err := begin()
 	s.started = append(s.started, cached)
@@ -155,7 +162,8 @@ func (s *Server) cache(
 	cacherConfig.Clock, cacherConfig.Patience = config.Clock, config.Patience
 	cacherConfig.Probe = config.Probe.Resource(resource.Name)
 	cacherConfig.Registry, cacherConfig.Compaction = s.registry, s.compactor
-	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch, config.UseWatchList
+	cacherConfig.RingCapacity, cacherConfig.Dispatch, cacherConfig.UseWatchList = config.RingCapacity, config.Dispatch,
+		config.UseWatchList
 	cached, delegator, err := registry.StorageWithCacher(raw, cacherConfig)
 	if err != nil {
 		return nil, nil, err
@@ -172,7 +180,8 @@ func (s *Server) Storage(resource string) storage.Interface { return s.storages[
 // Pods returns what the handlers of pods read from and write to.
 func (s *Server) Pods() *registry.Store { return s.pods }
 
-// Cachers returns the cache of every resource that has one now. Those on demand come last, in the order of their beginnings.
+// Cachers returns the cache of every resource that has one now. Those on demand come last, in the order of their
+// beginnings.
 func (s *Server) Cachers() []*cacher.Cacher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,9 +199,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Registry returns what is shown at /metrics. Others of the same process may add to it.
 func (s *Server) Registry() *prometheus.Registry { return s.registry }
 
-// EndStreams ends every open watch and lets it say that the server shuts down. A client that comes back before the front has ended
-// is told to wait, with 429. It is called once, before the front ends: from then on a stream that loses its connection could
-// not tell whose end it was.
+// EndStreams ends every open watch and lets it say that the server shuts down. A client that comes back before the
+// front has ended is told to wait, with 429. It is called once, before the front ends: from then on a stream that loses
+// its connection could not tell whose end it was.
 func (s *Server) EndStreams() { close(s.shutdown) }
 
 // Run keeps the caches filled until ctx is done, and returns when all their goroutines have ended. It is called once.
@@ -213,7 +222,8 @@ func (s *Server) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// Ready returns nil once every cache that begins with the server holds its first state and the namespaces are there that must be.
+// Ready returns nil once every cache that begins with the server holds its first state and the namespaces are there
+// that must be.
 func (s *Server) Ready() error {
 	for _, each := range s.started {
 		if !each.Ready() {

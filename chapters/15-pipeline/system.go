@@ -36,7 +36,8 @@ type systemNamespaces struct {
 }
 
 func newSystemNamespaces(store *registry.Store, caches []*cacher.Cacher, clk clock.WithTicker) *systemNamespaces {
-	return &systemNamespaces{store: store, caches: caches, clock: clk, created: make(chan struct{}), stopped: make(chan struct{})}
+	return &systemNamespaces{store: store, caches: caches, clock: clk, created: make(chan struct{}),
+		stopped: make(chan struct{})}
 }
 
 // run tries until it has succeeded or ctx is done. It begins when the caches are filled, so that what they are filled

@@ -13,7 +13,8 @@ func TestTheSystemsNamespacesAndTheNodesAreThere(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		time.Sleep(time.Second)
 		var namespaces corev1.NamespaceList
-		if err := w.client.Get().Resource("namespaces").Do(t.Context()).Into(&namespaces); err != nil || len(namespaces.Items) != 4 {
+		if err := w.client.Get().Resource("namespaces").Do(t.Context()).Into(&namespaces); err != nil ||
+			len(namespaces.Items) != 4 {
 			t.Errorf("namespaces: got %d, %v", len(namespaces.Items), err)
 		}
 		var nodes corev1.NodeList
@@ -56,7 +57,8 @@ func TestADeletedNamespaceTakesItsContentAlong(t *testing.T) {
 		if !apierrors.IsNotFound(err) {
 			t.Fatalf("before the namespace is there: got %v, want 404", err)
 		}
-		must(w.client.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).Do(t.Context()).Error())
+		must(w.client.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).
+			Do(t.Context()).Error())
 		must(w.client.Post().Namespace("n").Resource("pods").Body(pod).Do(t.Context()).Error())
 		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 		must(w.client.Post().Namespace("n").Resource("configmaps").Body(configMap).Do(t.Context()).Error())

@@ -32,7 +32,8 @@ func newAttendee(t *testing.T) *attendee {
 	file := filepath.Join(temp, "bag.zip")
 	if *bag != "" {
 		file = *bag
-	} else if err := run(t.Context(), []string{"-targets", runtime.GOOS + "/" + runtime.GOARCH, "pack", file}, t.Output()); err != nil {
+	} else if err := run(t.Context(), []string{"-targets", runtime.GOOS + "/" + runtime.GOARCH, "pack", file},
+		t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	reader, err := zip.OpenReader(file)
@@ -44,8 +45,10 @@ func newAttendee(t *testing.T) *attendee {
 		t.Fatal(err)
 	}
 	a := &attendee{dir: filepath.Join(temp, "bag", "listwatch"), env: append(os.Environ(),
-		"GOPROXY=file://"+slashed(filepath.Join(temp, "bag", "modules")), "GOSUMDB=off", "GOTOOLCHAIN=local", "GOENV=off",
-		"GOFLAGS=-modcacherw", "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")}
+		"GOPROXY=file://"+slashed(filepath.Join(temp, "bag", "modules")), "GOSUMDB=off", "GOTOOLCHAIN=local",
+		"GOENV=off",
+		"GOFLAGS=-modcacherw", "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1",
+		"NO_PROXY=127.0.0.1,localhost")}
 	for _, name := range []string{"HOME", "TMPDIR", "TMP", "GOPATH", "GOCACHE", "GOMODCACHE"} {
 		if err := os.Mkdir(filepath.Join(temp, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -67,8 +70,10 @@ func TestAnAttendeeWorksFromTheBag(t *testing.T) {
 		command string
 	}{
 		{command: "go build -o bin/viz.exe ./cmd/viz"},
-		{says: "listening on http://", serves: true, command: filepath.Join(a.dir, "bin", "viz.exe") + " -listen 127.0.0.1:0 -flight off"},
-		{says: "listening on http://", serves: true, command: filepath.Join(programs, "viz") + " -listen 127.0.0.1:0 -flight off"},
+		{says: "listening on http://", serves: true, command: filepath.Join(a.dir, "bin", "viz.exe") +
+			" -listen 127.0.0.1:0 -flight off"},
+		{says: "listening on http://", serves: true, command: filepath.Join(programs, "viz") +
+			" -listen 127.0.0.1:0 -flight off"},
 		{says: "Client Version: v1.", command: filepath.Join(programs, "kubectl") + " version --client"},
 		{says: "Version: ", command: filepath.Join(programs, "dlv") + " version"},
 		{says: "ok  \tlistwatch/chapters/15-pipeline", command: "go test ./chapters/..."},
@@ -77,8 +82,10 @@ func TestAnAttendeeWorksFromTheBag(t *testing.T) {
 		{command: "go -C internal/check/compat vet ./kubectl"},
 		{says: "Version: ", command: "go tool -modfile=internal/check/tools/go.mod dlv version"},
 		{command: "go test -c -gcflags=listwatch/...=-N\u00a0-l -o bin/debugged ./chapters/06-cacher"},
-		{says: "0\n", input: "print c.budget.budget\nexit\n", command: "go tool -modfile=internal/check/tools/go.mod dlv exec bin/debugged " +
-			"--allow-non-terminal-interactive=true --wd chapters/06-cacher --init docs/recipes/slow-watcher.dlv -- -test.run TestASlowWatcherCosts"},
+		{says: "0\n", input: "print c.budget.budget\nexit\n", command: "go tool -modfile=internal/check/tools/go.mod " +
+			"dlv exec bin/debugged " +
+			"--allow-non-terminal-interactive=true --wd chapters/06-cacher --init docs/recipes/slow-watcher.dlv -- " +
+			"-test.run TestASlowWatcherCosts"},
 	} {
 		enough := ""
 		if each.serves {
@@ -168,7 +175,8 @@ func TestAReleaseIsTheSameWhereverItIsBuilt(t *testing.T) {
 	}
 }
 
-// TestEveryToolCanBeBuiltForEverySystem asks the go command for each tool's packages: it refuses a tool that a system cannot have.
+// TestEveryToolCanBeBuiltForEverySystem asks the go command for each tool's packages: it refuses a tool that a system
+// cannot have.
 func TestEveryToolCanBeBuiltForEverySystem(t *testing.T) {
 	m := testMaker(t, "../..")
 	for system := range strings.SplitSeq(allTargets, ",") {

@@ -12,7 +12,8 @@ import (
 
 func testMaker(t *testing.T, root string) *maker {
 	t.Helper()
-	return &maker{root: root, version: "v0", targets: []target{{"windows", "amd64"}}, temp: t.TempDir(), out: t.Output()}
+	return &maker{root: root, version: "v0", targets: []target{{"windows", "amd64"}}, temp: t.TempDir(),
+		out: t.Output()}
 }
 
 func TestEveryModuleThatIsHandedOutBringsItsLicence(t *testing.T) {
@@ -21,7 +22,8 @@ func TestEveryModuleThatIsHandedOutBringsItsLicence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"go.etcd.io/etcd/server/v3@", "k8s.io/apimachinery@", "go1.", "Apache License", "Redistribution and use"} {
+	for _, want := range []string{"go.etcd.io/etcd/server/v3@", "k8s.io/apimachinery@", "go1.", "Apache License",
+		"Redistribution and use"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q", want)
 		}
@@ -63,7 +65,8 @@ func TestAnArchiveDependsOnItsFilesAlone(t *testing.T) {
 }
 
 func TestAWrongCommandLineIsRefused(t *testing.T) {
-	for _, args := range [][]string{nil, {"dist"}, {"burn", "x"}, {"-targets", "linux", "dist", t.TempDir()}, {"-x", "dist", "y"}} {
+	for _, args := range [][]string{nil, {"dist"}, {"burn", "x"}, {"-targets", "linux", "dist", t.TempDir()},
+		{"-x", "dist", "y"}} {
 		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), "usage: bag") {
 			t.Errorf("%q: got %v", args, err)
 		}

@@ -1,4 +1,5 @@
-// Command bag makes what is handed out: releases for every system, and the bag, one archive for a room without a network.
+// Command bag makes what is handed out: releases for every system, and the bag, one archive for a room without a
+// network.
 //
 //	go run ./cmd/bag dist DIR    writes a release for each system into DIR, and SHA256SUMS
 //	go run ./cmd/bag pack FILE   writes the bag: sources, Go modules, the site, and viz, kubectl and delve for each system

@@ -71,8 +71,8 @@ func (m *maker) pack(ctx context.Context, file string) error {
 	return err
 }
 
-// modules makes the folder to, a GOPROXY with all that the three modules of the sources need: a module cache keeps what it
-// downloads in that form. It asks the cache of this computer first.
+// modules makes the folder to, a GOPROXY with all that the three modules of the sources need: a module cache keeps what
+// it downloads in that form. It asks the cache of this computer first.
 func (m *maker) modules(ctx context.Context, to string) error {
 	proxy, err := m.command(ctx, nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
@@ -80,7 +80,8 @@ func (m *maker) modules(ctx context.Context, to string) error {
 	}
 	ours, others, _ := strings.Cut(proxy, "\n")
 	fresh := filepath.Join(m.temp, "modcache")
-	env := []string{"GOMODCACHE=" + fresh, "GOFLAGS=-modcacherw", "GOPROXY=file://" + slashed(ours) + "/cache/download," + others}
+	env := []string{"GOMODCACHE=" + fresh, "GOFLAGS=-modcacherw", "GOPROXY=file://" + slashed(ours) +
+		"/cache/download," + others}
 	for _, module := range []string{".", "internal/check/compat", "internal/check/tools"} {
 		fmt.Fprintln(m.out, "download the modules of", module)
 		if _, err := m.command(ctx, env, "go", "-C", module, "mod", "download"); err != nil {
@@ -93,8 +94,8 @@ func (m *maker) modules(ctx context.Context, to string) error {
 // slashed is a path as it stands in a file URL: /D:/x on Windows.
 func slashed(name string) string { return "/" + strings.TrimPrefix(filepath.ToSlash(name), "/") }
 
-// programs builds programs for a target into dir, and adds our licence and those of all that is linked into them. Two builds
-// of the same sources are equal, wherever they lie: no path and no state of the checkout is in them.
+// programs builds programs for a target into dir, and adds our licence and those of all that is linked into them. Two
+// builds of the same sources are equal, wherever they lie: no path and no state of the checkout is in them.
 func (m *maker) programs(ctx context.Context, t target, dir string, programs ...program) error {
 	var licences strings.Builder
 	for _, p := range programs {
@@ -120,8 +121,8 @@ func (m *maker) programs(ctx context.Context, t target, dir string, programs ...
 
 var licenceName = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice)`)
 
-// licences returns the licences and notices of all that a program is made of. A module without one is an error: it may not
-// be handed out.
+// licences returns the licences and notices of all that a program is made of. A module without one is an error: it may
+// not be handed out.
 func (m *maker) licences(ctx context.Context, t target, p program) (string, error) {
 	list, err := m.goFor(ctx, t, p, "list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{if not .Replace}}{{.Path}}@{{.Version}}\t{{.Dir}}{{end}}{{end}}{{end}}")
@@ -161,8 +162,8 @@ func (m *maker) licences(ctx context.Context, t target, p program) (string, erro
 	return text.String(), nil
 }
 
-// zipFolder writes the files below dir into an archive and returns its checksum. The archive depends on nothing but their
-// names, contents and modes.
+// zipFolder writes the files below dir into an archive and returns its checksum. The archive depends on nothing but
+// their names, contents and modes.
 func zipFolder(dir, name string) (sum []byte, err error) {
 	err = filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(name, epoch, epoch))

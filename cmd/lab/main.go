@@ -6,7 +6,8 @@
 //	go run ./cmd/lab check ID [DIR]      says whether it is solved, and if not what is wrong
 //	go run ./cmd/lab solution ID         shows the difference to the present sources
 //
-// Exit status: 0, of check if the lab is solved; 1 if it is not, or if something went wrong; 2 for a wrong command line.
+// Exit status: 0, of check if the lab is solved; 1 if it is not, or if something went wrong; 2 for a wrong command
+// line.
 package main
 
 import (
@@ -135,7 +136,8 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	case strings.HasPrefix(chosen.Look, "Nothing on the stage"):
 		show = "  go run ./cmd/viz          # runs it\n"
 	}
-	fmt.Fprintf(out, "\nThe working copy is %s. Work there:\n\n  cd %s\n%s  go run ./cmd/lab check %s\n  go run ./cmd/lab hint %s\n",
+	fmt.Fprintf(out,
+		"\nThe working copy is %s. Work there:\n\n  cd %s\n%s  go run ./cmd/lab check %s\n  go run ./cmd/lab hint %s\n",
 		dir, dir, show, chosen.ID, chosen.ID)
 	return nil
 }

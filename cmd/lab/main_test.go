@@ -25,10 +25,12 @@ func call(t *testing.T, from string, args ...string) (string, error) {
 func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "neighbours")
 	out, err := call(t, repository, "start", "neighbours", dir)
-	if err != nil || !strings.Contains(out, "web-staging") || !strings.Contains(out, "go run ./cmd/lab check neighbours") {
+	if err != nil || !strings.Contains(out, "web-staging") || !strings.Contains(out,
+		"go run ./cmd/lab check neighbours") {
 		t.Fatalf("start: %v\n%s", err, out)
 	}
-	if _, err := call(t, repository, "start", "neighbours", dir); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, err := call(t, repository, "start", "neighbours", dir); err == nil || !strings.Contains(err.Error(),
+		"not empty") {
 		t.Errorf("start into a folder that is not empty: %v", err)
 	}
 	out, err = call(t, repository, "check", "neighbours", dir)
@@ -43,7 +45,8 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 		}
 		return checked.Sentence(started)
 	}
-	if says := stands(time.Now()); !strings.HasPrefix(says, "▲ Checked at ") || !strings.Contains(says, "The promise that does not hold") {
+	if says := stands(time.Now()); !strings.HasPrefix(says, "▲ Checked at ") || !strings.Contains(says,
+		"The promise that does not hold") {
 		t.Errorf("the page would say %q", says)
 	}
 	started := time.Now()
@@ -76,7 +79,8 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 	if err := os.Chtimes(source, time.Time{}, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if says := stands(time.Now()); strings.HasPrefix(says, "✓ ") || !strings.Contains(says, "The sources have changed since") {
+	if says := stands(time.Now()); strings.HasPrefix(says, "✓ ") || !strings.Contains(says,
+		"The sources have changed since") {
 		t.Errorf("after a change of the sources it would say %q", says)
 	}
 }
@@ -94,18 +98,21 @@ func TestTheListNamesEveryLab(t *testing.T) {
 }
 
 func TestWrongCommandLinesAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"start"}, {"dance", "neighbours"}, {"hint", "neighbours", "x"}, {"start", "a", "b", "c"}} {
+	for _, args := range [][]string{{"start"}, {"dance", "neighbours"}, {"hint", "neighbours", "x"}, {"start", "a",
+		"b", "c"}} {
 		if _, err := call(t, repository, args...); !errors.Is(err, errUsage) {
 			t.Errorf("%q: got %v, want the usage", args, err)
 		}
 	}
-	if _, err := call(t, repository, "start", "no-such-lab"); err == nil || !strings.Contains(err.Error(), "no-such-lab") {
+	if _, err := call(t, repository, "start", "no-such-lab"); err == nil || !strings.Contains(err.Error(),
+		"no-such-lab") {
 		t.Errorf("an unknown lab: %v", err)
 	}
 	if _, err := call(t, t.TempDir()); err == nil || !strings.Contains(err.Error(), "checkout") {
 		t.Errorf("outside of a checkout: %v", err)
 	}
-	if _, err := call(t, repository, "check", "neighbours", t.TempDir()); err == nil || !strings.Contains(err.Error(), "working copy") {
+	if _, err := call(t, repository, "check", "neighbours", t.TempDir()); err == nil || !strings.Contains(err.Error(),
+		"working copy") {
 		t.Errorf("check of a folder that is no copy: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(repository, ".lab", "no-such-lab")); err == nil {

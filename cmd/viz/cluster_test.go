@@ -37,7 +37,8 @@ func (p *program) nodes(t *testing.T) (nodes []sandbox.NodeInfo, leader string) 
 
 func (p *program) runNode(t *testing.T, name string, up bool) {
 	t.Helper()
-	if code, body := p.send(t, "POST", "/viz/knobs", fmt.Sprintf(`{"name":"etcd.node","target":%q,"value":"%v"}`, name, up)); code != http.StatusOK {
+	if code, body := p.send(t, "POST", "/viz/knobs", fmt.Sprintf(`{"name":"etcd.node","target":%q,"value":"%v"}`, name,
+		up)); code != http.StatusOK {
 		t.Fatalf("run %s %v: %d %s", name, up, code, body)
 	}
 }
@@ -57,8 +58,8 @@ func onePod(name string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, name)
 }
 
-// askWithoutMajority asks for what a server still knows, and for what only etcd could say or do. known is a version before the
-// pod "after" was created, newest one that it has.
+// askWithoutMajority asks for what a server still knows, and for what only etcd could say or do. known is a version
+// before the pod "after" was created, newest one that it has.
 func askWithoutMajority(t *testing.T, p *program, known, newest string) {
 	for _, each := range []struct {
 		method, query, body string
@@ -76,7 +77,8 @@ func askWithoutMajority(t *testing.T, p *program, known, newest string) {
 	} {
 		t.Run(each.method+each.query, func(t *testing.T) {
 			t.Parallel() // it takes seconds until a request is given up
-			if code, body := p.send(t, each.method, podsPath+each.query, each.body); code != each.code || !strings.Contains(body, each.says) {
+			if code, body := p.send(t, each.method, podsPath+each.query, each.body); code != each.code ||
+				!strings.Contains(body, each.says) {
 				t.Errorf("got %d %.300s, want %d with %s", code, body, each.code, each.says)
 			}
 		})
@@ -94,16 +96,21 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 	leader := ""
 	eventually.Holds(t, "a leader is seen", func() bool { _, leader = p.nodes(t); return leader != "" })
 	p.createPod(t, "before")
-	eventually.Holds(t, "the informer sees it", func() bool { return p.informer(t).Client.Informer.Indexer.Objects == 1 })
+	eventually.Holds(t, "the informer sees it",
+		func() bool { return p.informer(t).Client.Informer.Indexer.Objects == 1 })
 	known := p.informer(t).Client.Informer.Reflector.LastSyncResourceVersion
 	before := other.pods(t)
 
 	p.runNode(t, leader, false)
 	t.Logf("a write after the leader is gone took %v; the aim is 3s", p.createUntilItIs(t, "after"))
 	for i, each := range []*program{p, other} {
-		eventually.Holds(t, "the informer sees it", func() bool { return each.informer(t).Client.Informer.Indexer.Objects == 2 })
+		eventually.Holds(t, "the informer sees it", func() bool {
+			return each.informer(t).
+				Client.Informer.Indexer.Objects == 2
+		})
 		if after := each.pods(t); after["WatcherForced"] != 0 || after["ReflectorListed"] != before["ReflectorListed"] {
-			t.Errorf("server %d: %d evictions, %d lists, want 0 and %d", i, after["WatcherForced"], after["ReflectorListed"], before["ReflectorListed"])
+			t.Errorf("server %d: %d evictions, %d lists, want 0 and %d", i, after["WatcherForced"],
+				after["ReflectorListed"], before["ReflectorListed"])
 		}
 	}
 
@@ -112,11 +119,15 @@ func TestTwoServersOnAClusterOutliveItsLeader(t *testing.T) {
 	nodes, _ := p.nodes(t)
 	i := slices.IndexFunc(nodes, func(n sandbox.NodeInfo) bool { return n.Running })
 	p.runNode(t, nodes[i].Name, false)
-	eventually.Holds(t, "readyz fails", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusInternalServerError })
+	eventually.Holds(t, "readyz fails", func() bool {
+		code, _ := p.get(t, "/readyz")
+		return code == http.StatusInternalServerError
+	})
 	t.Run("without a majority", func(t *testing.T) { askWithoutMajority(t, p, known, newest) })
 	eventually.Holds(t, "the log says why", func() bool {
 		_, body := p.get(t, "/viz/records")
-		return strings.Contains(body, "it takes no writes, etcd has no leader: a majority of its members cannot be reached")
+		return strings.Contains(body,
+			"it takes no writes, etcd has no leader: a majority of its members cannot be reached")
 	})
 	p.send(t, "POST", "/viz/reset", "")
 	eventually.Holds(t, "ready again", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK })

@@ -16,7 +16,8 @@ func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	for n, patience := range []time.Duration{2 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/viz/knobs", strings.NewReader(`{"name":"etcd.restart"}`))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/viz/knobs",
+			strings.NewReader(`{"name":"etcd.restart"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,8 @@ func TestEtcdIsUpAgainWhenThePageHasGone(t *testing.T) {
 		}
 		cancel()
 		eventually.Holds(t, "a pod can be created again", func() bool {
-			code, _ := p.post(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a`+string(rune('0'+n))+`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+			code, _ := p.post(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a`+string(rune('0'+n))+
+				`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 			return code == http.StatusCreated
 		})
 	}
@@ -38,12 +40,18 @@ func TestNoCommandOfThePageAnswers500(t *testing.T) {
 	t.Parallel()
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	for _, command := range []struct{ path, body string }{
-		{"/viz/watchers", `{"resource":"a/b"}`}, {"/viz/watchers", `{"resource":"cars"}`}, {"/viz/watchers", `{"resource":"../nodes"}`},
-		{"/viz/watchers", `{"namespace":".."}`}, {"/viz/watchers", `{"namespace":"%"}`}, {"/viz/watchers", `{"resourceVersion":"x"}`},
-		{"/viz/watchers", `{"fieldSelector":"spec.colour=blue"}`}, {"/viz/watchers", `{"timeoutSeconds":-1}`}, {"/viz/watchers", `{"watchList":true,"resource":"events"}`},
-		{"/viz/knobs", `{"name":"line.cut","target":"` + strings.Repeat("x", 10_000) + `","value":"true"}`}, {"/viz/knobs", `{"name":"line.drop","target":"a"}`},
-		{"/viz/knobs", `{"name":"ring.capacity","target":"events","value":"5"}`}, {"/viz/knobs", `{"name":"switch","target":"clock","value":"manual"}`},
-		{"/viz/knobs", `{"name":"handler.add","target":"\u0000"}`}, {"/viz/scenario/none", ""}, {"/viz/scenario/..", ""},
+		{"/viz/watchers", `{"resource":"a/b"}`}, {"/viz/watchers", `{"resource":"cars"}`}, {"/viz/watchers",
+			`{"resource":"../nodes"}`},
+		{"/viz/watchers", `{"namespace":".."}`}, {"/viz/watchers", `{"namespace":"%"}`}, {"/viz/watchers",
+			`{"resourceVersion":"x"}`},
+		{"/viz/watchers", `{"fieldSelector":"spec.colour=blue"}`}, {"/viz/watchers", `{"timeoutSeconds":-1}`},
+		{"/viz/watchers", `{"watchList":true,"resource":"events"}`},
+		{"/viz/knobs", `{"name":"line.cut","target":"` + strings.Repeat("x", 10_000) + `","value":"true"}`},
+		{"/viz/knobs", `{"name":"line.drop","target":"a"}`},
+		{"/viz/knobs", `{"name":"ring.capacity","target":"events","value":"5"}`}, {"/viz/knobs",
+			`{"name":"switch","target":"clock","value":"manual"}`},
+		{"/viz/knobs", `{"name":"handler.add","target":"\u0000"}`}, {"/viz/scenario/none", ""}, {"/viz/scenario/..",
+			""},
 	} {
 		if code, body := p.post(t, command.path, command.body); code >= http.StatusInternalServerError {
 			t.Errorf("%s %.60s: %d, %s", command.path, command.body, code, body)

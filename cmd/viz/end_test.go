@@ -35,14 +35,16 @@ func (p *program) endSoon(t *testing.T) {
 	}
 }
 
-// watchOver opens a watch of all pods over a websocket. If narrow, neither end of the network holds more than a few events.
+// watchOver opens a watch of all pods over a websocket. If narrow, neither end of the network holds more than a few
+// events.
 func (p *program) watchOver(t *testing.T, narrow bool) *websocket.Conn {
 	t.Helper()
 	dialer, agent := &websocket.Dialer{}, "test"
 	if narrow {
 		dialer.NetDialContext, agent = dialNarrow, sandbox.WatcherAgent+"0"
 	}
-	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(p.url, "http")+"/api/v1/pods?watch=true", http.Header{"User-Agent": {agent}})
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(p.url, "http")+"/api/v1/pods?watch=true",
+		http.Header{"User-Agent": {agent}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func TestAWebsocketIsToldThatTheServerEnds(t *testing.T) {
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off")
 	conn := p.watchOver(t, false)
 	p.endSoon(t)
-	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) || !strings.Contains(err.Error(), "the server shuts down") {
+	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) ||
+		!strings.Contains(err.Error(), "the server shuts down") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -75,7 +78,8 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	stick := func() {
 		p.watchOver(t, true)
 		for i := 0; !writing(); i++ {
-			p.patchPod(t, "a", fmt.Sprintf(`{"metadata":{"annotations":{"big":"%d%s"}}}`, i, strings.Repeat("x", 100_000)))
+			p.patchPod(t, "a", fmt.Sprintf(`{"metadata":{"annotations":{"big":"%d%s"}}}`, i, strings.Repeat("x",
+				100_000)))
 		}
 	}
 	p.createPod(t, "a")
@@ -93,8 +97,8 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	}
 }
 
-// TestTheProgramEndsWhateverItDoes stops it in a held world, with writes that wait, a story that plays, streams that are
-// open and a body that does not come.
+// TestTheProgramEndsWhateverItDoes stops it in a held world, with writes that wait, a story that plays, streams that
+// are open and a body that does not come.
 func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprintf("held %v", held), func(t *testing.T) {
@@ -102,7 +106,8 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			var clients sync.WaitGroup
 			ask := func(method, path, body string) {
 				clients.Go(func() {
-					request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, p.url+path, strings.NewReader(body))
+					request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, p.url+path,
+						strings.NewReader(body))
 					if err != nil {
 						t.Error(err)
 						return
@@ -129,7 +134,8 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 				ask("POST", "/viz/scenario/slow-watcher", "")
 			}
 			for i := range 10 {
-				ask("POST", "/api/v1/namespaces/default/pods", fmt.Sprintf(`{"metadata":{"name":"w-%d"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, i))
+				ask("POST", "/api/v1/namespaces/default/pods",
+					fmt.Sprintf(`{"metadata":{"name":"w-%d"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, i))
 			}
 			ask("GET", "/api/v1/pods", "")
 			target, err := url.Parse(p.url)
@@ -141,7 +147,9 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer silent.Close()
-			fmt.Fprintf(silent, "POST /viz/knobs HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", target.Host)
+			fmt.Fprintf(silent,
+				"POST /viz/knobs HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: "+
+					"100\r\n\r\n{", target.Host)
 			if held {
 				eventually.Holds(t, "the writes wait", func() bool {
 					_, body := p.get(t, "/viz/hold")

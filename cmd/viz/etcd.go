@@ -85,10 +85,11 @@ func conflict(err error) error {
 	return err
 }
 
-// lookAfterEtcd starts what looks after etcd while a session runs: what keeps it within its quota and says in the log how
-// it is, and what ends the program, by fail, when etcd cannot go on.
+// lookAfterEtcd starts what looks after etcd while a session runs: what keeps it within its quota and says in the log
+// how it is, and what ends the program, by fail, when etcd cannot go on.
 func lookAfterEtcd(
-	ctx context.Context, group *routine.Group, used etcd, server *pipeline.Server, p *probe.Probe, fail context.CancelCauseFunc,
+	ctx context.Context, group *routine.Group, used etcd, server *pipeline.Server, p *probe.Probe,
+	fail context.CancelCauseFunc,
 ) {
 	said := &etcdReport{probe: p, percent: -1}
 	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, server.Compact, said.hear) })

@@ -87,7 +87,8 @@ func init() {
 	}
 }
 
-// TestADataFolderThatIsGoneEndsTheProgramWithOneLine runs another process: what is left of a broken etcd cannot be ended.
+// TestADataFolderThatIsGoneEndsTheProgramWithOneLine runs another process: what is left of a broken etcd cannot be
+// ended.
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

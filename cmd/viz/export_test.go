@@ -28,7 +28,8 @@ func exported(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	var stdout, stderr strings.Builder
-	if status := run(context.Background(), []string{"-export", dir}, &stdout, &stderr); status != exitOK || !strings.Contains(stdout.String(), "index.html") || stderr.Len() > 0 {
+	if status := run(context.Background(), []string{"-export", dir}, &stdout, &stderr); status != exitOK ||
+		!strings.Contains(stdout.String(), "index.html") || stderr.Len() > 0 {
 		t.Fatalf("exit status %d, said %q and %q", status, stdout.String(), stderr.String())
 	}
 	files := make(map[string]string)
@@ -51,8 +52,8 @@ var (
 	anchorInExport = regexp.MustCompile(` id="([^"]*)"`)
 )
 
-// TestAnExportIsWholeAndSmall follows every link of every page, to the place in the page, and looks for what an export must not hold. With
-// FULL=1 it makes it twice.
+// TestAnExportIsWholeAndSmall follows every link of every page, to the place in the page, and looks for what an export
+// must not hold. With FULL=1 it makes it twice.
 func TestAnExportIsWholeAndSmall(t *testing.T) {
 	files := exported(t)
 	anchors := make(map[string]bool)
@@ -72,7 +73,9 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 			continue
 		}
 		pages++
-		if !strings.Contains(text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' file:;`) || strings.Contains(text, "unsafe-") {
+		if !strings.Contains(text,
+			`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' file:;`) ||
+			strings.Contains(text, "unsafe-") {
 			t.Errorf("%s has no strict policy", name)
 		}
 		for _, each := range linkInExport.FindAllStringSubmatch(text, -1) {
@@ -110,12 +113,14 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 	}
 }
 
-// TestAPageOfOneRecordingHoldsNoSecret exports a recording that another program wrote, and unpacks what the page brings along.
+// TestAPageOfOneRecordingHoldsNoSecret exports a recording that another program wrote, and unpacks what the page brings
+// along.
 func TestAPageOfOneRecordingHoldsNoSecret(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
 	var plain bytes.Buffer // what an older program wrote
-	records := []probe.Record{{Seq: 1, Time: time.Millisecond, Point: probe.KnobTurned, Text: "hidden-here-and-only-here"}}
+	records := []probe.Record{{Seq: 1, Time: time.Millisecond, Point: probe.KnobTurned,
+		Text: "hidden-here-and-only-here"}}
 	if err := recording.WriteAll(&plain, recording.NewHeader(time.Unix(0, 0), nil), records); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +138,8 @@ func TestAPageOfOneRecordingHoldsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr strings.Builder
-	if status := run(context.Background(), []string{"-export", to, "-replay", from}, &stdout, &stderr); status != exitOK {
+	if status := run(context.Background(), []string{"-export", to, "-replay", from}, &stdout,
+		&stderr); status != exitOK {
 		t.Fatalf("exit status %d: %s", status, stderr.String())
 	}
 	page, err := os.ReadFile(to)

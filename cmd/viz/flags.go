@@ -96,36 +96,49 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are printed once, by main
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; port 0 picks a free one")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; "+
+		"port 0 picks a free one")
 	flags.StringVar(&o.dataDir, "data-dir", "", "`folder` of etcd's data; default: a temporary one, removed at exit")
 	flags.StringVar(&o.etcdEndpoints, "etcd-endpoints", "", "use this etcd, `A,B,C`, instead of the embedded one")
-	flags.StringVar(&o.etcdTLS.CACert, "etcd-cacert", "", "`file` with the authority that has signed the certificates of -etcd-endpoints")
+	flags.StringVar(&o.etcdTLS.CACert, "etcd-cacert", "", "`file` with the authority that has signed the "+
+		"certificates of -etcd-endpoints")
 	flags.StringVar(&o.etcdTLS.Cert, "etcd-cert", "", "`file` with our certificate for -etcd-endpoints")
 	flags.StringVar(&o.etcdTLS.Key, "etcd-key", "", "`file` with its key")
-	flags.IntVar(&o.etcdNodes, "etcd-nodes", 1, "run an embedded etcd of `N` nodes, 1 or 3; other programs may use the three with -etcd-endpoints")
-	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its database has this many `bytes`")
+	flags.IntVar(&o.etcdNodes, "etcd-nodes", 1, "run an embedded etcd of `N` nodes, 1 or 3; other programs may use "+
+		"the three with -etcd-endpoints")
+	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its "+
+		"database has this many `bytes`")
 	flags.BoolVar(&o.demo, "demo", true, "gentle built-in traffic, so that the first page moves")
 	flags.BoolVar(&o.controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
 	for name, mode := range o.modes() {
 		choice(flags, name, mode)
 	}
-	choice(flags, "storage-media-type", &choiceValue{&o.mediaType, "how objects are stored in etcd", []string{"application/vnd.kubernetes.protobuf", "application/json"}})
-	flags.IntVar(&o.ringCapacity, "ring-capacity", 0, fmt.Sprintf("fix the history ring at `N` events; 0: dynamic, up to %d", watchcache.MaxRingCapacity))
+	choice(flags, "storage-media-type", &choiceValue{&o.mediaType, "how objects are stored in etcd",
+		[]string{"application/vnd.kubernetes.protobuf", "application/json"}})
+	flags.IntVar(&o.ringCapacity, "ring-capacity", 0,
+		fmt.Sprintf("fix the history ring at `N` events; 0: dynamic, up to %d", watchcache.MaxRingCapacity))
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
-	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client gets 410 or a promise is broken, save the last half minute in `folder`; off: save nothing")
-	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize, "keep the newest `N` records: how far back the page can go")
-	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real", clockManual}})
-	server := flags.String("server", "", "watch the API server at `URL`, such as kubectl proxy's, instead of running one, and forward our port to it; A,B: if one does not answer, the other is asked")
+	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client gets 410 or a promise is "+
+		"broken, save the last half minute in `folder`; off: save nothing")
+	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize,
+		"keep the newest `N` records: how far back the page can go")
+	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real",
+		clockManual}})
+	server := flags.String("server", "", "watch the API server at `URL`, such as kubectl proxy's, instead of running "+
+		"one, and forward our port to it; A,B: if one does not answer, the other is asked")
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "also forward requests that write to -server")
 	flags.BoolVar(&o.open, "open", false, "open the browser")
-	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs and the debugger need")
+	flags.BoolVar(&o.ready, "ready", false, "run nothing; say whether this computer has what the program, the labs "+
+		"and the debugger need")
 	flags.BoolVar(&o.version, "version", false, "say which version this is, and run nothing")
-	flags.Func("sleeper", "run nothing; be a client of the listwatch at `URL` that watches and does not read, beside one that reads", func(value string) (err error) {
+	flags.Func("sleeper", "run nothing; be a client of the listwatch at `URL` that watches and does not read, beside "+
+		"one that reads", func(value string) (err error) {
 		o.sleeper, err = parseServer(value)
 		return err
 	})
-	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, as pages that need no program; or with -replay one page, FILE.html")
+	flags.StringVar(&o.export, "export", "", "run nothing; write book, stories and stage into `folder`, as pages "+
+		"that need no program; or with -replay one page, FILE.html")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)
@@ -145,7 +158,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 
 // ofServerHalf are the flags that mean nothing when the server half is not ours.
 var ofServerHalf = []string{
-	"data-dir", "etcd-endpoints", "etcd-cacert", "etcd-cert", "etcd-key", "etcd-nodes", "etcd-quota", "demo", "controllers",
+	"data-dir", "etcd-endpoints", "etcd-cacert", "etcd-cert", "etcd-key", "etcd-nodes", "etcd-quota", "demo",
+	"controllers",
 	"etcd-watcher", "dispatch", "storage-media-type", "ring-capacity", "replay", "export",
 }
 
@@ -174,7 +188,8 @@ func (o *options) checkServer(servers string, flags *flag.FlagSet) (err error) {
 
 func parseServer(value string) (*url.URL, error) {
 	server, err := url.Parse(value)
-	if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" || server.RawQuery != "" || server.User != nil {
+	if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" ||
+		server.RawQuery != "" || server.User != nil {
 		return nil, errors.New("want http://HOST:PORT")
 	}
 	return server, nil
@@ -212,7 +227,8 @@ func (o *options) check() error {
 	if folder, err := os.Stat(o.flight); o.flight != flightOff && (err != nil || !folder.IsDir()) {
 		return fmt.Errorf("-flight %q: no such folder", o.flight)
 	}
-	for _, other := range []struct{ name, value string }{{"-record", o.record}, {"-data-dir", o.dataDir}, {"-etcd-endpoints", o.etcdEndpoints}} {
+	for _, other := range []struct{ name, value string }{{"-record", o.record}, {"-data-dir", o.dataDir},
+		{"-etcd-endpoints", o.etcdEndpoints}} {
 		if o.replay != "" && other.value != "" {
 			return fmt.Errorf("%s and -replay exclude each other: a replay runs nothing", other.name)
 		}
@@ -236,7 +252,8 @@ func (o *options) checkEndpoints() error {
 		if strings.Contains(endpoint, "://") && err != nil {
 			return fmt.Errorf("-etcd-endpoints: %w", err)
 		}
-		if strings.TrimSpace(endpoint) == "" || err == nil && strings.Contains(endpoint, "://") && parsed.Host+parsed.Path == "" {
+		if strings.TrimSpace(endpoint) == "" || err == nil && strings.Contains(endpoint, "://") && parsed.Host+
+			parsed.Path == "" {
 			return fmt.Errorf("-etcd-endpoints %q: an endpoint is empty", o.etcdEndpoints)
 		}
 	}
@@ -245,7 +262,8 @@ func (o *options) checkEndpoints() error {
 
 // modes are the switches between what the machinery does today, the first value, and what it did before.
 func (o *options) modes() map[string]*choiceValue {
-	targets := map[string]*string{"fifo": &o.fifo, "initial": &o.initial, "etcd-watcher": &o.etcdWatcher, "dispatch": &o.dispatch}
+	targets := map[string]*string{"fifo": &o.fifo, "initial": &o.initial, "etcd-watcher": &o.etcdWatcher,
+		"dispatch": &o.dispatch}
 	modes := map[string]*choiceValue{}
 	for _, mode := range stories.Modes {
 		modes[mode.Name] = &choiceValue{targets[mode.Name], mode.Use, []string{mode.Today, mode.Before}}

@@ -13,7 +13,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as they like.
+// What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as
+// they like.
 const (
 	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream takes 1 MiB, and no client needs it
 	headerTimeout  = 10 * time.Second // for a client to send them
@@ -140,8 +141,8 @@ func (f *front) handled(conn net.Conn) {
 }
 
 // stop returns when every connection is closed and no handler runs. The listener is closed before. A client whose
-// connection was accepted sends its first request now, and has its answer within the grace: from Shutdown on net/http would
-// close the connection without one.
+// connection was accepted sends its first request now, and has its answer within the grace: from Shutdown on net/http
+// would close the connection without one.
 func (f *front) stop(server *http.Server) {
 	grace, ended := context.WithTimeout(context.Background(), closeGrace)
 	var group routine.Group
@@ -192,8 +193,8 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newHTTPClient returns a connection pool of the client half, whose connections dial opens; nil: ordinary ones. Each watch
-// holds a connection for as long as it is open.
+// newHTTPClient returns a connection pool of the client half, whose connections dial opens; nil: ordinary ones. Each
+// watch holds a connection for as long as it is open.
 func newHTTPClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               nil, // it is our own port

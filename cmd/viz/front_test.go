@@ -78,9 +78,11 @@ func TestWhatAClientDoesNotSendIsNotWaitedForLong(t *testing.T) {
 		{"nothing at all", reads, "", headerTimeout},
 		{"half a header", reads, "GET / HTTP/1.1\r\nHo", headerTimeout},
 		{"half a body, which the handler reads", reads, post + "12345", bodyTimeout},
-		{"half a body, which the handler does not read", func(http.ResponseWriter, *http.Request) {}, post + "12345", bodyTimeout},
+		{"half a body, which the handler does not read", func(http.ResponseWriter, *http.Request) {}, post + "12345",
+			bodyTimeout},
 		{"no second request", reads, get, idleTimeout},
-		{"a header without end", reads, "GET / HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", maxHeaderBytes), headerTimeout},
+		{"a header without end", reads, "GET / HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", maxHeaderBytes),
+			headerTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -95,7 +97,8 @@ func TestALongHeaderIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(http.ResponseWriter, *http.Request) { t.Error("served") })
 		conn := s.say(t, "")
-		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes)) // fails when the server has read enough
+		// fails when the server has read enough
+		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes))
 		if said := closedWithin(t, conn, headerTimeout); !strings.HasPrefix(said, "HTTP/1.1 431 ") {
 			t.Errorf("got %q", said)
 		}
@@ -178,7 +181,8 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 	}
 }
 
-// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a request over a connection that was accepted before the end.
+// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a request over a connection that was accepted before
+// the end.
 func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })

@@ -50,7 +50,8 @@ func onSmallTemp(dir, free string) {
 	os.Exit(status)
 }
 
-// filler is the stdout of a program that has room to start: once it listens, the disk is filled with what clients write.
+// filler is the stdout of a program that has room to start: once it listens, the disk is filled with what clients
+// write.
 type filler struct{}
 
 func (filler) Write(line []byte) (int, error) {
@@ -58,7 +59,8 @@ func (filler) Write(line []byte) (int, error) {
 	body := `{"metadata":{"generateName":"big-"},"data":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`
 	go func() {
 		for {
-			answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body))
+			answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json",
+				strings.NewReader(body))
 			if err != nil {
 				return // it has ended
 			}
@@ -68,7 +70,8 @@ func (filler) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own: they go with it.
+// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own: they
+// go with it.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {

@@ -89,7 +89,8 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	log := probe.NewLog(clocks.world, o.logSize)
 	held := newHold(clocks, log, g.stderr)
 	visitor, err := guest.New(guest.Config{
-		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.world, Probe: probe.New(log), FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
+		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.world, Probe: probe.New(log),
+		FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +101,8 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	}
 	defer func() { err = errors.Join(err, stopRecording()) }()
 	ui := newUI(o, g.listener, viz.Config{
-		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: func() any { return g.lens.Report() }, Guest: g,
+		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: func() any { return g.lens.Report() },
+		Guest:   g,
 		Recount: visitor.Recount, Snapshot: func() any { return visitor.Snapshot() },
 	})
 	ctx, end := context.WithCancel(ctx)

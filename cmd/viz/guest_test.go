@@ -104,8 +104,8 @@ func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
 	}
 }
 
-// TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client has sent what must be kept
-// nowhere, and the server answers with more of that.
+// TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client has sent
+// what must be kept nowhere, and the server answers with more of that.
 func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	const secret = `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}` + "\n"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -161,12 +161,15 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 func TestWhatDoesNotGoWithAServerElsewhereIsRefusedInOneLine(t *testing.T) {
 	const server = "-server=http://127.0.0.1:8001"
 	for _, args := range [][]string{
-		{server, "-replay=x"}, {server, "-data-dir=x"}, {server, "-etcd-endpoints=http://x:1"}, {server, "-etcd-nodes=3"}, {server, "-ring-capacity=9"},
-		{server, "-demo"}, {server, "-dispatch=sequential"}, {"-server-writes"}, {"-server=127.0.0.1:8001"}, {"-server=ftp://x"}, {"-server=http://me:pw@x"},
+		{server, "-replay=x"}, {server, "-data-dir=x"}, {server, "-etcd-endpoints=http://x:1"},
+		{server, "-etcd-nodes=3"}, {server, "-ring-capacity=9"},
+		{server, "-demo"}, {server, "-dispatch=sequential"}, {"-server-writes"}, {"-server=127.0.0.1:8001"},
+		{"-server=ftp://x"}, {"-server=http://me:pw@x"},
 	} {
 		var stderr strings.Builder
 		status := run(context.Background(), args, io.Discard, &stderr)
-		if got := stderr.String(); status != exitUsage || strings.Count(got, "\n") != 1 || !strings.Contains(got, "-server") || strings.Contains(got, "me:pw") {
+		if got := stderr.String(); status != exitUsage || strings.Count(got, "\n") != 1 || !strings.Contains(got,
+			"-server") || strings.Contains(got, "me:pw") {
 			t.Errorf("%v: got status %d and %q", args, status, got)
 		}
 	}
@@ -185,7 +188,8 @@ func TestAServerThatIsGoneIsToldInAStatus(t *testing.T) {
 	}
 	body, _ := io.ReadAll(response.Body)
 	response.Body.Close()
-	if response.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "is kubectl proxy still running?") {
+	if response.StatusCode != http.StatusBadGateway || !strings.Contains(string(body),
+		"is kubectl proxy still running?") {
 		t.Errorf("got %s %s", response.Status, body)
 	}
 	if status := p.end(t); status != exitOK {

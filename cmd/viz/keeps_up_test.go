@@ -17,9 +17,9 @@ import (
 	"listwatch/internal/check/eventually"
 )
 
-// TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin again. With a ring of
-// this size each watcher's channels hold a hundred events: enough for a moment in which a busy machine does not let the program run,
-// and nothing to a client that reads slowly.
+// TestTheClientHalfKeepsUp writes as fast as eight clients can. Nothing of the client half may be evicted or begin
+// again. With a ring of this size each watcher's channels hold a hundred events: enough for a moment in which a busy
+// machine does not let the program run, and nothing to a client that reads slowly.
 func TestTheClientHalfKeepsUp(t *testing.T) {
 	const clients, each = 8, 250
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-ring-capacity=8192")
@@ -49,8 +49,8 @@ func TestTheClientHalfKeepsUp(t *testing.T) {
 
 var versions = regexp.MustCompile(`at \d+`)
 
-// TestOnlyTheClientThatSleepsIsEvicted is block 4 of docs/WORKSHOP.md: the reader, registered behind the sleeper, gets the change
-// after the wait or before it.
+// TestOnlyTheClientThatSleepsIsEvicted is block 4 of docs/WORKSHOP.md: the reader, registered behind the sleeper, gets
+// the change after the wait or before it.
 func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 	for dispatch, wait := range map[string]string{ // w5 sleeps, w6 reads
 		"sequential": "waits with MODIFIED default/big at N.\n  MODIFIED default/big at N enters the input of w6.\n",
@@ -63,13 +63,15 @@ func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 				t.Fatalf("status %d, %s", status, &stderr)
 			}
 			t.Logf("%s", &out)
-			for _, want := range []string{"the reader was sent 100 changes\n", wait, "does not keep up and is closed", "the end of its stream, and no error\n"} {
+			for _, want := range []string{"the reader was sent 100 changes\n", wait, "does not keep up and is closed",
+				"the end of its stream, and no error\n"} {
 				if !strings.Contains(versions.ReplaceAllString(out.String(), "at N"), want) {
 					t.Errorf("got %q without %q", out.String(), want)
 				}
 			}
 			if got := p.pods(t); got["WatcherForced"] != 1 || got["ReflectorWatchEnded"] != 0 {
-				t.Errorf("got %d evictions, and %d reflectors whose watch ended; want 1 and 0", got["WatcherForced"], got["ReflectorWatchEnded"])
+				t.Errorf("got %d evictions, and %d reflectors whose watch ended; want 1 and 0", got["WatcherForced"],
+					got["ReflectorWatchEnded"])
 			}
 			if code, _ := p.get(t, "/api/v1/namespaces/default/pods/big"); code != http.StatusNotFound {
 				t.Errorf("the pod is left behind: %d", code)
@@ -81,7 +83,8 @@ func TestOnlyTheClientThatSleepsIsEvicted(t *testing.T) {
 
 func TestAStreamThatBreaksIsNoEndOfAStream(t *testing.T) {
 	const change = `{"object":{"metadata":{"annotations":{"n":"3"}}}}`
-	for stream, want := range map[string]error{"": nil, change: nil, change + "\n": nil, change + `{"obj`: io.ErrUnexpectedEOF} {
+	for stream, want := range map[string]error{"": nil, change: nil, change + "\n": nil, change +
+		`{"obj`: io.ErrUnexpectedEOF} {
 		if seen, err := readChanges(strings.NewReader(stream)); !errors.Is(err, want) || seen.last {
 			t.Errorf("%q: got %+v, %v, want %v", stream, seen, err, want)
 		}
@@ -95,7 +98,8 @@ func TestAWatchThatIsRefusedIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stream, err := open(t.Context(), server.Client(), at, "sleeper"); err == nil || !strings.Contains(err.Error(), "404") {
+	if stream, err := open(t.Context(), server.Client(), at, "sleeper"); err == nil || !strings.Contains(err.Error(),
+		"404") {
 		t.Errorf("got %v, %v", stream, err)
 	}
 }
@@ -110,7 +114,8 @@ func TestTheSleeperWritesToNoOtherServer(t *testing.T) {
 	}))
 	defer other.Close()
 	var stderr strings.Builder
-	if status := run(t.Context(), []string{"-sleeper", other.URL}, io.Discard, &stderr); status != exitError || !strings.Contains(stderr.String(), "no listwatch at "+other.URL) {
+	if status := run(t.Context(), []string{"-sleeper", other.URL}, io.Discard, &stderr); status != exitError ||
+		!strings.Contains(stderr.String(), "no listwatch at "+other.URL) {
 		t.Errorf("got status %d, %s", status, &stderr)
 	}
 }
@@ -118,7 +123,8 @@ func TestTheSleeperWritesToNoOtherServer(t *testing.T) {
 // patchPod returns the resource version of the pod that the merge patch made.
 func (p *program) patchPod(t *testing.T, name, patch string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url+"/api/v1/namespaces/default/pods/"+name, strings.NewReader(patch))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url+"/api/v1/namespaces/default/pods/"+
+		name, strings.NewReader(patch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,5 +179,6 @@ func (p *program) informer(t *testing.T) (now informerOf) {
 
 func (p *program) informerHolds(t *testing.T, n int) {
 	t.Helper()
-	eventually.Holds(t, fmt.Sprintf("the informer holds %d pods", n), func() bool { return p.informer(t).Client.Informer.Indexer.Objects >= n })
+	eventually.Holds(t, fmt.Sprintf("the informer holds %d pods", n),
+		func() bool { return p.informer(t).Client.Informer.Indexer.Objects >= n })
 }

@@ -1,8 +1,8 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book and
 // the page on which every event is seen, all on one port.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, or -ready finds something missing,
-// 2 for a wrong command line.
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, or -ready finds something
+// missing, 2 for a wrong command line.
 package main
 
 import (
@@ -28,9 +28,9 @@ const (
 	exitUsage = 2
 )
 
-// gcPercent is how much garbage there may be beside what is in use, in percent of it. Go's default is 100. The program stands beside
-// a browser and an editor, so it takes a third less memory, and a tenth more processor time while it is flooded with writes: see
-// docs/COSTS.md. GOGC in the environment wins.
+// gcPercent is how much garbage there may be beside what is in use, in percent of it. Go's default is 100. The program
+// stands beside a browser and an editor, so it takes a third less memory, and a tenth more processor time while it is
+// flooded with writes: see docs/COSTS.md. GOGC in the environment wins.
 const gcPercent = 50
 
 func main() {
@@ -55,7 +55,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "viz: %v (viz -h lists the flags)\n", err)
 		return exitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", versionOf(debug.ReadBuildInfo()), source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", versionOf(debug.ReadBuildInfo()),
+			source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	case o.ready:
 		return ready(ctx, machine{exec.LookPath, runCommand}, o.listen, stdout)

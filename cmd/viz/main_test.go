@@ -117,7 +117,8 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestEverythingIsReadyWhenItListens counts looks and refusals: a client of our own that is answered 429 waits a second.
+// TestEverythingIsReadyWhenItListens counts looks and refusals: a client of our own that is answered 429 waits a
+// second.
 func TestEverythingIsReadyWhenItListens(t *testing.T) {
 	t.Parallel()
 	p := start(t, "-flight=off")
@@ -138,7 +139,8 @@ func TestEverySwitchRuns(t *testing.T) {
 	t.Parallel()
 	for _, switches := range [][]string{
 		{"-fifo=delta"}, {"-initial=list"}, {"-dispatch=sequential"}, {"-etcd-watcher=etcd2"},
-		{"-storage-media-type=application/json"}, {"-ring-capacity=4"}, {"-clock=manual"}, {"-controllers=false", "-demo=false"},
+		{"-storage-media-type=application/json"}, {"-ring-capacity=4"}, {"-clock=manual"}, {"-controllers=false",
+			"-demo=false"},
 	} {
 		t.Run(strings.Join(switches, " "), func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +168,9 @@ func TestEverySwitchRuns(t *testing.T) {
 
 func (p *program) createPod(t *testing.T, name string) {
 	t.Helper()
-	pod := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, name)
+	pod := fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
+		name)
 	response, err := http.Post(p.url+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader(pod))
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +255,8 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"taken port", []string{"-listen", taken.Addr().String()}, exitError, "cannot listen on " + taken.Addr().String()},
+		{"taken port", []string{"-listen", taken.Addr().String()}, exitError, "cannot listen on " +
+			taken.Addr().String()},
 		{"no such flag", []string{"-no-such-flag"}, exitUsage, "-no-such-flag"},
 		{"argument", []string{"here"}, exitUsage, `unexpected argument "here"`},
 		{"address without port", []string{"-listen", "localhost"}, exitUsage, "missing port"},
@@ -261,17 +266,24 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"a log of nothing", []string{"-log-size", "10"}, exitUsage, "want 4096 to 4194304"},
 		{"flight to nowhere", []string{"-flight", filepath.Join(file, "x")}, exitUsage, "no such folder"},
 		{"record and replay", []string{"-record=x", "-replay=y"}, exitUsage, "exclude each other"},
-		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-data-dir and -replay exclude each other"},
-		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage, "-etcd-endpoints and -replay exclude each other"},
-		{"a page of no recording", []string{"-export=x.html"}, exitUsage, "want a folder, or FILE.html and a recording"},
-		{"a folder for one recording", []string{"-export=x", "-replay=y"}, exitUsage, "want a folder, or FILE.html and a recording"},
-		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage, "-etcd-endpoints and -export exclude each other"},
-		{"export of another server", []string{"-export=x", "-server=http://127.0.0.1:1"}, exitUsage, "-server and -export exclude each other"},
+		{"replay with a data folder", []string{"-replay=x", "-data-dir=y"}, exitUsage, "-data-dir and -replay " +
+			"exclude each other"},
+		{"replay with an etcd", []string{"-replay=x", "-etcd-endpoints=y"}, exitUsage, "-etcd-endpoints and -replay " +
+			"exclude each other"},
+		{"a page of no recording", []string{"-export=x.html"}, exitUsage,
+			"want a folder, or FILE.html and a recording"},
+		{"a folder for one recording", []string{"-export=x", "-replay=y"}, exitUsage, "want a folder, or FILE.html " +
+			"and a recording"},
+		{"export with an etcd", []string{"-export=x", "-etcd-endpoints=y"}, exitUsage, "-etcd-endpoints and -export " +
+			"exclude each other"},
+		{"export of another server", []string{"-export=x", "-server=http://127.0.0.1:1"}, exitUsage,
+			"-server and -export exclude each other"},
 		{"export to nowhere", []string{"-export", filepath.Join(file, "x")}, exitError, "-export"},
 		{"empty endpoint", []string{"-etcd-endpoints", "127.0.0.1:1,"}, exitUsage, "an endpoint is empty"},
 		{"endpoint that is no URL", []string{"-etcd-endpoints", "http://%zz"}, exitUsage, "invalid URL escape"},
 		{"data dir is a file", append(free, "-data-dir", file), exitError, file},
-		{"data of one node for three", append(free, "-data-dir", one, "-etcd-nodes=3"), exitError, "start with -etcd-nodes 1"},
+		{"data of one node for three", append(free, "-data-dir", one, "-etcd-nodes=3"), exitError,
+			"start with -etcd-nodes 1"},
 		{"data of three nodes for one", append(free, "-data-dir", three), exitError, "start with -etcd-nodes 3"},
 		{"unreachable etcd", append(free, "-etcd-endpoints", "127.0.0.1:1"), exitError, "cannot be reached"},
 		{"no such recording", append(free, "-replay", file+".no"), exitError, "-replay"},
@@ -298,7 +310,8 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	if status := run(t.Context(), []string{"-h"}, io.Discard, &stderr); status != exitOK {
 		t.Errorf("status: got %d, want 0", status)
 	}
-	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial", "dispatch", "etcd-watcher",
+	for _, name := range []string{"listen", "data-dir", "etcd-endpoints", "demo", "controllers", "fifo", "initial",
+		"dispatch", "etcd-watcher",
 		"storage-media-type", "ring-capacity", "record", "replay", "flight", "log-size", "clock", "open"} {
 		if !strings.Contains(stderr.String(), "  -"+name) {
 			t.Errorf("-%s is not listed", name)

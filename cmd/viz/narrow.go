@@ -9,12 +9,12 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's own are megabytes: the
-// server would notice a watcher that does not read only after thousands of events.
+// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's own are megabytes:
+// the server would notice a watcher that does not read only after thousands of events.
 const socketBuffer = 4 << 10
 
-// feedBuffer is the size of the socket buffer towards a page. What lies in it is old when the page reads it, and with the
-// kernel's own size the server would notice a slow page only tens of thousands of records later.
+// feedBuffer is the size of the socket buffer towards a page. What lies in it is old when the page reads it, and with
+// the kernel's own size the server would notice a slow page only tens of thousands of records later.
 const feedBuffer = 128 << 10
 
 // connKey is where a request's context holds its connection.

@@ -23,17 +23,19 @@ const (
 	oldestGo        = "1.26"
 	oldestKubectl   = "1.26"
 	commandPatience = 5 * time.Minute // longer than a slow laptop needs to build the debugger
-	browsers        = "firefox chromium chromium-browser google-chrome google-chrome-stable microsoft-edge x-www-browser xdg-open open rundll32"
+	browsers        = "firefox chromium chromium-browser google-chrome google-chrome-stable microsoft-edge " +
+		"x-www-browser xdg-open open rundll32"
 )
 
 // machine is what -ready asks about the computer that it runs on.
 type machine struct {
 	lookPath func(file string) (string, error)
-	run      func(ctx context.Context, dir, name string, args ...string) (stdout string, err error) // dir "": the current one
+	// dir "": the current one
+	run func(ctx context.Context, dir, name string, args ...string) (stdout string, err error)
 }
 
-// ready writes one line for each thing that a workshop needs, and returns the exit status. Outside a checkout nothing but
-// the program itself is to run: a release needs no go.
+// ready writes one line for each thing that a workshop needs, and returns the exit status. Outside a checkout nothing
+// but the program itself is to run: a release needs no go.
 func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int {
 	bad := 0
 	say := func(text string, err error) {
@@ -64,7 +66,8 @@ func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int 
 	return exitOK
 }
 
-// checkout returns the folder of the sources around the current folder, or "": without go, or elsewhere, there are none.
+// checkout returns the folder of the sources around the current folder, or "": without go, or elsewhere, there are
+// none.
 func (m machine) checkout(ctx context.Context) string {
 	out, _ := m.run(ctx, "", "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}")
 	dir, ours := strings.CutPrefix(strings.TrimSpace(out), "listwatch ")
@@ -106,7 +109,8 @@ func (m machine) debugger(ctx context.Context, checkout string) (string, error) 
 	tools := "-modfile=" + filepath.Join(checkout, "internal", "check", "tools", "go.mod")
 	out, err := m.run(ctx, checkout, "go", "tool", tools, "dlv", "version")
 	if err != nil {
-		return "", errors.New("no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network")
+		return "", errors.New("no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there " +
+			"is a network")
 	}
 	return fmt.Sprintf("debugger dlv %s, the pinned one", versionNumber.FindString(out)), nil
 }

@@ -64,7 +64,8 @@ ready
 `
 	var out strings.Builder
 	f := healthy()
-	if status := ready(t.Context(), machine{f.lookPath, f.run}, "127.0.0.1:0", &out); out.String() != want || status != exitOK {
+	if status := ready(t.Context(), machine{f.lookPath, f.run}, "127.0.0.1:0", &out); out.String() != want ||
+		status != exitOK {
 		t.Errorf("got status %d and\n%swant\n%s", status, &out, want)
 	}
 }
@@ -79,16 +80,23 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	for name, each := range map[string]struct {
 		on, command, says, listen, want string
 	}{
-		"an old go":      {everything, "go env GOVERSION", "go1.25.9\n", "", "!!  go 1.25.9 is too old: install 1.26 or newer\n"},
-		"go fails":       {everything, "go env GOVERSION", "!exit status 2: what", "", "!!  go env GOVERSION: exit status 2: what\n"},
-		"no kubectl":     {"go chromium", "", "", "", "!!  no kubectl on the PATH: install 1.26 or newer\n"},
-		"an old kubectl": {everything, "kubectl version", `Client Version: version.Info{Major:"1", GitVersion:"v1.25.16-gke.1"}`, "", "!!  kubectl 1.25.16-gke.1 is too old: install 1.26 or newer\n"},
-		"no version":     {everything, "kubectl version", "Client Version", "", "!!  kubectl version --client says no version\n"},
-		"a taken port":   {everything, "", "", taken.Addr().String(), "is taken: use -listen 127.0.0.1:0\n"},
-		"no such host":   {everything, "", "", "no.such.host.invalid:1", "!!  cannot listen at no.such.host.invalid:1: "},
-		"no browser":     {"go kubectl", "", "", "", "!!  no browser on the PATH: install firefox or chromium\n"},
-		"no modules":     {everything, "go list -deps", "!GOPROXY=off", "", "!!  modules are missing: run go mod download while there is a network (GOPROXY=off)\n"},
-		"no debugger":    {everything, "go tool", "!exit status 1", "", "!!  no debugger: run go tool -modfile=internal/check/tools/go.mod dlv version while there is a network\n"},
+		"an old go": {everything, "go env GOVERSION", "go1.25.9\n", "",
+			"!!  go 1.25.9 is too old: install 1.26 or newer\n"},
+		"go fails": {everything, "go env GOVERSION", "!exit status 2: what", "", "!!  go env GOVERSION: exit " +
+			"status 2: what\n"},
+		"no kubectl": {"go chromium", "", "", "", "!!  no kubectl on the PATH: install 1.26 or newer\n"},
+		"an old kubectl": {everything, "kubectl version",
+			`Client Version: version.Info{Major:"1", GitVersion:"v1.25.16-gke.1"}`, "", "!!  kubectl 1.25.16-gke.1 " +
+				"is too old: install 1.26 or newer\n"},
+		"no version": {everything, "kubectl version", "Client Version", "",
+			"!!  kubectl version --client says no version\n"},
+		"a taken port": {everything, "", "", taken.Addr().String(), "is taken: use -listen 127.0.0.1:0\n"},
+		"no such host": {everything, "", "", "no.such.host.invalid:1", "!!  cannot listen at no.such.host.invalid:1: "},
+		"no browser":   {"go kubectl", "", "", "", "!!  no browser on the PATH: install firefox or chromium\n"},
+		"no modules": {everything, "go list -deps", "!GOPROXY=off", "", "!!  modules are missing: run go mod " +
+			"download while there is a network (GOPROXY=off)\n"},
+		"no debugger": {everything, "go tool", "!exit status 1", "", "!!  no debugger: run go tool " +
+			"-modfile=internal/check/tools/go.mod dlv version while there is a network\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
@@ -100,7 +108,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			}
 			var out strings.Builder
 			status := ready(t.Context(), machine{f.lookPath, f.run}, cmp.Or(each.listen, "127.0.0.1:0"), &out)
-			if got := out.String(); !strings.Contains(got, each.want) || !strings.HasSuffix(got, "\nnot ready: repair what the lines with !! say (1)\n") || status != exitError {
+			if got := out.String(); !strings.Contains(got, each.want) || !strings.HasSuffix(got,
+				"\nnot ready: repair what the lines with !! say (1)\n") || status != exitError {
 				t.Errorf("got status %d and\n%swant %q", status, got, each.want)
 			}
 		})
@@ -108,10 +117,12 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 }
 
 func TestTheDebuggerIsTheOneThatKnowsThisGo(t *testing.T) {
-	for dlv, want := range map[string]string{"Version: 1.26.0\n": "dlv 1.26.0", "Version: 1.20.2\n": "dlv 1.27.2, the pinned one"} {
+	for dlv, want := range map[string]string{"Version: 1.26.0\n": "dlv 1.26.0",
+		"Version: 1.20.2\n": "dlv 1.27.2, the pinned one"} {
 		f := healthy()
 		f.on, f.says["dlv version"] = append(f.on, "dlv"), dlv
-		if got, err := (machine{f.lookPath, f.run}).debugger(t.Context(), "/src"); got != "debugger "+want || err != nil {
+		if got, err := (machine{f.lookPath, f.run}).debugger(t.Context(), "/src"); got != "debugger "+want ||
+			err != nil {
 			t.Errorf("%q: got %q, %v", dlv, got, err)
 		}
 	}
@@ -134,7 +145,8 @@ func TestReadyAsksThisMachine(t *testing.T) {
 	if got, err := m.version(t.Context(), "..", oldestGo, "go", "env", "GOVERSION"); err != nil {
 		t.Errorf("go: got %v, %v", got, err)
 	}
-	if _, err := runCommand(t.Context(), "", "go", "no-such-command"); err == nil || !strings.Contains(err.Error(), "no-such-command") {
+	if _, err := runCommand(t.Context(), "", "go", "no-such-command"); err == nil || !strings.Contains(err.Error(),
+		"no-such-command") {
 		t.Errorf("a command that fails: got %v", err)
 	}
 }
@@ -148,7 +160,8 @@ func TestTheOldestGoIsThatOfTheModule(t *testing.T) {
 
 func TestTheVersionIsSaid(t *testing.T) {
 	var out strings.Builder
-	if status := run(t.Context(), []string{"-version"}, &out, io.Discard); status != exitOK || !strings.HasPrefix(out.String(), "listwatch devel, as Kubernetes v1.37.2, go1.") {
+	if status := run(t.Context(), []string{"-version"}, &out, io.Discard); status != exitOK ||
+		!strings.HasPrefix(out.String(), "listwatch devel, as Kubernetes v1.37.2, go1.") {
 		t.Errorf("status %d, %q", status, &out)
 	}
 }

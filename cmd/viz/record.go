@@ -18,9 +18,9 @@ import (
 	"listwatch/viz"
 )
 
-// startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to the log any
-// more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go on says so at
-// once and ends, and not the program; stop returns why.
+// startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to the
+// log any more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go
+// on says so at once and ends, and not the program; stop returns why.
 func startRecording(o *options, log *probe.Log, stderr io.Writer) (stop func() error, err error) {
 	if o.record == "" {
 		return func() error { return nil }, nil
@@ -39,8 +39,8 @@ func startRecording(o *options, log *probe.Log, stderr io.Writer) (stop func() e
 	}, nil
 }
 
-// createPrivate creates or empties a file that only its owner may read: a recording holds what clients have said. What is not an
-// ordinary file keeps its mode.
+// createPrivate creates or empties a file that only its owner may read: a recording holds what clients have said. What
+// is not an ordinary file keeps its mode.
 func createPrivate(name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -80,20 +80,22 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 // startFlight begins to watch for what goes wrong, unless -flight is "off".
-func startFlight(ctx context.Context, group *routine.Group, s *session, log *probe.Log, promises *rules.Monitor, ui *viz.UI) {
+func startFlight(ctx context.Context, group *routine.Group, s *session, log *probe.Log, promises *rules.Monitor,
+	ui *viz.UI) {
 	o := s.options
 	if o.flight == flightOff {
 		return
 	}
 	flight := &recording.Flight{
-		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe, Breaches: promises.Breaches,
-		Budget: s.flights, Say: func(line string) { fmt.Fprintf(s.stderr, "viz: %s\n", line) },
+		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe,
+		Breaches: promises.Breaches,
+		Budget:   s.flights, Say: func(line string) { fmt.Fprintf(s.stderr, "viz: %s\n", line) },
 	}
 	group.Go(ctx, "viz.flight", flight.Run)
 }
 
-// replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at once,
-// and the page moves through it as people like.
+// replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at
+// once, and the page moves through it as people like.
 func replay(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	rec, err := recording.Open(ctx, o.replay)
 	if err != nil {
@@ -101,12 +103,15 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	}
 	log := probe.NewLog(clock.RealClock{}, max(len(rec.Records), 1))
 	recording.Load(log, rec.Records)
-	if points := rec.Header.Points; points != "" && points != recording.PointsHash() || rec.Header.Version != recording.Version {
-		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be shown wrongly\n", o.replay)
+	if points := rec.Header.Points; points != "" && points != recording.PointsHash() ||
+		rec.Header.Version != recording.Version {
+		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be "+
+			"shown wrongly\n", o.replay)
 	}
 	o.recorded = rec.Header.Switches
 	ui := newUI(o, listener, viz.Config{
-		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log), Scenarios: scenario.All,
+		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log),
+		Scenarios: scenario.All,
 	})
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group

@@ -33,7 +33,8 @@ func TestARecordingContainsTheEndOfBothHalves(t *testing.T) {
 		count[records[i].Point]++
 	}
 	for begin, end := range map[probe.Point]probe.Point{
-		probe.WatcherAdded: probe.WatcherRemoved, probe.ListenerAdded: probe.ListenerRemoved, probe.WireOpened: probe.WireClosed,
+		probe.WatcherAdded: probe.WatcherRemoved, probe.ListenerAdded: probe.ListenerRemoved,
+		probe.WireOpened: probe.WireClosed,
 	} {
 		if count[begin] == 0 || count[begin] != count[end] {
 			t.Errorf("%d %v, %d %v", count[begin], begin, count[end], end)
@@ -91,7 +92,8 @@ func TestWhatTheProgramRecordsAtItsLimitsIsReplayedAndExported(t *testing.T) {
 	}
 }
 
-// TestAGreedyRecordingIsRefusedWithASentence has the program replay and export what would take more memory than there is.
+// TestAGreedyRecordingIsRefusedWithASentence has the program replay and export what would take more memory than there
+// is.
 func TestAGreedyRecordingIsRefusedWithASentence(t *testing.T) {
 	dir := t.TempDir()
 	name, page := filepath.Join(dir, "log.gz"), filepath.Join(dir, "one.html")
@@ -101,7 +103,8 @@ func TestAGreedyRecordingIsRefusedWithASentence(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-replay", name, "-listen", "127.0.0.1:0"}, {"-replay", name, "-export", page}} {
 		var stdout, stderr strings.Builder
-		if status := run(t.Context(), args, &stdout, &stderr); status != exitError || !strings.Contains(stderr.String(), greedy.Refusal) {
+		if status := run(t.Context(), args, &stdout, &stderr); status != exitError ||
+			!strings.Contains(stderr.String(), greedy.Refusal) {
 			t.Errorf("%v: exit status %d, said %q and %q", args, status, stdout.String(), stderr.String())
 		}
 	}
@@ -122,7 +125,8 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, name) || !strings.Contains(said, "continues without") {
+		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, name) ||
+			!strings.Contains(said, "continues without") {
 			t.Errorf("said %q", said)
 		}
 		if err := stop(); !errors.Is(err, recording.ErrGap) {
@@ -131,7 +135,8 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 	})
 }
 
-// TestARecordingOfAServerElsewhereHasWhatPassedTheLens has a client watch through the lens, with a token that no recording may hold.
+// TestARecordingOfAServerElsewhereHasWhatPassedTheLens has a client watch through the lens, with a token that no
+// recording may hold.
 func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log.gz")
 	server := start(t, "-flight=off", "-demo=false", "-controllers=false")
@@ -176,7 +181,8 @@ func TestARecordingOfAServerElsewhereHasWhatPassedTheLens(t *testing.T) {
 	if !told["FrameWritten c1 ADDED default/a"] || !told["ReflectorSynced informer  "] {
 		t.Errorf("got %v", told)
 	}
-	if watcher := state.Resources["pods"].Subjects["c1"]; watcher == nil || watcher.Kind != "watcher" || !strings.HasPrefix(watcher.Texts["WireOpened"], "controller/v1 /api/v1/") {
+	if watcher := state.Resources["pods"].Subjects["c1"]; watcher == nil || watcher.Kind != "watcher" ||
+		!strings.HasPrefix(watcher.Texts["WireOpened"], "controller/v1 /api/v1/") {
 		t.Errorf("got %+v", watcher)
 	}
 }

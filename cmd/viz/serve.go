@@ -47,19 +47,22 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 	ready := func() { announce(o, listener, stdout, stderr) }
 	flights := &recording.Budget{}
 	for now := o; now != nil && err == nil; ready = func() {} {
-		s := &session{options: now, first: o, etcd: etcd, listener: listener, flights: flights, stderr: stderr, next: make(chan *options, 1)}
+		s := &session{options: now, first: o, etcd: etcd, listener: listener, flights: flights, stderr: stderr,
+			next: make(chan *options, 1)}
 		now, err = s.run(ctx, ready)
 	}
 	return err
 }
 
-func newPipeline(o *options, used etcd, clocks *clocks, p *probe.Probe, base *url.URL, over *http.Client) (*pipeline.Pipeline, error) {
+func newPipeline(o *options, used etcd, clocks *clocks, p *probe.Probe, base *url.URL,
+	over *http.Client) (*pipeline.Pipeline, error) {
 	dispatch := cacher.TwoPhase
 	if o.dispatch == cacher.Sequential.String() {
 		dispatch = cacher.Sequential
 	}
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
-		Client: used.client, EtcdReady: used.ready, Clock: clocks.world, Patience: clocks.patience, Probe: p, MediaType: o.mediaType, EtcdWatcher: o.etcdWatcher,
+		Client: used.client, EtcdReady: used.ready, Clock: clocks.world, Patience: clocks.patience, Probe: p,
+		MediaType: o.mediaType, EtcdWatcher: o.etcdWatcher,
 		Dispatch: dispatch, RingCapacity: o.ringCapacity, UseWatchList: o.initial == "watchlist",
 	})
 	if err != nil {
@@ -75,8 +78,8 @@ func newPipeline(o *options, used etcd, clocks *clocks, p *probe.Probe, base *ur
 	return &pipeline.Pipeline{Server: server, Client: clientHalf}, nil
 }
 
-// newUI fills in what every page of this program has: the book, the switches, the lab in whose working copy it runs, and the
-// names it may be called by.
+// newUI fills in what every page of this program has: the book, the switches, the lab in whose working copy it runs,
+// and the names it may be called by.
 func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
 	host, _, _ := net.SplitHostPort(o.listen)
 	config.Book = viz.NewBook()
@@ -110,8 +113,9 @@ func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	}
 }
 
-// baseURL returns the address under which this machine reaches a listener at addr that was asked to listen on asked. One
-// for every address listens to both families and says [::], whichever was asked for: only -listen tells which is meant.
+// baseURL returns the address under which this machine reaches a listener at addr that was asked to listen on asked.
+// One for every address listens to both families and says [::], whichever was asked for: only -listen tells which is
+// meant.
 func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	ip := addr.IP
 	if ip.IsUnspecified() {
@@ -127,6 +131,7 @@ func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 // warnIfOpen says so if others than this machine can reach the listener: there is no authentication at all.
 func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	if addr := listener.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() {
-		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and anyone who reaches it may do everything\n", addr)
+		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and anyone who reaches it may do "+
+			"everything\n", addr)
 	}
 }

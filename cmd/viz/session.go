@@ -35,8 +35,8 @@ type session struct {
 	next     chan *options // sent by begin, received by run, never closed; buffered so that begin never blocks
 }
 
-// run runs until ctx is done or something essential breaks, and then returns nil; or until other switches are wanted, and
-// returns those. Then nothing of it runs any more. It calls ready when everything is.
+// run runs until ctx is done or something essential breaks, and then returns nil; or until other switches are wanted,
+// and returns those. Then nothing of it runs any more. It calls ready when everything is.
 func (s *session) run(ctx context.Context, ready func()) (next *options, err error) {
 	o := s.options
 	clocks := startClocks()
@@ -45,12 +45,14 @@ func (s *session) run(ctx context.Context, ready func()) (next *options, err err
 	log.LimitLoud(probe.LoudLanes, sandbox.Followed)
 	held := newHold(clocks, log, s.stderr)
 	connections := sandbox.NewConnections(newHTTPClient(nil), newHTTPClient(dialNarrow))
-	p, err := newPipeline(o, s.etcd, clocks, probe.New(log), baseURL(o.listen, s.listener.Addr().(*net.TCPAddr)), connections.Client())
+	p, err := newPipeline(o, s.etcd, clocks, probe.New(log), baseURL(o.listen, s.listener.Addr().(*net.TCPAddr)),
+		connections.Client())
 	if err != nil {
 		return nil, err
 	}
 	owner, err := sandbox.New(sandbox.Config{
-		Pipeline: p, Connections: connections, Clock: clocks.world, Probe: probe.New(log), Gate: log.Gate(), Demo: o.demo,
+		Pipeline: p, Connections: connections, Clock: clocks.world, Probe: probe.New(log), Gate: log.Gate(),
+		Demo:         o.demo,
 		RingCapacity: o.ringCapacity, RestartEtcd: s.etcd.restart, Cluster: s.etcd.cluster, Modes: s,
 		Etcd: func() any { return s.etcd.keeper.State() },
 	})
@@ -168,7 +170,8 @@ func lend(listener *net.TCPListener) lentListener {
 // Close makes a waiting Accept return. The next user accepts the connections that come from now on.
 func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
-// Accept says of a listener that is given back that it is closed. For net/http a deadline would be a reason to try again.
+// Accept says of a listener that is given back that it is closed. For net/http a deadline would be a reason to try
+// again.
 func (l lentListener) Accept() (net.Conn, error) {
 	conn, err := l.TCPListener.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {

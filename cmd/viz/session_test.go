@@ -16,7 +16,8 @@ import (
 
 func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-initial=list")
-	if code, body := p.post(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`); code != http.StatusCreated {
+	if code, body := p.post(t, "/api/v1/namespaces/default/pods",
+		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`); code != http.StatusCreated {
 		t.Fatalf("create: %d, %s", code, body)
 	}
 	began := p.how(t)
@@ -24,7 +25,8 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		target, value string
 		want          int
 	}{{"fifo", "both", http.StatusBadRequest}, {"listen", ":0", http.StatusNotFound}, {"", "", http.StatusNotFound}} {
-		if code, body := p.post(t, "/viz/knobs", fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target, bad.value)); code != bad.want {
+		if code, body := p.post(t, "/viz/knobs", fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target,
+			bad.value)); code != bad.want {
 			t.Errorf("%s=%s: got %d, want %d; %s", bad.target, bad.value, code, bad.want, body)
 		}
 	}
@@ -38,7 +40,8 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 	if now.Switches["fifo"] != "delta" || now.Switches["initial"] != "list" {
 		t.Errorf("started again with %v", now.Switches)
 	}
-	for path, want := range map[string]string{"/viz/state": `"kind":"delta"`, "/api/v1/namespaces/default/pods/a": `"name":"a"`} {
+	for path, want := range map[string]string{"/viz/state": `"kind":"delta"`,
+		"/api/v1/namespaces/default/pods/a": `"name":"a"`} {
 		if _, body := p.get(t, path); !strings.Contains(body, want) {
 			t.Errorf("GET %s: no %s in %s", path, want, body)
 		}
@@ -54,7 +57,8 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 
 func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	p := start(t, "-demo=false", "-flight=off", "-record", filepath.Join(t.TempDir(), "a.lw.gz"))
-	if code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`); code != http.StatusConflict {
+	if code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`); code !=
+		http.StatusConflict {
 		t.Errorf("got %d, %s", code, body)
 	}
 	if now := p.how(t); now.Switches["fifo"] != "real" {

@@ -24,15 +24,15 @@ import (
 
 const (
 	sleeperChanges = 100
-	// sleeperBytes × sleeperChanges exceeds the socket buffers of both ends. A narrow window would need less data, but would
-	// take minutes to drain when the sleeper wakes up.
+	// sleeperBytes × sleeperChanges exceeds the socket buffers of both ends. A narrow window would need less data, but
+	// would take minutes to drain when the sleeper wakes up.
 	sleeperBytes    = 100_000
 	sleeperPatience = 20 * time.Minute // many times what all of it takes
 	sleeperGoodbye  = 5 * time.Second  // for taking its pod away, also after Ctrl-C
 )
 
-// runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader opens one
-// and reads it, the writer changes a large pod. It says what became of the first two, and takes its pod away.
+// runSleeper is three clients of a listwatch that runs: the sleeper opens a watch and does not read it, the reader
+// opens one and reads it, the writer changes a large pod. It says what became of the first two, and takes its pod away.
 func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sleeperPatience)
 	defer cancel()
@@ -63,7 +63,8 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 		return err
 	}
 	defer reader.Close()
-	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000, sleeperChanges)
+	fmt.Fprintf(out, "the sleeper and the reader watch; a pod of %d kB changes %d times\n", sleeperBytes/1000,
+		sleeperChanges)
 	var read changesSeen
 	var group errgroup.Group
 	group.Go(func() (err error) { read, err = readChanges(reader); return err })
@@ -91,8 +92,9 @@ func runSleeper(ctx context.Context, server *url.URL, out io.Writer) (err error)
 	return nil
 }
 
-// tellWait prints what the dispatcher did with the last change for which it waited: who had it before the wait, how long it was
-// ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the machine changes it.
+// tellWait prints what the dispatcher did with the last change for which it waited: who had it before the wait, how
+// long it was ready to wait and for whom, and who had it only then. That order is the dispatcher's own: no load of the
+// machine changes it.
 func tellWait(ctx context.Context, client *http.Client, server *url.URL, out io.Writer) error {
 	told := func(query string) (string, error) {
 		at := server.JoinPath("/viz/told")
@@ -134,12 +136,14 @@ func (w writer) big(r *listwatch.Request) *listwatch.Request {
 
 // create makes the pod. If there is one already, the error says how to remove it.
 func (w writer) create(ctx context.Context) error {
-	pod := &v1.Pod{Spec: v1.PodSpec{TerminationGracePeriodSeconds: new(int64(0)), Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+	pod := &v1.Pod{Spec: v1.PodSpec{TerminationGracePeriodSeconds: new(int64(0)), Containers: []v1.Container{
+		{Name: "c", Image: "i"}}}}
 	pod.Name = "big"
 	pod.Annotations = map[string]string{"big": strings.Repeat("x", sleeperBytes)}
 	err := w.Post().Namespace(metav1.NamespaceDefault).Resource("pods").Body(pod).Do(ctx).Error()
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete pod big", w.server)
+		return fmt.Errorf(
+			"a pod named big is in the way; if no other -sleeper is at work: kubectl -s %s delete pod big", w.server)
 	}
 	return err
 }

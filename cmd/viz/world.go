@@ -35,8 +35,8 @@ func (c *clocks) stop() {
 	c.routines.Wait()
 }
 
-// tellStops reports each time at which the program goes on after it was stopped as a whole, until ctx is done. The clock that
-// never stands is the one that knows.
+// tellStops reports each time at which the program goes on after it was stopped as a whole, until ctx is done. The
+// clock that never stands is the one that knows.
 func tellStops(ctx context.Context, c *clocks, p *probe.Probe) {
 	for {
 		select {

@@ -28,10 +28,10 @@ import (
 //go:embed *.js *.css
 var Files embed.FS
 
-// New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a source
-// file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program. The first request renders all pages, which
-// takes longer than the rest of the program's start; they need no script. Places where the prose asks for what is not there
-// are shown as gaps; the tests of the book fail on them.
+// New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
+// source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program. The
+// first request renders all pages, which takes longer than the rest of the program's start; they need no script. Places
+// where the prose asks for what is not there are shown as gaps; the tests of the book fail on them.
 func New() http.Handler { return onFirstRequest(chapters.FS(), docs.FS()) }
 
 // onFirstRequest is the book of fsys and documents, of which nothing is read before a request comes.
@@ -170,9 +170,14 @@ type bookHalf struct {
 }
 
 var bookHalves = []bookHalf{
-	{"The server half", "From a revision in etcd to bytes on a connection. One watch of etcd feeds a cache, and the cache feeds every client. This half is about giving one stream to thousands of readers, so that none of them slows down the others.", 1, 8},
-	{"The client half", "From bytes on a connection to a call of your handler. An informer keeps a copy of what the server has, tells your handler of each change once the copy shows it, and repairs the copy when the connection has failed. This half is about having state, not messages.", 9, 13},
-	{"Both halves, as a loop", "Controllers read from the end of the client half and write to the beginning of the server half. With them the loop is closed, and a pod lives its life.", 14, 99},
+	{"The server half", "From a revision in etcd to bytes on a connection. One watch of etcd feeds a cache, and the " +
+		"cache feeds every client. This half is about giving one stream to thousands of readers, so that none of " +
+		"them slows down the others.", 1, 8},
+	{"The client half", "From bytes on a connection to a call of your handler. An informer keeps a copy of what the " +
+		"server has, tells your handler of each change once the copy shows it, and repairs the copy when the " +
+		"connection has failed. This half is about having state, not messages.", 9, 13},
+	{"Both halves, as a loop", "Controllers read from the end of the client half and write to the beginning of the " +
+		"server half. With them the loop is closed, and a pod lives its life.", 14, 99},
 }
 
 // chapters returns those of the half.

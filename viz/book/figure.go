@@ -14,19 +14,24 @@ import (
 )
 
 // chapterTakes says which recording is shown with a chapter. A chapter that is not named has the life of a pod.
-var chapterTakes = map[int]string{3: "start", 4: "ring", 5: "story-selector", 6: "slow", 10: "story-two-queues", 12: "story-slow-handler"}
+var chapterTakes = map[int]string{3: "start", 4: "ring", 5: "story-selector", 6: "slow", 10: "story-two-queues",
+	12: "story-slow-handler"}
 
-// chapterPeaks are the points whose first counter says how much waits: the figure of the chapter shows the moment when most does.
+// chapterPeaks are the points whose first counter says how much waits: the figure of the chapter shows the moment when
+// most does.
 var chapterPeaks = map[int]probe.Point{4: probe.RingAppend, 10: probe.FIFOAdded, 12: probe.PendingPushed}
 
-// chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a resource version comes from
-// and who sees it; what a request becomes; what an informer does with one event; the whole way round.
+// chapterPoints are the moments beside chapters whose own code reports none that is recorded, or hardly any: where a
+// resource version comes from and who sees it; what a request becomes; what an informer does with one event; the whole
+// way round.
 var chapterPoints = map[int][]string{
-	1:  {"TxnCommitted", "RingAppend", "StoreUpdate", "InputSent", "FrameWritten", "IndexerUpdated"},
-	7:  {"RequestReceived", "TxnCommitted", "RequestAnswered", "RingAppend", "InputSent"},
-	13: {"ReflectorReceived", "FIFOAdded", "FIFOPopped", "IndexerUpdated", "Distributed", "AddReceived", "HandlerCalled"},
+	1: {"TxnCommitted", "RingAppend", "StoreUpdate", "InputSent", "FrameWritten", "IndexerUpdated"},
+	7: {"RequestReceived", "TxnCommitted", "RequestAnswered", "RingAppend", "InputSent"},
+	13: {"ReflectorReceived", "FIFOAdded", "FIFOPopped", "IndexerUpdated", "Distributed", "AddReceived",
+		"HandlerCalled"},
 	15: {
-		"RequestReceived", "TxnCommitted", "Etcd3IncomingSent", "ReflectorReceived", "RingAppend", "IncomingSent", "DispatchStarted", "InputSent", "ResultSent", "FrameWritten",
+		"RequestReceived", "TxnCommitted", "Etcd3IncomingSent", "ReflectorReceived", "RingAppend", "IncomingSent",
+		"DispatchStarted", "InputSent", "ResultSent", "FrameWritten",
 		"FrameDecoded", "FIFOAdded", "IndexerUpdated", "Distributed", "HandlerCalled", "WorkGot", "Reconciled",
 	},
 }
@@ -84,8 +89,8 @@ func newFigure(chapter *text.Chapter) (*figure, error) {
 	return f, nil
 }
 
-// keyOf chooses the moment that stands for all: what goes wrong, or else one from the middle. A recording that begins with
-// nothing (bare) has most to show at its last moment.
+// keyOf chooses the moment that stands for all: what goes wrong, or else one from the middle. A recording that begins
+// with nothing (bare) has most to show at its last moment.
 func keyOf(steps []step, bare bool) int {
 	if i := slices.IndexFunc(steps, func(s step) bool { return s.Anomaly }); i >= 0 {
 		return i
@@ -102,9 +107,9 @@ func keyOf(steps []step, bare bool) int {
 	return last
 }
 
-// stepsOf finds a moment of the recording for every line of the prose that reports one, and for what the chapter reports
-// elsewhere; what goes wrong in the recording, if anything does; and its peak. The steps are in the order of the recording: the text
-// may jump among them.
+// stepsOf finds a moment of the recording for every line of the prose that reports one, and for what the chapter
+// reports elsewhere; what goes wrong in the recording, if anything does; and its peak. The steps are in the order of
+// the recording: the text may jump among them.
 func stepsOf(chapter *text.Chapter, take takes.Take, records []probe.Record) []step {
 	points := slices.Clone(chapter.Told)
 	for _, moment := range chapter.Moments {
@@ -156,7 +161,8 @@ func peakOf(records []probe.Record, point probe.Point) *probe.Record {
 	var peak *probe.Record
 	for i := range records {
 		r := &records[i]
-		if r.Point == point && point != 0 && r.Resource == stage.FirstResource && (peak == nil || r.Args[0] > peak.Args[0]) {
+		if r.Point == point && point != 0 && r.Resource == stage.FirstResource && (peak == nil ||
+			r.Args[0] > peak.Args[0]) {
 			peak = r
 		}
 	}
@@ -186,7 +192,8 @@ func more(steps []step, take takes.Take, records []probe.Record) []step {
 }
 
 func stepAt(r *probe.Record) step {
-	return step{Point: r.Point.String(), Station: r.Point.Info().Station, Seq: r.Seq, Says: r.Sentence(), Anomaly: r.Anomaly()}
+	return step{Point: r.Point.String(), Station: r.Point.Info().Station, Seq: r.Seq, Says: r.Sentence(),
+		Anomaly: r.Anomaly()}
 }
 
 // momentOf returns the first record of a point, of pods: after a moment and about the object of the story, if there is
@@ -230,7 +237,8 @@ type momentQueue struct {
 }
 
 // momentOrder is the order of the queues on the path of an event.
-var momentOrder = []string{"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "fifo", "pending", "workqueue"}
+var momentOrder = []string{"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "fifo", "pending",
+	"workqueue"}
 
 // momentRows is how many queues there is room for.
 const momentRows = 9

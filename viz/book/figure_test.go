@@ -38,8 +38,8 @@ func TestWordsMeanPartsOfTheStage(t *testing.T) {
 	}
 }
 
-// TestEveryChapterHasItsMiniStage holds that the steps of the figures are moments of their recordings, and that there are
-// enough of them to scroll through.
+// TestEveryChapterHasItsMiniStage holds that the steps of the figures are moments of their recordings, and that there
+// are enough of them to scroll through.
 func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
 	if err != nil {
@@ -95,8 +95,8 @@ func TestTheKeyMomentIsATruePicture(t *testing.T) {
 	}
 }
 
-// TestFiguresTellInOrder holds that the steps of each figure follow each other in time, and that the figures of the chapters
-// about waiting show a moment at which several things wait.
+// TestFiguresTellInOrder holds that the steps of each figure follow each other in time, and that the figures of the
+// chapters about waiting show a moment at which several things wait.
 func TestFiguresTellInOrder(t *testing.T) {
 	b, err := text.New(chapters.FS(), nil)
 	if err != nil {

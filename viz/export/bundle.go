@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// What the page's modules are written in: one import a line, of names; and names that are exported where they are declared.
+// What the page's modules are written in: one import a line, of names; and names that are exported where they are
+// declared.
 var (
 	importing = regexp.MustCompile(`(?m)^import \{ ([^}\n]+) \} from "([^"\n]+)";$`)
 	exporting = regexp.MustCompile(`(?m)^export ((?:async )?(?:function|const) (\w+))`)
 	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
 )
 
-// bundler makes one classic script of modules: a browser loads none from a folder. That is done here in forty lines and not by a
-// library, which each user of the program would have to fetch and build.
+// bundler makes one classic script of modules: a browser loads none from a folder. That is done here in forty lines and
+// not by a library, which each user of the program would have to fetch and build.
 type bundler struct {
 	read func(path string) ([]byte, error)
 	out  strings.Builder
@@ -33,7 +34,8 @@ func bundle(entry string, read func(path string) ([]byte, error)) (string, error
 	return b.out.String(), nil
 }
 
-// add appends a module after those that it imports. Its names are its own, and it is run to its end before the next one begins.
+// add appends a module after those that it imports. Its names are its own, and it is run to its end before the next one
+// begins.
 func (b *bundler) add(module string) error {
 	if done, seen := b.done[module]; seen {
 		if !done {
@@ -54,7 +56,8 @@ func (b *bundler) add(module string) error {
 	}
 	src = importing.ReplaceAllStringFunc(src, func(line string) string {
 		each := importing.FindStringSubmatch(line)
-		return fmt.Sprintf("const { %s } = listwatchModules[%q];", strings.ReplaceAll(each[1], " as ", ": "), path.Join(path.Dir(module), each[2]))
+		return fmt.Sprintf("const { %s } = listwatchModules[%q];", strings.ReplaceAll(each[1], " as ", ": "),
+			path.Join(path.Dir(module), each[2]))
 	})
 	var names []string
 	for _, each := range exporting.FindAllStringSubmatch(src, -1) {
@@ -64,7 +67,8 @@ func (b *bundler) add(module string) error {
 	if line := unknown.FindString(src); line != "" {
 		return fmt.Errorf("bundle %s: not in the form that can be bundled: %s", module, line)
 	}
-	fmt.Fprintf(&b.out, "listwatchModules[%q] = await (async () => {\n%s\nreturn { %s };\n})();\n", module, src, strings.Join(names, ", "))
+	fmt.Fprintf(&b.out, "listwatchModules[%q] = await (async () => {\n%s\nreturn { %s };\n})();\n", module, src,
+		strings.Join(names, ", "))
 	b.done[module] = true
 	return nil
 }

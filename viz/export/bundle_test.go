@@ -23,8 +23,9 @@ func (r room) read(path string) ([]byte, error) {
 func TestModulesBecomeOneScript(t *testing.T) {
 	modules := room{
 		"frame/page.js": "import { add, base as from } from \"../log/sum.js\";\nimport { say } from \"./say.js\";\n\nconst modules = await Promise.resolve([from, 2]);\nsay(add(...modules));\n",
-		"frame/say.js":  "import { base } from \"../log/sum.js\";\nconst own = base;\nexport async function later() {}\nexport function say(n) {\n  heard.push(n + own);\n}\n",
-		"log/sum.js":    "heard.push(0); // once\nexport const base = 40;\nexport const add = (a, b) => a + b;\n",
+		"frame/say.js": "import { base } from \"../log/sum.js\";\nconst own = base;\nexport async function later() " +
+			"{}\nexport function say(n) {\n  heard.push(n + own);\n}\n",
+		"log/sum.js": "heard.push(0); // once\nexport const base = 40;\nexport const add = (a, b) => a + b;\n",
 	}
 	text, err := bundle("frame/page.js", modules.read)
 	if err != nil {
@@ -45,12 +46,14 @@ func TestWhatCannotBeBundledIsRefused(t *testing.T) {
 		modules room
 		want    string
 	}{
-		"a circle":      {room{"a/a.js": "import { b } from \"./b.js\";\n", "a/b.js": "import { a } from \"./a.js\";\nexport const b = 1;\n"}, "imports itself"},
+		"a circle": {room{"a/a.js": "import { b } from \"./b.js\";\n", "a/b.js": "import { a } from " +
+			"\"./a.js\";\nexport const b = 1;\n"}, "imports itself"},
 		"another form":  {room{"a/a.js": "import * as b from \"./b.js\";\n"}, "import * as b"},
 		"a default":     {room{"a/a.js": "export default 1;\n"}, "export default"},
 		"a module less": {room{"a/a.js": "import { b } from \"./b.js\";\n"}, "not exist"},
 	} {
-		if _, err := bundle("a/a.js", test.modules.read); err == nil || !strings.Contains(err.Error(), test.want) && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := bundle("a/a.js", test.modules.read); err == nil || !strings.Contains(err.Error(), test.want) &&
+			!errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
 	}

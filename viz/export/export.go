@@ -1,5 +1,5 @@
-// Package export writes the stage, the book and what they show as files that need no program: from a web server's folder, from a disk,
-// or as one page with a recording in it.
+// Package export writes the stage, the book and what they show as files that need no program: from a web server's
+// folder, from a disk, or as one page with a recording in it.
 //
 //   - export.go: [Write], which asks the program's own pages for themselves and follows their links.
 //   - pages.go: an address of the program as that of a file.
@@ -39,8 +39,8 @@ type site struct {
 	alone   bool // the stage is the only page
 }
 
-// Write writes everything that the pages of program link to into dir, which it makes if need be, and returns the number of files and of
-// their bytes. program answers as package viz does, and runs nothing. Files in dir of other names stay.
+// Write writes everything that the pages of program link to into dir, which it makes if need be, and returns the number
+// of files and of their bytes. program answers as package viz does, and runs nothing. Files in dir of other names stay.
 func Write(dir string, program http.Handler) (files, size int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, 0, err // before all the work
@@ -213,7 +213,10 @@ func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
 // script returns a module of the page as a classic script.
 func (s *site) script(address string) ([]byte, error) {
-	text, err := bundle(strings.TrimPrefix(address, assets), func(path string) ([]byte, error) { return s.get(assets + path) })
+	text, err := bundle(strings.TrimPrefix(address, assets), func(path string) ([]byte, error) {
+		return s.get(assets +
+			path)
+	})
 	return []byte(text), err
 }
 

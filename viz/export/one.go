@@ -22,8 +22,9 @@ var (
 // theRecording is the take's name on a page of one recording.
 const theRecording = "recording"
 
-// WriteOne writes one page that needs no other file: the stage of program, which runs nothing, with a recording in it. Secrets and
-// credentials in the recording are masked, whatever program wrote it. WriteOne returns how many bytes the page has.
+// WriteOne writes one page that needs no other file: the stage of program, which runs nothing, with a recording in it.
+// Secrets and credentials in the recording are masked, whatever program wrote it. WriteOne returns how many bytes the
+// page has.
 func WriteOne(name string, program http.Handler, rec *recording.Recording) (size int, err error) {
 	var masked bytes.Buffer
 	if err := recording.WriteAll(&masked, rec.Header, rec.Records); err != nil {
@@ -75,7 +76,8 @@ func (s *site) one(file []byte) ([]byte, error) {
 		return ""
 	})
 	page = strings.Replace(page, "</body>", last.String()+"</body>", 1)
-	own := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", strings.Join(scripts, " "), strings.Join(styles, " "))
+	own := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		strings.Join(scripts, " "), strings.Join(styles, " "))
 	return []byte(strings.Replace(page, policy, own, 1)), nil
 }
 

@@ -15,9 +15,10 @@ var staticScript []byte
 const (
 	assets = "/viz/assets/"
 
-	// policy lets a page load what lies beside it, and run no script and no style that is written into it. For a page in a folder not every
-	// browser takes its neighbours for 'self'; one from a web server can load no file.
-	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+	// policy lets a page load what lies beside it, and run no script and no style that is written into it. For a page
+	// in a folder not every browser takes its neighbours for 'self'; one from a web server can load no file.
+	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; frame-src " +
+		"'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 
 var (
@@ -28,8 +29,8 @@ var (
 	module = regexp.MustCompile(`<script type="module"`)
 )
 
-// fileOf returns the file, from the root, in which what is at an address of the program is written: "book/06-cacher.html" for
-// "/book/06-cacher".
+// fileOf returns the file, from the root, in which what is at an address of the program is written:
+// "book/06-cacher.html" for "/book/06-cacher".
 func fileOf(address string) string {
 	switch {
 	case strings.HasPrefix(address, assets):
@@ -94,20 +95,25 @@ func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	page = module.ReplaceAllString(page, "<script defer")
 	const charset = `<meta charset="utf-8">`
-	page = strings.Replace(page, charset, fmt.Sprintf(`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
-		charset, policy, up), 1)
+	page = strings.Replace(page, charset,
+		fmt.Sprintf(
+			`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer"><script defer src="%sstatic.js"></script>`,
+			charset, policy, up), 1)
 	if s.alone {
 		return page
 	}
-	page = strings.Replace(page, `<nav aria-label="Site">`, fmt.Sprintf(`<nav aria-label="Site"><a href="%ssearch.html">Search</a>`, up), 1)
-	page = strings.Replace(page, `<a class="book" href="book/index.html">`, `<a class="book" href="search.html">Search</a> <a class="book" href="book/index.html">`, 1)
+	page = strings.Replace(page, `<nav aria-label="Site">`,
+		fmt.Sprintf(`<nav aria-label="Site"><a href="%ssearch.html">Search</a>`, up), 1)
+	page = strings.Replace(page, `<a class="book" href="book/index.html">`,
+		`<a class="book" href="search.html">Search</a> <a class="book" href="book/index.html">`, 1)
 	if name == "index.html" {
 		page = strings.Replace(page, "</head>", preview+"</head>", 1)
 	}
 	return page
 }
 
-// preview is what is shown of a link to the pages. Where a picture has to have its whole address, `make site` puts that in.
+// preview is what is shown of a link to the pages. Where a picture has to have its whole address, `make site` puts that
+// in.
 const preview = `<meta property="og:title" content="listwatch: Kubernetes' list-watch machinery, alive">` +
 	`<meta property="og:description" content="Follow one change from kubectl to a controller, read the book beside the stage, and see what has happened to you told as a story.">` +
 	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png"><meta name="twitter:card" content="summary_large_image">`

@@ -10,20 +10,23 @@ import (
 	"strings"
 )
 
-// found is one place that a search can lead to: its address from the root, its page, its heading ("": the page's beginning), and its words.
+// found is one place that a search can lead to: its address from the root, its page, its heading ("": the page's
+// beginning), and its words.
 type found [4]string
 
 var (
 	title   = regexp.MustCompile(`<title>(.*?)(?: · listwatch)?</title>`)
 	prose   = regexp.MustCompile(`(?s)<article>(.*)</article>`)
 	heading = regexp.MustCompile(`(?s)<h[23] id="([^"]*)">(.*?)</h[23]>`)
-	line    = regexp.MustCompile(`(?m)<span class="l" id="(L\d+)"[^>]*>((?:<span class="k">)?(?:func|type|const|var)\b.*)$`)
-	block   = regexp.MustCompile(`</?(?:p|li|td|th|tr|pre|figcaption|h4|br|b|a)\b[^>]*>`)
-	tag     = regexp.MustCompile(`<[^>]*>`)
-	space   = regexp.MustCompile(`\s+`)
+	line    = regexp.MustCompile(
+		`(?m)<span class="l" id="(L\d+)"[^>]*>((?:<span class="k">)?(?:func|type|const|var)\b.*)$`)
+	block = regexp.MustCompile(`</?(?:p|li|td|th|tr|pre|figcaption|h4|br|b|a)\b[^>]*>`)
+	tag   = regexp.MustCompile(`<[^>]*>`)
+	space = regexp.MustCompile(`\s+`)
 )
 
-// index lists what can be found: each section of a chapter and of a document, each declaration of a source file, each beat of a story.
+// index lists what can be found: each section of a chapter and of a document, each declaration of a source file, each
+// beat of a story.
 func (s *site) index() []found {
 	var all []found
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {

@@ -1,5 +1,5 @@
-// Package frame is the page around the rooms: the bar above them, the banner, the dialogs, the keys, and page.js, which joins the
-// modules of all rooms.
+// Package frame is the page around the rooms: the bar above them, the banner, the dialogs, the keys, and page.js, which
+// joins the modules of all rooms.
 package frame
 
 import (

@@ -113,9 +113,11 @@ func (p *part) follow(queue, subject string) chain {
 	case c.Full:
 		c.Says = fmt.Sprintf("%s is full, %d of %d. %s%s", first.Name, first.Len, first.Cap, first.Sends, p.end(last))
 	case first.Len > 0:
-		c.Says = fmt.Sprintf("No goroutine waits to put something into %s. What it holds waits: %s", first.Name, p.end(last))
+		c.Says = fmt.Sprintf("No goroutine waits to put something into %s. What it holds waits: %s", first.Name,
+			p.end(last))
 	default:
-		c.Says = fmt.Sprintf("%s is empty: %s waits for something to come from %s.", first.Name, orAny(first.Takers), orAny(first.Senders))
+		c.Says = fmt.Sprintf("%s is empty: %s waits for something to come from %s.", first.Name, orAny(first.Takers),
+			orAny(first.Senders))
 	}
 	return c
 }
@@ -134,19 +136,23 @@ func (p *part) linkOf(each fold.Link) link {
 		l.Station, l.Senders, l.Takers = ends(each.Queue)
 	}
 	if each.Sender != nil {
-		l.Sends = fmt.Sprintf("%s has waited there for %s. ", orAny(strings.Fields(each.Sender.Lane)), p.since(each.Sender))
+		l.Sends = fmt.Sprintf("%s has waited there for %s. ", orAny(strings.Fields(each.Sender.Lane)),
+			p.since(each.Sender))
 	}
 	if each.Taker != nil {
-		l.Takes = fmt.Sprintf("%[1]s takes nothing: for %[3]s it has waited for %[2]s", orAny(l.Takers), waitTexts[each.Taker.Kind], p.since(each.Taker))
+		l.Takes = fmt.Sprintf("%[1]s takes nothing: for %[3]s it has waited for %[2]s", orAny(l.Takers),
+			waitTexts[each.Taker.Kind], p.since(each.Taker))
 	}
 	return l
 }
 
 // waitTexts say what a goroutine waits for, to be followed by how long.
 var waitTexts = map[string]string{
-	string(probe.ForRoom): "room at the next one", string(probe.ForTaker): "the next one to take it", string(probe.ForLock): "a lock",
-	string(probe.ForVersion): "a newer version", string(probe.ForClient): "its client to read", string(probe.ForReturn): "its own code to return",
-	string(probe.ForWork): "something to do",
+	string(probe.ForRoom): "room at the next one", string(probe.ForTaker): "the next one to take it",
+	string(probe.ForLock):    "a lock",
+	string(probe.ForVersion): "a newer version", string(probe.ForClient): "its client to read",
+	string(probe.ForReturn): "its own code to return",
+	string(probe.ForWork):   "something to do",
 }
 
 // end says which goroutine can end the waiting at the last queue of a chain.
@@ -158,9 +164,11 @@ func (p *part) end(last *link) string {
 	subject, spent := last.Taker.Subject, p.since(last.Taker)
 	switch probe.Wait(last.Taker.Kind) {
 	case probe.ForClient:
-		return fmt.Sprintf("All of them wait for the client of %s: %s has been writing to it for %s.", subject, who, spent)
+		return fmt.Sprintf("All of them wait for the client of %s: %s has been writing to it for %s.", subject, who,
+			spent)
 	case probe.ForReturn:
-		return fmt.Sprintf("All of them wait for the code of %s, which has been at %s for %s.", subject, probe.ObjectKey(last.Taker.Key), spent)
+		return fmt.Sprintf("All of them wait for the code of %s, which has been at %s for %s.", subject,
+			probe.ObjectKey(last.Taker.Key), spent)
 	case probe.ForLock:
 		return fmt.Sprintf("All of them wait for a lock that %s has wanted for %s.", who, spent)
 	}

@@ -16,10 +16,12 @@ const (
 	shownData   = 420
 )
 
-// partBytes shows the open watches of the client half as they are on the wire, this moment: of the part's watcher, or all.
+// partBytes shows the open watches of the client half as they are on the wire, this moment: of the part's watcher, or
+// all.
 func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, error) {
 	if i.config.Streams == nil {
-		return partBytesLeaf(p, nil, "Nothing is running: this page shows a log, and the log does not hold the bytes."), nil
+		return partBytesLeaf(p, nil,
+			"Nothing is running: this page shows a log, and the log does not hold the bytes."), nil
 	}
 	open, err := i.config.Streams(ctx)
 	if err != nil {
@@ -27,7 +29,8 @@ func (i *Inspector) partBytes(ctx context.Context, p *part) (templ.Component, er
 	}
 	var streams []Stream
 	for _, stream := range open {
-		if stream.Resource == p.Resource && (p.Subject == "" || p.Station != probe.Watcher || p.Subject == stream.Watcher) {
+		if stream.Resource == p.Resource && (p.Subject == "" || p.Station != probe.Watcher ||
+			p.Subject == stream.Watcher) {
 			streams = append(streams, stream)
 		}
 	}

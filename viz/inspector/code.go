@@ -84,7 +84,8 @@ func codeRows(site *book.Site, lit int, hits map[string]uint64) []codeLine {
 	var rows []codeLine
 	for i, html := range site.Lines {
 		n := site.From + i
-		rows = append(rows, codeLine{Number: n, HTML: html, Point: site.Points[n], Hits: hits[site.Points[n]], Lit: n == lit})
+		rows = append(rows, codeLine{Number: n, HTML: html, Point: site.Points[n], Hits: hits[site.Points[n]],
+			Lit: n == lit})
 	}
 	return rows
 }
@@ -100,7 +101,8 @@ func (p *part) lastPoint() string {
 			name, newest = subject.Last.Point, subject.Last.Seq
 		}
 	}
-	if station := p.picture.Stations[string(p.Station)]; station != nil && p.Queue == "" && p.Subject == "" && station.Last.Seq > newest {
+	if station := p.picture.Stations[string(p.Station)]; station != nil && p.Queue == "" && p.Subject == "" &&
+		station.Last.Seq > newest {
 		name = station.Last.Point
 	}
 	return cmp.Or(name, points[0].Name)

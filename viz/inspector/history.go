@@ -24,7 +24,8 @@ func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, er
 
 // recalls tells whether a record belongs into the part's history as it is searched.
 func (p *part) recalls(r *probe.Record) bool {
-	return p.matches(r) && (p.Query == "" || strings.Contains(strings.ToLower(r.Sentence()+" "+r.Point.String()), strings.ToLower(p.Query)))
+	return p.matches(r) && (p.Query == "" || strings.Contains(strings.ToLower(r.Sentence()+" "+r.Point.String()),
+		strings.ToLower(p.Query)))
 }
 
 // recent returns the newest n records up to seq that match, newest first.

@@ -1,5 +1,6 @@
-// Package inspector is the room of what can be looked into: a station, a queue or one watcher, with leaves of what it is, how it
-// stands, the code that reports there, who waits for whom, its records, upstream's names, its knobs, and its bytes.
+// Package inspector is the room of what can be looked into: a station, a queue or one watcher, with leaves of what it
+// is, how it stands, the code that reports there, who waits for whom, its records, upstream's names, its knobs, and its
+// bytes.
 package inspector
 
 import (
@@ -48,8 +49,8 @@ func missing(format string, args ...any) error {
 // Inspector makes the leaves. Immutable.
 type Inspector struct {
 	config Config
-	// sites returns the declarations that report, by point. They are taken from the embedded sources when first asked for:
-	// that takes some tens of milliseconds, which the start of the program can do without.
+	// sites returns the declarations that report, by point. They are taken from the embedded sources when first asked
+	// for: that takes some tens of milliseconds, which the start of the program can do without.
 	sites func() (map[string]*book.Site, error)
 }
 

@@ -16,7 +16,8 @@ func TestEveryStationAndQueueIsToldOf(t *testing.T) {
 	}
 	for _, point := range probe.Points() {
 		queue := point.Info().Queue
-		if text := places().Queues[queue]; queue != "" && (text.Title == "" || text.What == "" || text.Why == "" || text.Chapter == "") {
+		if text := places().Queues[queue]; queue != "" && (text.Title == "" || text.What == "" || text.Why == "" ||
+			text.Chapter == "") {
 			t.Errorf("%s: not told of: %+v", queue, text)
 		}
 	}
@@ -24,15 +25,20 @@ func TestEveryStationAndQueueIsToldOf(t *testing.T) {
 
 // TestKnobsAreOfferedWhereTheyHaveATarget: none has a place left for a name.
 func TestKnobsAreOfferedWhereTheyHaveATarget(t *testing.T) {
-	client := &fold.Resource{Subjects: map[string]*fold.Subject{"w1": {Texts: map[string]string{"WireOpened": "kubectl /api/v1/pods"}}}}
+	client := &fold.Resource{Subjects: map[string]*fold.Subject{"w1": {Texts: map[string]string{
+		"WireOpened": "kubectl /api/v1/pods"}}}}
 	for _, test := range []struct {
 		part part
 		want string
 	}{
-		{part{Station: probe.Watcher, Resource: "pods", Subject: "w1", picture: client}, `{"name":"line.stall","target":"kubectl","value":"true"}`},
-		{part{Station: probe.Reflector, Resource: "pods", picture: client}, `{"name":"line.drop","target":"listwatch-informer","value":""}`},
-		{part{Station: probe.Handler, Resource: "pods", Subject: "observer", picture: client}, `{"name":"handler.delay","target":"observer","value":"5s"}`},
-		{part{Station: probe.Ring, Resource: "nodes", picture: client}, `{"name":"ring.capacity","target":"nodes","value":"4"}`},
+		{part{Station: probe.Watcher, Resource: "pods", Subject: "w1", picture: client},
+			`{"name":"line.stall","target":"kubectl","value":"true"}`},
+		{part{Station: probe.Reflector, Resource: "pods", picture: client},
+			`{"name":"line.drop","target":"listwatch-informer","value":""}`},
+		{part{Station: probe.Handler, Resource: "pods", Subject: "observer", picture: client},
+			`{"name":"handler.delay","target":"observer","value":"5s"}`},
+		{part{Station: probe.Ring, Resource: "nodes", picture: client},
+			`{"name":"ring.capacity","target":"nodes","value":"4"}`},
 		{part{Station: probe.Wire, Resource: "pods", picture: client}, "allowWatchBookmarks"},
 	} {
 		all := ""

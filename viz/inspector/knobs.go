@@ -34,7 +34,8 @@ func (p *part) knobs() (knobs []knob) {
 		if slices.Contains(mode.Seen, p.Station) {
 			for _, value := range []string{mode.Before, mode.Today} {
 				turn := sandbox.Knob{Name: "switch", Target: mode.Name, Value: value}
-				knobs = append(knobs, knob{Title: "Start again with -" + mode.Name + "=" + value, Turn: turn, Request: requestOf(turn)})
+				knobs = append(knobs, knob{Title: "Start again with -" + mode.Name + "=" + value, Turn: turn,
+					Request: requestOf(turn)})
 			}
 		}
 	}
@@ -56,8 +57,8 @@ func (p *part) fill(k knob) (filled knob, ok bool) {
 	return k, true
 }
 
-// agent returns what the client calls itself on the wire whose connection the part is about: the informer, or the client that a
-// watcher serves; "" if that is not known.
+// agent returns what the client calls itself on the wire whose connection the part is about: the informer, or the
+// client that a watcher serves; "" if that is not known.
 func (p *part) agent() string {
 	if p.Station == probe.Reflector {
 		return "listwatch-informer"

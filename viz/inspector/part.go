@@ -46,16 +46,18 @@ type part struct {
 	picture *fold.Resource
 }
 
-// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), in the picture at a record; 0: the
-// newest. The error is 404 if there is no such station, queue or leaf, or what Config.Picture says.
-func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values, at uint64) (templ.Component, error) {
+// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), in the picture at a
+// record; 0: the newest. The error is 404 if there is no such station, queue or leaf, or what Config.Picture says.
+func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values,
+	at uint64) (templ.Component, error) {
 	p, err := readPart(station, query)
 	if err != nil {
 		return nil, err
 	}
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
-		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, knobs, bytes")
+		return nil, missing("there is no such leaf: want one of what, state, code, blocked, history, upstream, " +
+			"knobs, bytes")
 	}
 	state, err := i.config.Picture(ctx, at)
 	if err != nil {
@@ -85,7 +87,10 @@ func readPart(station string, values url.Values) (*part, error) {
 	if !slices.Contains(probe.Stations, p.Station) {
 		return nil, missing("there is no station %.40q", station)
 	}
-	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool { return info.Queue == p.Queue && info.Station == p.Station }) {
+	if p.Queue != "" && !slices.ContainsFunc(p.points(), func(info *probe.Info) bool {
+		return info.Queue == p.Queue &&
+			info.Station == p.Station
+	}) {
 		return nil, missing("there is no queue %.40q at %s", p.Queue, station)
 	}
 	return p, nil
@@ -102,7 +107,8 @@ func (p *part) points() []*probe.Info {
 	return list
 }
 
-// reports tells whether a point is about the part: a queue's are those that move it, and those that tell of its subject.
+// reports tells whether a point is about the part: a queue's are those that move it, and those that tell of its
+// subject.
 func (p *part) reports(info *probe.Info) bool {
 	if p.Queue != "" && info.Queue == p.Queue {
 		return true // also where another station takes from it: result is taken from by the wire

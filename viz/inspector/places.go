@@ -13,7 +13,8 @@ import (
 //go:embed places.yaml
 var placesFile []byte
 
-// places is what is said about the stations and queues, and what can be done there. It is read when it is first asked for.
+// places is what is said about the stations and queues, and what can be done there. It is read when it is first asked
+// for.
 var places = sync.OnceValue(readPlaces)
 
 // placeTable is the form of places.yaml.

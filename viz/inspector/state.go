@@ -37,7 +37,8 @@ func (p *part) fields() []fieldGroup {
 	var groups []fieldGroup
 	station := p.picture.Stations[string(p.Station)]
 	if station != nil && p.Queue == "" && p.Subject == "" {
-		groups = append(groups, fieldGroup{"station", append(varFields(station.Vars), lastFields(station.Count, station.Last)...)})
+		groups = append(groups, fieldGroup{"station", append(varFields(station.Vars), lastFields(station.Count,
+			station.Last)...)})
 	}
 	if p.Station == probe.Ring {
 		groups = append(groups, ringFields(p.picture.Ring))
@@ -86,7 +87,8 @@ func queueFields(id, name string, q *fold.Queue) fieldGroup {
 		{"sent", fmt.Sprint(q.Sent)}, {"received", fmt.Sprint(q.Received)},
 	}
 	for i, token := range q.Tokens {
-		fields = append(fields, field{fmt.Sprintf("[%d]", i), fmt.Sprintf("%s %s %d", token.Type, probe.ObjectKey(token.Key), token.RV)})
+		fields = append(fields, field{fmt.Sprintf("[%d]", i), fmt.Sprintf("%s %s %d", token.Type,
+			probe.ObjectKey(token.Key), token.RV)})
 	}
 	title := places().Queues[name].Title
 	if id != "" {
@@ -103,7 +105,8 @@ func ringFields(r fold.Ring) fieldGroup {
 		return fmt.Sprintf("%d, in slot %d", position, position%r.Capacity)
 	}
 	return fieldGroup{"ring", []field{
-		{"capacity", fmt.Sprint(r.Capacity)}, {"startIndex", slot(r.Start)}, {"endIndex", slot(r.End)}, {"holds", fmt.Sprint(r.End - r.Start)},
+		{"capacity", fmt.Sprint(r.Capacity)}, {"startIndex", slot(r.Start)}, {"endIndex", slot(r.End)},
+		{"holds", fmt.Sprint(r.End - r.Start)},
 		{"a watch may start from", fmt.Sprint(r.Oldest)}, {"the cache is at", fmt.Sprint(r.Newest)},
 	}}
 }

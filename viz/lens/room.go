@@ -1,4 +1,5 @@
-// Package lens is the room of what is seen through the lens: clients of a server that is not ours, their requests, and the findings.
+// Package lens is the room of what is seen through the lens: clients of a server that is not ours, their requests, and
+// the findings.
 package lens
 
 import "embed"

@@ -1,5 +1,5 @@
-// Package lib is the ground floor of the page's scripts: what all rooms use, and nothing that knows one of them. Every request and
-// every stream of the page begins in api.js.
+// Package lib is the ground floor of the page's scripts: what all rooms use, and nothing that knows one of them. Every
+// request and every stream of the page begins in api.js.
 package lib
 
 import "embed"

@@ -1,5 +1,5 @@
-// Package spacetime is the room of the second view of the same records, drawn over the stage: a line for each goroutine, an arrow for what they hand
-// over.
+// Package spacetime is the room of the second view of the same records, drawn over the stage: a line for each
+// goroutine, an arrow for what they hand over.
 package spacetime
 
 import "embed"

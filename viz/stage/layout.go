@@ -127,7 +127,8 @@ func Geometry() string {
 		"wireX":  wireX, "loopX": loopX, "serverAxis": serverAxis, "clientAxis": clientAxis,
 		"maxSlots": maxSlots,
 		"tall": map[string]any{
-			"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "wireX": tallWireX, "wireY": tallWireY, "loopX": tallLoopX,
+			"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "wireX": tallWireX, "wireY": tallWireY,
+			"loopX": tallLoopX,
 		},
 	})
 	if err != nil {
@@ -138,7 +139,8 @@ func Geometry() string {
 
 // rails are the static tracks between stations.
 var rails = []string{
-	fmt.Sprintf("M52 %v H36 Q%v %v %v %v V%v Q%v %v 36 %v H52", clientAxis, loopX, clientAxis, loopX, clientAxis-14, serverAxis+14, loopX, serverAxis, serverAxis),
+	fmt.Sprintf("M52 %v H36 Q%v %v %v %v V%v Q%v %v 36 %v H52", clientAxis, loopX, clientAxis, loopX, clientAxis-14,
+		serverAxis+14, loopX, serverAxis, serverAxis),
 	fmt.Sprintf("M148 %v H168", serverAxis),
 	fmt.Sprintf("M250 %v C262 %v 258 102 276 102", serverAxis, serverAxis),
 	"M366 102 C416 102 416 153 352 153 C276 153 248 204 276 204",
@@ -155,7 +157,8 @@ var rails = []string{
 // chevrons say which way a rail runs: where, and by how many degrees it turns from rightward.
 var chevrons = [][3]float64{
 	{158, serverAxis, 0}, {259, 116, -35}, {433, 204, 0}, {624, ringY, 0}, {776, serverAxis, 0}, {873, serverAxis, 0},
-	{wireX, 200, 90}, {wireX, 330, 90}, {1214, clientAxis, 180}, {1038, clientAxis, 180}, {890, clientAxis, 180}, {750, clientAxis, 180},
+	{wireX, 200, 90}, {wireX, 330, 90}, {1214, clientAxis, 180}, {1038, clientAxis, 180}, {890, clientAxis, 180},
+	{750, clientAxis, 180},
 	{loopX, 330, -90}, {loopX, 200, -90},
 }
 
@@ -179,7 +182,8 @@ func moved(x, y float64) templ.Attributes {
 // Num writes a number as an attribute, with two places.
 func Num(v float64) string { return fmt.Sprint(math.Round(v*100) / 100) }
 
-// gateAt is where the gate of a station is drawn, and by how many degrees it is turned: across the way by which events come.
+// gateAt is where the gate of a station is drawn, and by how many degrees it is turned: across the way by which events
+// come.
 func gateAt(station probe.Station) (x, y, turn float64) {
 	b := boxes[string(station)]
 	switch {

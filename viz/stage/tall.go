@@ -9,9 +9,9 @@ import (
 	"listwatch/internal/observe/hold"
 )
 
-// The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Each station is drawn as on
-// the wide stage and moved; only the ways between stations are others. So a token's place is still a point of the wide stage, which
-// layout.js moves.
+// The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Each
+// station is drawn as on the wide stage and moved; only the ways between stations are others. So a token's place is
+// still a point of the wide stage, which layout.js moves.
 const (
 	tallWidth, tallHeight = 446, 1490
 	tallWireX, tallLoopX  = 438.0, 8.0
@@ -69,7 +69,8 @@ func shift(name string) (dx, dy float64) {
 // TallStyle returns the style sheet that moves what the wide stage draws to where it stands on the tall one.
 func TallStyle() []byte {
 	var sheet bytes.Buffer
-	fmt.Fprintln(&sheet, ".stacked { display: none; }\n#stage.tall .stacked { display: inline; }\n#stage.tall .spread { display: none; }")
+	fmt.Fprintln(&sheet,
+		".stacked { display: none; }\n#stage.tall .stacked { display: inline; }\n#stage.tall .spread { display: none; }")
 	move := func(selector string, dx, dy float64, rest string) {
 		fmt.Fprintf(&sheet, "#stage.tall %s { transform: translate(%vpx, %vpx)%s; }\n", selector, dx, dy, rest)
 	}
@@ -92,15 +93,19 @@ func TallStyle() []byte {
 		fromX, fromY, toX, toY float64
 	}{
 		{".side", 54, 28, 22, 24}, {".client ~ .side ~ .side", 54, 298, 22, 886},
-		{":is(.about.ours, .theirs .about)", 136, 28, 22, 44}, {"[data-text=behind]", boxes["dispatch"].Right(), 28, 424, 24},
+		{":is(.about.ours, .theirs .about)", 136, 28, 22, 44}, {"[data-text=behind]", boxes["dispatch"].Right(), 28,
+			424, 24},
 		{"#ring-note", 752, 271, 644, 271},
-		{"[data-station=wire] .title", wireX, 28, 40, tallWireY + 5}, {"[data-text='wire.proto']", wireX, 48, 104, tallWireY + 5},
-		{"[data-text='wire.bytes']", wireX, 442, 210, tallWireY + 5}, {"[data-text='wire.n']", wireX, 470, 296, tallWireY + 6},
+		{"[data-station=wire] .title", wireX, 28, 40, tallWireY + 5}, {"[data-text='wire.proto']", wireX, 48, 104,
+			tallWireY + 5},
+		{"[data-text='wire.bytes']", wireX, 442, 210, tallWireY + 5}, {"[data-text='wire.n']", wireX, 470, 296,
+			tallWireY + 6},
 		{"[data-text='wire.streams']", wireX, 488, 366, tallWireY + 5},
 	} {
 		move(text.selector, text.toX-text.fromX, text.toY-text.fromY, "")
 	}
 	b := tallBoxes()["wire"]
-	fmt.Fprintf(&sheet, "#stage.tall [data-station=wire] .hit { x: %vpx; y: %vpx; width: %vpx; height: %vpx; }\n", b.X, b.Y, b.W, b.H)
+	fmt.Fprintf(&sheet, "#stage.tall [data-station=wire] .hit { x: %vpx; y: %vpx; width: %vpx; height: %vpx; }\n", b.X,
+		b.Y, b.W, b.H)
 	return sheet.Bytes()
 }

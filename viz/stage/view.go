@@ -81,7 +81,8 @@ func (v View) lanes(kind string) []Lane {
 	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == kind })
 }
 
-// maxDrawn is how many lanes of a kind are drawn before the page's script takes over: far more than have room on the stage.
+// maxDrawn is how many lanes of a kind are drawn before the page's script takes over: far more than have room on the
+// stage.
 const maxDrawn = 64
 
 // drawn returns the lanes of a kind that are drawn, oldest first.
@@ -90,7 +91,8 @@ func (v View) drawn(kind string) []Lane {
 	return all[:min(len(all), maxDrawn)]
 }
 
-// workqueues returns the subjects that hold a workqueue, by name. None of them opens, so lanesWhere finds them all equally old.
+// workqueues returns the subjects that hold a workqueue, by name. None of them opens, so lanesWhere finds them all
+// equally old.
 func (v View) workqueues() []Lane {
 	return v.lanesWhere(func(s *fold.Subject) bool { return s.Kind == "" && s.Queues["workqueue"] != nil })
 }

@@ -1,5 +1,5 @@
-// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, the promises, and the
-// speaker's notes.
+// Package stories is the room of what is done to the running pipeline: the gallery of stories, the knobs, the promises,
+// and the speaker's notes.
 package stories
 
 import (
@@ -18,8 +18,8 @@ import (
 //go:embed *.js *.css
 var Files embed.FS
 
-// Modes are the switches of the program between what the machinery does today and what it did before, and where on the stage
-// the difference is seen. To change one both halves start again, under a new log.
+// Modes are the switches of the program between what the machinery does today and what it did before, and where on the
+// stage the difference is seen. To change one both halves start again, under a new log.
 var Modes = []struct {
 	Name, Today, Before string
 	Use                 string // as the program's -h says it
@@ -28,10 +28,12 @@ var Modes = []struct {
 	{"fifo", "real", "delta", "the queue between reflector and handlers", []probe.Station{probe.FIFO}},
 	{"initial", "watchlist", "list", "how reflectors get their first state", []probe.Station{probe.Reflector}},
 	{"etcd-watcher", "etcd3", "etcd2", "the watcher between etcd and the cache", []probe.Station{probe.Etcd3}},
-	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full", []probe.Station{probe.Dispatch}},
+	{"dispatch", "two-phase", "sequential", "how the cacher treats a watcher that is full",
+		[]probe.Station{probe.Dispatch}},
 }
 
-// recordings are the places of the beats of each story in the recording that the program brings along, by the story's id.
+// recordings are the places of the beats of each story in the recording that the program brings along, by the story's
+// id.
 var recordings sync.Map
 
 // Recorded returns the place of each beat of a story in the recording that the program brings along. It reads each

@@ -1,5 +1,5 @@
-// Package timeline is the room of where we are in the log and how to move in it: the timeline, the table of records, the biography of what is
-// followed, and the held world.
+// Package timeline is the room of where we are in the log and how to move in it: the timeline, the table of records,
+// the biography of what is followed, and the held world.
 package timeline
 
 import "embed"

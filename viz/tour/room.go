@@ -1,5 +1,5 @@
-// Package tour is the room of the tour: one change is followed from kubectl to a controller, station by station, on the running
-// program or on a recording.
+// Package tour is the room of the tour: one change is followed from kubectl to a controller, station by station, on the
+// running program or on a recording.
 package tour
 
 import "embed"

@@ -14,10 +14,11 @@ var processors struct {
 	given   int // GOMAXPROCS before the first of them
 }
 
-// Test is [synctest.Test]; a race build has one processor while f runs. The runtime runs all timers of a bubble in one context of the race
-// detector, also the timer that has expired before a goroutine reads its channel: that goroutine runs it. Two goroutines that do so at
-// once, on two processors, crash the detector or leave it hanging, https://go.dev/issue/78156. The detector compares what happens before
-// what, so it sees the races of goroutines that take turns, too.
+// Test is [synctest.Test]; a race build has one processor while f runs. The runtime runs all timers of a bubble in one
+// context of the race detector, also the timer that has expired before a goroutine reads its channel: that goroutine
+// runs it. Two goroutines that do so at once, on two processors, crash the detector or leave it hanging,
+// https://go.dev/issue/78156. The detector compares what happens before what, so it sees the races of goroutines that
+// take turns, too.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if race {

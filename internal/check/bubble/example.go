@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Example runs f in a bubble, for Examples, which have no [testing.T] of their own. Time in f is the bubble's: a sleep takes
-// no time. Example panics if f does, and if f leaves behind a goroutine that is blocked.
+// Example runs f in a bubble, for Examples, which have no [testing.T] of their own. Time in f is the bubble's: a sleep
+// takes no time. Example panics if f does, and if f leaves behind a goroutine that is blocked.
 func Example(f func()) {
 	var panicked error
 	defer func() {

@@ -31,65 +31,97 @@ const (
 	realServer = "k8s.io/apiserver/pkg/server"
 )
 
-// numbers are the numbers on the way of an event through the server half: ours, upstream's, and what both should be. Where
-// upstream has no name for a number, its line is quoted instead.
+// numbers are the numbers on the way of an event through the server half: ours, upstream's, and what both should be.
+// Where upstream has no name for a number, its line is quoted instead.
 var numbers = []struct {
 	ourDir, our     string
 	realPkg, real   string
 	file, realPiece string // in place of real
 	want            string
 }{
-	{ourDir: "../../../chapters/01-storage", our: "ResourceVersionTooHighRetrySeconds", realPkg: realCacher, real: "resourceVersionTooHighRetrySeconds", want: "1"},
+	{ourDir: "../../../chapters/01-storage", our: "ResourceVersionTooHighRetrySeconds", realPkg: realCacher,
+		real: "resourceVersionTooHighRetrySeconds", want: "1"},
 	{ourDir: ourEtcd3, our: "maxLimit", realPkg: realEtcd3, real: "maxLimit", want: "10000"},
 	{ourDir: ourEtcd3, our: "incomingBufSize", realPkg: realEtcd3, real: "incomingBufSize", want: "100"},
 	{ourDir: ourEtcd3, our: "outgoingBufSize", realPkg: realEtcd3, real: "outgoingBufSize", want: "100"},
 	{ourDir: ourEtcd3, our: "processEventConcurrency", realPkg: realEtcd3, real: "processEventConcurrency", want: "10"},
 	{ourDir: ourEtcd3, our: "compactRevKey", realPkg: realEtcd3, real: "compactRevKey", want: `"compact_rev_key"`},
-	{ourDir: ourEtcd3, our: "DefaultCompactInterval", realPkg: "k8s.io/apiserver/pkg/storage/storagebackend", real: "DefaultCompactInterval", want: "5m0s"},
+	{ourDir: ourEtcd3, our: "DefaultCompactInterval", realPkg: "k8s.io/apiserver/pkg/storage/storagebackend",
+		real: "DefaultCompactInterval", want: "5m0s"},
 
-	{ourDir: ourReflector, our: "defaultMinWatchTimeout", realPkg: realReflector, real: "defaultMinWatchTimeout", want: "5m0s"},
-	{ourDir: ourReflector, our: "defaultMaxWatchTimeout", realPkg: realReflector, real: "defaultMaxWatchTimeout", want: "10m0s"},
+	{ourDir: ourReflector, our: "defaultMinWatchTimeout", realPkg: realReflector, real: "defaultMinWatchTimeout",
+		want: "5m0s"},
+	{ourDir: ourReflector, our: "defaultMaxWatchTimeout", realPkg: realReflector, real: "defaultMaxWatchTimeout",
+		want: "10m0s"},
 	{ourDir: ourReflector, our: "backoffInit", realPkg: realReflector, real: "defaultBackoffInit", want: "800ms"},
 	{ourDir: ourReflector, our: "backoffMax", realPkg: realReflector, real: "defaultBackoffMax", want: "30s"},
 	{ourDir: ourReflector, our: "backoffReset", realPkg: realReflector, real: "defaultBackoffReset", want: "2m0s"},
 	{ourDir: ourReflector, our: "backoffFactor", realPkg: realReflector, real: "defaultBackoffFactor", want: "2"},
-	{ourDir: ourReflector, our: "defaultPageSize", realPkg: "k8s.io/client-go/tools/pager", real: "defaultPageSize", want: "500"},
-	{ourDir: ourReflector, our: "internalErrorReset", realPkg: realReflector, file: "reflector.go", realPiece: "NewRetryWithDeadline(r.MaxInternalErrorRetryDuration, time.Minute, apierrors.IsInternalError", want: "1m0s"},
-	{ourDir: ourReflector, our: "veryShortWatch", realPkg: realReflector, file: "reflector.go", realPiece: "watchDuration < 1*time.Second && eventCount == 0", want: "1s"},
+	{ourDir: ourReflector, our: "defaultPageSize", realPkg: "k8s.io/client-go/tools/pager", real: "defaultPageSize",
+		want: "500"},
+	{ourDir: ourReflector, our: "internalErrorReset", realPkg: realReflector, file: "reflector.go",
+		realPiece: "NewRetryWithDeadline(r.MaxInternalErrorRetryDuration, time.Minute, apierrors.IsInternalError",
+		want:      "1m0s"},
+	{ourDir: ourReflector, our: "veryShortWatch", realPkg: realReflector, file: "reflector.go",
+		realPiece: "watchDuration < 1*time.Second && eventCount == 0", want: "1s"},
 
 	{ourDir: ourWatchCache, our: "blockTimeout", realPkg: realCacher, real: "blockTimeout", want: "3s"},
-	{ourDir: ourWatchCache, our: "BookmarkFrequency", realPkg: realCacher, real: "defaultBookmarkFrequency", want: "1m0s"},
-	{ourDir: ourWatchCache, our: "EventFreshDuration", realPkg: realCacher, real: "DefaultEventFreshDuration", want: "1m15s"},
-	{ourDir: ourWatchCache, our: "lowerBoundCapacity", realPkg: realCacher, real: "defaultLowerBoundCapacity", want: "100"},
-	{ourDir: ourWatchCache, our: "upperBoundCapacity", realPkg: realCacher, real: "defaultUpperBoundCapacity", want: "102400"},
+	{ourDir: ourWatchCache, our: "BookmarkFrequency", realPkg: realCacher, real: "defaultBookmarkFrequency",
+		want: "1m0s"},
+	{ourDir: ourWatchCache, our: "EventFreshDuration", realPkg: realCacher, real: "DefaultEventFreshDuration",
+		want: "1m15s"},
+	{ourDir: ourWatchCache, our: "lowerBoundCapacity", realPkg: realCacher, real: "defaultLowerBoundCapacity",
+		want: "100"},
+	{ourDir: ourWatchCache, our: "upperBoundCapacity", realPkg: realCacher, real: "defaultUpperBoundCapacity",
+		want: "102400"},
 	{ourDir: ourWatchCache, our: "minWatchChanSize", realPkg: realCacher, real: "minWatchChanSize", want: "10"},
-	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithIndexAndTrigger", realPkg: realCacher, real: "maxWatchChanSizeWithIndexAndTrigger", want: "10"},
-	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithIndexWithoutTrigger", realPkg: realCacher, real: "maxWatchChanSizeWithIndexWithoutTrigger", want: "1000"},
-	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithoutIndex", realPkg: realCacher, real: "maxWatchChanSizeWithoutIndex", want: "100"},
+	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithIndexAndTrigger", realPkg: realCacher,
+		real: "maxWatchChanSizeWithIndexAndTrigger", want: "10"},
+	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithIndexWithoutTrigger", realPkg: realCacher,
+		real: "maxWatchChanSizeWithIndexWithoutTrigger", want: "1000"},
+	{ourDir: ourWatchCache, our: "maxWatchChanSizeWithoutIndex", realPkg: realCacher,
+		real: "maxWatchChanSizeWithoutIndex", want: "100"},
 	{ourDir: ourWatchCache, our: "intervalBufferSize", realPkg: realCacher, real: "bufferSize", want: "100"},
-	{ourDir: ourWatchCache, our: "progressRequestPeriod", realPkg: realCacher + "/progress", real: "progressRequestPeriod", want: "100ms"},
+	{ourDir: ourWatchCache, our: "progressRequestPeriod", realPkg: realCacher + "/progress",
+		real: "progressRequestPeriod", want: "100ms"},
 
-	{ourDir: ourWatcher, our: "preDeadline", realPkg: realCacher, file: "cache_watcher.go", realPiece: "c.deadline.Add(-2 * time.Second)", want: "2s"},
+	{ourDir: ourWatcher, our: "preDeadline", realPkg: realCacher, file: "cache_watcher.go",
+		realPiece: "c.deadline.Add(-2 * time.Second)", want: "2s"},
 
-	{ourDir: ourCacher, our: "incomingSize", realPkg: realCacher, file: "cacher.go", realPiece: "make(chan watchCacheEvent, 100)", want: "100"},
-	{ourDir: ourCacher, our: "storageWatchListPageSize", realPkg: realCacher, real: "storageWatchListPageSize", want: "10000"},
-	{ourDir: ourCacher, our: "maxInternalErrorRetryDuration", realPkg: realCacher, file: "cacher.go", realPiece: "MaxInternalErrorRetryDuration = time.Second * 30", want: "30s"},
-	{ourDir: ourCacher, our: "startCachingPeriod", realPkg: realCacher, file: "cacher.go", realPiece: "}, time.Second, stopCh,", want: "1s"},
+	{ourDir: ourCacher, our: "incomingSize", realPkg: realCacher, file: "cacher.go", realPiece: "make(chan " +
+		"watchCacheEvent, 100)", want: "100"},
+	{ourDir: ourCacher, our: "storageWatchListPageSize", realPkg: realCacher, real: "storageWatchListPageSize",
+		want: "10000"},
+	{ourDir: ourCacher, our: "maxInternalErrorRetryDuration", realPkg: realCacher, file: "cacher.go",
+		realPiece: "MaxInternalErrorRetryDuration = time.Second * 30", want: "30s"},
+	{ourDir: ourCacher, our: "startCachingPeriod", realPkg: realCacher, file: "cacher.go",
+		realPiece: "}, time.Second, stopCh,", want: "1s"},
 	{ourDir: ourCacher, our: "compactorPollPeriod", realPkg: realCacher, real: "compactorPollPeriod", want: "15s"},
 	{ourDir: ourCacher, our: "refreshPerSecond", realPkg: realCacher, real: "refreshPerSecond", want: "50ms"},
 	{ourDir: ourCacher, our: "maxBudget", realPkg: realCacher, real: "maxBudget", want: "100ms"},
-	{ourDir: ourCacher, our: "bookmarkTickMin", realPkg: realCacher, file: "cacher.go", realPiece: "wait.Jitter(time.Second, 0.25)", want: "1s"},
-	{ourDir: ourCacher, our: "bookmarkTickSpread", realPkg: realCacher, file: "cacher.go", realPiece: "wait.Jitter(time.Second, 0.25)", want: "250ms"},
-	{ourDir: ourCacher, our: "retryAfterFactor", realPkg: realCacher, file: "util.go", realPiece: "factor := 0.06", want: "0.06"},
-	{ourDir: ourHandlers, our: "DefaultMinRequestTimeout", realPkg: realServer, file: "config.go", realPiece: "MinRequestTimeout:              1800,", want: "30m0s"},
-	{ourDir: ourHandlers, our: "RequestTimeout", realPkg: realServer, file: "config.go", realPiece: "RequestTimeout:                 time.Duration(60) * time.Second", want: "1m0s"},
-	{ourDir: "../../kube/negotiation", our: "MaxRequestBodyBytes", realPkg: realServer, file: "config.go", realPiece: "MaxRequestBodyBytes: int64(3 * 1024 * 1024)", want: "3145728"},
-	{ourDir: "../../kube/negotiation", our: "gzipThreshold", realPkg: "k8s.io/apiserver/pkg/endpoints/handlers/responsewriters", real: "defaultGzipThresholdBytes", want: "131072"},
+	{ourDir: ourCacher, our: "bookmarkTickMin", realPkg: realCacher, file: "cacher.go",
+		realPiece: "wait.Jitter(time.Second, 0.25)", want: "1s"},
+	{ourDir: ourCacher, our: "bookmarkTickSpread", realPkg: realCacher, file: "cacher.go",
+		realPiece: "wait.Jitter(time.Second, 0.25)", want: "250ms"},
+	{ourDir: ourCacher, our: "retryAfterFactor", realPkg: realCacher, file: "util.go", realPiece: "factor := 0.06",
+		want: "0.06"},
+	{ourDir: ourHandlers, our: "DefaultMinRequestTimeout", realPkg: realServer, file: "config.go",
+		realPiece: "MinRequestTimeout:              1800,", want: "30m0s"},
+	{ourDir: ourHandlers, our: "RequestTimeout", realPkg: realServer, file: "config.go", realPiece: "RequestTimeout: " +
+		"                time.Duration(60) * time.Second", want: "1m0s"},
+	{ourDir: "../../kube/negotiation", our: "MaxRequestBodyBytes", realPkg: realServer, file: "config.go",
+		realPiece: "MaxRequestBodyBytes: int64(3 * 1024 * 1024)", want: "3145728"},
+	{ourDir: "../../kube/negotiation", our: "gzipThreshold",
+		realPkg: "k8s.io/apiserver/pkg/endpoints/handlers/responsewriters", real: "defaultGzipThresholdBytes",
+		want: "131072"},
 
-	{ourDir: ourListWatch, our: "defaultQPS", realPkg: "k8s.io/client-go/rest", file: "config.go", realPiece: "DefaultQPS   float32 = 5.0", want: "5"},
-	{ourDir: ourListWatch, our: "defaultBurst", realPkg: "k8s.io/client-go/rest", file: "config.go", realPiece: "DefaultBurst int     = 10", want: "10"},
+	{ourDir: ourListWatch, our: "defaultQPS", realPkg: "k8s.io/client-go/rest", file: "config.go",
+		realPiece: "DefaultQPS   float32 = 5.0", want: "5"},
+	{ourDir: ourListWatch, our: "defaultBurst", realPkg: "k8s.io/client-go/rest", file: "config.go",
+		realPiece: "DefaultBurst int     = 10", want: "10"},
 
-	{ourDir: ourCacher, our: "maxRetryAfter", realPkg: realCacher, file: "util.go", realPiece: "math.Min(30, math.Max(1, result))", want: "30"},
+	{ourDir: ourCacher, our: "maxRetryAfter", realPkg: realCacher, file: "util.go", realPiece: "math.Min(30, " +
+		"math.Max(1, result))", want: "30"},
 }
 
 func TestEveryNumberIsUpstreams(t *testing.T) {
@@ -120,8 +152,8 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 	}
 }
 
-// valueOf computes a package-level constant, or a variable that is set where it is declared, from the source in dir. Numbers
-// of the package time are written as durations.
+// valueOf computes a package-level constant, or a variable that is set where it is declared, from the source in dir.
+// Numbers of the package time are written as durations.
 func valueOf(t *testing.T, dir, name string) string {
 	t.Helper()
 	declared := declaredValues(t, dir)

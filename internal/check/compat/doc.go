@@ -3,8 +3,8 @@
 //
 //   - cmd/kubectl: the real kubectl, built from its own module; oldkubectl: one of 1.26, with a go.mod of its own.
 //   - kubeapiserver: the real kube-apiserver, likewise; only the heavy form of tests builds it.
-//   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists; constants_test.go: our numbers are
-//     upstream's.
+//   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists; constants_test.go: our
+//     numbers are upstream's.
 //   - upstream: our server half and our client half beside the real ones, in tests and benchmarks; the program beside
 //     the real client-go.
 //   - kubectl: whole sessions, output by output, with both kubectls.

@@ -76,7 +76,8 @@ func (d *Drawing) svg() []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 %d\">\n%s", d.height, style)
 	fmt.Fprintf(&out, "  <rect class=\"ground\" width=\"720\" height=\"%d\"/>\n  <defs><marker id=\"%s\""+
-		" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"tip\""+
+		" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path "+
+		"class=\"tip\""+
 		" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n", d.height, d.tip())
 	out.WriteString(d.body.String() + "</svg>\n")
 	return out.Bytes()
@@ -101,7 +102,8 @@ func (d *Drawing) Check(t testing.TB) {
 	were, are := strings.Split(string(onDisk), "\n"), strings.Split(string(svg), "\n")
 	for i := range min(len(were), len(are)) {
 		if were[i] != are[i] {
-			t.Fatalf("%s shows what no longer happens, line %d:\n drawn %s\n  seen %s\nlook at it, then run with -update",
+			t.Fatalf(
+				"%s shows what no longer happens, line %d:\n drawn %s\n  seen %s\nlook at it, then run with -update",
 				d.file, i+1, were[i], are[i])
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // patience is far longer than anything takes, on a machine with much else to do.
 const patience = 30 * time.Second
 
-// Holds returns when fact does, and ends the test if that takes too long. The failure shows what: a text, or where fact puts what it
-// has seen.
+// Holds returns when fact does, and ends the test if that takes too long. The failure shows what: a text, or where fact
+// puts what it has seen.
 func Holds(tb testing.TB, what any, fact func() bool) {
 	tb.Helper()
 	if !Did(patience, fact) {
@@ -19,8 +19,8 @@ func Holds(tb testing.TB, what any, fact func() bool) {
 	}
 }
 
-// Did asks for a fact again and again, and returns whether it has held within the given time. The longer it has waited, the longer it
-// pauses: an eighth of that time, so that a long wait costs little and ends hardly later.
+// Did asks for a fact again and again, and returns whether it has held within the given time. The longer it has waited,
+// the longer it pauses: an eighth of that time, so that a long wait costs little and ends hardly later.
 func Did(within time.Duration, fact func() bool) bool {
 	for began := time.Now(); !fact(); {
 		waited := time.Since(began)
@@ -32,8 +32,9 @@ func Did(within time.Duration, fact func() bool) bool {
 	return true
 }
 
-// Closes ends a server of a test. The server's own Close waits for every request, and a client whose watch was cut comes back at once:
-// a stream that it opens just before the listener closes would keep Close waiting for ever. So what comes back is cut, too.
+// Closes ends a server of a test. The server's own Close waits for every request, and a client whose watch was cut
+// comes back at once: a stream that it opens just before the listener closes would keep Close waiting for ever. So what
+// comes back is cut, too.
 func Closes(server *httptest.Server) {
 	closed := make(chan struct{}) // closed when Close has returned
 	go func() { defer close(closed); server.Close() }()

@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Anything makes records that obey the table of points and nothing else: what no run would produce soon. There are receives
-// before sends, queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
+// Anything makes records that obey the table of points and nothing else: what no run would produce soon. There are
+// receives before sends, queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
 type Anything struct {
 	rand *rand.Rand
 	last probe.Record
@@ -22,7 +22,8 @@ func NewAnything(seed uint64) *Anything { return &Anything{rand: rand.New(rand.N
 
 var hostile = []string{
 	"", "plain", "<script>alert(1)</script>", `"quoted" \back\slash`, "line\nbreak\u2028and\u2029more", "\x00\x1f\x7f",
-	"😀" + strings.Repeat("x", 238) + "😀😀", strings.Repeat("ü", 300), "\xff\xfe no UTF-8", "__proto__", "constructor", "&amp;<>",
+	"😀" + strings.Repeat("x", 238) + "😀😀", strings.Repeat("ü", 300), "\xff\xfe no UTF-8", "__proto__", "constructor",
+	"&amp;<>",
 }
 
 func (g *Anything) pick(from ...string) string { return from[g.rand.IntN(len(from))] }
@@ -33,15 +34,17 @@ func (g *Anything) Records(n int) []probe.Record {
 	points := probe.Points()
 	for range n {
 		r := probe.Record{
-			Seq:      g.last.Seq + 1,
-			Time:     g.last.Time + time.Duration(g.rand.IntN(1e6)),
-			Point:    points[g.rand.IntN(len(points))],
-			Resource: g.pick("pods", "pods", "pods", "nodes", "", "__proto__", "constructor"), // a recording can say anything
+			Seq:   g.last.Seq + 1,
+			Time:  g.last.Time + time.Duration(g.rand.IntN(1e6)),
+			Point: points[g.rand.IntN(len(points))],
+			// a recording can say anything
+			Resource: g.pick("pods", "pods", "pods", "nodes", "", "__proto__", "constructor"),
 			Subject:  g.pick("w1", "w2", "l1", "cacher", "etcd3-1", "informer", "", "__proto__", "toString"),
 			Type:     g.pick("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "Sync", ""),
-			Key:      g.pick("/registry/pods/default/a", "default/a", "default/b", "", hostile[g.rand.IntN(len(hostile))]),
-			RV:       g.rand.Uint64N(20) * g.rand.Uint64N(1<<60),
-			Text:     hostile[g.rand.IntN(len(hostile))],
+			Key: g.pick("/registry/pods/default/a", "default/a", "default/b", "",
+				hostile[g.rand.IntN(len(hostile))]),
+			RV:   g.rand.Uint64N(20) * g.rand.Uint64N(1<<60),
+			Text: hostile[g.rand.IntN(len(hostile))],
 		}
 		for i := range r.Args {
 			r.Args[i] = g.rand.IntN(40)

@@ -18,8 +18,8 @@ var (
 // glossary is where each term has a heading of its own.
 const glossary = "docs/GLOSSARY.md"
 
-// deadAnchors returns the links of all documents that lead to a heading that is not there. A chapter's link into the glossary leads to
-// a term, not to a section of it.
+// deadAnchors returns the links of all documents that lead to a heading that is not there. A chapter's link into the
+// glossary leads to a term, not to a section of it.
 func deadAnchors(repo *Repo) []Fault {
 	texts, faults := repo.texts("docs/*.md", "README.md", "chapters/*/README.md")
 	terms := boldOnce.FindAllString(texts[glossary], -1)
@@ -56,9 +56,10 @@ func TestEveryLinkHasItsAnchor(t *testing.T) {
 
 func TestADeadAnchorIsFound(t *testing.T) {
 	repo := seeded(t, map[string]string{
-		"docs/DEBUGGING.md":  "",
-		glossary:             "# Glossary\n\n## Words\n\n### DeltaFIFO, RealFIFO\n\nTwo queues.\n",
-		"docs/READS.md":      "# Reads\n\n[sound](GLOSSARY.md#deltafifo-realfifo) and [here](#reads), [of its `own`](#gone)\n",
+		"docs/DEBUGGING.md": "",
+		glossary:            "# Glossary\n\n## Words\n\n### DeltaFIFO, RealFIFO\n\nTwo queues.\n",
+		"docs/READS.md": "# Reads\n\n[sound](GLOSSARY.md#deltafifo-realfifo) and [here](#reads), [of its " +
+			"`own`](#gone)\n",
 		"docs/ENDINGS.md":    "[a section](GLOSSARY.md#words)\n",
 		"docs/CHANNELS.md":   "[elsewhere](https://example.com/#x), [a line](../cmd/viz/main.go#L3)\n",
 		"docs/SIGNALS.md":    "\n[nothing](READS.md#nothing)\n",
@@ -104,7 +105,8 @@ func hasHeading(text, anchor string) bool {
 		return text != ""
 	}
 	for line := range strings.Lines(text) {
-		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' && slug(heading) == anchor {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' &&
+			slug(heading) == anchor {
 			return true
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-var update = flag.Bool("update", false, "write what is generated from the sources (docs/DIFFERENCES.md, docs/LABS.md, docs/HANDOUT.md) instead of comparing it")
+var update = flag.Bool("update", false, "write what is generated from the sources (docs/DIFFERENCES.md, "+
+	"docs/LABS.md, docs/HANDOUT.md) instead of comparing it")
 
 func TestAppendicesAreFresh(t *testing.T) {
 	repo, err := open()
@@ -74,10 +75,13 @@ gallery of stories (Y) has the same list.
 	for _, each := range lab.All() {
 		if each.Chapter != chapter {
 			chapter = each.Chapter
-			fmt.Fprintf(&page, "\n## %s\n\n[The chapter](../chapters/%s/README.md)\n\n| lab | | | symptom, or question |\n|---|---|---|---|\n", chapter, chapter)
+			fmt.Fprintf(&page,
+				"\n## %s\n\n[The chapter](../chapters/%s/README.md)\n\n| lab | | | symptom, or question "+
+					"|\n|---|---|---|---|\n", chapter, chapter)
 		}
 		text := each.Symptom + each.Ask // one of the two
-		fmt.Fprintf(&page, "| %s | %s %s | %d min | **%s.** %s Read *%s*. |\n", "`"+each.ID+"`", each.Kind, strings.Repeat("★", each.Stars), each.Minutes,
+		fmt.Fprintf(&page, "| %s | %s %s | %d min | **%s.** %s Read *%s*. |\n", "`"+each.ID+"`", each.Kind,
+			strings.Repeat("★", each.Stars), each.Minutes,
 			strings.TrimRight(each.Title, ".?"), text, each.Section)
 	}
 	return bytes.ReplaceAll(page.Bytes(), []byte("~~~"), []byte("```"))
@@ -93,7 +97,8 @@ func TestAppendicesSayWhatTheSourcesSay(t *testing.T) {
 // nor for a_b <c>.
 type Ring struct{}
 `})
-	if got, want := string(differencesPage(repo.Tree)), "- [`Ring`](../chapters/01-storage/x.go): no \\*lock\\* for `Ring.mu`, nor for a\\_b &lt;c>.\n"; !strings.HasSuffix(got, want) {
+	if got, want := string(differencesPage(repo.Tree)), "- [`Ring`](../chapters/01-storage/x.go): no \\*lock\\* for "+
+		"`Ring.mu`, nor for a\\_b &lt;c>.\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant at its end %s", got, want)
 	}
 }

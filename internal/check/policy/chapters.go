@@ -10,8 +10,8 @@ import (
 	"listwatch/chapters"
 )
 
-// sections are the headings that every chapter's README.md has, in this order. Others may come between them. Behind the last one
-// comes nothing but the side roads.
+// sections are the headings that every chapter's README.md has, in this order. Others may come between them. Behind the
+// last one comes nothing but the side roads.
 var sections = []string{
 	"The question",
 	"The picture",
@@ -24,7 +24,8 @@ var sections = []string{
 	"Questions",
 }
 
-// A chapter that begins with a first try has this heading in the place of the walk. Before it no excerpt is from the station.
+// A chapter that begins with a first try has this heading in the place of the walk. Before it no excerpt is from the
+// station.
 const repair = "The repair"
 
 // excerptOf is a line that quotes a declaration.
@@ -126,7 +127,8 @@ func checkTop(repo *Repo) []Fault {
 	var faults []Fault
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, ".") || slices.Contains(top, name) || slices.Contains(ignored, "/"+name) || slices.Contains(ignored, "/"+name+"/") {
+		if strings.HasPrefix(name, ".") || slices.Contains(top, name) || slices.Contains(ignored, "/"+name) ||
+			slices.Contains(ignored, "/"+name+"/") {
 			continue
 		}
 		faults = append(faults, fault(name, 0, "does not belong at the top; there may be %s", strings.Join(top, ", ")))

@@ -15,8 +15,8 @@ var (
 	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
 )
 
-// checkDocs looks at docs/ and the README at the top: files that they link to exist, and so do methods that they name for a
-// debugger.
+// checkDocs looks at docs/ and the README at the top: files that they link to exist, and so do methods that they name
+// for a debugger.
 func checkDocs(repo *Repo) []Fault {
 	names, err := fs.Glob(repo.FS, "docs/*.md")
 	if err != nil {

@@ -89,7 +89,8 @@ func TestVSCodeDebugsEveryRecipe(t *testing.T) {
 			t.Errorf("%s: %v", each.Name, err)
 		}
 		if name, ok := strings.CutPrefix(each.Name, "recipe: "); ok {
-			if mode := map[bool]string{true: "debug", false: "test"}[folder == "cmd/viz"]; each.Type != "go" || each.Request != "launch" || each.Mode != mode {
+			if mode := map[bool]string{true: "debug", false: "test"}[folder == "cmd/viz"]; each.Type != "go" ||
+				each.Request != "launch" || each.Mode != mode {
 				t.Fatalf("%s does not launch what the recipe debugs: %+v", each.Name, each)
 			}
 			launched[name] = debugged{folder, strings.Join(each.Args, " ")}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// floors are the rooms of the house from the ground up. A package imports its own floor and those below it; docs/ARCHITECTURE.md
-// says what is behind each door. Chapters are floors of their own, by their numbers.
+// floors are the rooms of the house from the ground up. A package imports its own floor and those below it;
+// docs/ARCHITECTURE.md says what is behind each door. Chapters are floors of their own, by their numbers.
 var floors = []string{
 	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "chapters/15-pipeline",
 	"internal/text", "internal/play", "viz", "cmd", "internal/check",
@@ -23,8 +23,9 @@ func floorOf(dir string) int {
 	return last
 }
 
-// checkFloors holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later one. Tests keep
-// the order of the chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they import what they need.
+// checkFloors holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later
+// one. Tests keep the order of the chapters, too, because who reads chapter 3 has not read chapter 6; otherwise they
+// import what they need.
 func checkFloors(repo *Repo) []Fault {
 	var faults []Fault
 	for _, pkg := range repo.Tree.Packages {

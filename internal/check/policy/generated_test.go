@@ -26,7 +26,8 @@ func run(t *testing.T, args ...string) string {
 // TestGeneratedFilesAreFresh generates all templates in a copy, with the pinned tool.
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	const version = "{{.Version}}"
-	library, tool := run(t, "list", "-m", "-f", version, "github.com/a-h/templ"), run(t, "list", templModfile, "-m", "-f", version, "github.com/a-h/templ")
+	library, tool := run(t, "list", "-m", "-f", version, "github.com/a-h/templ"), run(t, "list", templModfile, "-m",
+		"-f", version, "github.com/a-h/templ")
 	if library != tool {
 		t.Errorf("templ is %s in go.mod, and its generator %s", library, tool)
 	}

@@ -31,7 +31,8 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 			continue
 		}
 		if moment.Method == "" {
-			faults = append(faults, fault(moment.File.Path, moment.Line, "%s is mentioned, not reported: a point is a source line", moment.Point))
+			faults = append(faults, fault(moment.File.Path, moment.Line, "%s is mentioned, not reported: a point is "+
+				"a source line", moment.Point))
 			continue
 		}
 		places[moment.Point] = append(places[moment.Point], moment)
@@ -46,12 +47,14 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 			faults = append(faults, fault("internal/observe/probe/points.go", 0, "%s is reported nowhere", name))
 		} else if n > 1 {
 			for _, moment := range places[name] {
-				faults = append(faults, fault(moment.File.Path, moment.Line, "%s is reported from %d lines, not from one", name, n))
+				faults = append(faults, fault(moment.File.Path, moment.Line,
+					"%s is reported from %d lines, not from one", name, n))
 			}
 		}
 		for _, lane := range info.Lanes() {
 			if !slices.Contains(routines, lane) {
-				faults = append(faults, fault("internal/observe/probe/points.go", 0, "%s names the lane %s, but no goroutine of that name is started", name, lane))
+				faults = append(faults, fault("internal/observe/probe/points.go", 0, "%s names the lane %s, but no "+
+					"goroutine of that name is started", name, lane))
 			}
 		}
 	}
@@ -59,8 +62,8 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 	return faults
 }
 
-// product reports whether a folder's code runs in the program and reports moments: stations do, and what serves them, and
-// what acts on them.
+// product reports whether a folder's code runs in the program and reports moments: stations do, and what serves them,
+// and what acts on them.
 func product(dir string) bool {
 	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
 }

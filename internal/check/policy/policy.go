@@ -83,7 +83,8 @@ func fault(path string, line int, format string, args ...any) Fault {
 	return Fault{Where: where, What: fmt.Sprintf(format, args...)}
 }
 
-// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs to none.
+// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs to
+// none.
 func chapterNumber(dir string) int {
 	rest, ok := strings.CutPrefix(dir, "chapters/")
 	if !ok || len(rest) < 3 || rest[2] != '-' {

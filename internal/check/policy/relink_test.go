@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// symbolLink is a link from a document to a symbol of a chapter: [Cacher.dispatchEvent](../chapters/06-cacher/dispatch.go).
+// symbolLink is a link from a document to a symbol of a chapter:
+// [Cacher.dispatchEvent](../chapters/06-cacher/dispatch.go).
 var symbolLink = regexp.MustCompile(`\[([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\]\(([^)\s]+)/(\w+\.go)\)`)
 
-// relink returns the text of a document in docs/ with every link to a symbol pointing at the file in which the symbol is
-// declared now, within the folder that the link names. Symbols that the folder does not declare are faults.
+// relink returns the text of a document in docs/ with every link to a symbol pointing at the file in which the symbol
+// is declared now, within the folder that the link names. Symbols that the folder does not declare are faults.
 func relink(repo *Repo, name, text string) (string, []Fault) {
 	var faults []Fault
 	lines := strings.Split(text, "\n")
@@ -74,7 +75,8 @@ func TestLinksToSymbolsAreFresh(t *testing.T) {
 
 func TestALinkFollowsItsSymbol(t *testing.T) {
 	repo := seeded(t, nil)
-	got, faults := relink(repo, "docs/WHERE.md", "Who? [Store](../chapters/01-storage/old.go), [Gone](../chapters/01-storage/store.go)\n")
+	got, faults := relink(repo, "docs/WHERE.md", "Who? [Store](../chapters/01-storage/old.go), "+
+		"[Gone](../chapters/01-storage/store.go)\n")
 	if want := "Who? [Store](../chapters/01-storage/store.go), [Gone](../chapters/01-storage/store.go)\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -7,10 +7,11 @@ import (
 )
 
 var (
-	// unixOnly is what a Unix shell or its tools understand, and PowerShell does not. The last two it takes apart: it drops double
-	// quotes in an argument, and cuts an argument that begins with - at its first dot.
-	unixOnly = regexp.MustCompile(`\$[\w({]|&&|\|\||\|\s*(?:grep|head|tail|tr|sed|cut|wc|sort|uniq|awk|xargs|stdbuf|base64)\b|\b(?:seq|pgrep|sleep|timeout|export)\s|` +
-		`\bfor \w+ in\b|<<|/dev/|2>|\\$|&$|^\w+=|^\(|\w\(\) \{|'[^']*"[^']*'|\s-\w[^\s'"]*\.`)
+	// unixOnly is what a Unix shell or its tools understand, and PowerShell does not. The last two it takes apart: it
+	// drops double quotes in an argument, and cuts an argument that begins with - at its first dot.
+	unixOnly = regexp.MustCompile(
+		`\$[\w({]|&&|\|\||\|\s*(?:grep|head|tail|tr|sed|cut|wc|sort|uniq|awk|xargs|stdbuf|base64)\b|\b(?:seq|pgrep|sleep|timeout|export)\s|` +
+			`\bfor \w+ in\b|<<|/dev/|2>|\\$|&$|^\w+=|^\(|\w\(\) \{|'[^']*"[^']*'|\s-\w[^\s'"]*\.`)
 
 	// piped is a text that goes through a pipe. That way it arrives whole.
 	piped = regexp.MustCompile(`^echo '[^']*' \| `)
@@ -22,8 +23,8 @@ var (
 	}
 )
 
-// typedLines returns what a reader types on a page, with the numbers of the lines: what stands behind "$ " in a console, and how it goes
-// on. A console that is for Linux says so, and is left out.
+// typedLines returns what a reader types on a page, with the numbers of the lines: what stands behind "$ " in a
+// console, and how it goes on. A console that is for Linux says so, and is left out.
 func typedLines(text string) map[int]string {
 	typed := map[int]string{}
 	console := false
@@ -49,7 +50,8 @@ func shellFaults(repo *Repo) []Fault {
 	for name, text := range texts {
 		for line, command := range typedLines(text) {
 			if found := unixOnly.FindString(piped.ReplaceAllString(command, "")); found != "" {
-				faults = append(faults, fault(name, line, "%q is for a Unix shell: write what PowerShell understands, too", found))
+				faults = append(faults, fault(name, line, "%q is for a Unix shell: write what PowerShell "+
+					"understands, too", found))
 			}
 			for uses, says := range onlyHere {
 				if uses.MatchString(command) && !strings.Contains(text, says) {
@@ -89,13 +91,16 @@ func TestEveryReadersShellUnderstandsTheCommands(t *testing.T) {
 		"kubectl get pods \\\n> -w":                                1,
 		"kubectl get pods\n> -w | head":                            1,
 	} {
-		pages := map[string]string{"docs/READS.md": "```console\n$ " + command + "\nprints | grep\n```\n\n```console linux\n$ seq 2\n```\n"}
+		pages := map[string]string{"docs/READS.md": "```console\n$ " + command + "\nprints | grep\n```\n\n```console " +
+			"linux\n$ seq 2\n```\n"}
 		if got := shellFaults(seeded(t, pages)); len(got) != want {
 			t.Errorf("%s: got %v, want %d", command, got, want)
 		}
 	}
-	for command, says := range map[string]string{"make debug-viz": "Without `make`, type what it runs.", "curl -s http://127.0.0.1:8080": "(In PowerShell, `curl` is `curl.exe`.)"} {
-		if got := shellFaults(seeded(t, map[string]string{"README.md": says + "\n\n```console\n$ " + command + "\n```\n"})); len(got) != 0 {
+	for command, says := range map[string]string{"make debug-viz": "Without `make`, type what it runs.",
+		"curl -s http://127.0.0.1:8080": "(In PowerShell, `curl` is `curl.exe`.)"} {
+		if got := shellFaults(seeded(t, map[string]string{"README.md": says + "\n\n```console\n$ " + command +
+			"\n```\n"})); len(got) != 0 {
 			t.Errorf("%s, and the page says so: got %v", command, got)
 		}
 	}

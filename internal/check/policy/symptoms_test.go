@@ -10,10 +10,12 @@ import (
 var (
 	ourMetric    = regexp.MustCompile("`((?:apiserver|watch_cache|rest_client|informer|workqueue)_[a-z_]+)")
 	otherMetric  = regexp.MustCompile(`\*((?:apiserver|informer|workqueue)_[a-z_]+)`)
-	metricsFiles = []string{"chapters/06-cacher/metrics.go", "chapters/09-listwatch/metrics.go", "internal/server/apiserver/metrics.go"}
+	metricsFiles = []string{"chapters/06-cacher/metrics.go", "chapters/09-listwatch/metrics.go",
+		"internal/server/apiserver/metrics.go"}
 )
 
-// TestSymptomsNameMetricsThatExist: in SYMPTOMS a metric stands as code if this program has it, and in italics if only upstream does.
+// TestSymptomsNameMetricsThatExist: in SYMPTOMS a metric stands as code if this program has it, and in italics if only
+// upstream does.
 func TestSymptomsNameMetricsThatExist(t *testing.T) {
 	var sources strings.Builder
 	for _, file := range metricsFiles {

@@ -28,10 +28,11 @@ var (
 	mustRow      = regexp.MustCompile(`(?m)^\| (?:must|slack) \| (\d+) \|`)
 	minutesRow   = regexp.MustCompile(`(?m)^\| (\d+) \|`)
 	question     = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
-	answer       = regexp.MustCompile(`(?m)^\*\*(\d[a-z])\. (.*)\*\*\n\n- \*Often guessed:\* .+\n- \*Right:\* (?:.+\n)+?- \*Proof:\* (.+)$`)
-	storyName    = regexp.MustCompile(`(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`)
-	labName      = regexp.MustCompile("(?:lab\\*?\\*?|start|check|hint|or) `?([a-z]+(?:-[a-z]+)+|neighbours)`?")
-	recordName   = regexp.MustCompile("`([A-Z][A-Za-z0-9]+)`")
+	answer       = regexp.MustCompile(
+		`(?m)^\*\*(\d[a-z])\. (.*)\*\*\n\n- \*Often guessed:\* .+\n- \*Right:\* (?:.+\n)+?- \*Proof:\* (.+)$`)
+	storyName  = regexp.MustCompile(`(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`)
+	labName    = regexp.MustCompile("(?:lab\\*?\\*?|start|check|hint|or) `?([a-z]+(?:-[a-z]+)+|neighbours)`?")
+	recordName = regexp.MustCompile("`([A-Z][A-Za-z0-9]+)`")
 )
 
 // number is the value of digits that a pattern has matched.
@@ -67,10 +68,12 @@ func clockFaults(page string) (faults []string) {
 			body, _, _ = strings.Cut(body, "\n## ")
 		}
 		if begins := 60*number(part(1)) + number(part(2)); begins != at {
-			faults = append(faults, fmt.Sprintf("%s begins at minute %d, and those before it end at %d", part(3), begins, at))
+			faults = append(faults, fmt.Sprintf("%s begins at minute %d, and those before it end at %d", part(3),
+				begins, at))
 		}
 		if must := sumOf(mustRow, body); must != number(part(4)) {
-			faults = append(faults, fmt.Sprintf("%s takes %s minutes, and what must be done in it %d", part(3), part(4), must))
+			faults = append(faults, fmt.Sprintf("%s takes %s minutes, and what must be done in it %d", part(3),
+				part(4), must))
 		}
 		if number(part(4)) > 15 && (!strings.Contains(body, "\n| slack |") || !strings.Contains(body, "\n| late |")) {
 			faults = append(faults, part(3)+" has no slack, or does not say what to drop")
@@ -136,7 +139,8 @@ func nameFaults(page string) (faults []string) {
 }
 
 func TestTheHalfDayHoldsTogether(t *testing.T) {
-	workshop, answers := read(t, filepath.Join(root, "docs", "WORKSHOP.md")), read(t, filepath.Join(root, "docs", "ANSWERS.md"))
+	workshop, answers := read(t, filepath.Join(root, "docs", "WORKSHOP.md")), read(t, filepath.Join(root, "docs",
+		"ANSWERS.md"))
 	if got := len(blockHeading.FindAllString(workshop, -1)); got < 8 {
 		t.Fatalf("got %d blocks", got)
 	}
@@ -148,13 +152,17 @@ func TestTheHalfDayHoldsTogether(t *testing.T) {
 		old, new string // in WORKSHOP.md
 		want     string
 	}{
-		"a block too long":      {"(45 minutes)", "(50 minutes)", "One stream, a thousand watchers takes 50 minutes, and what must be done in it 45"},
-		"a block without slack": {"| slack | 7 |", "| must | 7 |", "One stream, a thousand watchers has no slack, or does not say what to drop"},
-		"a block too late":      {"## 1:45 ·", "## 1:50 ·", "One stream, a thousand watchers begins at minute 110, and those before it end at 105"},
-		"an hour too short":     {"| 20 | One stream", "| 15 | One stream", "one hour has 55 minutes, want 60"},
-		"another question":      {"- **4b** What is", "- **4b** Whatever is", "no answer to 4b"},
-		"a story that is gone":  {"*A resync asks no server*", "*A resync*", "there is no story A resync"},
-		"a lab that is gone":    {"**lab** `hole-in-history`", "**lab** `hole-in-pocket`", "there is no lab \"hole-in-pocket\": `go run ./cmd/lab` lists them"},
+		"a block too long": {"(45 minutes)", "(50 minutes)", "One stream, a thousand watchers takes 50 minutes, " +
+			"and what must be done in it 45"},
+		"a block without slack": {"| slack | 7 |", "| must | 7 |", "One stream, a thousand watchers has no slack, or " +
+			"does not say what to drop"},
+		"a block too late": {"## 1:45 ·", "## 1:50 ·", "One stream, a thousand watchers begins at minute 110, " +
+			"and those before it end at 105"},
+		"an hour too short":    {"| 20 | One stream", "| 15 | One stream", "one hour has 55 minutes, want 60"},
+		"another question":     {"- **4b** What is", "- **4b** Whatever is", "no answer to 4b"},
+		"a story that is gone": {"*A resync asks no server*", "*A resync*", "there is no story A resync"},
+		"a lab that is gone": {"**lab** `hole-in-history`", "**lab** `hole-in-pocket`",
+			"there is no lab \"hole-in-pocket\": `go run ./cmd/lab` lists them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seeded := strings.Replace(workshop, seed.old, seed.new, 1)
@@ -174,10 +182,12 @@ func TestTheHalfDayHoldsTogether(t *testing.T) {
 
 var keyRow = regexp.MustCompile(`\[(\[".*?"\]), "([^"]+)"`)
 
-// handout is two pages for the attendees, from the drawing of ARCHITECTURE.md, the page's keys and the questions of WORKSHOP.md.
+// handout is two pages for the attendees, from the drawing of ARCHITECTURE.md, the page's keys and the questions of
+// WORKSHOP.md.
 func handout() ([]byte, error) {
 	var page bytes.Buffer
-	page.WriteString("# List-watch on two pages\n\n<!-- Generated from ARCHITECTURE.md, the page's keys and WORKSHOP.md: go test ./internal/check/policy -run Fresh -update -->\n")
+	page.WriteString("# List-watch on two pages\n\n<!-- Generated from ARCHITECTURE.md, the page's keys and " +
+		"WORKSHOP.md: go test ./internal/check/policy -run Fresh -update -->\n")
 	architecture, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
 	if err != nil {
 		return nil, err
@@ -211,7 +221,8 @@ func handout() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.WriteString("\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n| | question | my guess |\n|---|---|---|\n")
+	page.WriteString(
+		"\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n| | question | my guess |\n|---|---|---|\n")
 	for _, each := range question.FindAllStringSubmatch(string(workshop), -1) {
 		fmt.Fprintf(&page, "| %s | %s | |\n", each[1], each[2])
 	}
@@ -224,6 +235,7 @@ func keyNames(list string) string {
 	if err := json.Unmarshal([]byte(list), &keys); err != nil || len(keys) > 2 {
 		keys = keys[:min(len(keys), 1)]
 	}
-	names := strings.NewReplacer("Shift+ ", "Shift Space", " ", "Space", "Escape", "Esc").Replace(strings.Join(keys, "\n"))
+	names := strings.NewReplacer("Shift+ ", "Shift Space", " ", "Space", "Escape", "Esc").Replace(strings.Join(keys,
+		"\n"))
 	return "**" + strings.ReplaceAll(names, "\n", " ") + "**"
 }

@@ -36,13 +36,14 @@ func tell(log *probe.Log) string {
 			continue
 		}
 		r := &records[i]
-		fmt.Fprintf(&story, "%10s  %-10s %-13s %s\n", r.Time.Round(time.Microsecond), r.Point.Info().Station, r.Subject, r.Sentence())
+		fmt.Fprintf(&story, "%10s  %-10s %-13s %s\n", r.Time.Round(time.Microsecond), r.Point.Info().Station,
+			r.Subject, r.Sentence())
 	}
 	return story.String()
 }
 
-// Probe returns a probe that speaks for subject, for a test that looks at no records itself: with -v it tells the story of
-// the test, and without it is off.
+// Probe returns a probe that speaks for subject, for a test that looks at no records itself: with -v it tells the story
+// of the test, and without it is off.
 func Probe(t testing.TB, subject string) *probe.Probe {
 	if !testing.Verbose() {
 		return nil

@@ -18,7 +18,8 @@ func TestAStoryHasABeginningAndAnEnd(t *testing.T) {
 	if len(lines) != beginning+1+end {
 		t.Fatalf("got %d lines, want %d", len(lines), beginning+1+end)
 	}
-	for i, want := range map[int]string{0: "ADDED default/a enters", beginning: "… 40 more …", beginning + end: "ADDED default/a at 99 enters"} {
+	for i, want := range map[int]string{0: "ADDED default/a enters", beginning: "… 40 more …", beginning +
+		end: "ADDED default/a at 99 enters"} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d: got %q, want %q in it", i, lines[i], want)
 		}

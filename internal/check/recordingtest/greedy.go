@@ -1,5 +1,5 @@
-// Package recordingtest makes recordings that would take far more memory than their files, as an attacker or a broken disk may
-// write them.
+// Package recordingtest makes recordings that would take far more memory than their files, as an attacker or a broken
+// disk may write them.
 package recordingtest
 
 import (
@@ -31,7 +31,8 @@ var All = []Greedy{
 	{"many stores", "more than the 50000 subjects", func(w io.Writer) {
 		fmt.Fprintln(w, header+"}")
 		for i := 1; i < 120_000; i += 2 { // a store outlives its subject
-			fmt.Fprintf(w, `{"seq":%d,"point":"IndexerUpdated","resource":"pods","subject":"s%[1]d","key":"default/a","args":[1]}`+"\n", i)
+			fmt.Fprintf(w,
+				`{"seq":%d,"point":"IndexerUpdated","resource":"pods","subject":"s%[1]d","key":"default/a","args":[1]}`+"\n", i)
 			fmt.Fprintf(w, `{"seq":%d,"point":"WatcherRemoved","resource":"pods","subject":"s%d"}`+"\n", i+1, i)
 		}
 	}},

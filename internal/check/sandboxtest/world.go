@@ -1,5 +1,6 @@
-// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played on in tests and
-// when their recordings are made. Its server can be ended and started again, and its etcd be slow, lose its leader or go back to a backup.
+// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played on
+// in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow, lose
+// its leader or go back to a backup.
 //
 // The bubble's goroutine alone calls what changes a [World].
 package sandboxtest
@@ -49,7 +50,8 @@ type World struct {
 	end       func()
 }
 
-// etcd is the small one in memory. It can be slow, and it can lack a leader, as three nodes do for a while when theirs dies.
+// etcd is the small one in memory. It can be slow, and it can lack a leader, as three nodes do for a while when theirs
+// dies.
 type etcd struct {
 	*mvcc.Store
 	slow     *atomic.Int64
@@ -105,14 +107,16 @@ func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptio
 	return e.Store.List(ctx, prefix, opts)
 }
 
-func (e etcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+func (e etcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
+	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	if err := e.lose(ctx); err != nil {
 		return kubernetes.PutResponse{}, err
 	}
 	return e.Store.OptimisticPut(ctx, key, value, expected, opts)
 }
 
-func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64, opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
+func (e etcd) OptimisticDelete(ctx context.Context, key string, expected int64,
+	opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
 	if err := e.lose(ctx); err != nil {
 		return kubernetes.DeleteResponse{}, err
 	}
@@ -124,7 +128,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64), new(atomic.Pointer[election])}}
+		w := &World{Log: probe.NewLog(clk, logSize), Clock: clk, ctx: ctx, etcd: etcd{mvcc.New(clk), new(atomic.Int64),
+			new(atomic.Pointer[election])}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
@@ -133,7 +138,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		}
 		defer func() { w.stopServer() }()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
-		// A pipe that the server closes during the next request breaks as no socket does. So no connection is used twice.
+		// A pipe that the server closes during the next request breaks as no socket does. So no connection is used
+		// twice.
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
 		var err error
@@ -143,7 +149,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *World)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Sandbox, err = sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections, Clock: clk, Probe: w.Probe, Gate: w.Log.Gate()})
+		w.Sandbox, err = sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections, Clock: clk,
+			Probe: w.Probe, Gate: w.Log.Gate()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,10 +284,12 @@ func (w *World) SlowEtcd(each time.Duration) { w.etcd.slow.Store(int64(each)) }
 // RestoreEtcd lets etcd be as it was at a version, for the server that is started next.
 func (w *World) RestoreEtcd(rv uint64) { w.etcd.Store = w.etcd.Store.Until(int64(rv)) }
 
-// StopLeader lets the node of etcd that leads die. Until [World.Elect], reads wait that must not be stale, and writes are lost.
+// StopLeader lets the node of etcd that leads die. Until [World.Elect], reads wait that must not be stale, and writes
+// are lost.
 func (w *World) StopLeader() {
 	w.etcd.election.Store(&election{make(chan struct{})})
-	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 does not answer", "", 0, 0, 0, 1)
+	w.Probe.Text(probe.EtcdLookedAt, "it takes no writes, etcd has no leader: its members are electing one, etcd-1 "+
+		"does not answer", "", 0, 0, 0, 1)
 }
 
 // Elect lets one of the others lead.

@@ -22,7 +22,8 @@ func TestAServerThatIsStartedAgainIsReadyWhenEtcdHasAnswered(t *testing.T) {
 			t.Error("it is ready before etcd has answered")
 		}
 		began := time.Now()
-		if err := w.Pipeline.Server.WaitReady(context.WithoutCancel(t.Context())); err != nil || time.Since(began) < time.Second {
+		if err := w.Pipeline.Server.WaitReady(context.WithoutCancel(t.Context())); err != nil ||
+			time.Since(began) < time.Second {
 			t.Errorf("ready after %v: %v", time.Since(began), err)
 		}
 	})

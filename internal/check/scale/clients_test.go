@@ -48,7 +48,10 @@ func (c *crowd) run() {
 		fmt.Sscan(rest, &from, &to, &rv)
 		switch command {
 		case "nodes": // one watch for each node
-			each(from, to, func(n int) { c.watch("fieldSelector=spec.nodeName%3D" + node(n) + "&resourceVersion=" + rv) })
+			each(from, to, func(n int) {
+				c.watch("fieldSelector=spec.nodeName%3D" + node(n) + "&resourceVersion=" +
+					rv)
+			})
 		case "all":
 			each(from, to, func(int) { c.watch("resourceVersion=" + rv) })
 		case "write": // once to each pod
@@ -93,7 +96,8 @@ var written atomic.Int64
 
 func (c *crowd) write(n int) {
 	body := fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, written.Add(1))
-	request, err := http.NewRequest(http.MethodPatch, c.address+"/api/v1/namespaces/default/pods/"+podName(n), strings.NewReader(body))
+	request, err := http.NewRequest(http.MethodPatch, c.address+"/api/v1/namespaces/default/pods/"+podName(n),
+		strings.NewReader(body))
 	if err != nil {
 		panic(err)
 	}

@@ -76,12 +76,15 @@ func pod(n, nodes int) *corev1.Pod {
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: podName(n), Namespace: "default", Labels: map[string]string{"app": "web", "pod-template-hash": "6d4cf56db6"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-6d4cf56db6", UID: "2f6c1f0e-7b0a-4f4b-9c55-0d3a3a7e21b4"}},
+			Name: podName(n), Namespace: "default", Labels: map[string]string{"app": "web",
+				"pod-template-hash": "6d4cf56db6"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet",
+				Name: "web-6d4cf56db6", UID: "2f6c1f0e-7b0a-4f4b-9c55-0d3a3a7e21b4"}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   node(n % nodes),
-			Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/team/web:v1.42.0", Env: env}, {Name: "proxy", Image: "registry.example.com/mesh/proxy:v2.7.1", Env: env}},
+			NodeName: node(n % nodes),
+			Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/team/web:v1.42.0", Env: env},
+				{Name: "proxy", Image: "registry.example.com/mesh/proxy:v2.7.1", Env: env}},
 		},
 	}
 }
@@ -115,7 +118,8 @@ func start(t *testing.T) *site {
 
 // serve runs a server until the test ends.
 func (s *site) serve(t *testing.T) *pipeline.Server {
-	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: s.client, Clock: clock.RealClock{}, UseWatchList: true})
+	server, err := pipeline.NewServer(pipeline.ServerConfig{Client: s.client, Clock: clock.RealClock{},
+		UseWatchList: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +139,8 @@ func (s *site) serve(t *testing.T) *pipeline.Server {
 // grow adds pods.
 func (s *site) grow(t *testing.T, pods, nodes int) {
 	each(s.load.pods, pods, func(n int) {
-		if _, err := s.server.Pods().Create(t.Context(), "default", pod(n, nodes), &metav1.CreateOptions{}); err != nil {
+		if _, err := s.server.Pods().Create(t.Context(), "default", pod(n, nodes),
+			&metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -171,10 +176,12 @@ func (s *site) write(t *testing.T, n, readers int) (took outcome) {
 	if !eventually.Did(5*time.Minute, arrived) {
 		t.Fatalf("%d frames of %d", frames, want)
 	}
-	return outcome{processor: float64(processorTime() - before), frames: float64(frames - framesBefore), wire: float64(bytes - bytesBefore), memory: inUse()}
+	return outcome{processor: float64(processorTime() - before), frames: float64(frames - framesBefore),
+		wire: float64(bytes - bytesBefore), memory: inUse()}
 }
 
-// processorTime is what this process has computed until now. On a machine that is shared it says more than the clock on the wall.
+// processorTime is what this process has computed until now. On a machine that is shared it says more than the clock on
+// the wall.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -206,7 +213,8 @@ func measure(t *testing.T, l load) (c costs) {
 	few := s.write(t, l.writes, 0)
 	s.serve(t)
 	followed := s.write(t, l.writes, 0)
-	c.follow = max(0, (followed.processor-few.processor)/float64(l.writes)) // little beside a write: what else happens may outweigh it
+	// little beside a write: what else happens may outweigh it
+	c.follow = max(0, (followed.processor-few.processor)/float64(l.writes))
 	s.open(t, "all", l.readers)
 	many := s.write(t, l.writes, l.readers)
 	c.delivery = (many.processor - followed.processor) / (many.frames - followed.frames)
@@ -215,13 +223,15 @@ func measure(t *testing.T, l load) (c costs) {
 	return c
 }
 
-// TestScale measures what one more of each thing costs, predicts what much more costs, and runs that: minutes, and 2 GB.
+// TestScale measures what one more of each thing costs, predicts what much more costs, and runs that: minutes, and 2
+// GB.
 func TestScale(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as cmd/viz
 	small := load{pods: 5000, nodes: 300, readers: 30, writes: 2000}
 	var c costs
 	t.Run("measure", func(t *testing.T) { c = measure(t, small) })
-	t.Logf("%+v: one more object %.0f B, watch %.0f B, frame %.0f B; a write %.0f µs, to follow one %.0f µs, a delivery %.1f µs",
+	t.Logf("%+v: one more object %.0f B, watch %.0f B, frame %.0f B; a write %.0f µs, to follow one %.0f µs, a "+
+		"delivery %.1f µs",
 		small, c.object, c.watch, c.frame, c.write/1e3, c.follow/1e3, c.delivery/1e3)
 	t.Log("\n" + c.cluster())
 	large := load{pods: 100_000, nodes: 4950, readers: 50, writes: 2000}
@@ -237,21 +247,24 @@ func TestScale(t *testing.T) {
 		for _, each := range []struct {
 			what                string
 			predicted, measured float64
-			within              float64 // of the prediction; the processor's time is not held: it depends on what else the machine does
+			// of the prediction; the processor's time is not held: it depends on what else the machine does
+			within float64
 		}{
 			{"frames", predicted.frames, measured.frames, 0},
 			{"bytes on the wire", predicted.wire, measured.wire, 0.05},
 			{"memory", predicted.memory, measured.memory, 0.25},
 		} {
 			if off := math.Abs(each.measured-each.predicted) / each.predicted; off > each.within {
-				t.Errorf("%s: predicted %.0f, measured %.0f: %.0f %% off, want at most %.0f %%", each.what, each.predicted, each.measured, off*100, each.within*100)
+				t.Errorf("%s: predicted %.0f, measured %.0f: %.0f %% off, want at most %.0f %%", each.what,
+					each.predicted, each.measured, off*100, each.within*100)
 			}
 		}
 	})
 }
 
 func (o outcome) String() string {
-	return fmt.Sprintf("%.0f MiB in use, %.2f s of the processor, %.0f frames, %.0f MiB on the wire", o.memory/(1<<20), o.processor/1e9, o.frames, o.wire/(1<<20))
+	return fmt.Sprintf("%.0f MiB in use, %.2f s of the processor, %.0f frames, %.0f MiB on the wire", o.memory/(1<<20),
+		o.processor/1e9, o.frames, o.wire/(1<<20))
 }
 
 // cluster is the table for 5,000 nodes, 150,000 pods and 100,000 watches, each server on a machine of its own.

@@ -55,7 +55,8 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 
 // Decode reads an object of gvk into into. What it does about unknown and doubled fields is said by directive,
 // Warn if it is empty: Strict refuses them, Warn names them in Warning headers, Ignore drops them. The error is 400.
-func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object, directive string) (runtime.Object, error) {
+func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
+	directive string) (runtime.Object, error) {
 	serializer := b.info.Serializer
 	if directive != metav1.FieldValidationIgnore && b.info.StrictSerializer != nil {
 		serializer = b.info.StrictSerializer
@@ -70,7 +71,8 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 		return nil, explainDecodeError(err, actual, gvk, b.bytes)
 	}
 	if actual.GroupVersion() != gvk.GroupVersion() {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", actual.GroupVersion(), gvk.GroupVersion()))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the "+
+			"expected API version (%s)", actual.GroupVersion(), gvk.GroupVersion()))
 	}
 	// What it is, is said by its Go type from here on.
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -82,14 +84,16 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: transformDecodeError
 func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {
 	if actual != nil && actual.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", actual.Kind, actual.Version, want.Kind, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", actual.Kind,
+			actual.Version, want.Kind, err))
 	}
 	const shown = 30
 	summary := string(body[:min(len(body), shown)])
 	if len(body) > shown {
 		summary += " ..."
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%q)", want.Kind, err, summary))
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%q)",
+		want.Kind, err, summary))
 }
 
 // maxWarningBytes bounds what is added to the header of one answer.

@@ -23,7 +23,8 @@ var gzipPool = sync.Pool{New: func() any {
 	return compressor
 }}
 
-// putGzip gives a compressor back. It must not keep alive what it wrote to: an answer holds a connection and its buffers.
+// putGzip gives a compressor back. It must not keep alive what it wrote to: an answer holds a connection and its
+// buffers.
 func putGzip(compressor *gzip.Writer) {
 	compressor.Reset(nil)
 	gzipPool.Put(compressor)
@@ -118,9 +119,9 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Members compresses a stream that is written now and then: each Flush ends one gzip member, and the next write begins another; a
-// reader takes them for one stream. So a stream on which nothing happens holds no compressor, which would be a quarter of a
-// megabyte for each. It belongs to one goroutine.
+// Members compresses a stream that is written now and then: each Flush ends one gzip member, and the next write begins
+// another; a reader takes them for one stream. So a stream on which nothing happens holds no compressor, which would be
+// a quarter of a megabyte for each. It belongs to one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: perFlushGzipWriter
 type Members struct {
@@ -138,8 +139,8 @@ func (m *Members) Write(p []byte) (int, error) {
 	return m.member.Write(p)
 }
 
-// Flush passes on what was written, and ends the open member. These are two steps: a reader that waits for the next member must have
-// got the whole of this one before.
+// Flush passes on what was written, and ends the open member. These are two steps: a reader that waits for the next
+// member must have got the whole of this one before.
 func (m *Members) Flush() error {
 	if m.member == nil {
 		return nil

@@ -1,5 +1,6 @@
-// Package negotiation settles in which form a request is read and answered: media types by Accept and Content-Type, what an
-// answer is turned into, and whether it is compressed. It is called by the handlers of requests and keeps nothing but pools.
+// Package negotiation settles in which form a request is read and answered: media types by Accept and Content-Type,
+// what an answer is turned into, and whether it is compressed. It is called by the handlers of requests and keeps
+// nothing but pools.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation
 package negotiation
@@ -32,10 +33,11 @@ const (
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: MediaTypeOptions
 type MediaType struct {
-	Name    string                   // JSON or YAML
-	Convert *schema.GroupVersionKind // Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object as it is
-	Pretty  bool                     // the client asked for line breaks
-	Encoder runtime.Encoder          // set by Output and Stream
+	Name string // JSON or YAML
+	// Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object as it is
+	Convert *schema.GroupVersionKind
+	Pretty  bool            // the client asked for line breaks
+	Encoder runtime.Encoder // set by Output and Stream
 }
 
 // Output chooses the form of the answer to r. The error is 406 if the client accepts none of ours.
@@ -50,11 +52,12 @@ func Output(r *http.Request) (MediaType, error) {
 	return media, nil
 }
 
-// Accept returns what the best clause of an Accept header asks for, among the clauses that can be satisfied. An empty header
-// accepts anything. allows reports whether the endpoint can turn its objects into target, which may be nil: no conversion.
+// Accept returns what the best clause of an Accept header asks for, among the clauses that can be satisfied. An empty
+// header accepts anything. allows reports whether the endpoint can turn its objects into target, which may be nil: no
+// conversion.
 //
-// A clause is better if its q is larger and, of clauses of equal q, if it is more specific. A q of 0 comes last and is served
-// all the same.
+// A clause is better if its q is larger and, of clauses of equal q, if it is more specific. A q of 0 comes last and is
+// served all the same.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateMediaTypeOptions
 func Accept(header string, allows func(target *schema.GroupVersionKind) bool) (MediaType, bool) {
@@ -88,7 +91,8 @@ func target(params map[string]string) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// knownSchema reports whether the stream and the API version that a clause names, if any, are the only ones that there are.
+// knownSchema reports whether the stream and the API version that a clause names, if any, are the only ones that there
+// are.
 func knownSchema(params map[string]string, name string) bool {
 	stream, version := params["stream"], params["sv"]
 	return (stream == "" || stream == "watch" && name == JSON) && (version == "" || version == "v1")
@@ -132,7 +136,8 @@ func wantsPretty(r *http.Request) bool {
 		return pretty
 	}
 	agent := r.UserAgent()
-	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent,
+		"Mozilla/5.0")
 }
 
 // EncoderFor returns what writes objects as JSON or YAML.

@@ -54,7 +54,8 @@ func TestTheBestClauseThatCanBeSatisfiedDecides(t *testing.T) {
 		"*/*" + tableOf:                       {JSON, "Table"},
 		YAML + tableOf:                        {YAML, "Table"},
 		"application/vnd.kubernetes.protobuf": {},
-		"application/vnd.kubernetes.protobuf" + metaOf + "," + JSON + metaOf: {JSON, "PartialObjectMetadataList"}, // as metadata clients ask
+		// as metadata clients ask
+		"application/vnd.kubernetes.protobuf" + metaOf + "," + JSON + metaOf: {JSON, "PartialObjectMetadataList"},
 		"application/cbor, " + JSON + ";q=0.1":                               {JSON, ""},
 		JSON + ";stream=watch":                                               {JSON, ""},
 		JSON + ";stream=other":                                               {},
@@ -152,7 +153,8 @@ func TestWarningsAreBoundedAndSaidOnce(t *testing.T) {
 		many = append(many, errors.New(strings.Repeat("x", 90+len(many))))
 	}
 	AddWarnings(w, many)
-	if size := len(strings.Join(w.Header()["Warning"], "")); size > maxWarningBytes || w.Header()["Warning"][0] != `299 - "a"` {
+	if size := len(strings.Join(w.Header()["Warning"], "")); size > maxWarningBytes ||
+		w.Header()["Warning"][0] != `299 - "a"` {
 		t.Errorf("got %d bytes: %q", size, w.Header()["Warning"])
 	}
 	if strings.Contains(w.Header()["Warning"][1], `"a"`) {
@@ -254,7 +256,8 @@ func TestEachFlushEndsAGzipMember(t *testing.T) {
 
 func TestGzipIsUsedForThoseWhoTakeIt(t *testing.T) {
 	for header, want := range map[string]bool{
-		"gzip": true, "deflate, gzip;q=0.5": true, "br,gzip ; q=1": true, "": false, "gzip;q=0": false, "gzip; q = 0": false, "xgzip": false,
+		"gzip": true, "deflate, gzip;q=0.5": true, "br,gzip ; q=1": true, "": false, "gzip;q=0": false,
+		"gzip; q = 0": false, "xgzip": false,
 	} {
 		if got := AcceptsGzip(get("/", "Accept-Encoding", header)); got != want {
 			t.Errorf("%q: got %v", header, got)

@@ -26,16 +26,18 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if problems := metav1validation.ValidateTableOptions(options); len(problems) > 0 {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: %v", problems.ToAggregate()))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: %v",
+			problems.ToAggregate()))
 	}
 	return options, nil
 }
 
-// Transform turns obj into target. A Status is never turned into anything: whatever was asked for, an error must be recognisable as
-// one. rows makes a Table's rows, each with its object.
+// Transform turns obj into target. A Status is never turned into anything: whatever was asked for, an error must be
+// recognisable as one. rows makes a Table's rows, each with its object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject
-func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind, rows func(runtime.Object, *metav1.TableOptions) (*metav1.Table, error)) (runtime.Object, error) {
+func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind,
+	rows func(runtime.Object, *metav1.TableOptions) (*metav1.Table, error)) (runtime.Object, error) {
 	if _, ok := obj.(*metav1.Status); ok || target == nil {
 		return obj, nil
 	}
@@ -55,8 +57,8 @@ func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.
 	}
 }
 
-// asTable says of the object of each row what options.IncludeObject wants to know: its metadata unless asked otherwise. The bookmark
-// that ends a watch's initial events keeps its metadata in any case, because that is where it says so.
+// asTable says of the object of each row what options.IncludeObject wants to know: its metadata unless asked otherwise.
+// The bookmark that ends a watch's initial events keeps its metadata in any case, because that is where it says so.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: asTable
 func asTable(table *metav1.Table, options *metav1.TableOptions, gv schema.GroupVersion) (runtime.Object, error) {
@@ -98,7 +100,8 @@ func EndsInitialEvents(accessor metav1.Object) bool {
 
 func asPartialObjectMetadata(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
 	if meta.IsListType(obj) {
-		return nil, NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (%T)", obj))
+		return nil, NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (%T)", obj))
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -110,7 +113,8 @@ func asPartialObjectMetadata(obj runtime.Object, gv schema.GroupVersion) (runtim
 func asPartialObjectMetadataList(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
 	listAccessor, err := meta.ListAccessor(obj)
 	if err != nil || !meta.IsListType(obj) {
-		return nil, NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj))
+		return nil, NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj))
 	}
 	list := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{}}
 	list.GetObjectKind().SetGroupVersionKind(gv.WithKind("PartialObjectMetadataList"))

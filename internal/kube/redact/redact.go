@@ -23,7 +23,8 @@ var (
 	users   = regexp.MustCompile(`://[^\s"'/?@]+@`)
 	queries = regexp.MustCompile(`(/[^\s"'?]*\?)([^\s"']+)`)
 	secrets = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret(?:List)?\\*"|(?s:k8s\x00.{0,24}Secret)`)
-	fields  = regexp.MustCompile(`\\*"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
+	fields  = regexp.MustCompile(
+		`\\*"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
 )
 
 // parameters are the API's own. Their values stay, for they say what was asked; none of them holds a credential. The
@@ -70,8 +71,8 @@ func Query(raw string) string {
 	return strings.Join(pairs, "&")
 }
 
-// Secret hides what is known to be a Secret, several, or a piece of one, from the first data on, and the copy that kubectl apply keeps in
-// an annotation. Protobuf is hidden whole: there no mark says where data begin.
+// Secret hides what is known to be a Secret, several, or a piece of one, from the first data on, and the copy that
+// kubectl apply keeps in an annotation. Protobuf is hidden whole: there no mark says where data begin.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
 		return Hidden

@@ -22,7 +22,8 @@ func secret(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(applied), "kept": "yes"}
+	object.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(applied),
+		"kept": "yes"}
 	object.Type = "Opaque"
 	written, err := json.Marshal(&object)
 	if err != nil {
@@ -32,7 +33,8 @@ func secret(t *testing.T) string {
 }
 
 func leaks(text string) bool {
-	return strings.Contains(text, "hunter2") || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(password))) || strings.Contains(text, "s3cret")
+	return strings.Contains(text, "hunter2") || strings.Contains(text, base64.StdEncoding.EncodeToString(
+		[]byte(password))) || strings.Contains(text, "s3cret")
 }
 
 func TestNothingThatOpensADoorIsLeft(t *testing.T) {
@@ -53,7 +55,8 @@ func TestNothingThatOpensADoorIsLeft(t *testing.T) {
 		if got := Text(text); leaks(got) || !strings.Contains(got, Hidden) {
 			t.Errorf("%s: got %s", name, got)
 		}
-		if got := string(JSON([]byte(`{"a":[` + mustQuote(text) + `],"n":9007199254740993}`))); leaks(got) || !strings.HasSuffix(got, `"n":9007199254740993}`) {
+		if got := string(JSON([]byte(`{"a":[` + mustQuote(text) + `],"n":9007199254740993}`))); leaks(got) ||
+			!strings.HasSuffix(got, `"n":9007199254740993}`) {
 			t.Errorf("%s in JSON: got %s", name, got)
 		}
 	}
@@ -82,14 +85,17 @@ func TestWhatOpensNoDoorStays(t *testing.T) {
 func TestOnlyTheParametersOfTheAPIKeepTheirValues(t *testing.T) {
 	const kept = "watch=1&resourceVersion=7&labelSelector=app%3Dx&timeoutSeconds=5&limit=500&continue=abc"
 	for _, secret := range []string{
-		"sig=s3cret", "jwt=s3cret", "auth=s3cret", "key=s3cret", "passwd=s3cret", "x=Bearer%20s3cret", "x=https://u:s3cret@h", "to%6ben=s3cret",
+		"sig=s3cret", "jwt=s3cret", "auth=s3cret", "key=s3cret", "passwd=s3cret", "x=Bearer%20s3cret",
+		"x=https://u:s3cret@h", "to%6ben=s3cret",
 		"TOKEN=s3cret", "%zz=s3cret", "s3cret", "command=s3cret", "a;b=s3cret",
 	} {
-		if got := Query(kept + "&" + secret); leaks(got) || !strings.HasPrefix(got, kept+"&") || !strings.HasSuffix(got, Hidden) {
+		if got := Query(kept + "&" + secret); leaks(got) || !strings.HasPrefix(got, kept+"&") ||
+			!strings.HasSuffix(got, Hidden) {
 			t.Errorf("%s: got %s", secret, got)
 		}
 		for _, text := range []string{
-			"GET /api/v1/pods?" + kept + "&" + secret + " HTTP/1.1\r\nHost: a\r\n\r\n", "kubectl/1 /api/v1/pods?" + secret + "&" + kept,
+			"GET /api/v1/pods?" + kept + "&" + secret + " HTTP/1.1\r\nHost: a\r\n\r\n", "kubectl/1 /api/v1/pods?" +
+				secret + "&" + kept,
 			"Request GET /api/v1/pods?" + kept + "&" + secret + " by me.", "http://u:s3cret@h/x?" + secret,
 		} {
 			if got := Text(text); leaks(got) {

@@ -46,7 +46,8 @@ func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorLi
 	}
 	refuse := func(name string, changed bool) {
 		if changed {
-			problems = append(problems, field.Forbidden(field.NewPath(name), "field is immutable when `immutable` is set"))
+			problems = append(problems, field.Forbidden(field.NewPath(name),
+				"field is immutable when `immutable` is set"))
 		}
 	}
 	refuse("immutable", configMap.Immutable == nil || !*configMap.Immutable)

@@ -1,6 +1,6 @@
 // Package resources is what the kinds are, apart from where they are kept: how they are written (strategies, defaults,
-// validation; those of pods stand in the registry's chapter), what selectors see of them, and their rows. It knows no storage and no
-// request.
+// validation; those of pods stand in the registry's chapter), what selectors see of them, and their rows. It knows no
+// storage and no request.
 package resources
 
 import (

@@ -45,7 +45,8 @@ func (EventStrategy) AllowCreateOnUpdate() bool { return true }
 func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	event := obj.(*corev1.Event)
 	if event.Namespace != cmp.Or(event.InvolvedObject.Namespace, metav1.NamespaceDefault) {
-		return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), event.InvolvedObject.Namespace, "does not match event.namespace")}
+		return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"),
+			event.InvolvedObject.Namespace, "does not match event.namespace")}
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
 func (LeaseStrategy) Validate(obj runtime.Object) (problems field.ErrorList) {
 	spec := &obj.(*coordinationv1.Lease).Spec
 	if n := spec.LeaseDurationSeconds; n != nil && *n <= 0 {
-		problems = append(problems, field.Invalid(field.NewPath("spec", "leaseDurationSeconds"), *n, "must be greater than 0"))
+		problems = append(problems, field.Invalid(field.NewPath("spec", "leaseDurationSeconds"), *n,
+			"must be greater than 0"))
 	}
 	if n := spec.LeaseTransitions; n != nil && *n < 0 {
 		problems = append(problems,
@@ -35,7 +36,8 @@ func (s LeaseStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { r
 
 // LeaseColumns are the columns of a table of leases.
 func LeaseColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{nameColumn(), column("Holder", "string", "Who holds the lease.", 0), ageColumn()}
+	return []metav1.TableColumnDefinition{nameColumn(), column("Holder", "string", "Who holds the lease.", 0),
+		ageColumn()}
 }
 
 // LeaseCells returns a lease's row.

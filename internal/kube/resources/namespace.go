@@ -18,7 +18,8 @@ func NamespaceAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("not a namespace: %T", obj)
 	}
-	return namespace.Labels, fields.Set{"metadata.name": namespace.Name, "status.phase": string(namespace.Status.Phase)}, nil
+	return namespace.Labels, fields.Set{"metadata.name": namespace.Name,
+		"status.phase": string(namespace.Status.Phase)}, nil
 }
 
 // DefaultNamespace labels a namespace with its own name, so that label selectors can pick it.

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+	corev1.TaintEffectNoExecute}
 
 // NodeAttrs returns what selectors see of a node.
 func NodeAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
@@ -19,11 +20,12 @@ func NodeAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("not a node: %T", obj)
 	}
-	return node.Labels, fields.Set{"metadata.name": node.Name, "spec.unschedulable": fmt.Sprint(node.Spec.Unschedulable)}, nil
+	return node.Labels, fields.Set{"metadata.name": node.Name, "spec.unschedulable": fmt.Sprint(
+		node.Spec.Unschedulable)}, nil
 }
 
-// NodeStrategy is for the spec of nodes. A new node keeps the status it brings: a kubelet registers its node with what it knows of
-// itself.
+// NodeStrategy is for the spec of nodes. A new node keeps the status it brings: a kubelet registers its node with what
+// it knows of itself.
 type NodeStrategy struct{ freely }
 
 // Validate checks taints.
@@ -51,10 +53,12 @@ func (s NodeStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	spec, oldSpec := &obj.(*corev1.Node).Spec, &old.(*corev1.Node).Spec
 	problems := s.Validate(obj)
 	if oldSpec.ProviderID != "" && spec.ProviderID != oldSpec.ProviderID {
-		problems = append(problems, field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change providerID except from \"\" to valid"))
+		problems = append(problems, field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not "+
+			"change providerID except from \"\" to valid"))
 	}
 	if oldSpec.PodCIDR != "" && spec.PodCIDR != oldSpec.PodCIDR {
-		problems = append(problems, field.Forbidden(field.NewPath("spec", "podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+		problems = append(problems, field.Forbidden(field.NewPath("spec", "podCIDRs"), "node updates may not change "+
+			"podCIDR except from \"\" to valid"))
 	}
 	return problems
 }

@@ -109,8 +109,8 @@ func defaultVolume(v *corev1.Volume) {
 	}
 }
 
-// PodQOS says how the pod will fare when a node runs short: guaranteed if every container has equal requests and limits for both
-// CPU and memory, best effort if none asks for anything, burstable between the two.
+// PodQOS says how the pod will fare when a node runs short: guaranteed if every container has equal requests and limits
+// for both CPU and memory, best effort if none asks for anything, burstable between the two.
 func PodQOS(pod *corev1.Pod) corev1.PodQOSClass {
 	guaranteed, asks := true, false
 	containers := append(append([]corev1.Container(nil), pod.Spec.InitContainers...), pod.Spec.Containers...)

@@ -23,7 +23,8 @@ func validateEnv(env *corev1.EnvVar, path *field.Path) field.ErrorList {
 	path = path.Child("valueFrom")
 	switch n := countSet(source); {
 	case n == 0:
-		return append(problems, field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
+		return append(problems, field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, "+
+			"`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
 	case n > 1:
 		return append(problems, field.Invalid(path, "", "may not have more than one field specified at a time"))
 	case env.Value != "":

@@ -12,10 +12,12 @@ import (
 
 var (
 	restartPolicies = sets.New(corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	dnsPolicies     = sets.New(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone)
-	pullPolicies    = sets.New(corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
-	protocols       = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
-	podPhases       = sets.New(corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown)
+	dnsPolicies     = sets.New(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault,
+		corev1.DNSNone)
+	pullPolicies = sets.New(corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	protocols    = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
+	podPhases    = sets.New(corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed,
+		corev1.PodUnknown)
 )
 
 // ValidatePodSpec checks what can be wrong with a pod in this program.
@@ -31,21 +33,26 @@ func ValidatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 		problems = append(problems, field.Required(path.Child("containers"), ""))
 	}
 	for i := range spec.InitContainers {
-		problems = append(problems, validateContainer(&spec.InitContainers[i], names, volumes, path.Child("initContainers").Index(i))...)
+		problems = append(problems, validateContainer(&spec.InitContainers[i], names, volumes,
+			path.Child("initContainers").Index(i))...)
 	}
 	for i := range spec.Containers {
-		problems = append(problems, validateContainer(&spec.Containers[i], names, volumes, path.Child("containers").Index(i))...)
+		problems = append(problems, validateContainer(&spec.Containers[i], names, volumes, path.Child("containers").
+			Index(i))...)
 	}
 	problems = append(problems, oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy"))...)
 	problems = append(problems, oneOf(spec.DNSPolicy, dnsPolicies, path.Child("dnsPolicy"))...)
 	if seconds := spec.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
-		problems = append(problems, field.Invalid(path.Child("terminationGracePeriodSeconds"), *seconds, "must be greater than or equal to 0"))
+		problems = append(problems, field.Invalid(path.Child("terminationGracePeriodSeconds"), *seconds,
+			"must be greater than or equal to 0"))
 	}
 	if seconds := spec.ActiveDeadlineSeconds; seconds != nil && *seconds < 1 {
-		problems = append(problems, field.Invalid(path.Child("activeDeadlineSeconds"), *seconds, "must be between 1 and 2147483647, inclusive"))
+		problems = append(problems, field.Invalid(path.Child("activeDeadlineSeconds"), *seconds,
+			"must be between 1 and 2147483647, inclusive"))
 	}
 	problems = append(problems, valid(spec.NodeName, validation.IsDNS1123Subdomain, path.Child("nodeName"))...)
-	problems = append(problems, valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain, path.Child("serviceAccountName"))...)
+	problems = append(problems, valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain,
+		path.Child("serviceAccountName"))...)
 	problems = append(problems, valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname"))...)
 	for key, value := range spec.NodeSelector {
 		problems = append(problems, valid(key, validation.IsQualifiedName, path.Child("nodeSelector"))...)
@@ -60,7 +67,8 @@ func validateContainer(c *corev1.Container, names, volumes sets.Set[string], pat
 	case c.Image == "":
 		problems = append(problems, field.Required(path.Child("image"), ""))
 	case strings.TrimSpace(c.Image) != c.Image:
-		problems = append(problems, field.Invalid(path.Child("image"), c.Image, "must not have leading or trailing whitespace"))
+		problems = append(problems, field.Invalid(path.Child("image"), c.Image,
+			"must not have leading or trailing whitespace"))
 	}
 	problems = append(problems, oneOf(c.ImagePullPolicy, pullPolicies, path.Child("imagePullPolicy"))...)
 	portNames := sets.New[string]()
@@ -96,7 +104,8 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	var problems field.ErrorList
 	for name, limit := range resources.Limits {
 		if limit.Sign() < 0 {
-			problems = append(problems, field.Invalid(path.Child("limits").Key(string(name)), limit.String(), "must be greater than or equal to 0"))
+			problems = append(problems, field.Invalid(path.Child("limits").Key(string(name)), limit.String(),
+				"must be greater than or equal to 0"))
 		}
 	}
 	for name, request := range resources.Requests {
@@ -105,20 +114,25 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 			problems = append(problems, field.Invalid(at, request.String(), "must be greater than or equal to 0"))
 		}
 		if limit, ok := resources.Limits[name]; ok && request.Cmp(limit) > 0 {
-			problems = append(problems, field.Invalid(at, request.String(), "must be less than or equal to "+string(name)+" limit of "+limit.String()))
+			problems = append(problems, field.Invalid(at, request.String(), "must be less than or equal to "+
+				string(name)+" limit of "+limit.String()))
 		}
 	}
 	return problems
 }
 
 // updatablePodSpec is how an attempt to change anything else is answered.
-const updatablePodSpec = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+const updatablePodSpec = "pod updates may not change fields other than " +
+	"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only " +
+	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
+	"previously negative)"
 
 // ValidatePodSpecUpdate: a pod is one attempt to run something. What it runs may be replaced image by image; another
 // shape or another node makes another pod.
 func ValidatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {
 	if len(spec.Containers) != len(old.Containers) || len(spec.InitContainers) != len(old.InitContainers) {
-		return field.ErrorList{field.Forbidden(path.Child("containers"), "pod updates may not add or remove containers")}
+		return field.ErrorList{field.Forbidden(path.Child("containers"),
+			"pod updates may not add or remove containers")}
 	}
 	munged := spec.DeepCopy()
 	for i := range munged.Containers {

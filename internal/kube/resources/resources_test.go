@@ -8,7 +8,8 @@ import (
 
 func TestPullPolicyFollowsFromTheTag(t *testing.T) {
 	for image, want := range map[string]corev1.PullPolicy{
-		"i": "Always", "i:latest": "Always", "i:1": "IfNotPresent", "r:5000/i": "Always", "r:5000/i:1": "IfNotPresent", "i@sha256:abc": "IfNotPresent",
+		"i": "Always", "i:latest": "Always", "i:1": "IfNotPresent", "r:5000/i": "Always", "r:5000/i:1": "IfNotPresent",
+		"i@sha256:abc": "IfNotPresent",
 	} {
 		if got := defaultPullPolicy(image); got != want {
 			t.Errorf("%s: got %s, want %s", image, got, want)

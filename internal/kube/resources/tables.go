@@ -12,15 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Table turns an object or a list into rows for people. Each row carries its object; what of that is sent is the caller's business.
-// columns may be left out; cells makes a row's.
+// Table turns an object or a list into rows for people. Each row carries its object; what of that is sent is the
+// caller's business. columns may be left out; cells makes a row's.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
 // Differs: a method of every storage there.
-func Table(obj runtime.Object, columns []metav1.TableColumnDefinition, cells func(runtime.Object, time.Time) []any, now time.Time) (*metav1.Table, error) {
+func Table(obj runtime.Object, columns []metav1.TableColumnDefinition, cells func(runtime.Object, time.Time) []any,
+	now time.Time) (*metav1.Table, error) {
 	table := &metav1.Table{ColumnDefinitions: columns}
 	add := func(item runtime.Object) error {
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells(item, now), Object: runtime.RawExtension{Object: item}})
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells(item, now), Object: runtime.RawExtension{
+			Object: item}})
 		return nil
 	}
 	if !meta.IsListType(obj) {
@@ -35,7 +37,8 @@ func Table(obj runtime.Object, columns []metav1.TableColumnDefinition, cells fun
 	if err != nil {
 		return nil, err
 	}
-	table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
+	table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(),
+		list.GetRemainingItemCount()
 	table.Rows = make([]metav1.TableRow, 0, meta.LenList(obj))
 	return table, meta.EachListItem(obj, add)
 }
@@ -52,7 +55,8 @@ func ConfigMapColumns() []metav1.TableColumnDefinition {
 // ConfigMapCells returns a configmap's row.
 func ConfigMapCells(obj runtime.Object, now time.Time) []any {
 	configMap := obj.(*corev1.ConfigMap)
-	return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)), age(configMap.CreationTimestamp, now)}
+	return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)),
+		age(configMap.CreationTimestamp, now)}
 }
 
 // NamespaceColumns are the columns of a table of namespaces.

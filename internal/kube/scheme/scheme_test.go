@@ -15,14 +15,19 @@ import (
 
 // served are the kinds the program stores, with something in each that only its own type can hold.
 func served() []runtime.Object {
-	meta := metav1.ObjectMeta{Name: "a", Namespace: "default", ResourceVersion: "7", CreationTimestamp: metav1.Unix(1_700_000_000, 0)}
+	meta := metav1.ObjectMeta{Name: "a", Namespace: "default", ResourceVersion: "7", CreationTimestamp: metav1.Unix(
+		1_700_000_000, 0)}
 	return []runtime.Object{
-		&corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}}},
+		&corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{
+			{Name: "c", Image: "example.com/c"}}}},
 		&corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDR: "10.1.0.0/16"}},
 		&corev1.ConfigMap{ObjectMeta: meta, BinaryData: map[string][]byte{"bytes": {0, 0xff, 'k', '8', 's'}}},
-		&corev1.Namespace{ObjectMeta: meta, Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}},
-		&corev1.Event{ObjectMeta: meta, Reason: "Scheduled", EventTime: metav1.NewMicroTime(time.Unix(1_700_000_000, 123_000))},
-		&corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{{ObjectMeta: meta}, {ObjectMeta: meta}}},
+		&corev1.Namespace{ObjectMeta: meta, Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{
+			corev1.FinalizerKubernetes}}},
+		&corev1.Event{ObjectMeta: meta, Reason: "Scheduled", EventTime: metav1.NewMicroTime(time.Unix(1_700_000_000,
+			123_000))},
+		&corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{{ObjectMeta: meta},
+			{ObjectMeta: meta}}},
 	}
 }
 
@@ -91,7 +96,8 @@ func TestAKindNobodyHasRegisteredIsRefused(t *testing.T) {
 // A list is written item by item, and the bytes must be those that come from writing it as a whole.
 func TestAListWrittenItemByItemIsTheSameJSON(t *testing.T) {
 	list := &corev1.PodList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "<&>"},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9",
+			Continue: "<&>"},
 	}
 	for _, items := range [][]corev1.Pod{nil, {}, {{}, {ObjectMeta: metav1.ObjectMeta{Name: "\u2028<a>"}}}} {
 		list.Items = items
@@ -113,7 +119,8 @@ func TestAListWrittenItemByItemIsTheSameJSON(t *testing.T) {
 // plainJSON writes JSON with the factory's default, which puts a list together in memory.
 func plainJSON(t *testing.T) runtime.Encoder {
 	t.Helper()
-	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(Scheme).SupportedMediaTypes(), runtime.ContentTypeJSON)
+	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(Scheme).SupportedMediaTypes(),
+		runtime.ContentTypeJSON)
 	if !ok {
 		t.Fatal("JSON is not known")
 	}
@@ -124,8 +131,9 @@ func TestOptionsAreReadFromAQueryAsTheyWereWrittenIntoIt(t *testing.T) {
 	initial, seconds := true, int64(300)
 	options := metav1.ListOptions{
 		LabelSelector: "app in (a,b)", FieldSelector: "spec.nodeName=node-1", Watch: true, AllowWatchBookmarks: true,
-		ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: &initial,
-		TimeoutSeconds: &seconds, Limit: 500, Continue: "c",
+		ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents: &initial,
+		TimeoutSeconds:    &seconds, Limit: 500, Continue: "c",
 	}
 	query, err := ParameterCodec.EncodeParameters(&options, corev1.SchemeGroupVersion)
 	if err != nil {

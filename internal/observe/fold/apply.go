@@ -30,9 +30,9 @@ func ownersOf(all []probe.Point) map[string]string {
 	return owners
 }
 
-// Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which have been
-// folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and forgets what they may have
-// changed. It keeps no reference to the records.
+// Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which
+// have been folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and
+// forgets what they may have changed. It keeps no reference to the records.
 func (s *State) Apply(records []probe.Record) {
 	for i := range records {
 		s.apply(&records[i])
@@ -109,8 +109,9 @@ func (sub *Subject) move(info *probe.Info, r *probe.Record) {
 	}
 }
 
-// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not known
-// what stands in them. Sums commute with the records of the same queue, so it does not matter which is written first.
+// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
+// known what stands in them. Sums commute with the records of the same queue, so it does not matter which is written
+// first.
 func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
 	for i, name := range info.ArgNames() {
 		n, counted := int64(rec.Args[i]), pointsByName[name].Info()
@@ -131,9 +132,9 @@ func (r *Resource) sum(subject *Subject, info *probe.Info, rec *probe.Record) {
 	}
 }
 
-// subjectOf returns the subject of the record, nil if it has none. A queue always has one, if need be "". A queue of a kind that
-// opens and closes is not moved for a subject that is not open: its record comes late. After a gap the opening may be what was
-// lost; then, and only then, a send makes its subject appear.
+// subjectOf returns the subject of the record, nil if it has none. A queue always has one, if need be "". A queue of a
+// kind that opens and closes is not moved for a subject that is not open: its record comes late. After a gap the
+// opening may be what was lost; then, and only then, a send makes its subject appear.
 func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil
@@ -153,8 +154,8 @@ func (s *State) subjectOf(res *Resource, info *probe.Info, r *probe.Record) *Sub
 	return subject
 }
 
-// aboutOpened reports whether a point without a queue is about subjects that open and close: every point of a station where
-// subjects open, of the server's side of the wire, and of a handler.
+// aboutOpened reports whether a point without a queue is about subjects that open and close: every point of a station
+// where subjects open, of the server's side of the wire, and of a handler.
 func aboutOpened(info *probe.Info) bool {
 	if info.Queue != "" {
 		return false
@@ -166,8 +167,8 @@ func aboutOpened(info *probe.Info) bool {
 	return info.Lane == "handlers.WatchServer"
 }
 
-// forget applies a gap: the queues' contents are unknown from here on. Subjects that open and close are kept, because most of
-// them will still be there.
+// forget applies a gap: the queues' contents are unknown from here on. Subjects that open and close are kept, because
+// most of them will still be there.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
 	for _, res := range s.Resources {
@@ -222,8 +223,8 @@ func (ring *Ring) apply(info *probe.Info, r *probe.Record) {
 	ring.Cells = newest(ring.Cells, min(ring.End-ring.Start, maxCells))
 }
 
-// takeResult counts a receive from resultChan when the cacher's own reflector has received an event: the channel's receiver reports
-// nothing itself. The reflector reads the youngest watch of the resource.
+// takeResult counts a receive from resultChan when the cacher's own reflector has received an event: the channel's
+// receiver reports nothing itself. The reflector reads the youngest watch of the resource.
 func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != "cacher" {
 		return
@@ -241,8 +242,8 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	q.transfer(false, Token{}, q.Cap)
 }
 
-// update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the store was
-// replaced, and the rows are unknown, or a bookmark has said how new the store is, and the rows stay.
+// update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the
+// store was replaced, and the rows are unknown, or a bookmark has said how new the store is, and the rows stay.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
 	if r.Key == "" {
@@ -287,7 +288,8 @@ func momentOf(r *probe.Record, info *probe.Info) Moment {
 	}
 }
 
-// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add to.
+// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
+// to.
 func keepArgs(vars map[string]int64, info *probe.Info, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Sum {
 		return

@@ -52,9 +52,9 @@ func copied[V any](from map[string]V, clone func(V) V) map[string]V {
 	return to
 }
 
-// Read returns the state that was written as JSON. What the text does not say is as in the beginning: an earlier version of
-// the program did not know of it. The error says that the text is not a state, has a number beyond [MaxNumber], or holds more
-// than [State.Fits] allows; what would take too much memory is not read at all.
+// Read returns the state that was written as JSON. What the text does not say is as in the beginning: an earlier
+// version of the program did not know of it. The error says that the text is not a state, has a number beyond
+// [MaxNumber], or holds more than [State.Fits] allows; what would take too much memory is not read at all.
 func Read(written []byte) (*State, error) {
 	if err := measure(written); err != nil {
 		return nil, err

@@ -45,7 +45,8 @@ func TestOpenMakesASubjectAppearAndCloseMakesItVanish(t *testing.T) {
 	if w1 == nil || w1.Kind != "watcher" || w1.Vars["capacity"] != 10 {
 		t.Fatalf("w1 after it opened: got %+v, want a watcher of capacity 10", w1)
 	}
-	want := &Queue{Len: 1, Cap: 10, Sent: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "/registry/pods/default/a", RV: 8}}}
+	want := &Queue{Len: 1, Cap: 10, Sent: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "/registry/pods/default/a",
+		RV: 8}}}
 	if diff := cmp.Diff(want, w1.Queues["input"]); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)
 	}
@@ -73,11 +74,13 @@ func TestAReceiveWrittenDownBeforeItsSendTakesThatSend(t *testing.T) {
 	}
 }
 
-// TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender and receiver report.
+// TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender
+// and receiver report.
 func TestAChannelNeverHoldsMoreThanItsCapacity(t *testing.T) {
 	var records []probe.Record
 	for n := range 11 {
-		records = append(records, rec(probe.InputSent, "w1", "ADDED", string(rune('a'+n)), uint64(n+1), min(n+1, 10), 10))
+		records = append(records, rec(probe.InputSent, "w1", "ADDED", string(rune('a'+n)), uint64(n+1), min(n+1, 10),
+			10))
 	}
 	records = append([]probe.Record{rec(probe.WatcherAdded, "w1", "", "", 1, 10)}, records...)
 	input := func() *Queue { return folded(in(records...)).Resources["pods"].Subjects["w1"].Queues["input"] }
@@ -103,7 +106,8 @@ func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 		rec(probe.StoreHolds, "cacher", "", "/registry/pods/default/c", 7, 3),
 	}
 	want := &Shelf{N: 3, Rows: []Row{
-		{Key: "/registry/pods/default/a", RV: 2, Seq: 3}, {Key: "/registry/pods/default/b", Type: "MODIFIED", RV: 6, Seq: 2}, {Key: "/registry/pods/default/c", RV: 7, Seq: 5},
+		{Key: "/registry/pods/default/a", RV: 2, Seq: 3}, {Key: "/registry/pods/default/b", Type: "MODIFIED", RV: 6,
+			Seq: 2}, {Key: "/registry/pods/default/c", RV: 7, Seq: 5},
 	}}
 	if diff := cmp.Diff(want, folded(in(records...)).Resources["pods"].Shelves["store/cacher"]); diff != "" {
 		t.Errorf("the store's shelf (-want +got):\n%s", diff)
@@ -216,7 +220,8 @@ func TestTextsOfOthersAreCutAndValid(t *testing.T) {
 func history(t *rapid.T) []probe.Record {
 	keys := rapid.SampledFrom([]string{"default/a", "default/b", "<b>&\u2028\xff", "ü"})
 	types := rapid.SampledFrom([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
-	subjects := rapid.SampledFrom([]string{"w1", "w2", "l1", "informer", "cacher", "etcd3-1", "etcd3-2", "scheduler", ""})
+	subjects := rapid.SampledFrom([]string{"w1", "w2", "l1", "informer", "cacher", "etcd3-1", "etcd3-2", "scheduler",
+		""})
 	points := rapid.SampledFrom(probe.Points())
 	args := rapid.SliceOfN(rapid.IntRange(0, 40), 4, 4)
 	one := rapid.Custom(func(t *rapid.T) probe.Record {

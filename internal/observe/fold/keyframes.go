@@ -9,8 +9,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual come within it.
-// Writing a state costs as much as folding a thousand records, and with a thousand watchers more.
+// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual come
+// within it. Writing a state costs as much as folding a thousand records, and with a thousand watchers more.
 const keyframeSpacing = 100 * time.Millisecond
 
 // crowd times the usual number of records may lie between two keyframes when records come too fast.
@@ -37,8 +37,9 @@ type Keyframes struct {
 // NewKeyframes returns an empty list that keeps a picture about once in every records; 0 is taken as 1.
 func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
 
-// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the state as it
-// was before the records. A gap in the records drops all older keyframes: no record leads from them to the picture after the gap.
+// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the
+// state as it was before the records. A gap in the records drops all older keyframes: no record leads from them to the
+// picture after the gap.
 func (k *Keyframes) Fold(s *State, records []probe.Record) {
 	if len(k.frames) == 0 {
 		k.keep(s)
@@ -102,8 +103,8 @@ func (k *Keyframes) drop(from, to int) {
 
 func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
 
-// At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller does not
-// write to it.
+// At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller
+// does not write to it.
 func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
 	for _, frame := range slices.Backward(k.frames) { // some thirty
 		if frame.Seq <= seq {

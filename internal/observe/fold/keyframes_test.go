@@ -89,7 +89,8 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 	}
 }
 
-// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest and the newest are kept, and some between.
+// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest and the newest are kept, and some
+// between.
 func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	s := New()
 	for i := range 1000 {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQuietLanesAreCountedAsLoudOnes lets the same happen twice: with every lane loud, and with lanes that become loud and quiet
-// on the way. Counters and queues are the same in the end, and a goroutine that waits is shown as waiting.
+// TestQuietLanesAreCountedAsLoudOnes lets the same happen twice: with every lane loud, and with lanes that become loud
+// and quiet on the way. Counters and queues are the same in the end, and a goroutine that waits is shown as waiting.
 func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -25,7 +25,8 @@ func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
 		for id, want := range loud.Subjects {
 			for name, queue := range want.Queues {
 				got := quiet.Subjects[id].queue(name)
-				if got.Len != queue.Len || got.Sent != queue.Sent || got.Received != queue.Received || got.Len > 0 && got.Cap != queue.Cap {
+				if got.Len != queue.Len || got.Sent != queue.Sent || got.Received != queue.Received || got.Len > 0 &&
+					got.Cap != queue.Cap {
 					t.Fatalf("%s of %s: got %+v, want %+v", name, id, got, queue)
 				}
 			}

@@ -1,8 +1,8 @@
 package fold
 
 // transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
-// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send beyond the
-// capacity proves that the receiver has taken one, although the record of it is yet to come.
+// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send
+// beyond the capacity proves that the receiver has taken one, although the record of it is yet to come.
 func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	q.Cap = capacity
 	if send {

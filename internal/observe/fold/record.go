@@ -85,8 +85,8 @@ func byName(all []probe.Point) map[string]probe.Point {
 	return names
 }
 
-// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A point that no longer exists is
-// an error.
+// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A point that no longer
+// exists is an error.
 func ReadRecord(written []byte) (probe.Record, error) {
 	var w wireRecord
 	if err := json.Unmarshal(written, &w); err != nil {
@@ -94,7 +94,8 @@ func ReadRecord(written []byte) (probe.Record, error) {
 	}
 	point, ok := pointsByName[w.Point]
 	if !ok {
-		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it", w.Seq, w.Point)
+		return probe.Record{}, fmt.Errorf("read record %d: no point %q: another version of the program wrote it",
+			w.Seq, w.Point)
 	}
 	return probe.Record{
 		Seq: w.Seq, Time: time.Duration(w.T), Point: point, Resource: bound(w.Resource), Subject: bound(w.Subject),

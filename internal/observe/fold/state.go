@@ -17,8 +17,8 @@ const (
 type State struct {
 	Seq uint64 `json:"seq"`
 	T   int64  `json:"t"` // time of the record Seq: nanoseconds since the log was made
-	// Lost counts records that had left the log before they were folded. If it is not zero, queues and waits are known only from
-	// the records after the last gap.
+	// Lost counts records that had left the log before they were folded. If it is not zero, queues and waits are known
+	// only from the records after the last gap.
 	Lost      uint64               `json:"lost"`
 	Resources map[string]*Resource `json:"resources"` // by name; "" for moments that concern none
 }
@@ -54,9 +54,11 @@ type Moment struct {
 	Text    string `json:"text"`
 }
 
-// Subject is one of several of a kind that open and close, such as watcher "w3", or one that is always there, such as "informer".
+// Subject is one of several of a kind that open and close, such as watcher "w3", or one that is always there, such as
+// "informer".
 type Subject struct {
-	Kind   string            `json:"kind"`         // [probe.Info.Opens] of the opening point: "watcher"; "" if it never opens
+	// [probe.Info.Opens] of the opening point: "watcher"; "" if it never opens
+	Kind   string            `json:"kind"`
 	Opened uint64            `json:"opened"`       // seq of the opening, 0 if that was not seen
 	Began  uint64            `json:"began,string"` // RV of the opening: what a watcher was registered from
 	RV     uint64            `json:"rv,string"`
@@ -168,7 +170,8 @@ func (r *Resource) shelf(name string) *Shelf {
 	return sh
 }
 
-// ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have several informers.
+// ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have
+// several informers.
 func ShelfName(station probe.Station, subject string) string { return string(station) + "/" + subject }
 
 func newSubject(kind string, opened uint64) *Subject {

@@ -37,8 +37,9 @@ func (r *Resource) wait(info *probe.Info, rec *probe.Record) {
 	}
 	key := waitKey(info, rec.Subject)
 	r.Waits[key] = append(r.Waits[key], Wait{
-		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: bound(rec.Subject), Lane: info.Lane,
-		On: info.On, Type: bound(rec.Type), Key: bound(rec.Key), RV: rec.RV,
+		Seq: rec.Seq, T: int64(rec.Time), Point: info.Name, Kind: string(info.Waits), Subject: bound(rec.Subject),
+		Lane: info.Lane,
+		On:   info.On, Type: bound(rec.Type), Key: bound(rec.Key), RV: rec.RV,
 	})
 }
 
@@ -58,9 +59,9 @@ func (r *Resource) endWait(begun *probe.Info, rec *probe.Record) {
 	r.Waits[key] = slices.Delete(waits, n, n+1)
 }
 
-// endedBy reports whether a record that ends waits of this kind ends this one. Many goroutines may wait for a version, or
-// do some work, at the same time. A hand-over is reported by its receiver, which may report the one before this one late;
-// the end of a stream names no event, and ends the wait whatever was to be handed over.
+// endedBy reports whether a record that ends waits of this kind ends this one. Many goroutines may wait for a version,
+// or do some work, at the same time. A hand-over is reported by its receiver, which may report the one before this one
+// late; the end of a stream names no event, and ends the wait whatever was to be handed over.
 func (w *Wait) endedBy(r *probe.Record) bool {
 	switch probe.Wait(w.Kind) {
 	case probe.ForVersion:

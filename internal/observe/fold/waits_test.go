@@ -24,8 +24,9 @@ func TestAWaitSaysWhoWaitsSinceWhenAndWhere(t *testing.T) {
 		rec(probe.InputBlocked, "w3", "ADDED", "a", 7),
 	))
 	want := map[string][]Wait{"InputBlocked w3": {{
-		Seq: 2, T: int64(time.Millisecond), Point: "InputBlocked", Kind: "room", Subject: "w3", Lane: "cacher.dispatchEvents",
-		On: "input", Type: "ADDED", Key: "a", RV: 7,
+		Seq: 2, T: int64(time.Millisecond), Point: "InputBlocked", Kind: "room", Subject: "w3",
+		Lane: "cacher.dispatchEvents",
+		On:   "input", Type: "ADDED", Key: "a", RV: 7,
 	}}}
 	if diff := cmp.Diff(want, s.Resources["pods"].Waits); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)
@@ -43,24 +44,31 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 		{"begun", in(opened, blocked), map[string]int{"InputBlocked w3": 1}},
 		{"sent", in(opened, blocked, rec(probe.InputSent, "w3", "ADDED", "a", 7, 10, 10)), nil},
 		{"forced", in(opened, blocked, rec(probe.WatcherForced, "w3", "", "", 0)), nil},
-		{"another watcher's", in(opened, blocked, rec(probe.InputSent, "w4", "ADDED", "a", 7, 10, 10)), map[string]int{"InputBlocked w3": 1}},
+		{"another watcher's", in(opened, blocked, rec(probe.InputSent, "w4", "ADDED", "a", 7, 10, 10)),
+			map[string]int{"InputBlocked w3": 1}},
 		{"gone", in(opened, blocked, rec(probe.WatcherRemoved, "w3", "", "", 0)), nil},
 		{"late word", in(blocked, rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 0, 10)), nil},
 		{"write after write", in(opened,
-			rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 1, 10), rec(probe.FrameWritten, "w3", "ADDED", "a", 7, 80, 1),
+			rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 1, 10), rec(probe.FrameWritten, "w3", "ADDED", "a", 7, 80,
+				1),
 			rec(probe.ResultReceived, "w3", "ADDED", "b", 8, 0, 10)), map[string]int{"ResultReceived w3": 1}},
 		{"the hand-over before it, reported late", in(
-			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8), rec(probe.AddReceived, "l1", "ADDED", "default/a", 7),
+			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8),
+			rec(probe.AddReceived, "l1", "ADDED", "default/a", 7),
 		), map[string]int{"AddBlocked l1": 1}},
 		{"handed over", in(
-			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8), rec(probe.AddReceived, "l1", "MODIFIED", "default/a", 8),
+			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8),
+			rec(probe.AddReceived, "l1", "MODIFIED", "default/a", 8),
 		), nil},
-		{"the end of a stream", in(rec(probe.StreamBlocked, "informer", "ADDED", "a", 7), rec(probe.StreamEnded, "informer", "", "", 0)), nil},
+		{"the end of a stream", in(rec(probe.StreamBlocked, "informer", "ADDED", "a", 7), rec(probe.StreamEnded,
+			"informer", "", "", 0)), nil},
 		{"two readers", in(
-			rec(probe.FreshnessWait, "", "", "a", 7), rec(probe.FreshnessWait, "", "", "a", 9), rec(probe.FreshnessReady, "", "", "a", 9),
+			rec(probe.FreshnessWait, "", "", "a", 7), rec(probe.FreshnessWait, "", "", "a", 9),
+			rec(probe.FreshnessReady, "", "", "a", 9),
 		), map[string]int{"FreshnessWait ": 1}},
 		{"two workers", in(
-			rec(probe.WorkWaited, "scheduler", "", "", 0), rec(probe.WorkWaited, "scheduler", "", "", 0), rec(probe.WorkWoken, "scheduler", "", "", 0),
+			rec(probe.WorkWaited, "scheduler", "", "", 0), rec(probe.WorkWaited, "scheduler", "", "", 0),
+			rec(probe.WorkWoken, "scheduler", "", "", 0),
 			rec(probe.WorkGot, "scheduler", "", "default/a", 0, 0, 0),
 		), map[string]int{"WorkWaited scheduler": 1, "WorkGot scheduler": 1}},
 	} {

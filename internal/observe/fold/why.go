@@ -11,7 +11,8 @@ import (
 
 // Link is one queue in a chain of waiting: who cannot put anything into it, and why nothing is taken from it.
 type Link struct {
-	Queue   string `json:"queue"`   // a data-queue name; or "stream" and "wire", the two ways that are no queues of ours
+	// a data-queue name; or "stream" and "wire", the two ways that are no queues of ours
+	Queue   string `json:"queue"`
 	Subject string `json:"subject"` // whose it is
 	Len     int64  `json:"len"`
 	Cap     int64  `json:"cap"`
@@ -33,13 +34,18 @@ func holdersOf(all []probe.Point) map[string][]*probe.Info {
 	return held
 }
 
-// Why follows the waiting from a queue of a subject to its cause. The goroutine that takes from the queue waits at another queue, whose
-// receiver waits at a third. The last link's receiver can end all of it: it waits for a client, a handler or a lock, or for nothing. The
-// chain has at least one link, and no queue twice. It costs time in proportion to all waits of the resource.
+// Why follows the waiting from a queue of a subject to its cause. The goroutine that takes from the queue waits at
+// another queue, whose receiver waits at a third. The last link's receiver can end all of it: it waits for a client, a
+// handler or a lock, or for nothing. The chain has at least one link, and no queue twice. It costs time in proportion
+// to all waits of the resource.
 func (r *Resource) Why(queue, subject string) []Link {
 	var chain []Link
-	for queue != "" && !slices.ContainsFunc(chain, func(l Link) bool { return l.Queue == queue && l.Subject == subject }) {
-		link := Link{Queue: queue, Subject: subject, Sender: r.senderOf(queue, subject), Taker: r.takerOf(queue, subject)}
+	for queue != "" && !slices.ContainsFunc(chain, func(l Link) bool {
+		return l.Queue == queue &&
+			l.Subject == subject
+	}) {
+		link := Link{Queue: queue, Subject: subject, Sender: r.senderOf(queue, subject), Taker: r.takerOf(queue,
+			subject)}
 		if sub := r.Subjects[subject]; sub != nil && sub.Queues[queue] != nil {
 			link.Len, link.Cap = sub.Queues[queue].Len, sub.Queues[queue].Cap
 		}
@@ -69,7 +75,10 @@ func (r *Resource) Causes() []Link {
 	for _, w := range r.waitsAtQueues() {
 		chain := r.Why(w.On, w.Subject)
 		last := chain[len(chain)-1]
-		if !slices.ContainsFunc(causes, func(l Link) bool { return l.Queue == last.Queue && l.Subject == last.Subject }) {
+		if !slices.ContainsFunc(causes, func(l Link) bool {
+			return l.Queue == last.Queue &&
+				l.Subject == last.Subject
+		}) {
 			causes = append(causes, last)
 		}
 	}
@@ -144,8 +153,8 @@ func (r *Resource) youngest(kind string) string {
 	return id
 }
 
-// clientOf returns the id of the client that a watcher serves, if it is one that reports, too: it is called as it calls itself
-// on the wire, or its informer is.
+// clientOf returns the id of the client that a watcher serves, if it is one that reports, too: it is called as it calls
+// itself on the wire, or its informer is.
 func (r *Resource) clientOf(watcher string) string {
 	sub := r.Subjects[watcher]
 	if sub == nil {

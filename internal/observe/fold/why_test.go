@@ -51,22 +51,27 @@ func TestWhyIsThisBlocked(t *testing.T) {
 		subject string
 		want    string
 	}{
-		{"from etcd to the client", stalled(), "etcd3-incoming", "etcd3-1", "etcd3-1/etcd3-incoming (room) → etcd3-1/etcd3-result (room) → cacher/incoming (room) → w3/input (room) → " + toTheClient},
-		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " + toTheClient},
+		{"from etcd to the client", stalled(), "etcd3-incoming", "etcd3-1", "etcd3-1/etcd3-incoming (room) → " +
+			"etcd3-1/etcd3-result (room) → cacher/incoming (room) → w3/input (room) → " + toTheClient},
+		{"from the middle", stalled(), "incoming", "cacher", "cacher/incoming (room) → w3/input (room) → " +
+			toTheClient},
 		{"the innocent", stalled(), "input", "w4", "w4/input (nothing)"},
-		{"an older watch of etcd", append([]probe.Record{rec(probe.WatchChanOpened, "etcd3-0", "", "", 1)}, stalled()...), "etcd3-result", "etcd3-0", "etcd3-0/etcd3-result (nothing)"},
+		{"an older watch of etcd", append([]probe.Record{rec(probe.WatchChanOpened, "etcd3-0", "", "", 1)},
+			stalled()...), "etcd3-result", "etcd3-0", "etcd3-0/etcd3-result (nothing)"},
 		{"into a client of ours, whose queue is locked", append(append(stalled(),
 			opened("listwatch-informer/v1")...),
 			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
 			rec(probe.StreamBlocked, "informer", "ADDED", "a", 4),
 			rec(probe.FIFOLockWaited, "informer", "", "", 0),
-		), "result", "w3", "w3/result (client) → informer/wire (taker) → informer/stream (lock) → informer/fifo (nothing)"},
+		), "result", "w3",
+			"w3/result (client) → informer/wire (taker) → informer/stream (lock) → informer/fifo (nothing)"},
 		{"into an informer of a client of ours", append(append(stalled(),
 			opened("listwatch-scheduler/v1")...),
 			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
 			rec(probe.FrameDecoded, "scheduler-informer", "ADDED", "a", 4),
 			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4),
-		), "result", "w3", "w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
+		), "result", "w3",
+			"w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
 		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
 		{"a slow handler holds up no goroutine", []probe.Record{
 			rec(probe.ListenerAdded, "observer", "", "", 0),

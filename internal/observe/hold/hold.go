@@ -1,13 +1,13 @@
 // Package hold is what people may do to the running world: hold it and resume it hop by hop, close the gate at one
 // station, stop, slow, hurry and move its clock.
 //
-// Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. Doing only one would mislead: with the gate
-// closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open, all that
-// does not wait for time runs on. A user can still start the clock while the gate is closed, and see what that does: the
-// watcher that does not keep up is evicted.
+// Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. Doing only one would mislead: with the
+// gate closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,
+// all that does not wait for time runs on. A user can still start the clock while the gate is closed, and see what that
+// does: the watcher that does not keep up is evicted.
 //
-// A held world that its holder has forgotten looks like a broken program, so a watchdog resumes it: when no page has been
-// open for a while, and when the program ends.
+// A held world that its holder has forgotten looks like a broken program, so a watchdog resumes it: when no page has
+// been open for a while, and when the program ends.
 package hold
 
 import (
@@ -116,8 +116,8 @@ func (w *World) ReleaseAt(s probe.Selector) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked lets the clock run again. It is called when the gate is open: had the clock run first, the goroutines that are
-// held would have lost time.
+// runOnLocked lets the clock run again. It is called when the gate is open: had the clock run first, the goroutines
+// that are held would have lost time.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
 	w.setClockLocked()
@@ -131,8 +131,8 @@ func (w *World) Step(hop probe.Hop) int {
 	return w.config.Gate.Step(hop)
 }
 
-// SetPaused stops the clock or lets it run. While the world is held that concerns the hold only: afterwards the clock is
-// what it was before.
+// SetPaused stops the clock or lets it run. While the world is held that concerns the hold only: afterwards the clock
+// is what it was before.
 func (w *World) SetPaused(paused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,7 +162,8 @@ func (w *World) Advance(d time.Duration) {
 	w.changes.Add(1)
 }
 
-// AdvanceToNext moves the clock to the next timer and returns which that was; ok is false if no goroutine waits for one.
+// AdvanceToNext moves the clock to the next timer and returns which that was; ok is false if no goroutine waits for
+// one.
 func (w *World) AdvanceToNext() (next worldclock.Due, ok bool) {
 	next, ok = w.config.Clock.AdvanceToNext()
 	if ok {
@@ -242,7 +243,8 @@ func (w *World) forsaken() string {
 	if !w.held {
 		what = "the gates were opened"
 	}
-	w.letGo = fmt.Sprintf("%s: no page was open for %s, and %d goroutines were paused", what, alone.Round(time.Second), len(state.Held))
+	w.letGo = fmt.Sprintf("%s: no page was open for %s, and %d goroutines were paused", what, alone.Round(time.Second),
+		len(state.Held))
 	w.config.Gate.Release()
 	w.runOnLocked()
 	return w.letGo

@@ -30,7 +30,8 @@ type fixture struct {
 func start(t *testing.T) *fixture {
 	f := &fixture{clock: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
 	f.log = probe.NewLog(f.clock, 0)
-	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience, Wall: clock.RealClock{}, Say: func(line string) { f.said = append(f.said, line) }})
+	f.World = New(Config{Gate: f.log.Gate(), Clock: f.clock, Patience: f.patience, Wall: clock.RealClock{},
+		Say: func(line string) { f.said = append(f.said, line) }})
 	clocks, stopClocks := context.WithCancel(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	var times, group routine.Group
@@ -75,7 +76,8 @@ func TestAHeldWorldLosesNoTime(t *testing.T) {
 		if !f.clock.Now().Equal(now) || f.log.Last() != 2 {
 			t.Errorf("after an hour the clock is %v on, with %d records", f.clock.Since(now), f.log.Last())
 		}
-		if s := f.Status(); !s.Held || s.Usual() || !s.Clock.Paused || len(s.Waiting) != 0 || time.Since(*s.Since) != time.Hour {
+		if s := f.Status(); !s.Held || s.Usual() || !s.Clock.Paused || len(s.Waiting) != 0 ||
+			time.Since(*s.Since) != time.Hour {
 			t.Errorf("status: %+v", s)
 		}
 		f.Release()
@@ -102,8 +104,10 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			t.Fatalf("%d records, want the worker held at its first: %+v", f.log.Last(), s)
 		}
 		got := s.Waiting[0]
-		if got.Point != "InputReceived" || got.Station != probe.Watcher || got.Subject != "w1" || got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 ||
-			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" || !strings.HasPrefix(got.Line, "hold_test.go:") ||
+		if got.Point != "InputReceived" || got.Station != probe.Watcher || got.Subject != "w1" ||
+			got.Key != "default/a" || got.RV != 1 || got.Seconds != 4.5 ||
+			got.Goroutine != "cacheWatcher.processInterval" || got.Function != "hold.(*fixture).work" ||
+			!strings.HasPrefix(got.Line, "hold_test.go:") ||
 			got.Says != "w1 takes ADDED default/a at 1 from its input." {
 			t.Errorf("waiting: %+v", got)
 		}
@@ -274,7 +278,8 @@ func TestTheEndLetsEverybodyGoForGood(t *testing.T) {
 
 func TestGatesCanBeClosedWhereSomebodyCanBeHeld(t *testing.T) {
 	got := Stations()
-	for _, want := range []probe.Station{probe.Etcd3, probe.Incoming, probe.Watcher, probe.Wire, probe.Reflector, probe.FIFO, probe.Listener, probe.Handler, probe.Workqueue} {
+	for _, want := range []probe.Station{probe.Etcd3, probe.Incoming, probe.Watcher, probe.Wire, probe.Reflector,
+		probe.FIFO, probe.Listener, probe.Handler, probe.Workqueue} {
 		found := false
 		for _, each := range got {
 			found = found || each == want

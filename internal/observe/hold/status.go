@@ -63,7 +63,8 @@ func (w *World) Status() Status {
 	gate := w.config.Gate.State()
 	clock := w.config.Clock.State()
 	s := Status{
-		Held: gate.World, Gates: append([]probe.Selector{}, gate.Gates...), Opened: append([]probe.Selector{}, gate.Opened...), Waiting: []Waiting{},
+		Held: gate.World, Gates: append([]probe.Selector{}, gate.Gates...), Opened: append([]probe.Selector{},
+			gate.Opened...), Waiting: []Waiting{},
 		Clock:    Clock{Now: clock.Now, Speed: clock.Speed, Paused: clock.Paused, Next: []Due{}},
 		Stations: Stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
 	}

@@ -5,8 +5,8 @@ import "iter"
 // betweenBatch is how many records Between takes at once, so that a reader never holds the log's lock for long.
 const betweenBatch = 1024
 
-// Between yields the records in (from, to] that the log still holds, oldest first: where the log overruns its reader, records are
-// left out. Each record is valid until the next one is yielded.
+// Between yields the records in (from, to] that the log still holds, oldest first: where the log overruns its reader,
+// records are left out. Each record is valid until the next one is yielded.
 func (l *Log) Between(from, to uint64) iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var batch []Record

@@ -9,21 +9,22 @@ import (
 	"time"
 )
 
-// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The moment
-// itself is written down before, so the picture shows where each goroutine is. And because real goroutines really stop,
-// the queues behind them fill up as they would behind any slow one.
+// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The
+// moment itself is written down before, so the picture shows where each goroutine is. And because real goroutines
+// really stop, the queues behind them fill up as they would behind any slow one.
 //
 //	            open            closed at station "watcher"                 the world is held
 //	sender      ──●──►  queue   ──●──►  queue [▮▮▮▮▮▮▮▮▮▮]  10/10           ──●┃
 //	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
 // There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.
-// [Gate.Close] closes it for one station, or one subject there: only goroutines stop that take something out of a queue or act
-// at the station. A goroutine that brings something there belongs to the station before; the full queue stops it, not
-// the gate.
+// [Gate.Close] closes it for one station, or one subject there: only goroutines stop that take something out of a queue
+// or act at the station. A goroutine that brings something there belongs to the station before; the full queue stops
+// it, not the gate.
 //
-// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), that begins a wait, or that
-// passes for another reason ([Info].Passes). It holds no request that only reads: a reader is not part of the held world.
+// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), that begins a wait, or
+// that passes for another reason ([Info].Passes). It holds no request that only reads: a reader is not part of the held
+// world.
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
@@ -70,15 +71,15 @@ func (h Hop) matches(r *Record) bool {
 	return h.Selector.matches(r) && (h.Key == "" || ObjectKey(h.Key) == ObjectKey(r.Key)) && (h.RV == 0 || h.RV == r.RV)
 }
 
-// Holdable reports whether a goroutine can be held at the point. One that is about to wait for room, a lock or work is not
-// held on top of that: it waits, as the moment says.
+// Holdable reports whether a goroutine can be held at the point. One that is about to wait for room, a lock or work is
+// not held on top of that: it waits, as the moment says.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	return !info.Locked && info.Passes == "" && !info.Waits.onOther()
 }
 
-// onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then flows in
-// it is held like everything else.
+// onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then
+// flows in it is held like everything else.
 func onlyLooks(r *Record) bool {
 	return (r.Point == RequestReceived || r.Point == RequestAnswered) && strings.HasPrefix(r.Text, "GET ")
 }
@@ -135,8 +136,8 @@ func (g *Gate) End() {
 	g.changedLocked()
 }
 
-// Step releases the goroutines that are held now and that hop selects, and returns how many these were. Each passes exactly one
-// point: the gate stays closed, and holds it at the next one.
+// Step releases the goroutines that are held now and that hop selects, and returns how many these were. Each passes
+// exactly one point: the gate stays closed, and holds it at the next one.
 func (g *Gate) Step(hop Hop) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,8 +181,8 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	return g.world && !progress(r) && !slices.ContainsFunc(g.opened, selected)
 }
 
-// progress reports whether a moment only passes on how far etcd is: about no object. The held world lets it go by, so that it
-// stands in front of no change; a gate that is closed on its own holds it.
+// progress reports whether a moment only passes on how far etcd is: about no object. The held world lets it go by, so
+// that it stands in front of no change; a gate that is closed on its own holds it.
 func progress(r *Record) bool {
 	return r.Key == "" && (r.Type == "BOOKMARK" || r.Point == Etcd3IncomingSent || r.Point == Etcd3IncomingReceived)
 }

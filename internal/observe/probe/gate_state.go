@@ -34,7 +34,8 @@ type Held struct {
 func (g *Gate) State() GateState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	state := GateState{World: g.world && !g.ended, Gates: slices.Clone(g.gates), Opened: slices.Clone(g.opened), Held: []Held{}}
+	state := GateState{World: g.world && !g.ended, Gates: slices.Clone(g.gates), Opened: slices.Clone(g.opened),
+		Held: []Held{}}
 	for _, w := range g.waiting {
 		state.Held = append(state.Held, w.describe())
 	}

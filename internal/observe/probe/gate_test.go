@@ -25,7 +25,8 @@ type line struct {
 
 func newLine() *line {
 	log := NewLog(clock.RealClock{}, 0)
-	return &line{log: log, probe: New(log).Resource("pods").Subject("w1"), input: make(chan int, 10), result: make(chan int, 10)}
+	return &line{log: log, probe: New(log).Resource("pods").Subject("w1"), input: make(chan int, 10),
+		result: make(chan int, 10)}
 }
 
 // run passes n values from end to end.
@@ -93,7 +94,8 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		if got := where(gate); !slices.Equal(got, []Point{InputSent, ResultSent, ResultReceived}) {
 			t.Errorf("after one hop held at %v", got)
 		}
-		if got := l.counts(); got[InputSent] != 2 || got[InputReceived] != 1 || got[ResultSent] != 1 || got[ResultReceived] != 1 || got[FrameWritten] != 0 {
+		if got := l.counts(); got[InputSent] != 2 || got[InputReceived] != 1 || got[ResultSent] != 1 ||
+			got[ResultReceived] != 1 || got[FrameWritten] != 0 {
 			t.Errorf("after one hop reported: %v", got)
 		}
 		gate.Release()
@@ -145,7 +147,8 @@ func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
 		if len(l.result) != 10 || len(l.input) != 10 {
 			t.Errorf("queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
 		}
-		if got := l.counts(); got[ResultReceived] != 1 || got[ResultSent] != 11 || got[InputReceived] != 12 || got[InputSent] != 22 {
+		if got := l.counts(); got[ResultReceived] != 1 || got[ResultSent] != 11 || got[InputReceived] != 12 ||
+			got[InputSent] != 22 {
 			t.Errorf("reported: %v", got)
 		}
 		gate.Open(Selector{Station: Wire})
@@ -248,14 +251,17 @@ func TestAGateSaysWhoStandsThere(t *testing.T) {
 			t.Fatalf("held: %+v", held)
 		}
 		for _, each := range held {
-			if each.Record.Subject != "w1" || each.Record.Key != "default/1" || each.Record.Seq == 0 || each.Since.IsZero() {
+			if each.Record.Subject != "w1" || each.Record.Key != "default/1" || each.Record.Seq == 0 ||
+				each.Since.IsZero() {
 				t.Errorf("held: %+v", each)
 			}
-			if !strings.HasPrefix(each.Function, "probe.(*line).run.func") || !strings.HasPrefix(each.Line, "gate_test.go:") {
+			if !strings.HasPrefix(each.Function, "probe.(*line).run.func") || !strings.HasPrefix(each.Line,
+				"gate_test.go:") {
 				t.Errorf("it stands in %q at %q", each.Function, each.Line)
 			}
 		}
-		goroutines := []string{held[0].Goroutine, held[1].Goroutine} // in the order in which they came, which is anybody's
+		// in the order in which they came, which is anybody's
+		goroutines := []string{held[0].Goroutine, held[1].Goroutine}
 		slices.Sort(goroutines)
 		if !slices.Equal(goroutines, []string{"cacheWatcher.processInterval", "cacher.dispatchEvents"}) {
 			t.Errorf("goroutines: %q, want the lanes of their points", goroutines)

@@ -34,7 +34,8 @@ const (
 )
 
 // Stations lists every station in path order.
-var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer, Processor, Listener, Handler, Workqueue}
+var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer,
+	Processor, Listener, Handler, Workqueue}
 
 // Op says what a moment does to the picture. The fold needs no more than this and the args.
 type Op string
@@ -46,8 +47,8 @@ const (
 	// Open makes the subject appear; Close makes it vanish with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
-	// Sum adds to what was reported of the subject what was not: its args are how often each of the points happened after which
-	// they are named.
+	// Sum adds to what was reported of the subject what was not: its args are how often each of the points happened
+	// after which they are named.
 	Sum Op = "sum"
 	// Send and Recv move one token into and out of the queue of the subject. They are reported by the two sides of
 	// a channel without a common lock, so a Recv may come in the log before its Send: a channel holds
@@ -82,8 +83,8 @@ func (w Wait) onOther() bool { return w == ForRoom || w == ForTaker || w == ForL
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
-// subject. One that has a key or a version to wait for ends with that. A goroutine that might have to wait for a channel tries
-// first, and reports only if that fails, so a channel that has room costs nothing.
+// subject. One that has a key or a version to wait for ends with that. A goroutine that might have to wait for a
+// channel tries first, and reports only if that fails, so a channel that has room costs nothing.
 type Info struct {
 	Name    string  // of the Go constant
 	Station Station // where on the path
@@ -91,17 +92,23 @@ type Info struct {
 	Opens   string // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
 	Queue   string // for Send, Recv, Push, Pop: the data-queue name
 	Args    string // names of the args, separated by spaces; they become the station's (or the subject's) variables
-	Lane    string // the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if any goroutine may
-	Waits   Wait   // what for the goroutine waits from here on; "" if it goes on
-	On      string // where Waits: the name of the queue at which, "" if there is none
-	Holds   string // where Waits: the queues from which nothing is taken meanwhile, because the goroutine is their receiver
+	// the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if
+	// any goroutine may
+	Lane  string
+	Waits Wait   // what for the goroutine waits from here on; "" if it goes on
+	On    string // where Waits: the name of the queue at which, "" if there is none
+	// where Waits: the queues from which nothing is taken meanwhile, because the goroutine is their receiver
+	Holds   string
 	Until   string // where Waits: the points that end it
 	Locked  bool   // reported under a lock: the world is never held here
 	Passes  string // why the world is never held here although no lock is in sight; "" if it can be
 	Anomaly bool   // always drawn singly, never merged
-	Routine string // happens to every event at every watcher: of a quiet lane it is left out and, if its own name is here, counted
+	// happens to every event at every watcher: of a quiet lane it is left out and, if its own name is here, counted
+	Routine string
 	Fact    string // what is true at this moment
-	Says    string // the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object} counts: 1 object, 2 objects
+	// the page's sentence; {type} {key} {rv} {text} {subject} {resource} and args by name are filled in; {n object}
+	// counts: 1 object, 2 objects
+	Says string
 }
 
 // Lanes returns the names in Lane.
@@ -133,7 +140,8 @@ func Points() []Point {
 // blanks are what [Info].Says leaves to be filled in: a name, and behind it what the number of that name counts.
 var blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
 
-// What a sentence leaves out when a record is about no object, as those about bookmarks are, or has no version, as an ERROR.
+// What a sentence leaves out when a record is about no object, as those about bookmarks are, or has no version, as an
+// ERROR.
 var (
 	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
 	withoutRV  = strings.NewReplacer(" at {rv}", "")
@@ -171,8 +179,8 @@ func (r *Record) Sentence() string {
 	})
 }
 
-// Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is told,
-// by the answer 410 or by an ERROR event in its stream, that it has to begin again.
+// Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is
+// told, by the answer 410 or by an ERROR event in its stream, that it has to begin again.
 func (r *Record) Anomaly() bool {
 	switch r.Point {
 	case RequestAnswered:

@@ -10,16 +10,17 @@ import (
 // LoudLanes is how many lanes of a resource are loud in the program, whether anyone looks at them or not.
 const LoudLanes = 32
 
-// lane is one of many subjects that are alike, such as a watcher. Of a loud lane every moment is in the log. Of a quiet one
-// the routine moments are only counted: of a thousand watchers nothing reads the three thousand records that one event would
-// make. What is not routine is always in the log: beginning and end, waits with their ends, anomalies.
+// lane is one of many subjects that are alike, such as a watcher. Of a loud lane every moment is in the log. Of a quiet
+// one the routine moments are only counted: of a thousand watchers nothing reads the three thousand records that one
+// event would make. What is not routine is always in the log: beginning and end, waits with their ends, anomalies.
 //
 //	loud    … InputSent  InputReceived  ResultSent  WatcherSummed 0 0 0 0     from here on moments are counted
 //	quiet   … InputBlocked  InputSent                                         a wait, and its end
 //	quiet   … WatcherSummed 500 499 480 478                                   what was counted since the last sum
 //
-// A sum is added to the counters, in any order with what is reported, and then counters and lengths are exact. Each routine
-// moment is either in the log or in one sum, because one word decides: the count, and in it whether the lane is loud.
+// A sum is added to the counters, in any order with what is reported, and then counters and lengths are exact. Each
+// routine moment is either in the log or in one sum, because one word decides: the count, and in it whether the lane is
+// loud.
 type lane struct {
 	// Set by [Probe.Lane], never changed.
 	log  *Log
@@ -37,8 +38,8 @@ const (
 	laneSum  = laneOnce - 1
 )
 
-// routines says of each routine point which count decides, 1 to summed, and whether the point itself is counted there. 0: the
-// point is not routine.
+// routines says of each routine point which count decides, 1 to summed, and whether the point itself is counted there.
+// 0: the point is not routine.
 var routines = routineOf(&points)
 
 type counting struct {
@@ -66,16 +67,16 @@ type lanes struct {
 }
 
 // LimitLoud makes all lanes quiet but these: the first n that are open of each resource, those whose client own accepts
-// by its user agent, and the n at which someone has looked last ([Log.Look]). While a gate is closed, all lanes are loud. It is
-// called before there are lanes; without it, or with n 0, all are loud.
+// by its user agent, and the n at which someone has looked last ([Log.Look]). While a gate is closed, all lanes are
+// loud. It is called before there are lanes; without it, or with n 0, all are loud.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
 	l.lanes.limit, l.lanes.own = n, own
 }
 
-// Lane returns a probe for one of many subjects, which may be quiet. The lane is open from here until the probe reports a
-// point that closes.
+// Lane returns a probe for one of many subjects, which may be quiet. The lane is open from here until the probe reports
+// a point that closes.
 func (p *Probe) Lane(id string) *Probe {
 	subject := p.Subject(id)
 	if subject == nil {
@@ -151,8 +152,8 @@ func (ln *lane) notes(point Point, text string) {
 	}
 }
 
-// wake makes the lane loud, and reports what was counted since the last sum. A wait that has begun stays noted: the lane may be
-// quiet again when it ends.
+// wake makes the lane loud, and reports what was counted since the last sum. A wait that has begun stays noted: the
+// lane may be quiet again when it ends.
 func (ln *lane) wake() {
 	var n [summed]int
 	for i := range ln.counts {
@@ -182,7 +183,8 @@ var nothing [summed]int
 
 func (ln *lane) tell(n [summed]int) { ln.sums.At(WatcherSummed, "", 0, n[0], n[1], n[2], n[3]) }
 
-// hush makes the lane quiet. It says so first, by a sum of nothing: no moment is missing of which a reader was not told.
+// hush makes the lane quiet. It says so first, by a sum of nothing: no moment is missing of which a reader was not
+// told.
 func (ln *lane) hush() {
 	ln.tell(nothing)
 	for i := range ln.counts {
@@ -195,11 +197,12 @@ func (ln *lane) isLoud() bool { return ln.counts[0].Load()&laneLoud != 0 }
 // wantsLocked reports whether a lane is to be loud.
 func (a *lanes) wantsLocked(ln *lane) bool {
 	open := a.open[ln.sums.resource]
-	return ln.own || slices.Contains(open[:min(len(open), a.limit)], ln) || slices.Contains(a.looked, ln) || ln.log.gate.Closed()
+	return ln.own || slices.Contains(open[:min(len(open), a.limit)], ln) || slices.Contains(a.looked, ln) ||
+		ln.log.gate.Closed()
 }
 
-// Look makes the lane of a subject loud, because someone looks at it; the one that was looked at longest ago may become quiet.
-// Of a subject that is no open lane it does nothing.
+// Look makes the lane of a subject loud, because someone looks at it; the one that was looked at longest ago may become
+// quiet. Of a subject that is no open lane it does nothing.
 func (l *Log) Look(resource, subject string) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
@@ -216,8 +219,8 @@ func (a *lanes) lookLocked(ln *lane) {
 	ln.wake()
 }
 
-// SumLanes reports of every quiet lane how much has passed since the last sum, and makes loud and quiet what is to be so. The
-// program calls it every second.
+// SumLanes reports of every quiet lane how much has passed since the last sum, and makes loud and quiet what is to be
+// so. The program calls it every second.
 func (l *Log) SumLanes() {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// quietLog returns a log in which one lane of pods is loud, and a function that returns what was told since its last call,
-// point by point, with what a sum adds.
+// quietLog returns a log in which one lane of pods is loud, and a function that returns what was told since its last
+// call, point by point, with what a sum adds.
 func quietLog() (log *Log, told func() string) {
 	log = NewLog(clock.RealClock{}, 1<<16)
 	log.LimitLoud(1, func(agent string) bool { return strings.HasPrefix(agent, "kubectl/") })
@@ -75,7 +75,8 @@ func TestWhatAQuietLaneTells(t *testing.T) {
 			p.Event(InputBlocked, "ADDED", "default/a", 2)
 			event(p)
 		}, "w2 WatcherSummed [1 0 0 0], w2 InputBlocked, " + whole},
-		{"all, when someone looks", func(log *Log, p *Probe) { event(p); log.Look("pods", "w2"); event(p) }, "w2 WatcherSummed [1 1 1 1], " + whole},
+		{"all, when someone looks", func(log *Log, p *Probe) { event(p); log.Look("pods", "w2"); event(p) },
+			"w2 WatcherSummed [1 1 1 1], " + whole},
 		{"less, when others were looked at since", func(log *Log, p *Probe) {
 			log.Look("pods", "w2")
 			log.Look("pods", "w1")

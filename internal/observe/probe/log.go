@@ -16,10 +16,11 @@ type Record struct {
 	Resource string // "pods", or "" when no resource is concerned
 	Subject  string // who: "w3", "l1", "cacher", "informer"; "" when there is only one
 	Type     string // event type, for moments about a typed event
-	Key      string // as the station knows it: "/registry/pods/default/a" in the server half, "default/a" in the client half
-	RV       uint64
-	Args     [4]int // meanings in [Info.Args] of the point
-	Text     string // hostile input: escape before showing
+	// as the station knows it: "/registry/pods/default/a" in the server half, "default/a" in the client half
+	Key  string
+	RV   uint64
+	Args [4]int // meanings in [Info.Args] of the point
+	Text string // hostile input: escape before showing
 }
 
 // DefaultLogSize is how many records a log keeps: about ten seconds at five thousand records a second.
@@ -39,8 +40,8 @@ const DefaultLogSize = 1 << 16
 //	blocks  … [■■■■■■■■][■■■■■□■■][■□······]     ■ published   □ claimed, being written
 //	                          └ sealed: everything up to here is published, and its time is settled
 //
-// A ring under a mutex would be half as long, and a report would cost a third more: 85 ns of the processor's time, not 63, for
-// one goroutine, 90 and not 72 for two at once.
+// A ring under a mutex would be half as long, and a report would cost a third more: 85 ns of the processor's time, not
+// 63, for one goroutine, 90 and not 72 for two at once.
 //
 // A reader is shown what is sealed, so it sees every number once and in order. Two goroutines that report at the same
 // instant may look at the clock in one order and claim in the other; sealing lets no time run backwards.
@@ -56,7 +57,8 @@ type Log struct {
 	next    atomic.Uint64         // sequence number that was claimed last
 	current atomic.Pointer[block] // where the newest records go, most likely
 
-	blocksMu sync.Mutex              // one makes a block at a time; innermost everywhere: no other lock is waited for while it is held
+	// one makes a block at a time; innermost everywhere: no other lock is waited for while it is held
+	blocksMu sync.Mutex
 	blocks   []atomic.Pointer[block] // by number, modulo their count; stored under blocksMu
 
 	mu     sync.Mutex    // guards the fields below; readers only
@@ -74,7 +76,8 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 		size = DefaultLogSize
 	}
 	count := (size+blockSize-1)/blockSize + spareBlocks
-	return &Log{clock: clk, start: clk.Now(), size: uint64(size), blocks: make([]atomic.Pointer[block], count), first: 1}
+	return &Log{clock: clk, start: clk.Now(), size: uint64(size), blocks: make([]atomic.Pointer[block], count),
+		first: 1}
 }
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
@@ -130,8 +133,8 @@ func (l *Log) reuse(b *block, number uint64) *block {
 	return b
 }
 
-// Replay appends a record of another run, at the time it was made there. If it is the first one here, the log begins with
-// its sequence number; every other one gets the next, which is its own if the recording has no gap.
+// Replay appends a record of another run, at the time it was made there. If it is the first one here, the log begins
+// with its sequence number; every other one gets the next, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.begin(r.Seq)
 	l.append(&r)

@@ -62,8 +62,8 @@ func (l *Log) sealLocked() {
 	}
 }
 
-// slotLocked returns the slot of a record that has been published, nil if it has not, or is there no more. While l.mu is
-// held no block is used for other records.
+// slotLocked returns the slot of a record that has been published, nil if it has not, or is there no more. While l.mu
+// is held no block is used for other records.
 func (l *Log) slotLocked(seq uint64) *slot {
 	number, place := blockOf(seq)
 	b := l.blocks[number%uint64(len(l.blocks))].Load()

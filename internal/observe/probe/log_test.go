@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tail reads a log to its end while others write, and returns the records it saw: in order, with gaps where it was overrun.
+// tail reads a log to its end while others write, and returns the records it saw: in order, with gaps where it was
+// overrun.
 func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	seen := map[uint64]Record{}
 	var seq uint64
@@ -37,7 +38,8 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	}
 }
 
-// TestReadersSeeTheSameLogWhileItIsWritten overruns small logs with many writers, so that blocks are used again and again.
+// TestReadersSeeTheSameLogWhileItIsWritten overruns small logs with many writers, so that blocks are used again and
+// again.
 func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	const writers, each = 4, 20000
 	log := NewLog(clock.RealClock{}, 2000)

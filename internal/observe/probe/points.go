@@ -1,7 +1,7 @@
 package probe
 
-// points declares every point, one row each, in path order: the server half from the request to the wire, then the client
-// half back to a write. The constants are generated from the rows, with their docs: make generate.
+// points declares every point, one row each, in path order: the server half from the request to the wire, then the
+// client half back to a write. The constants are generated from the rows, with their docs: make generate.
 var points = [...]Info{
 	{}, // Point 0 is none
 	{Name: "RequestReceived", Station: HTTP, Op: Mark,
@@ -34,16 +34,18 @@ var points = [...]Info{
 		Says:   "etcd reads {n key} at revision {rv}."},
 	{Name: "EtcdLookedAt", Station: Etcd, Op: Mark, Args: "percent kB refuses",
 		Passes: "the goroutine that checks etcd is not part of the path",
-		Fact:   "etcd's leader, the size of its database, or whether it refuses writes (refuses is 1) has changed since the last check",
-		Says:   "The database of etcd is {percent} % full ({kB} kB): {text}."},
+		Fact: "etcd's leader, the size of its database, or whether it refuses writes (refuses is 1) has changed " +
+			"since the last check",
+		Says: "The database of etcd is {percent} % full ({kB} kB): {text}."},
 	{Name: "EtcdFailed", Station: Etcd, Op: Mark, Anomaly: true,
 		Passes: "the program is about to end",
 		Fact:   "etcd has logged that it cannot continue; the program ends",
 		Says:   "The program ends: {text}."},
 	{Name: "ProgramStopped", Station: HTTP, Op: Mark, Anomaly: true,
 		Passes: "the goroutine that notices is not part of the path",
-		Fact:   "the whole program runs again after a debugger or SIGSTOP had stopped it; its clocks have not counted the pause",
-		Says:   "The program was stopped for {text}; its clock did not count the pause."},
+		Fact: "the whole program runs again after a debugger or SIGSTOP had stopped it; its clocks have not " +
+			"counted the pause",
+		Says: "The program was stopped for {text}; its clock did not count the pause."},
 	{Name: "WatchChanOpened", Station: Etcd3, Op: Open, Opens: "watchchan",
 		Fact: "the watchChan exists, its goroutines are about to start",
 		Says: "An etcd3 watch begins: {text}."},
@@ -156,8 +158,10 @@ var points = [...]Info{
 		Says: "{subject} does not keep up and is closed; its client resumes from the last version it saw."},
 	{Name: "WatcherSummed", Station: Watcher, Op: Sum, Args: "InputSent InputReceived ResultSent ResultReceived",
 		Passes: "nothing happens: it is reported about a watcher, under the lock of all lanes",
-		Fact:   "the watcher is one of many, and quiet; so many routine moments were counted and not reported since its last sum",
-		Says:   "{subject} is one of many: {InputSent event} went into its input and {ResultReceived} to its client without being reported."},
+		Fact: "the watcher is one of many, and quiet; so many routine moments were counted and not reported since " +
+			"its last sum",
+		Says: "{subject} is one of many: {InputSent event} went into its input and {ResultReceived} to its client " +
+			"without being reported."},
 	{Name: "WatcherRemoved", Station: Watcher, Op: Close, Lane: "cacheWatcher.processInterval",
 		Fact: "result is closed; the watcher sends nothing more",
 		Says: "Watcher {subject} is gone."},
@@ -252,7 +256,8 @@ var points = [...]Info{
 		Fact: "the queue takes nothing more; it still hands out what it holds",
 		Says: "The queue is closed."},
 	{Name: "FIFOProcessed", Station: FIFO, Op: Mark,
-		Fact: "the informer has applied to the local store what it took from the queue, and handed it to the listeners; it holds no lock",
+		Fact: "the informer has applied to the local store what it took from the queue, and handed it to the " +
+			"listeners; it holds no lock",
 		Says: "{subject} is done with what it took, and turns to the queue again."},
 	{Name: "IndexerUpdated", Station: Indexer, Op: Mark, Args: "n", Locked: true,
 		Fact: "the local store and its indices hold the new state; no handler has been called yet",

@@ -5,9 +5,9 @@
 //	w.endIndex++
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion)
 //
-// What a moment means is declared once, in points.go: at which station it happens, what is true then, and the sentence the
-// page says for it. The constants and their docs are generated from that, so an editor shows it at every report. Each
-// [Point] is emitted from exactly one place, so a point is a source line.
+// What a moment means is declared once, in points.go: at which station it happens, what is true then, and the sentence
+// the page says for it. The constants and their docs are generated from that, so an editor shows it at every report.
+// Each [Point] is emitted from exactly one place, so a point is a source line.
 //
 // # Concurrency
 //

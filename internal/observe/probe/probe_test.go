@@ -112,11 +112,17 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 func TestReportingDoesNotAllocate(t *testing.T) {
 	p := New(NewLog(clock.RealClock{}, 16)).Subject("w1")
 	ch := make(chan int, 10)
-	if n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		p.Event(InputSent, "ADDED", "default/a", 7, len(ch),
+			cap(ch))
+	}); n != 0 {
 		t.Errorf("on: got %v allocations, want 0", n)
 	}
 	var off *Probe
-	if n := testing.AllocsPerRun(100, func() { off.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		off.Event(InputSent, "ADDED", "default/a", 7, len(ch),
+			cap(ch))
+	}); n != 0 {
 		t.Errorf("off: got %v allocations, want 0", n)
 	}
 }
@@ -141,7 +147,8 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 			switch info.Op {
 			case Send, Recv, Push, Pop:
 				if info.Queue == "" || info.Args != "len cap" {
-					t.Errorf("a queue operation needs a queue and the args len cap, got %q and %q", info.Queue, info.Args)
+					t.Errorf("a queue operation needs a queue and the args len cap, got %q and %q", info.Queue,
+						info.Args)
 				}
 			case Open:
 				if info.Opens == "" {
@@ -208,10 +215,13 @@ func TestObjectKeyIsTheSameInBothHalves(t *testing.T) {
 
 func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 	for name, test := range map[string]struct{ sent, text, key string }{
-		"short":             {sent: "GET /", text: "GET /", key: "GET /"},
-		"long":              {sent: strings.Repeat("x", 1<<20), text: strings.Repeat("x", MaxText), key: strings.Repeat("x", MaxKey)},
-		"long, in runes":    {sent: strings.Repeat("é", 1000), text: strings.Repeat("é", MaxText), key: strings.Repeat("é", MaxKey/2)},
-		"just short enough": {sent: strings.Repeat("é", MaxText), text: strings.Repeat("é", MaxText), key: strings.Repeat("é", MaxText)},
+		"short": {sent: "GET /", text: "GET /", key: "GET /"},
+		"long": {sent: strings.Repeat("x", 1<<20), text: strings.Repeat("x", MaxText),
+			key: strings.Repeat("x", MaxKey)},
+		"long, in runes": {sent: strings.Repeat("é", 1000), text: strings.Repeat("é", MaxText),
+			key: strings.Repeat("é", MaxKey/2)},
+		"just short enough": {sent: strings.Repeat("é", MaxText), text: strings.Repeat("é", MaxText),
+			key: strings.Repeat("é", MaxText)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLog(clock.RealClock{}, 4)
@@ -219,7 +229,8 @@ func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 			records, _ := l.Since(nil, 0, 1)
 			got := records[0]
 			if got.Text != test.text || got.Key != test.key {
-				t.Fatalf("got a text of %d bytes and a key of %d, want %d and %d", len(got.Text), len(got.Key), len(test.text), len(test.key))
+				t.Fatalf("got a text of %d bytes and a key of %d, want %d and %d", len(got.Text), len(got.Key),
+					len(test.text), len(test.key))
 			}
 			cut := len(test.text) < len(test.sent)
 			if cut && unsafe.StringData(got.Text) == unsafe.StringData(test.sent) {

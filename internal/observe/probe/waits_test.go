@@ -12,7 +12,8 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 		names = append(names, p.String())
 		queues = append(queues, p.Info().Queue)
 	}
-	queues = append(queues, "stream", "wire", "add", "next") // unbuffered, or the network: drawn as the way between two stations
+	// unbuffered, or the network: drawn as the way between two stations
+	queues = append(queues, "stream", "wire", "add", "next")
 	for _, p := range Points() {
 		info := p.Info()
 		if info.Waits == "" {

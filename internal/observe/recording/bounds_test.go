@@ -37,14 +37,16 @@ func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
 func TestTextsAreCutAsThePageCutsThem(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	file := packed(t, `{"format":"listwatch recording","version":1}`+"\n"+
-		`{"seq":1,"point":"RingAppend","resource":"`+long+`","subject":"`+long+`","type":"`+long+`","key":"`+long+`","text":"`+long+`"}`)
+		`{"seq":1,"point":"RingAppend","resource":"`+long+`","subject":"`+long+`","type":"`+long+`","key":"`+long+
+		`","text":"`+long+`"}`)
 	rec, err := Read(t.Context(), bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Repeat("é", probe.MaxText)
 	r := rec.Records[0]
-	for name, text := range map[string]string{"resource": r.Resource, "subject": r.Subject, "type": r.Type, "key": r.Key, "text": r.Text} {
+	for name, text := range map[string]string{"resource": r.Resource, "subject": r.Subject, "type": r.Type,
+		"key": r.Key, "text": r.Text} {
 		if text != want {
 			t.Errorf("%s: got %d bytes, want %d", name, len(text), len(want))
 		}
@@ -56,7 +58,8 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	line := `{"seq":1,"point":"RingAppend"}`
-	if _, err := Read(ctx, bytes.NewReader(packed(t, `{"format":"listwatch recording","version":1}`+"\n"+line))); !errors.Is(err, context.Canceled) {
+	if _, err := Read(ctx, bytes.NewReader(packed(t, `{"format":"listwatch recording","version":1}`+"\n"+
+		line))); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -24,19 +24,20 @@ const (
 	maxFlights   = 20               // files of one process
 )
 
-// Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a file. Three things
-// count as wrong: the server closes a watcher that does not keep up, a client is told that its history is gone (410), or one of the ten
-// promises is broken.
+// Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a
+// file. Three things count as wrong: the server closes a watcher that does not keep up, a client is told that its
+// history is gone (410), or one of the ten promises is broken.
 type Flight struct {
 	// Set by its maker, never changed.
 	Log      *probe.Log
 	Clock    clock.WithTicker // wall time, not the pipeline's clock
 	Dir      string
 	Switches map[string]string
-	// Keyframe returns a picture at or before a record, from which the recording can begin, and the picture's record; or an error
-	// if there is none.
+	// Keyframe returns a picture at or before a record, from which the recording can begin, and the picture's record;
+	// or an error if there is none.
 	Keyframe func(ctx context.Context, seq uint64) (at uint64, state json.RawMessage, err error)
-	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are checked.
+	// Breaches returns the broken promises found at records after seq, in the order of the log; nil if none are
+	// checked.
 	Breaches func(seq uint64) []rules.Breach
 	// Budget bounds the files of every Flight of the process; nil: of this one.
 	Budget *Budget
@@ -48,8 +49,8 @@ type Flight struct {
 	broken uint64 // record of the newest breach that was looked at
 }
 
-// Budget counts the files that the flight recorders of one process have saved. They run one after the other, so it needs no lock. The
-// zero value is ready to use.
+// Budget counts the files that the flight recorders of one process have saved. They run one after the other, so it
+// needs no lock. The zero value is ready to use.
 type Budget struct {
 	files   int
 	resting time.Time // until then nothing is saved
@@ -86,7 +87,8 @@ func (f *Flight) look(ctx context.Context) {
 		return
 	}
 	f.Budget.files++
-	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.", trigger.reason, flightWindow, name))
+	f.Say(fmt.Sprintf("%s The last %v are in %s: look at them with -replay, or drop the file onto the page.",
+		trigger.reason, flightWindow, name))
 }
 
 // due returns what is worth a file since the last look. A broken promise comes first: it should never happen.
@@ -105,8 +107,8 @@ func (f *Flight) due() (trigger, bool) {
 	return trigger{record, reason(&record)}, true
 }
 
-// next returns the first record since the last look that is worth a file. What the log has overrun is left out: what led there is gone,
-// too.
+// next returns the first record since the last look that is worth a file. What the log has overrun is left out: what
+// led there is gone, too.
 func (f *Flight) next() (first probe.Record, found bool) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		if !found && worthAFile(r) {
@@ -136,7 +138,8 @@ func reason(r *probe.Record) string {
 	return r.Sentence()
 }
 
-// save writes the window before the fault and what came after, and returns the file's name. If writing fails, it removes the file.
+// save writes the window before the fault and what came after, and returns the file's name. If writing fails, it
+// removes the file.
 func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	records := f.window(t.record.Time - flightWindow)
 	header := NewHeader(f.Clock.Now(), f.Switches)
@@ -144,7 +147,8 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	if len(records) > 0 && records[0].Seq > 1 {
 		records, header.Keyframe = f.fromKeyframe(ctx, records)
 	}
-	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"), strings.ToLower(t.record.Point.String()))
+	name := fmt.Sprintf("listwatch-flight-%s-%s-*.lw.gz", header.Started.Format("20060102-150405"),
+		strings.ToLower(t.record.Point.String()))
 	file, err := os.CreateTemp(f.Dir, name)
 	if err != nil {
 		return "", err
@@ -169,8 +173,8 @@ func (f *Flight) window(since time.Duration) (kept []probe.Record) {
 	return kept
 }
 
-// fromKeyframe makes the recording begin at a keyframe: at the last one before its first record, with the records from there. If the
-// log no longer holds those, the recording begins at the first keyframe within it.
+// fromKeyframe makes the recording begin at a keyframe: at the last one before its first record, with the records from
+// there. If the log no longer holds those, the recording begins at the first keyframe within it.
 func (f *Flight) fromKeyframe(ctx context.Context, records []probe.Record) ([]probe.Record, json.RawMessage) {
 	first := records[0].Seq
 	if at, state, err := f.Keyframe(ctx, first-1); err == nil {

@@ -37,7 +37,8 @@ type flown struct {
 
 func newFlown(t *testing.T, size int) *flown {
 	log := probe.NewLog(clock.RealClock{}, size)
-	return &flown{log: log, pods: probe.New(log).Resource("pods"), dir: t.TempDir(), fold: fold.New(), kept: fold.NewKeyframes(16)}
+	return &flown{log: log, pods: probe.New(log).Resource("pods"), dir: t.TempDir(), fold: fold.New(),
+		kept: fold.NewKeyframes(16)}
 }
 
 func (f *flown) catchUp() {
@@ -157,7 +158,8 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 		f.run(t, func() {
 			f.live(5 * time.Second)
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/a", 900, 0, 1, 100, 900)
-			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900) // and a not in the store
+			// and a not in the store
+			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900)
 			f.live(40 * time.Second)
 		})
 		if len(f.lines) != 1 || len(f.files(t)) != 1 || !strings.Contains(f.lines[0], "Promise 1 was broken: ") {
@@ -189,7 +191,8 @@ func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 			f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 			f.live(4 * time.Second)
 		})
-		if files := f.files(t); len(files) != 0 || len(f.lines) != 1 || !strings.Contains(f.lines[0], "could not be saved") {
+		if files := f.files(t); len(files) != 0 || len(f.lines) != 1 || !strings.Contains(f.lines[0],
+			"could not be saved") {
 			t.Errorf("files %v, told %q; want none, and that it could not be saved", files, f.lines)
 		}
 	})

@@ -46,9 +46,9 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
-// Read reads a whole recording, until ctx is done. The error says what is wrong with a file that is not a recording, was cut off,
-// says what no recording says (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or holds more than
-// can be shown, in bytes, records, or at any moment in its picture.
+// Read reads a whole recording, until ctx is done. The error says what is wrong with a file that is not a recording,
+// was cut off, says what no recording says (numbers beyond 2^53, gaps, times that go back, a picture of another
+// moment), or holds more than can be shown, in bytes, records, or at any moment in its picture.
 func Read(ctx context.Context, in io.Reader) (*Recording, error) {
 	return limits{maxBytes, maxRecords}.read(ctx, in)
 }
@@ -91,7 +91,9 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 		err = l.readRecords(ctx, rec, lines)
 	}
 	if version := rec.Header.Version; err != nil && version != Version && ctx.Err() == nil {
-		err = fmt.Errorf("the recording is of version %d, and this program, which writes version %d, cannot read it: %w", version, Version, err)
+		err = fmt.Errorf(
+			"the recording is of version %d, and this program, which writes version %d, cannot read it: %w", version,
+			Version, err)
 	}
 	return rec, err
 }
@@ -107,7 +109,8 @@ func (r *Recording) readStart() (err error) {
 	return r.Start.Fits()
 }
 
-// readRecords reads the records, and folds them as it goes: what no picture has room for is refused before the rest is read.
+// readRecords reads the records, and folds them as it goes: what no picture has room for is refused before the rest is
+// read.
 func (l limits) readRecords(ctx context.Context, rec *Recording, lines *bufio.Scanner) error {
 	picture := rec.Start.Clone()
 	for lines.Scan() {
@@ -165,8 +168,8 @@ func (r *Recording) takes(next *probe.Record) error {
 	return nil
 }
 
-// Load appends the records to log, all at once, with the times at which they were made. The log should have room for all of them. A
-// page that shows the log moves through it at a pace of its own.
+// Load appends the records to log, all at once, with the times at which they were made. The log should have room for
+// all of them. A page that shows the log moves through it at a pace of its own.
 func Load(log *probe.Log, records []probe.Record) {
 	for i := range records {
 		log.Replay(records[i])

@@ -1,8 +1,8 @@
 // Package recording writes the probe log to a file while the program runs, and loads such a file back into a log when
 // nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
 //
-// [Write] follows the log from its beginning, because the command line asked for it. A [Flight] watches the log and, when something
-// goes wrong, writes what led there. [Read] reads such a file and bounds what it takes into memory.
+// [Write] follows the log from its beginning, because the command line asked for it. A [Flight] watches the log and,
+// when something goes wrong, writes what led there. [Read] reads such a file and bounds what it takes into memory.
 //
 // This package has no lock; a Flight belongs to the goroutine that runs it.
 package recording
@@ -36,25 +36,30 @@ const (
 
 // Header is the first line of a recording.
 type Header struct {
-	Format   string            `json:"format"` // "listwatch recording"
-	Version  int               `json:"version"`
-	Started  time.Time         `json:"started"`            // when the file was begun, in UTC
-	Reason   string            `json:"reason,omitempty"`   // why, if the command line did not ask for it
-	Revision string            `json:"revision,omitempty"` // of the source, where the build knows it
-	Points   string            `json:"points,omitempty"`   // hash of the table of points: another one may mean other pictures
+	Format   string    `json:"format"` // "listwatch recording"
+	Version  int       `json:"version"`
+	Started  time.Time `json:"started"`            // when the file was begun, in UTC
+	Reason   string    `json:"reason,omitempty"`   // why, if the command line did not ask for it
+	Revision string    `json:"revision,omitempty"` // of the source, where the build knows it
+	// hash of the table of points: another one may mean other pictures
+	Points   string            `json:"points,omitempty"`
 	Switches map[string]string `json:"switches,omitempty"` // the command line's, for later readers
-	// Keyframe is the picture before the first record, as [fold.Read] reads it; nil: the recording begins with an empty picture.
+	// Keyframe is the picture before the first record, as [fold.Read] reads it; nil: the recording begins with an empty
+	// picture.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }
 
-// NewHeader returns the header of a recording that was begun at started, by this program with these switches. It takes switches.
+// NewHeader returns the header of a recording that was begun at started, by this program with these switches. It takes
+// switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
 	return Header{
-		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Points: PointsHash(), Switches: switches,
+		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Points: PointsHash(),
+		Switches: switches,
 	}
 }
 
-// PointsHash returns a short text that changes when the table of points changes: then an older recording may be shown wrongly.
+// PointsHash returns a short text that changes when the table of points changes: then an older recording may be shown
+// wrongly.
 func PointsHash() string {
 	sum := sha256.New()
 	for _, p := range probe.Points() {
@@ -89,9 +94,9 @@ const format = "listwatch recording"
 // ErrGap is returned by [Write] when the log dropped records before they were written.
 var ErrGap = errors.New("the log moved on faster than it could be written")
 
-// Write writes the log to out from its oldest record on until ctx is done, and then the rest. It returns when everything is written
-// and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader can still read what was written
-// before, provided that out takes the end of the file.
+// Write writes the log to out from its oldest record on until ctx is done, and then the rest. It returns when
+// everything is written and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader
+// can still read what was written before, provided that out takes the end of the file.
 func Write(ctx context.Context, log *probe.Log, clk clock.WithTicker, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
 	if err := writeHeader(zipped, NewHeader(clk.Now(), switches)); err != nil {
@@ -123,8 +128,8 @@ func writeHeader(out io.Writer, header Header) error {
 	return nil
 }
 
-// WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts and in the
-// keyframe, and does not close out.
+// WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts
+// and in the keyframe, and does not close out.
 func WriteAll(out io.Writer, header Header, records []probe.Record) error {
 	zipped := gzip.NewWriter(out)
 	if err := writeHeader(zipped, header); err != nil {

@@ -115,9 +115,12 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 		{"plain text", []byte("hello"), "not a recording"},
 		{"empty", zip(""), "no header"},
 		{"other JSON", zip("{}\n"), "first line"},
-		{"other version", zip(`{"format":"listwatch recording","version":99}` + "\n" + `["RingAppend"]`), "is of version 99, and this program, which writes version 1, cannot read it"},
-		{"a gap", zip(good + `{"seq":1,"point":"RingAppend"}` + "\n" + `{"seq":3,"point":"RingAppend"}`), "line 3: record 2 is missing"},
-		{"time goes back", zip(good + `{"seq":1,"t":5,"point":"RingAppend"}` + "\n" + `{"seq":2,"t":4,"point":"RingAppend"}`), "record 2 is earlier"},
+		{"other version", zip(`{"format":"listwatch recording","version":99}` + "\n" + `["RingAppend"]`),
+			"is of version 99, and this program, which writes version 1, cannot read it"},
+		{"a gap", zip(good + `{"seq":1,"point":"RingAppend"}` + "\n" + `{"seq":3,"point":"RingAppend"}`),
+			"line 3: record 2 is missing"},
+		{"time goes back", zip(good + `{"seq":1,"t":5,"point":"RingAppend"}` + "\n" +
+			`{"seq":2,"t":4,"point":"RingAppend"}`), "record 2 is earlier"},
 		{"huge time", zip(good + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`), "larger than 2^53"},
 		{"huge arg", zip(good + `{"seq":1,"point":"RingAppend","args":[9007199254740993]}`), "larger than 2^53"},
 		{"no number", zip(good + `{"point":"RingAppend"}`), "record 0"},
@@ -126,7 +129,8 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := Read(t.Context(), bytes.NewReader(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := Read(t.Context(), bytes.NewReader(test.file)); err == nil || !strings.Contains(err.Error(),
+				test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
@@ -136,7 +140,8 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 func TestARecordingOfAnotherVersionIsShownIfItCanBe(t *testing.T) {
 	var file bytes.Buffer
 	zipped := gzip.NewWriter(&file)
-	fmt.Fprintln(zipped, `{"format":"listwatch recording","version":7,"more":[]}`+"\n"+`{"seq":1,"point":"RingAppend","newer":true}`)
+	fmt.Fprintln(zipped, `{"format":"listwatch recording","version":7,"more":[]}`+"\n"+
+		`{"seq":1,"point":"RingAppend","newer":true}`)
 	zipped.Close()
 	rec, err := Read(t.Context(), &file)
 	if err != nil || rec.Header.Version != 7 || len(rec.Records) != 1 {
@@ -157,10 +162,12 @@ func TestARecordingIsBounded(t *testing.T) {
 		}
 		return &file
 	}
-	if _, err := (limits{1 << 20, 8}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(), "more than the 8 records") {
+	if _, err := (limits{1 << 20, 8}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(),
+		"more than the 8 records") {
 		t.Errorf("nine records of at most eight: %v", err)
 	}
-	if _, err := (limits{500, 100}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, err := (limits{500, 100}).read(t.Context(), write()); err == nil || !strings.Contains(err.Error(),
+		"longer than") {
 		t.Errorf("more bytes than there may be: %v", err)
 	}
 	if _, err := (limits{1 << 20, 9}).read(t.Context(), write()); err != nil {
@@ -190,7 +197,8 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	p.Text(probe.WatchChanError, "Authorization: Bearer s3cret", "", 0)
 	records, _ := log.Since(nil, 0, 16)
 	state := fold.New()
-	state.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w1"}, {Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
+	state.Apply([]probe.Record{{Seq: 1, Point: probe.WatcherAdded, Resource: "pods", Subject: "w1"},
+		{Seq: 2, Point: probe.WireOpened, Resource: "pods", Subject: "w1", Text: records[0].Text}})
 	state.Seq = 0 // the picture before the first record
 	header := NewHeader(time.Now(), nil)
 	header.Keyframe = state.Canonical()
@@ -208,7 +216,8 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe)); strings.Contains(all, "s3cret") || !strings.Contains(all, "access_token=***") {
+		if all := fmt.Sprint(rec.Records, string(rec.Header.Keyframe)); strings.Contains(all, "s3cret") ||
+			!strings.Contains(all, "access_token=***") {
 			t.Errorf("%s: %s", name, all)
 		}
 	}

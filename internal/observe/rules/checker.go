@@ -23,16 +23,26 @@ type checking interface {
 
 // All are the rules, in order.
 var All = []Rule{
-	{1, "One writer: the ring and the store change together, and the dispatcher hears of it afterwards.", false, func(bool) checking { return &oneWriter{} }},
-	{2, "Choosing a watcher's starting point and registering it are atomic: no event falls in between.", true, func(bool) checking { return &noGap{} }},
-	{3, "A bookmark carries only a version whose events the watcher has been handed.", false, func(bool) checking { return &honestBookmarks{} }},
-	{4, "An input is closed only when no dispatch can be sending.", false, func(bool) checking { return &closedInputs{} }},
-	{5, "The type of an event follows from whether the object matched before and matches now.", true, func(bool) checking { return &eventTypes{} }},
-	{6, "A deleted object carries the version of its deletion.", true, func(bool) checking { return &deletedVersions{} }},
-	{7, "Versions are opaque to clients: they ask only for versions that they were given.", false, func(bool) checking { return &opaqueVersions{} }},
-	{8, "The store first, the handler second; and the order of each key is kept.", false, func(fromStart bool) checking { return newStoreFirst(fromStart) }},
-	{9, "What a watcher is sent is in order, and nothing comes twice.", false, func(bool) checking { return &inOrder{} }},
-	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", false, func(bool) checking { return &backpressure{} }},
+	{1, "One writer: the ring and the store change together, and the dispatcher hears of it afterwards.", false,
+		func(bool) checking { return &oneWriter{} }},
+	{2, "Choosing a watcher's starting point and registering it are atomic: no event falls in between.", true,
+		func(bool) checking { return &noGap{} }},
+	{3, "A bookmark carries only a version whose events the watcher has been handed.", false,
+		func(bool) checking { return &honestBookmarks{} }},
+	{4, "An input is closed only when no dispatch can be sending.", false,
+		func(bool) checking { return &closedInputs{} }},
+	{5, "The type of an event follows from whether the object matched before and matches now.", true,
+		func(bool) checking { return &eventTypes{} }},
+	{6, "A deleted object carries the version of its deletion.", true,
+		func(bool) checking { return &deletedVersions{} }},
+	{7, "Versions are opaque to clients: they ask only for versions that they were given.", false,
+		func(bool) checking { return &opaqueVersions{} }},
+	{8, "The store first, the handler second; and the order of each key is kept.", false,
+		func(fromStart bool) checking { return newStoreFirst(fromStart) }},
+	{9, "What a watcher is sent is in order, and nothing comes twice.", false,
+		func(bool) checking { return &inOrder{} }},
+	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", false,
+		func(bool) checking { return &backpressure{} }},
 }
 
 // Breach is a rule that was broken.
@@ -44,7 +54,8 @@ type Breach struct {
 
 // String returns the breach in one line.
 func (b Breach) String() string {
-	return fmt.Sprintf("rule %d broken at record %d (%s, %s): %s", b.Rule, b.Record.Seq, b.Record.Point, b.Record.Subject, b.Text)
+	return fmt.Sprintf("rule %d broken at record %d (%s, %s): %s", b.Rule, b.Record.Seq, b.Record.Point,
+		b.Record.Subject, b.Text)
 }
 
 // Checker applies every rule to every resource.

@@ -6,14 +6,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// opaqueVersions is rule 7. A client that asks only for versions it was given does no arithmetic with them. The cacher's own
-// reflector is in the server, and keeps the rule as well.
+// opaqueVersions is rule 7. A client that asks only for versions it was given does no arithmetic with them. The
+// cacher's own reflector is in the server, and keeps the rule as well.
 type opaqueVersions struct {
 	reflectors map[string]*asker
 }
 
-// asker is one reflector: what it asked for last, and what it was given since. Of the versions that it was given, the newest
-// two generations are kept; of an older one nothing is said.
+// asker is one reflector: what it asked for last, and what it was given since. Of the versions that it was given, the
+// newest two generations are kept; of an older one nothing is said.
 type asker struct {
 	given, before map[uint64]bool
 	floor         uint64 // below it, versions have been forgotten
@@ -47,15 +47,16 @@ func (o *opaqueVersions) asks(r *probe.Record) string {
 	}
 	asks := o.reflectors[r.Subject]
 	o.reflectors[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
-	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] { // asks nil: nothing is known of it yet
+	// asks nil: nothing is known of it yet
+	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] || asks.before[r.RV] {
 		return ""
 	}
 	return fmt.Sprintf("%s asks for %d, which no server gave it", r.Subject, r.RV)
 }
 
-// storeFirst is rule 8. The local store holds what a handler is called with, or has held it; and of one object a handler
-// hears in the order of its versions. A deletion that was only inferred has no version, and is not checked. A listener
-// whose opening was not seen belongs to no known store: only the order is checked.
+// storeFirst is rule 8. The local store holds what a handler is called with, or has held it; and of one object a
+// handler hears in the order of its versions. A deletion that was only inferred has no version, and is not checked. A
+// listener whose opening was not seen belongs to no known store: only the order is checked.
 type storeFirst struct {
 	fromStart bool // what was not seen to be stored was not stored
 
@@ -151,8 +152,8 @@ func (s *storeFirst) call(r *probe.Record) string {
 	return ""
 }
 
-// unbounded are the queues that may hold whatever comes: a FIFO takes one entry for each change, a workqueue one for each
-// key, and the pending ring is where a slow handler is paid for.
+// unbounded are the queues that may hold whatever comes: a FIFO takes one entry for each change, a workqueue one for
+// each key, and the pending ring is where a slow handler is paid for.
 var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
 
 // backpressure is rule 10.

@@ -8,8 +8,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// oneWriter is rule 1. The moments of ring and store are reported under one lock, so their order in the log is that of the
-// facts; and the writer hands the event on itself, so that, too, is in its place.
+// oneWriter is rule 1. The moments of ring and store are reported under one lock, so their order in the log is that of
+// the facts; and the writer hands the event on itself, so that, too, is in its place.
 type oneWriter struct {
 	inRing *probe.Record // appended, and not in the store yet
 	newest uint64        // version of the newest event or list, 0 if none was seen
@@ -125,8 +125,8 @@ func below(key, of string) bool {
 	return key == of || strings.HasPrefix(key, strings.TrimSuffix(of, "/")+"/")
 }
 
-// closedInputs is rule 4. That no goroutine sends into a closed channel Go checks itself, with a panic; what is checked here
-// is that a dispatch which begins after a watcher has gone does not know it any more.
+// closedInputs is rule 4. That no goroutine sends into a closed channel Go checks itself, with a panic; what is checked
+// here is that a dispatch which begins after a watcher has gone does not know it any more.
 type closedInputs struct {
 	gone        map[string]bool // watchers gone before the dispatch that is under way
 	going       []string        // those gone since it began
@@ -143,7 +143,8 @@ func (c *closedInputs) check(r *probe.Record) string {
 		c.going = append(c.going, r.Subject)
 	case probe.DispatchStarted:
 		c.dispatching = true
-		c.gone = map[string]bool{} // a watcher that was gone before the last dispatch was not in it, and cannot be in this one
+		// a watcher that was gone before the last dispatch was not in it, and cannot be in this one
+		c.gone = map[string]bool{}
 		for _, subject := range c.going {
 			c.gone[subject] = true
 		}

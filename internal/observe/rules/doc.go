@@ -13,16 +13,16 @@
 // a selector would have matched. For that there is [History]: a test that writes also tells the History, and
 // compares it with what a watcher saw.
 //
-// Of many watchers most are quiet: their routine moments are counted, not written down. Rules 2, 5 and 6 compare each moment
-// of a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The others hold of any
-// part of what a watcher reports, so they follow all.
+// Of many watchers most are quiet: their routine moments are counted, not written down. Rules 2, 5 and 6 compare each
+// moment of a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The others
+// hold of any part of what a watcher reports, so they follow all.
 //
 // A checker accuses only when it is sure. Two goroutines that meet at a channel may write their records down in either
-// order; where a rule compares what two of them say, it pairs the k-th send with the k-th receive. After a gap in the log
-// it knows nothing and begins again.
+// order; where a rule compares what two of them say, it pairs the k-th send with the k-th receive. After a gap in the
+// log it knows nothing and begins again.
 //
 // # Concurrency
 //
-// A [Monitor] may be used from any goroutine; nothing else may, and nothing starts goroutines. What a checker remembers is
-// bounded: by what is there now (watchers, objects), and by [maxSettled] things that are settled.
+// A [Monitor] may be used from any goroutine; nothing else may, and nothing starts goroutines. What a checker remembers
+// is bounded: by what is there now (watchers, objects), and by [maxSettled] things that are settled.
 package rules

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// History is what a storage has gone through, kept by the test that writes to it. It knows what each watcher has to see:
-// the one thing that all of the machinery is for.
+// History is what a storage has gone through, kept by the test that writes to it. It knows what each watcher has to
+// see: the one thing that all of the machinery is for.
 //
 // S is what selectors look at, such as an object's labels.
 type History[S any] struct {
@@ -99,8 +99,8 @@ func (h *History[S]) text(state *S) string {
 	return h.Text(*state)
 }
 
-// StateAt returns what a list at rv holds, and what the initial events of a watch are that stands at rv: the objects that
-// match, ordered by key, each with the version of its last change.
+// StateAt returns what a list at rv holds, and what the initial events of a watch are that stands at rv: the objects
+// that match, ordered by key, each with the version of its last change.
 func (h *History[S]) StateAt(v View[S], rv uint64) []Seen {
 	newest := map[string]change[S]{}
 	for _, c := range h.changes {
@@ -117,15 +117,16 @@ func (h *History[S]) StateAt(v View[S], rv uint64) []Seen {
 	return state
 }
 
-// Check returns what is wrong with what a watcher saw, "" if nothing is. A watcher that has ended may have seen less than
-// everything, but nothing else, in no other order, and without gaps.
+// Check returns what is wrong with what a watcher saw, "" if nothing is. A watcher that has ended may have seen less
+// than everything, but nothing else, in no other order, and without gaps.
 func (h *History[S]) Check(v View[S], seen []Seen, ended bool) string {
 	want := h.Expected(v)
 	if len(seen) > len(want) || !slices.Equal(seen, want[:len(seen)]) {
 		return fmt.Sprintf("from %d: saw\n %s\nwant a prefix of\n %s", v.From, lines(seen), lines(want))
 	}
 	if !ended && len(seen) < len(want) {
-		return fmt.Sprintf("from %d: still open, and saw %d of %d events; the next is %s", v.From, len(seen), len(want), want[len(seen)])
+		return fmt.Sprintf("from %d: still open, and saw %d of %d events; the next is %s", v.From, len(seen),
+			len(want), want[len(seen)])
 	}
 	return ""
 }

@@ -49,7 +49,8 @@ func TestTheStateAtAVersionIsWhatMatchesThen(t *testing.T) {
 	h.Write(5, "default/a", nil)
 	onlyDB := View[string]{Matches: func(_ string, state string) bool { return state == "db" }}
 	for rv, want := range []string{
-		"", "", "ADDED default/b 2", "ADDED default/a 3, ADDED default/b 2", "ADDED default/a 3, ADDED default/b 4", "ADDED default/b 4",
+		"", "", "ADDED default/b 2", "ADDED default/a 3, ADDED default/b 2", "ADDED default/a 3, ADDED default/b 4",
+		"ADDED default/b 4",
 	} {
 		if got := lines(h.StateAt(View[string]{}, uint64(rv))); got != want {
 			t.Errorf("everything at %d: got %q, want %q", rv, got, want)

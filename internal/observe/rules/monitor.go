@@ -14,19 +14,20 @@ import (
 
 const (
 	monitorPeriod = 100 * time.Millisecond // how often the log is looked at
-	monitorBatch  = 1024                   // records taken from the log at once, so that its lock is never held for long
-	maxBreaches   = 100                    // of all rules together, the newest
+	// records taken from the log at once, so that its lock is never held for long
+	monitorBatch = 1024
+	maxBreaches  = 100 // of all rules together, the newest
 )
 
-// Monitor keeps the rules at work on a log while it grows. However long that is, it holds a bounded amount of memory: the
-// checkers forget what has been settled, and only the newest breaches are kept, while all are counted.
+// Monitor keeps the rules at work on a log while it grows. However long that is, it holds a bounded amount of memory:
+// the checkers forget what has been settled, and only the newest breaches are kept, while all are counted.
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {
 	// Set by NewMonitor, never changed.
 	log *probe.Log
-	// Notify is told about every breach, by the goroutine that found it, under a lock: it must not call back. May be nil;
-	// to be set before anything else is called.
+	// Notify is told about every breach, by the goroutine that found it, under a lock: it must not call back. May be
+	// nil; to be set before anything else is called.
 	Notify func(Breach)
 
 	mu       sync.Mutex // guards the fields below; taken before the log's own lock
@@ -132,7 +133,8 @@ func (m *Monitor) Report() Report {
 		for _, breach := range m.breaches {
 			if breach.Rule == rule.Number {
 				r := &breach.Record
-				each.Breaches = append(each.Breaches, BreachReport{Seq: r.Seq, Resource: r.Resource, Point: r.Point.String(), Text: breach.Text})
+				each.Breaches = append(each.Breaches, BreachReport{Seq: r.Seq, Resource: r.Resource,
+					Point: r.Point.String(), Text: breach.Text})
 			}
 		}
 		report.Rules = append(report.Rules, each)

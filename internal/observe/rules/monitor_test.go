@@ -81,10 +81,12 @@ func lives(from, n int) []probe.Record {
 		key := "/registry/pods/" + name
 		for _, typ := range []string{"ADDED", deleted} {
 			records = append(records,
-				at(probe.RingAppend, "cacher", typ, key, rv, 0, 0, 100, 6), at(probe.StoreUpdate, "cacher", typ, key, rv, 1),
+				at(probe.RingAppend, "cacher", typ, key, rv, 0, 0, 100, 6), at(probe.StoreUpdate, "cacher", typ, key,
+					rv, 1),
 				at(probe.DispatchStarted, "cacher", typ, key, rv, 1), at(probe.InputSent, "w1", typ, key, rv, 1, 10),
 				at(probe.DispatchFinished, "cacher", typ, key, rv), at(probe.ResultSent, "w1", typ, key, rv, 1, 10),
-				at(probe.ResultReceived, "w1", typ, key, rv, 0, 10), at(probe.ReflectorReceived, "informer", typ, name, rv),
+				at(probe.ResultReceived, "w1", typ, key, rv, 0, 10), at(probe.ReflectorReceived, "informer", typ, name,
+					rv),
 				at(probe.IndexerUpdated, "informer", typ, name, rv, 1), at(probe.HandlerCalled, "l1", typ, name, rv))
 			rv++
 		}
@@ -99,10 +101,12 @@ func TestACheckerForgetsWhatIsSettled(t *testing.T) {
 		t.Fatal(breach)
 	}
 	pods := checker.resources["pods"]
-	first, types, asked := pods[7].(*storeFirst), pods[4].(*eventTypes), pods[6].(*opaqueVersions).reflectors["informer"]
+	first, types, asked := pods[7].(*storeFirst), pods[4].(*eventTypes), pods[6].(*opaqueVersions).
+		reflectors["informer"]
 	for what, n := range map[string]int{
-		"stored": len(first.of("informer").versions), "told": len(first.told["l1"]), "present": len(types.present["w1"].present),
-		"given": len(asked.given), "given before": len(asked.before),
+		"stored": len(first.of("informer").versions), "told": len(first.told["l1"]),
+		"present": len(types.present["w1"].present),
+		"given":   len(asked.given), "given before": len(asked.before),
 	} {
 		if n > maxSettled+1 {
 			t.Errorf("%s: %d are remembered, want at most %d", what, n, maxSettled+1)

@@ -82,7 +82,10 @@ func story() []probe.Record {
 // where returns the position of the record of a point, a subject and a version.
 func where(t *testing.T, records []probe.Record, p probe.Point, subject string, rv uint64) int {
 	t.Helper()
-	i := slices.IndexFunc(records, func(r probe.Record) bool { return r.Point == p && r.Subject == subject && r.RV == rv })
+	i := slices.IndexFunc(records, func(r probe.Record) bool {
+		return r.Point == p && r.Subject == subject &&
+			r.RV == rv
+	})
 	if i < 0 {
 		t.Fatalf("the story has no %s of %s at %d", p, subject, rv)
 	}

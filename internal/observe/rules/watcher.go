@@ -146,7 +146,8 @@ func (w *wire) pair() string {
 	sent, received := w.sent[0], w.received[0]
 	w.sent, w.received = w.sent[1:], w.received[1:]
 	if sent.Type == deleted && (received.Type != deleted || received.RV != sent.RV) {
-		return fmt.Sprintf("%s was deleted at %d, and the object says %d", probe.ObjectKey(sent.Key), sent.RV, received.RV)
+		return fmt.Sprintf("%s was deleted at %d, and the object says %d", probe.ObjectKey(sent.Key), sent.RV,
+			received.RV)
 	}
 	return ""
 }

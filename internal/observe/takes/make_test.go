@@ -129,8 +129,10 @@ func playSlow(t *testing.T, s *set) {
 
 // playTour does what viz/tour/play.js does to the program.
 func playTour(t *testing.T, s *set) {
-	// As in the program. The tour ends at a handler, which must not be called before the informer on stage has the change.
-	if _, err := s.pods.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: "observer"}); err != nil {
+	// As in the program. The tour ends at a handler, which must not be called before the informer on stage has the
+	// change.
+	if _, err := s.pods.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
+		Name: "observer"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
@@ -242,7 +244,8 @@ func (s *set) create(t *testing.T, name string) {
 func (s *set) label(t *testing.T, name, colour string) {
 	t.Helper()
 	body := []byte(`{"metadata":{"labels":{"colour":"` + colour + `"}}}`)
-	if err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).Do(t.Context()).Error(); err != nil {
+	if err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).
+		Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -271,12 +274,15 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		listener := pipenet.Listen()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
 		s := &set{log: probe.NewLog(clk, 1<<16), http: listener.Client(), before: fold.New()}
-		s.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: s.http, Clock: clk, QPS: -1, UserAgent: "kubectl"})
-		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk, Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
+		s.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: s.http, Clock: clk, QPS: -1,
+			UserAgent: "kubectl"})
+		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk), Clock: clk,
+			Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: listener.Client(), Clock: clk, Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers})
+		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: listener.Client(), Clock: clk,
+			Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +317,8 @@ func shoot(t *testing.T, sc script) (file []byte) {
 	return file
 }
 
-// develop writes what the camera saw up to a record. The header's revision is left out: it would be another one with each commit.
+// develop writes what the camera saw up to a record. The header's revision is left out: it would be another one with
+// each commit.
 func (s *set) develop(t *testing.T, to uint64) []byte {
 	records, ok := s.log.Since(nil, s.from, int(to-s.from))
 	if !ok || len(records) == 0 {

@@ -22,7 +22,8 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// numbers is the one story that all chapters tell, each from its own station: three pods, five watchers, the versions 8 to 40.
+// numbers is the one story that all chapters tell, each from its own station: three pods, five watchers, the versions 8
+// to 40.
 type numbers struct {
 	began   time.Duration
 	records []probe.Record
@@ -43,7 +44,8 @@ func playNumbers(t *testing.T) (n numbers) {
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 			}
-			if err := client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error(); err != nil {
+			if err := client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).
+				Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -57,7 +59,8 @@ func playNumbers(t *testing.T) (n numbers) {
 			patch(name, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value))
 		}
 		turn := func(name, target, value string) {
-			if _, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target, Value: value}); err != nil {
+			if _, err := w.Sandbox.Turn(t.Context(), sandbox.Knob{Name: name, Target: target,
+				Value: value}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,9 +81,11 @@ func playNumbers(t *testing.T) (n numbers) {
 			}
 		}
 		for _, each := range []struct{ name, labels, fields string }{
-			{"all", "", ""}, {"app=web", "app=web", ""}, {"node-1", "", "spec.nodeName=node-1"}, {"unassigned", "", "spec.nodeName="}, {sleeper, "", ""},
+			{"all", "", ""}, {"app=web", "app=web", ""}, {"node-1", "", "spec.nodeName=node-1"}, {"unassigned", "",
+				"spec.nodeName="}, {sleeper, "", ""},
 		} {
-			open(each.name, "0", sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels, FieldSelector: each.fields})
+			open(each.name, "0", sandbox.WatcherOptions{Resource: "pods", LabelSelector: each.labels,
+				FieldSelector: each.fields})
 			if each.name == sleeper {
 				watchers := w.Sandbox.Watchers()
 				turn("line.stall", watchers[len(watchers)-1].UserAgent, "true")
@@ -98,7 +103,8 @@ func playNumbers(t *testing.T) (n numbers) {
 		label("b", "app", "web")
 		label("c", "n", "0")
 		time.Sleep(5 * time.Second)
-		// From here the observer takes a second for each call, and for the first five changes the informer takes nothing out of its queue.
+		// From here the observer takes a second for each call, and for the first five changes the informer takes
+		// nothing out of its queue.
 		turn("ring.capacity", "pods", "10")
 		turn("handler.delay", "observer", "1s")
 		w.Log.Gate().Close(probe.Selector{Station: probe.FIFO, Subject: "informer"})
@@ -108,7 +114,8 @@ func playNumbers(t *testing.T) (n numbers) {
 				synctest.Wait()
 			}
 			label("c", "n", fmt.Sprint(i+1))
-			// Those from 29 to 34 come at once: one of them is too much for the sleeper, and which one differs from time to time.
+			// Those from 29 to 34 come at once: one of them is too much for the sleeper, and which one differs from
+			// time to time.
 			if i < 6 || i > 11 {
 				time.Sleep(50 * time.Millisecond)
 			}
@@ -127,7 +134,8 @@ type scene struct {
 	chapter string
 	lead    string
 	tell    teller
-	logged  bool // the rows are one goroutine's, in its order; otherwise those of one moment stand in the order of the path
+	// the rows are one goroutine's, in its order; otherwise those of one moment stand in the order of the path
+	logged bool
 }
 
 // teller reports whether a record belongs to a scene.
@@ -148,34 +156,53 @@ const cast = `Each chapter shows its part of one story. This program plays it, w
 `
 
 var scenes = []scene{
-	{chapter: "01-storage", lead: "Some of the writes, and the version that each gets.", tell: at(rvs(8, 9, 12, 16, 20, 21, 22, 40), "", probe.TxnCommitted)},
-	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted, probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
-	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, and nothing is missing.", logged: true,
-		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching, probe.ReflectorWatchEnded)},
-	{chapter: "04-watchcache", lead: "The ring gives each event the next position. At 19 s it is made to hold ten events, and forgets. In the end a latecomer asks for a watch from 20.",
+	{chapter: "01-storage", lead: "Some of the writes, and the version that each gets.", tell: at(rvs(8, 9, 12, 16, 20,
+		21, 22, 40), "", probe.TxnCommitted)},
+	{chapter: "02-etcd3", lead: "Version 20 on its way out of etcd.", tell: at(rvs(20), "", probe.TxnCommitted,
+		probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.Etcd3ResultSent)},
+	{chapter: "03-reflector", lead: "The informer's connection breaks after version 20. The next watch begins there, " +
+		"and nothing is missing.", logged: true,
+		tell: at(rvs(0, 19, 20, 21, 22), "informer", probe.ReflectorReceived, probe.ReflectorWatching,
+			probe.ReflectorWatchEnded)},
+	{chapter: "04-watchcache", lead: "The ring gives each event the next position. At 19 s it is made to hold ten " +
+		"events, and forgets. In the end a latecomer asks for a watch from 20.",
 		tell: either(at(rvs(8, 20, 40), "", probe.RingAppend), func(_ *numbers, r *probe.Record) bool {
 			return is(r, probe.RingResize) || is(r, probe.FrameWritten) && r.Type == string(watch.Error)
 		})},
-	{chapter: "05-cachewatcher", lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.", tell: ours(rvs(20, 21), probe.ResultSent)},
-	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node. The sleeper never reads.",
+	{chapter: "05-cachewatcher",
+		lead: "Two changes of a label, and what the watchers `all`, `app=web` and `node-1` are sent.",
+		tell: ours(rvs(20, 21), probe.ResultSent)},
+	{chapter: "06-cacher", lead: "How many watchers an event concerns, of our five and the program's four. The " +
+		"informer's, the scheduler's, `all`, `app=web` and the sleeper name no node and are always picked. The two " +
+		"kubelets', `node-1` and the one for pods without a node are looked up by the pod's old and new node. The " +
+		"sleeper never reads.",
 		tell: either(at(rvs(8, 9, 20), "", probe.DispatchStarted), func(n *numbers, r *probe.Record) bool {
 			return is(r, probe.WatcherForced) && n.names[r.Subject] == sleeper
 		})},
-	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last rows are the informer's, when it resumes, and the latecomer's.", logged: true, tell: at(nil, "", probe.PredicateChosen)},
-	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.", tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
-	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true, tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
+	{chapter: "07-registry", lead: "What the registry makes of the requests of the five watchers. The last rows are " +
+		"the informer's, when it resumes, and the latecomer's.", logged: true, tell: at(nil, "",
+		probe.PredicateChosen)},
+	{chapter: "08-handlers", lead: "Version 20 becomes frames, for the watchers `all`, `app=web` and `node-1`.",
+		tell: ours(rvs(20), probe.FrameWritten, probe.WireFlushed)},
+	{chapter: "09-listwatch", lead: "The informer's end of the wire, across the break.", logged: true,
+		tell: at(rvs(0, 20, 21, 22), "informer", probe.FrameDecoded, probe.StreamEnded)},
 	{chapter: "10-deltafifo", lead: "The informer's loop stands still for a moment, and its queue fills.", logged: true,
 		tell: at(rvs(23, 24, 25, 26), "informer", probe.FIFOAdded, probe.FIFOPopped)},
-	{chapter: "11-indexer", lead: "What the informer's store holds.", tell: at(rvs(8, 12, 16, 20), "informer", probe.IndexerUpdated)},
+	{chapter: "11-indexer", lead: "What the informer's store holds.", tell: at(rvs(8, 12, 16, 20), "informer",
+		probe.IndexerUpdated)},
 	{chapter: "12-processor", lead: "The observer's handler takes a second for each call, and its ring fills.",
-		tell: at(rvs(23, 24, 25, 40), "observer", probe.HandlerCalled, probe.HandlerReturned, probe.PendingPushed, probe.PendingPopped)},
-	{chapter: "13-informer", lead: "Version 20 through the whole client half. The store comes first, the handler second.",
-		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded, probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
+		tell: at(rvs(23, 24, 25, 40), "observer", probe.HandlerCalled, probe.HandlerReturned, probe.PendingPushed,
+			probe.PendingPopped)},
+	{chapter: "13-informer",
+		lead: "Version 20 through the whole client half. The store comes first, the handler second.",
+		tell: either(at(rvs(20), "informer", probe.FrameDecoded, probe.ReflectorReceived, probe.FIFOAdded,
+			probe.FIFOPopped, probe.IndexerUpdated), at(rvs(20), "observer", probe.HandlerCalled))},
 	{chapter: "14-controllers", lead: "Version 8 has reached the scheduler: a key, a look, a write.",
 		tell: either(at(rvs(9), "", probe.TxnCommitted), func(_ *numbers, r *probe.Record) bool {
 			return r.Subject == "scheduler" && r.Key == "default/a" && is(r, probe.WorkAdded, probe.WorkGot)
 		})},
-	{chapter: "15-pipeline", lead: cast + "Version 9, the binding of a, and who receives it.", tell: at(rvs(9), "", probe.TxnCommitted, probe.ReflectorReceived)},
+	{chapter: "15-pipeline", lead: cast + "Version 9, the binding of a, and who receives it.", tell: at(rvs(9), "",
+		probe.TxnCommitted, probe.ReflectorReceived)},
 }
 
 func rvs(list ...uint64) []uint64 { return list }
@@ -187,11 +214,13 @@ func is(r *probe.Record, points ...probe.Point) bool {
 // at tells the records of some points, and if they are given only of these versions and of this subject.
 func at(versions []uint64, subject string, points ...probe.Point) teller {
 	return func(_ *numbers, r *probe.Record) bool {
-		return is(r, points...) && (versions == nil || slices.Contains(versions, r.RV)) && (subject == "" || r.Subject == subject)
+		return is(r, points...) && (versions == nil || slices.Contains(versions, r.RV)) && (subject == "" ||
+			r.Subject == subject)
 	}
 }
 
-// ours tells the records of our watchers alone. The sleeper is left out: how much the connection holds for it differs by an event from time to time.
+// ours tells the records of our watchers alone. The sleeper is left out: how much the connection holds for it differs
+// by an event from time to time.
 func ours(versions []uint64, points ...probe.Point) teller {
 	tell := at(versions, "", points...)
 	return func(n *numbers, r *probe.Record) bool {
@@ -215,23 +244,29 @@ func (n *numbers) table(s scene) string {
 	}
 	if !s.logged {
 		slices.SortStableFunc(told, func(a, b probe.Record) int {
-			return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.RV, b.RV), cmp.Compare(a.Point, b.Point), cmp.Compare(n.names[a.Subject], n.names[b.Subject]), cmp.Compare(a.Subject, b.Subject))
+			return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.RV, b.RV), cmp.Compare(a.Point, b.Point),
+				cmp.Compare(n.names[a.Subject], n.names[b.Subject]), cmp.Compare(a.Subject, b.Subject))
 		})
 	}
 	var out strings.Builder
 	out.WriteString("| at | version | what happens |\n|--:|--:|---|\n")
 	for _, r := range told {
-		says := watcherName.ReplaceAllStringFunc(r.Sentence(), func(id string) string { return cmp.Or(n.names[id], id) })
+		says := watcherName.ReplaceAllStringFunc(r.Sentence(), func(id string) string {
+			return cmp.Or(n.names[id],
+				id)
+		})
 		version := fmt.Sprint(r.RV)
 		if r.RV == 0 {
 			version = "–"
 		}
-		fmt.Fprintf(&out, "| %.2f s | %s | %s |\n", (r.Time - n.began).Seconds(), version, strings.NewReplacer("|", `\|`, "<", "&lt;", "_", `\_`).Replace(says))
+		fmt.Fprintf(&out, "| %.2f s | %s | %s |\n", (r.Time - n.began).Seconds(), version, strings.NewReplacer("|",
+			`\|`, "<", "&lt;", "_", `\_`).Replace(says))
 	}
 	return out.String()
 }
 
-// TestTheStoryInNumbersStandsInEveryChapter plays the story and compares what the chapters say. With -update it writes it.
+// TestTheStoryInNumbersStandsInEveryChapter plays the story and compares what the chapters say. With -update it writes
+// it.
 func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 	n := playNumbers(t)
 	for again := 0; *update && again < 5; again++ { // what is written must be the same each time
@@ -250,7 +285,8 @@ func TestTheStoryInNumbersStandsInEveryChapter(t *testing.T) {
 		}
 		part := heading + "\n" + s.lead
 		if s.chapter != "15-pipeline" {
-			part += " [One story](../15-pipeline/README.md#the-story-in-numbers) runs through all chapters: three pods, five watchers, versions 8 to 40."
+			part += " [One story](../15-pipeline/README.md#the-story-in-numbers) runs through all chapters: three " +
+				"pods, five watchers, versions 8 to 40."
 		}
 		part += "\n\n" + n.table(s) + "\n"
 		before, rest, ok := strings.Cut(string(text), heading)

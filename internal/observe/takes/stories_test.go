@@ -11,7 +11,8 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat rests.
+// shootStory plays a story on a whole pipeline in a bubble, and returns the recording: it ends where the last beat
+// rests.
 func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.World) {
 		world := &scenario.World{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
@@ -33,8 +34,9 @@ func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 	return file
 }
 
-// TestMakeStories holds that every story has its take. With -update it makes them again and keeps them, in the heavy form it only makes
-// them: that every story can be played in a bubble, and has its beats, is what the tests of internal/play/scenario hold.
+// TestMakeStories holds that every story has its take. With -update it makes them again and keeps them, in the heavy
+// form it only makes them: that every story can be played in a bubble, and has its beats, is what the tests of
+// internal/play/scenario hold.
 func TestMakeStories(t *testing.T) {
 	for _, each := range scenario.All {
 		t.Run(each.ID, func(t *testing.T) {

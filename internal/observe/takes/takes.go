@@ -1,6 +1,6 @@
-// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories are told from them, and
-// screenshots are taken of them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no socket. Two runs
-// differ only in which of two ready goroutines comes first.
+// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories are told
+// from them, and screenshots are taken of them. `make recordings` makes them: it runs the pipeline in a bubble with
+// fake time and no socket. Two runs differ only in which of two ready goroutines comes first.
 //
 // Everything here is immutable; this package has no lock and no goroutine.
 package takes
@@ -35,7 +35,8 @@ type Take struct {
 
 // All are the takes that are not of stories: chapters, the tour and screenshots show them.
 var All = []Take{
-	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches", "default/a"},
+	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches",
+		"default/a"},
 	{"life", "A pod is created, scheduled, run, changed and deleted", "default/a"},
 	{"busy", "Pods come and go while a client that watches them all has stopped reading", "default/a"},
 	{"ring", "The history of ten events is overrun, and a watch asks for what it no longer holds", "default/a"},
@@ -60,7 +61,8 @@ var Stories = []Take{
 	{StoryPrefix + "two-queues", "RealFIFO against DeltaFIFO", "default/two-queues-a"},
 	{StoryPrefix + "stale-write", "A stale read, then a 409", "default/stale-write-a"},
 	{StoryPrefix + "finalizers", "Finalizers, or why Delete answers MODIFIED", "default/finalizers-a"},
-	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back", "default/server-restart-a"},
+	{StoryPrefix + "server-restart", "The server restarts, and a thousand clients come back",
+		"default/server-restart-a"},
 	{StoryPrefix + "leader-gone", "etcd’s leader is gone", "default/leader-gone-b"},
 	{StoryPrefix + "fail-over", "A client that fails over", "default/fail-over-a"},
 	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
@@ -85,8 +87,8 @@ func (t Take) File() []byte {
 	return file
 }
 
-// Load reads the take and returns its records, and the picture before the first of them. Both are the caller's own. An error means
-// that the file is of another version of the program: a test finds that.
+// Load reads the take and returns its records, and the picture before the first of them. Both are the caller's own. An
+// error means that the file is of another version of the program: a test finds that.
 func (t Take) Load() (*fold.State, []probe.Record, error) {
 	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
 	if err != nil {

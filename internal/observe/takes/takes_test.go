@@ -14,12 +14,15 @@ import (
 
 // signatures are the points without which a take does not tell its story.
 var signatures = map[string][]probe.Point{
-	"start": {probe.WatchChanOpened, probe.CacheReplaced, probe.CacherReady, probe.WatcherAdded, probe.ReflectorWatching, probe.ReflectorSynced},
-	"life":  {probe.RequestReceived, probe.TxnCommitted, probe.Etcd3IncomingSent, probe.RingAppend, probe.StoreUpdate, probe.IncomingReceived, probe.DispatchStarted, probe.InputSent, probe.FrameWritten, probe.FrameDecoded, probe.HandlerCalled, probe.HandlerReturned},
-	"busy":  {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone, probe.HandlerReturned},
-	"ring":  {probe.RingAppend, probe.TxnCommitted},
-	"slow":  {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
-	"tour":  {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded, probe.HandlerCalled},
+	"start": {probe.WatchChanOpened, probe.CacheReplaced, probe.CacherReady, probe.WatcherAdded,
+		probe.ReflectorWatching, probe.ReflectorSynced},
+	"life": {probe.RequestReceived, probe.TxnCommitted, probe.Etcd3IncomingSent, probe.RingAppend, probe.StoreUpdate,
+		probe.IncomingReceived, probe.DispatchStarted, probe.InputSent, probe.FrameWritten, probe.FrameDecoded,
+		probe.HandlerCalled, probe.HandlerReturned},
+	"busy": {probe.RingAppend, probe.DispatchStarted, probe.ResultBlocked, probe.WorkDone, probe.HandlerReturned},
+	"ring": {probe.RingAppend, probe.TxnCommitted},
+	"slow": {probe.DispatchBlocked, probe.WatcherForced, probe.InputBlocked},
+	"tour": {probe.WireOpened, probe.KnobTurned, probe.ResultBlocked, probe.FIFOAdded, probe.HandlerCalled},
 }
 
 // check holds what every take must be: small, without a gap, folded alike however it is cut, and true to its title.
@@ -108,8 +111,8 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 	}
 }
 
-// TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of points,
-// all of whose points are still reported. It is never made again.
+// TestAnOldRecordingStillReplays reads a file that an earlier version of the program wrote, with another table of
+// points, all of whose points are still reported. It is never made again.
 func TestAnOldRecordingStillReplays(t *testing.T) {
 	rec, err := recording.Open(t.Context(), "testdata/old.lw.gz")
 	if err != nil {
@@ -152,7 +155,9 @@ func TestATakeIsFoundByItsName(t *testing.T) {
 			t.Errorf("%s begins at %d with record %d: %v", take.Name, start.Seq, records[0].Seq, err)
 		}
 	}
-	if _, ok := Find("none"); ok || slices.ContainsFunc(slices.Concat(All, Stories), func(take Take) bool { return take.Name == "" }) {
+	if _, ok := Find("none"); ok || slices.ContainsFunc(slices.Concat(All, Stories), func(take Take) bool {
+		return take.Name == ""
+	}) {
 		t.Error("found a take that is none")
 	}
 }

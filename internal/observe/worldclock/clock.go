@@ -1,9 +1,9 @@
 // Package worldclock is the clock of the pipeline: it can be stopped, slowed, hurried and moved on by hand, and timers
 // made on it fire in its time.
 //
-// Why not the fake clock of k8s.io/utils: that one moves in steps only, and fires everything due within a step at once. A
-// world that is watched has to run by itself, at any pace, and when it is moved by a minute, a ticker of a second has to
-// tick sixty times, each time with those who wait on it getting their turn before the next.
+// Why not the fake clock of k8s.io/utils: that one moves in steps only, and fires everything due within a step at once.
+// A world that is watched has to run by itself, at any pace, and when it is moved by a minute, a ticker of a second has
+// to tick sixty times, each time with those who wait on it getting their turn before the next.
 //
 //	wall  ──────┬───────────┬──────────────────┬───────►
 //	            │ 1/10×     │ stopped          │ 1×
@@ -11,11 +11,11 @@
 //
 // # A program that is stopped as a whole
 //
-// At a breakpoint, after SIGSTOP, or under a closed lid the wall's time goes on and the program does not. The clock must not
-// count that time: every deadline would be over the moment the program goes on. To notice the stop afterwards would be too
-// late, because a goroutine that asks for the time may run first. So the clock never runs ahead of its own heartbeat: Run
-// beats each [beatPeriod], and without a beat the time stands still after [reach]. The beat that follows a stop goes on from
-// there and tells [Clock.Stops] how long it was.
+// At a breakpoint, after SIGSTOP, or under a closed lid the wall's time goes on and the program does not. The clock
+// must not count that time: every deadline would be over the moment the program goes on. To notice the stop afterwards
+// would be too late, because a goroutine that asks for the time may run first. So the clock never runs ahead of its own
+// heartbeat: Run beats each [beatPeriod], and without a beat the time stands still after [reach]. The beat that follows
+// a stop goes on from there and tells [Clock.Stops] how long it was.
 //
 //	beats  ┬──┬──┬                           ┬──┬──┬►
 //	world  ──────────┐ at most reach         └───────►   goes on where it stood
@@ -50,9 +50,11 @@ const (
 
 // Clock is a clock whose pace can be changed. All methods are safe for concurrent use.
 type Clock struct {
-	stops chan time.Duration // sent under mu by the first who notices a stop, never closed; holds 1: the newest may get lost
+	// sent under mu by the first who notices a stop, never closed; holds 1: the newest may get lost
+	stops chan time.Duration
 
-	wake chan struct{} // sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough
+	// sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough
+	wake chan struct{}
 
 	moves sync.Mutex // held while the clock is moved by hand; taken before mu
 
@@ -199,8 +201,8 @@ func (c *Clock) rouseLocked() {
 	}
 }
 
-// fire beats, fires what is due, and returns how long on the wall until it is to be called again; ok is false if the clock
-// stands.
+// fire beats, fires what is due, and returns how long on the wall until it is to be called again; ok is false if the
+// clock stands.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

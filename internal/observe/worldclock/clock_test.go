@@ -65,7 +65,8 @@ func TestSpeedScalesWhatOneWaitsFor(t *testing.T) {
 	for _, test := range []struct {
 		speed float64
 		wall  time.Duration
-	}{{MinSpeed, 3000 * time.Second}, {0.1, 30 * time.Second}, {1, 3 * time.Second}, {MaxSpeed, 300 * time.Millisecond}} {
+	}{{MinSpeed, 3000 * time.Second}, {0.1, 30 * time.Second}, {1, 3 * time.Second},
+		{MaxSpeed, 300 * time.Millisecond}} {
 		bubble.Test(t, func(t *testing.T) {
 			c := start(t)
 			if err := c.SetSpeed(test.speed); err != nil {
@@ -213,7 +214,8 @@ func TestAdvanceToNextFiresExactlyThat(t *testing.T) {
 		if !ok || c.Since(began) != 7*time.Second || drained(early.C()) != 1 || drained(late.C()) != 0 {
 			t.Errorf("got %+v at %v", due, c.Since(began))
 		}
-		if !strings.HasPrefix(due.Who, "worldclock.TestAdvanceToNextFiresExactlyThat") || !strings.HasPrefix(due.Line, "clock_test.go:") {
+		if !strings.HasPrefix(due.Who, "worldclock.TestAdvanceToNextFiresExactlyThat") || !strings.HasPrefix(due.Line,
+			"clock_test.go:") {
 			t.Errorf("it was set by %q at %q", due.Who, due.Line)
 		}
 		if next := c.Upcoming(5); len(next) != 1 || next[0].In != 2*time.Second {

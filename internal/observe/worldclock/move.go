@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// Moving the clock by hand stops at every timer on the way, so that the goroutine that waited for it can act, and set the next one,
-// before the time goes on.
+// Moving the clock by hand stops at every timer on the way, so that the goroutine that waited for it can act, and set
+// the next one, before the time goes on.
 const (
 	settleTime   = time.Millisecond // how long a stop is
 	settleBudget = time.Second      // for all stops of one move; then they are as short as can be
 )
 
-// Advance moves the clock on by d, whether it runs or stands, and returns when it is there. Everything due on the way fires
-// in order, each timer at its own time.
+// Advance moves the clock on by d, whether it runs or stands, and returns when it is there. Everything due on the way
+// fires in order, each timer at its own time.
 func (c *Clock) Advance(d time.Duration) {
 	c.moves.Lock()
 	defer c.moves.Unlock()
 	c.moveTo(c.Now().Add(d))
 }
 
-// AdvanceToNext moves the clock to the next timer and fires it. It returns what fired; ok is false if there was nothing.
+// AdvanceToNext moves the clock to the next timer and fires it. It returns what fired; ok is false if there was
+// nothing.
 func (c *Clock) AdvanceToNext() (next Due, ok bool) {
 	c.moves.Lock()
 	defer c.moves.Unlock()

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// timer is one timer or ticker of a clock. Like those of package time since Go 1.23, it has no stale value to offer once it
-// has been stopped or set again.
+// timer is one timer or ticker of a clock. Like those of package time since Go 1.23, it has no stale value to offer
+// once it has been stopped or set again.
 type timer struct {
 	// Set when it is made, never changed.
 	clock  *Clock

@@ -58,7 +58,9 @@ type answers struct {
 // said returns what is wrong, and what to do; "" if nothing is.
 func (a *answers) said() string {
 	if a.limit.Load() {
-		return fmt.Sprintf("there are more than %d objects, or more than %d MB of names: choose a namespace or a selector", a.maxObjects, maxState>>20)
+		return fmt.Sprintf(
+			"there are more than %d objects, or more than %d MB of names: choose a namespace or a selector",
+			a.maxObjects, maxState>>20)
 	}
 	if status, _ := a.status.Load().(string); status != "" {
 		return status
@@ -81,7 +83,8 @@ func (a *answers) misread(err error) error {
 		return err
 	}
 	short := fmt.Errorf("%.200s", err.Error()) // it may quote all of the answer
-	a.content.Store(fmt.Sprintf("the server's answer is not understood (%v): does -server name the address of an API server?", short))
+	a.content.Store(fmt.Sprintf(
+		"the server's answer is not understood (%v): does -server name the address of an API server?", short))
 	return short
 }
 
@@ -98,7 +101,8 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Context().Err() != nil: // the informer has ended the request
 		return response, err
 	case err != nil:
-		a.status.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries again by itself",
+		a.status.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries "+
+			"again by itself",
 			r.URL.Host, Reason(err)))
 		return nil, err
 	}
@@ -131,7 +135,8 @@ var advice = map[int]string{
 	http.StatusUnauthorized: "the server does not know who we are. Log in again, and restart kubectl proxy",
 	http.StatusForbidden: "you may not list and watch {resource} in {namespace}. " +
 		"Choose a namespace in which you may, or ask for the right to (kubectl auth can-i watch {resource})",
-	http.StatusNotFound:            "the server does not have {resource} in {namespace} any more. Has its CustomResourceDefinition been deleted?",
+	http.StatusNotFound: "the server does not have {resource} in {namespace} any more. Has its " +
+		"CustomResourceDefinition been deleted?",
 	http.StatusNotAcceptable:       "the server cannot send metadata of {resource} alone",
 	http.StatusMethodNotAllowed:    "{resource} cannot be watched",
 	http.StatusMovedPermanently:    leadsElsewhere,
@@ -156,12 +161,15 @@ func (a *answers) judge(response *http.Response) string {
 	seconds, err := strconv.ParseUint(retryAfter, 10, 64)
 	if seconds > uint64(maxRetryAfter/time.Second) && (err == nil || errors.Is(err, strconv.ErrRange)) {
 		response.Header.Set("Retry-After", strconv.Itoa(int(maxRetryAfter/time.Second)))
-		return fmt.Sprintf("%d: the server asks us to wait %.30s seconds. We ask again after %v", status, retryAfter, maxRetryAfter)
+		return fmt.Sprintf("%d: the server asks us to wait %.30s seconds. We ask again after %v", status, retryAfter,
+			maxRetryAfter)
 	}
 	contentType := response.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if status == http.StatusOK && (err != nil || mediaType != runtime.ContentTypeJSON) {
-		return fmt.Sprintf("the server answers in %.100q, and not in JSON: does -server name the address of an API server?", contentType)
+		return fmt.Sprintf(
+			"the server answers in %.100q, and not in JSON: does -server name the address of an API server?",
+			contentType)
 	}
 	text, known := advice[status]
 	if !known {
@@ -270,7 +278,8 @@ func expect(decoder *json.Decoder, bracket json.Delim) error {
 func slim(object *metav1.PartialObjectMetadata) {
 	full := object.ObjectMeta
 	object.ObjectMeta = metav1.ObjectMeta{
-		Name: cut(full.Name), Namespace: cut(full.Namespace), UID: types.UID(cut(string(full.UID))), ResourceVersion: cut(full.ResourceVersion),
+		Name: cut(full.Name), Namespace: cut(full.Namespace), UID: types.UID(cut(string(full.UID))),
+		ResourceVersion:   cut(full.ResourceVersion),
 		CreationTimestamp: full.CreationTimestamp, DeletionTimestamp: full.DeletionTimestamp,
 	}
 	if end, ok := full.Annotations[metav1.InitialEventsAnnotationKey]; ok && end == "true" {
@@ -293,7 +302,8 @@ type decoder struct {
 }
 
 // Decode implements [runtime.Decoder].
-func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := d.Decoder.Decode(data, defaults, into)
 	if err != nil {
 		return nil, nil, d.answers.misread(err)

@@ -55,9 +55,9 @@ func NewDiscovery(servers []*url.URL) *Discovery { return &Discovery{servers[0],
 // Close closes idle connections.
 func (d *Discovery) Close() { d.client.CloseIdleConnections() }
 
-// All returns the resources of the server's preferred versions, by name, and the groups whose own servers do not answer:
-// what these have is left out, as by kubectl. It blocks until the server has answered; the error is 503 if /apis or core/v1
-// cannot be read, if there is too much, or if ctx ends first.
+// All returns the resources of the server's preferred versions, by name, and the groups whose own servers do not
+// answer: what these have is left out, as by kubectl. It blocks until the server has answered; the error is 503 if
+// /apis or core/v1 cannot be read, if there is too much, or if ctx ends first.
 func (d *Discovery) All(ctx context.Context) (found []Resource, missing []string, err error) {
 	var groups metav1.APIGroupList
 	if err := d.get(ctx, "/apis", &groups); err != nil {
@@ -65,7 +65,8 @@ func (d *Discovery) All(ctx context.Context) (found []Resource, missing []string
 	}
 	if len(groups.Groups) > maxGroups {
 		return nil, nil, apierrors.NewServiceUnavailable(
-			fmt.Sprintf("discovery: %s names %d groups, and we ask for at most %d", d.base.Host, len(groups.Groups), maxGroups))
+			fmt.Sprintf("discovery: %s names %d groups, and we ask for at most %d", d.base.Host, len(groups.Groups),
+				maxGroups))
 	}
 	if found, err = d.of(ctx, Pods.Path); err != nil {
 		return nil, nil, err
@@ -91,7 +92,8 @@ func (d *Discovery) All(ctx context.Context) (found []Resource, missing []string
 	case ctx.Err() != nil:
 		return nil, nil, apierrors.NewServiceUnavailable("discovery was cut off: " + ctx.Err().Error())
 	case len(found) > maxResources:
-		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("discovery: %s has more than %d resources", d.base.Host, maxResources))
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("discovery: %s has more than %d resources",
+			d.base.Host, maxResources))
 	}
 	slices.SortFunc(found, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
 	return found, missing, nil
@@ -154,11 +156,14 @@ func (d *Discovery) Find(ctx context.Context, names []string) (found []Resource,
 		_, group, _ := strings.Cut(name, ".")
 		switch {
 		case i < 0 && slices.Contains(missing, group):
-			return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("discovery: the server did not answer for the group %s", group))
+			return nil, apierrors.NewServiceUnavailable(
+				fmt.Sprintf("discovery: the server did not answer for the group %s", group))
 		case i < 0:
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("the server has no %q that can be listed and watched", name))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("the server has no %q that can be listed and watched",
+				name))
 		case slices.ContainsFunc(found, func(each Resource) bool { return each.plural() == all[i].plural() }):
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%q has the same name as another on the stage: choose one of them", name))
+			return nil, apierrors.NewBadRequest(
+				fmt.Sprintf("%q has the same name as another on the stage: choose one of them", name))
 		}
 		found = append(found, all[i])
 	}

@@ -33,7 +33,8 @@ func newMetadataDecoder() runtime.Decoder {
 	known := runtime.NewScheme()
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	utilruntime.Must(metav1.AddMetaToScheme(known))
-	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(known).SupportedMediaTypes(), runtime.ContentTypeJSON)
+	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(known).SupportedMediaTypes(),
+		runtime.ContentTypeJSON)
 	if !ok {
 		panic("guest: the scheme does not know JSON")
 	}
@@ -104,15 +105,19 @@ func New(config Config) (*Guest, error) {
 // add makes an informer.
 func (g *Guest) add(resource Resource) error {
 	w := &watchedResource{resource: resource, full: make(chan struct{})}
-	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace, maxObjects: g.config.MaxObjects, stop: w.stop}
+	w.answers = &answers{next: g.client.Transport, resource: resource.Name, namespace: g.config.Choice.Namespace,
+		maxObjects: g.config.MaxObjects, stop: w.stop}
 	p := g.config.Probe.Subject("informer")
 	client := listwatch.NewRESTClient(listwatch.Config{
-		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay}, UserAgent: "listwatch-guest",
-		Clock: g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path, Decoder: decoder{metadataDecoder, w.answers},
+		Base: g.config.Servers[0], HTTP: &http.Client{Transport: w.answers, CheckRedirect: stay},
+		UserAgent: "listwatch-guest",
+		Clock:     g.config.Clock, Probe: p.Resource(resource.plural()), APIPath: resource.Path,
+		Decoder: decoder{metadataDecoder, w.answers},
 	})
 	w.factory = informer.NewSharedInformerFactory(informer.FactoryConfig{
-		Client: client, Clock: g.config.Clock, Probe: p, Namespace: g.config.Choice.Namespace, TweakListOptions: g.narrow,
-		FIFO: g.config.FIFO, UseWatchList: g.config.UseWatchList,
+		Client: client, Clock: g.config.Clock, Probe: p, Namespace: g.config.Choice.Namespace,
+		TweakListOptions: g.narrow,
+		FIFO:             g.config.FIFO, UseWatchList: g.config.UseWatchList,
 	})
 	w.informer = w.factory.ForResource(resource.plural(), resource.Namespaced).Informer()
 	if _, err := w.informer.AddEventHandlerWithOptions(w, informer.HandlerOptions{Name: "observer"}); err != nil {
@@ -203,10 +208,12 @@ type WatchedState struct {
 func (g *Guest) State() State {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	state := State{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice, Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
+	state := State{Server: g.client.Transport.(*Transport).Server().String(), Choice: g.config.Choice,
+		Watched: []WatchedState{}, Memory: sample[0].Value.Uint64()}
 	for _, w := range g.watched {
 		state.Watched = append(state.Watched, WatchedState{
-			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(), Trouble: w.answers.said(),
+			Resource: w.resource.Name, Synced: w.informer.HasSynced(), Objects: w.objects.Load(),
+			Trouble: w.answers.said(),
 		})
 	}
 	return state

@@ -31,7 +31,8 @@ type cluster struct {
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
-	c.requests = append(c.requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+r.URL.Query().Get("resourceVersion")+" "+r.Header.Get("Accept"))
+	c.requests = append(c.requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+
+		r.URL.Query().Get("resourceVersion")+" "+r.Header.Get("Accept"))
 	status := c.status
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -40,14 +41,17 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/apis":
 		write(metav1.APIGroupList{Groups: []metav1.APIGroup{
 			{Name: "example.com", PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: "example.com/v2"}},
-			{Name: "gone.example.com", PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: "gone.example.com/v1"}},
+			{Name: "gone.example.com", PreferredVersion: metav1.GroupVersionForDiscovery{
+				GroupVersion: "gone.example.com/v1"}},
 		}})
 	case "/api/v1":
 		write(metav1.APIResourceList{APIResources: []metav1.APIResource{
-			{Name: "pods", Namespaced: true, Verbs: []string{"list", "watch"}}, {Name: "pods/status", Verbs: []string{"list", "watch"}}, {Name: "bindings", Verbs: []string{"create"}},
+			{Name: "pods", Namespaced: true, Verbs: []string{"list", "watch"}}, {Name: "pods/status",
+				Verbs: []string{"list", "watch"}}, {Name: "bindings", Verbs: []string{"create"}},
 		}})
 	case "/apis/example.com/v2":
-		write(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "gadgets", Namespaced: true, Verbs: []string{"list", "watch"}}}})
+		write(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "gadgets", Namespaced: true,
+			Verbs: []string{"list", "watch"}}}})
 	case "/apis/example.com/v2/namespaces/x/gadgets":
 		if status != 0 {
 			w.Header().Set("Location", "http://elsewhere.example/")
@@ -56,10 +60,12 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		const kind = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`
 		if !r.URL.Query().Has("watch") {
-			fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
+			fmt.Fprintf(w,
+				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
 			return
 		}
-		fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+"\n", kind)
+		fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+
+			"\n", kind)
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	default:
@@ -127,7 +133,8 @@ func TestAGuestWatchesTheMetadataOfAnyResourceAndWritesNothing(t *testing.T) {
 	if i := slices.IndexFunc(c.requests, func(r string) bool { return !strings.HasPrefix(r, "GET ") }); i >= 0 {
 		t.Errorf("a guest sent %s", c.requests[i])
 	}
-	if want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}; !slices.Equal(c.requests[len(c.requests)-2:], want) {
+	if want := []string{gadgets + "0 " + listOfMetadata, gadgets + "7 " + metadataOnly}; !slices.Equal(
+		c.requests[len(c.requests)-2:], want) {
 		t.Errorf("got %q, want %q", c.requests, want)
 	}
 }
@@ -157,7 +164,8 @@ func TestAGuestFailsOverAndResumes(t *testing.T) {
 
 func TestAGuestIsToldWhatToDo(t *testing.T) {
 	for status, want := range map[int]string{
-		401: "restart kubectl proxy", 403: "you may not list and watch gadgets.example.com in x. Choose a namespace", 404: "CustomResourceDefinition",
+		401: "restart kubectl proxy", 403: "you may not list and watch gadgets.example.com in x. Choose a namespace",
+		404: "CustomResourceDefinition",
 		302: "leads elsewhere", 503: "tries again",
 	} {
 		guest := visit(t, &cluster{status: status})
@@ -174,10 +182,12 @@ func TestAProxyThatIsGoneIsTold(t *testing.T) {
 	}
 	w := &answers{next: &http.Transport{}, resource: "pods"}
 	request := httptest.NewRequest(http.MethodGet, base.String()+"/api/v1/pods?token=s3cret", nil)
-	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") || strings.Contains(w.said(), "s3cret") {
+	if _, err := w.RoundTrip(request); err == nil || !strings.Contains(w.said(), "is kubectl proxy still running?") ||
+		strings.Contains(w.said(), "s3cret") {
 		t.Errorf("got %q, %v", w.said(), err)
 	}
-	if _, _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+	if _, _, err := NewDiscovery([]*url.URL{base}).All(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"cannot be reached") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -216,8 +226,10 @@ apiserver_watch_cache_capacity{resource="pods" broken
 	}
 	m := &Metrics{values: got}
 	_, texts := m.State()
-	want := map[string]string{"dispatch dispatched": "31", "ring capacity": "200", "watcher open": "6", "etcd": "5.0 ms"}
-	if fmt.Sprint(texts["pods"]) != fmt.Sprint(want) || texts["deployments"]["dispatch dispatched"] != "7" || len(texts) != 2 {
+	want := map[string]string{"dispatch dispatched": "31", "ring capacity": "200", "watcher open": "6",
+		"etcd": "5.0 ms"}
+	if fmt.Sprint(texts["pods"]) != fmt.Sprint(want) || texts["deployments"]["dispatch dispatched"] != "7" ||
+		len(texts) != 2 {
 		t.Errorf("got %v", texts)
 	}
 }

@@ -41,13 +41,15 @@ func crowded(t *testing.T, n int, before func(r *http.Request) bool) []*url.URL 
 		case r.URL.Path == "/apis":
 			var groups []string
 			for i := range n {
-				groups = append(groups, fmt.Sprintf(`{"name":"g%d.test","preferredVersion":{"groupVersion":"g%d.test/v1"}}`, i, i))
+				groups = append(groups, fmt.Sprintf(
+					`{"name":"g%d.test","preferredVersion":{"groupVersion":"g%d.test/v1"}}`, i, i))
 			}
 			fmt.Fprintf(w, `{"kind":"APIGroupList","groups":[%s]}`, strings.Join(groups, ","))
 		case isGroup && !before(r):
 			http.Error(w, group, http.StatusTooManyRequests)
 		default:
-			fmt.Fprint(w, `{"kind":"APIResourceList","resources":[{"name":"gadgets","namespaced":true,"verbs":["list","watch"]}]}`)
+			fmt.Fprint(w,
+				`{"kind":"APIResourceList","resources":[{"name":"gadgets","namespaced":true,"verbs":["list","watch"]}]}`)
 		}
 	})
 }
@@ -75,7 +77,8 @@ func TestADiscoveryHasHolesWhereAGroupDoesNotAnswer(t *testing.T) {
 	if all, _, err := discovery.All(t.Context()); err != nil || len(all) != 8 {
 		t.Errorf("got %d resources, %v, want all but those of the group that was refused", len(all), err)
 	}
-	if _, err := discovery.Find(t.Context(), []string{"gadgets.g3.test"}); err == nil || !strings.Contains(err.Error(), "g3.test") || strings.Contains(err.Error(), "has no") {
+	if _, err := discovery.Find(t.Context(), []string{"gadgets.g3.test"}); err == nil || !strings.Contains(err.Error(),
+		"g3.test") || strings.Contains(err.Error(), "has no") {
 		t.Errorf("a resource of a group that was refused: got %v", err)
 	}
 	refuse.Store(false)
@@ -126,7 +129,8 @@ func TestDiscoveryIsBounded(t *testing.T) {
 // attend runs a guest on pods of a server.
 func attend(t *testing.T, watchList bool, handler http.HandlerFunc) *Guest {
 	t.Helper()
-	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}}, Resources: []Resource{Pods}, Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
+	guest, err := New(Config{Servers: serve(t, handler), Choice: Choice{Resources: []string{"pods"}},
+		Resources: []Resource{Pods}, Clock: clock.RealClock{}, UseWatchList: watchList, MaxObjects: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +151,16 @@ func heap() uint64 {
 // TestAnEndlessStateIsCutOffWhileItArrives has the server send objects as fast as it can, with as much as fits in
 // beside their names.
 func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
-	fat := fmt.Sprintf(`"annotations":{"a":%q},"labels":{"b":%q},"managedFields":[{"manager":%q}]`, strings.Repeat("a", 500), strings.Repeat("b", 500), strings.Repeat("c", 500))
+	fat := fmt.Sprintf(`"annotations":{"a":%q},"labels":{"b":%q},"managedFields":[{"manager":%q}]`, strings.Repeat("a",
+		500), strings.Repeat("b", 500), strings.Repeat("c", 500))
 	for name, c := range map[string]struct {
 		watchList          bool
 		begin, object, sep string
 	}{
-		"list":       {false, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[`, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}`, ","},
-		"watch-list": {true, "", `{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}}`, "\n"},
+		"list": {false,
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[`, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}`, ","},
+		"watch-list": {true, "",
+			`{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%d","namespace":"x","resourceVersion":"%d",%s}}}`, "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent atomic.Int64
@@ -165,7 +172,10 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 					sent.Add(1)
 				}
 			})
-			guest.until(t, func(s WatchedState) bool { return strings.Contains(s.Trouble, "there are more than 10000 objects") })
+			guest.until(t, func(s WatchedState) bool {
+				return strings.Contains(s.Trouble,
+					"there are more than 10000 objects")
+			})
 			if used := heap(); used > 100<<20 || sent.Load() > 200_000 {
 				t.Errorf("%d MB of memory, %d objects sent", used>>20, sent.Load())
 			}
@@ -184,13 +194,16 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 		"protobuf":          {"application/vnd.kubernetes.protobuf", "k8s\x00", "", "protobuf"},
 		"protobuf, as JSON": {"application/json", "k8s\x00\x01", "", "not understood"},
 		"broken list":       {"application/json", list[:70], "", "not understood"},
-		"broken item":       {"application/json", strings.Replace(list, "[]", `[{"metadata":5}]`, 1), "", "not understood"},
-		"no list":           {"application/json", `[1]`, "", "not understood"},
-		"broken frame":      {"application/json", list, `{"type":"ADDED","object":{` + "\n", "not understood"},
-		"broken object":     {"application/json", list, `{"type":"ADDED","object":{"metadata":{}}}` + "\n", "not understood"},
-		"large object":      {"application/json", list, `{"type":"ADDED","object":{"a":"` + strings.Repeat("x", 250_000) + `"}}` + "\n", "not understood"},
-		"later":             {"", "", "", "wait 1000000000000000 seconds"},
-		"healthy":           {"application/json", list, `{"type":"MODIFIED","object":` + pod + "}\n", ""},
+		"broken item": {"application/json", strings.Replace(list, "[]", `[{"metadata":5}]`, 1), "",
+			"not understood"},
+		"no list":      {"application/json", `[1]`, "", "not understood"},
+		"broken frame": {"application/json", list, `{"type":"ADDED","object":{` + "\n", "not understood"},
+		"broken object": {"application/json", list, `{"type":"ADDED","object":{"metadata":{}}}` + "\n",
+			"not understood"},
+		"large object": {"application/json", list, `{"type":"ADDED","object":{"a":"` + strings.Repeat("x", 250_000) +
+			`"}}` + "\n", "not understood"},
+		"later":   {"", "", "", "wait 1000000000000000 seconds"},
+		"healthy": {"application/json", list, `{"type":"MODIFIED","object":` + pod + "}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guest := attend(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -212,7 +225,8 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 				if len(s.Trouble) > 400 {
 					t.Fatalf("it is told in %d bytes", len(s.Trouble))
 				}
-				return c.want != "" && strings.Contains(s.Trouble, c.want) || c.want == "" && s.Trouble == "" && s.Synced && s.Objects == 1
+				return c.want != "" && strings.Contains(s.Trouble, c.want) || c.want == "" && s.Trouble == "" &&
+					s.Synced && s.Objects == 1
 			})
 		})
 	}
@@ -241,13 +255,15 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestTheServersMetricsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	text := io.MultiReader(
-		strings.NewReader(`apiserver_request_total{a="`+long+"\"} 1\nwatch_cache_capacity{resource=\""+long[:1000]+"\"} 1\n"),
+		strings.NewReader(`apiserver_request_total{a="`+long+"\"} 1\nwatch_cache_capacity{resource=\""+long[:1000]+
+			"\"} 1\n"),
 		&endless{format: `watch_cache_capacity{a="` + long[:2000] + `",resource="r%d"} 1` + "\n", end: 5_000},
 		strings.NewReader("go_goroutines 12\nwatch_cache_capacity{resource=\"r0\"} 200\n"),
 	)
 	before := heap()
 	values, trouble := readMetrics(text)
-	if len(values) > maxMetricResources || values["r0"]["ring capacity"] != 201 || !strings.Contains(trouble, "1,000 resources") {
+	if len(values) > maxMetricResources || values["r0"]["ring capacity"] != 201 || !strings.Contains(trouble,
+		"1,000 resources") {
 		t.Errorf("got %d resources, %v, %q", len(values), values["r0"], trouble)
 	}
 	runtime.GC()

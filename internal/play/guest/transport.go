@@ -23,8 +23,9 @@ const (
 // on to the next when that one fails. It follows no redirects, uses no proxy, and leaves compression to the client. It
 // may be used from any goroutine.
 //
-// Differs: [http.RoundTripper] says that RoundTrip closes the request's body. This one leaves it open, because an attempt that cannot
-// connect leaves the body to the next one. The lens's ReverseProxy closes it, and our own requests have none.
+// Differs: [http.RoundTripper] says that RoundTrip closes the request's body. This one leaves it open, because an
+// attempt that cannot connect leaves the body to the next one. The lens's ReverseProxy closes it, and our own requests
+// have none.
 type Transport struct {
 	http.Transport
 	servers []*url.URL

@@ -51,7 +51,8 @@ func (c checking) check(ctx context.Context, dir string, l Lab) (_ Verdict, err 
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	fmt.Fprintf(c.progress, "building the tests of %s …\n", l.dir())
 	tests := filepath.Join(temp, "tests.exe")
-	out, err := run(ctx, dir, "go", "test", "-c", "-vet=off", "-ldflags=-s", "-overlay="+c.overlay, "-o", tests, "./"+l.dir())
+	out, err := run(ctx, dir, "go", "test", "-c", "-vet=off", "-ldflags=-s", "-overlay="+c.overlay, "-o", tests, "./"+
+		l.dir())
 	if err != nil {
 		return l.verdict(ctx, "It does not compile yet.", out, err)
 	}

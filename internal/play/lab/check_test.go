@@ -24,13 +24,18 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 		solved bool
 		want   []string
 	}{
-		"the promise holds":   {"", true, []string{"passed: go test ./chapters/01-storage -run 'TestX'"}},
-		"it does not":         {`t.Error("got 1, want 2")`, false, []string{"Not yet. The promise that does not hold: X holds.", "TestX says:", "got 1, want 2"}},
-		"it panics":           {`panic("send on closed channel")`, false, []string{"Not yet.", "send on closed channel"}},
-		"it panics elsewhere": {`go func() { panic("send on closed channel") }(); select {}`, false, []string{"Not yet.", "send on closed channel"}},
-		"only a part of it":   {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"TestX/b says:", "no b"}},
+		"the promise holds": {"", true, []string{"passed: go test ./chapters/01-storage -run 'TestX'"}},
+		"it does not": {`t.Error("got 1, want 2")`, false, []string{"Not yet. The promise that does not " +
+			"hold: X holds.", "TestX says:", "got 1, want 2"}},
+		"it panics": {`panic("send on closed channel")`, false, []string{"Not yet.",
+			"send on closed channel"}},
+		"it panics elsewhere": {`go func() { panic("send on closed channel") }(); select {}`, false,
+			[]string{"Not yet.", "send on closed channel"}},
+		"only a part of it": {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"TestX/b says:",
+			"no b"}},
 		"it does not compile": {`undefined()`, false, []string{"It does not compile yet.", "undefined: undefined"}},
-		"it has not finished": {`<-make(chan int)`, false, []string{"The check has not finished: TestX still runs after 1s.", "run it again"}},
+		"it has not finished": {`<-make(chan int)`, false,
+			[]string{"The check has not finished: TestX still runs after 1s.", "run it again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, lab := tinyCopy(t, each.body)

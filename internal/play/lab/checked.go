@@ -53,8 +53,8 @@ func LastCheck(dir string) (c Checked, err error) {
 // Broken reports whether the last check found the lab unsolved.
 func (c Checked) Broken() bool { return !c.At.IsZero() && !c.Solved }
 
-// Sentence says how the lab stands, on the page of a program that was started at the time given: what is checked are the
-// sources, and the program may have been built from older ones.
+// Sentence says how the lab stands, on the page of a program that was started at the time given: what is checked are
+// the sources, and the program may have been built from older ones.
 func (c Checked) Sentence(started time.Time) string {
 	at := c.At.Local().Format(time.TimeOnly)
 	switch {

@@ -19,8 +19,9 @@ import (
 const marker = ".lab"
 
 // Start writes the checkout's committed tree into dir, and makes the lab's edit there. A folder without git, such as an
-// unpacked archive, is copied as it is, hidden files left out. Start uses only an empty folder or one that it makes, with
-// its parents. It refuses a file, a link and a full folder, and after any error it removes what it has written into dir.
+// unpacked archive, is copied as it is, hidden files left out. Start uses only an empty folder or one that it makes,
+// with its parents. It refuses a file, a link and a full folder, and after any error it removes what it has written
+// into dir.
 func Start(root, dir string, l Lab) (err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return err
@@ -127,8 +128,8 @@ func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// prepare changes a copy of the sources into the lab's working copy. The lab's own file loses its edit there: it lies in
-// the folder that the attendee works in.
+// prepare changes a copy of the sources into the lab's working copy. The lab's own file loses its edit there: it lies
+// in the folder that the attendee works in.
 func (l Lab) prepare(dir string) error {
 	if l.Kind == Predict {
 		return os.WriteFile(filepath.Join(dir, answerFile), []byte(l.form()), 0o644)

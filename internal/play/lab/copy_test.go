@@ -15,7 +15,8 @@ func tinyRoot(t *testing.T) (string, Lab) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "chapters", "01-storage", "key.go"),
 		"package storage\n\nfunc key() string { return \"right\" }\n")
-	write(t, filepath.Join(root, "chapters", "01-storage", "labs", "tiny.txtar"), "title: A lab\n-- body: key --\nreturn 1\n")
+	write(t, filepath.Join(root, "chapters", "01-storage", "labs", "tiny.txtar"), "title: A lab\n-- body: key "+
+		"--\nreturn 1\n")
 	return root, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Symbol: "key", New: "return \"wrong\""}
 }
 
@@ -94,7 +95,8 @@ func contents(t *testing.T, dir string) string {
 }
 
 func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
-	for name, dir := range map[string]string{"an empty folder": ".", "a new one": "deep/down/lab", "inside the checkout": "inside"} {
+	for name, dir := range map[string]string{"an empty folder": ".", "a new one": "deep/down/lab",
+		"inside the checkout": "inside"} {
 		t.Run(name, func(t *testing.T) {
 			root, lab := tinyRoot(t)
 			at := filepath.Join(t.TempDir(), dir)

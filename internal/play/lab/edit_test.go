@@ -9,8 +9,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestASolutionShowsWhatChangesAndLittleElse counts the lines of every diff: what the edit replaces, what it puts there, and
-// the imports that it no longer needs.
+// TestASolutionShowsWhatChangesAndLittleElse counts the lines of every diff: what the edit replaces, what it puts
+// there, and the imports that it no longer needs.
 func TestASolutionShowsWhatChangesAndLittleElse(t *testing.T) {
 	const imports = 6
 	for _, each := range All() {
@@ -24,7 +24,8 @@ func TestASolutionShowsWhatChangesAndLittleElse(t *testing.T) {
 			}
 			changed := 0
 			for line := range strings.Lines(diff) {
-				if (line[0] == '+' || line[0] == '-') && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- ") {
+				if (line[0] == '+' || line[0] == '-') && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line,
+					"--- ") {
 					changed++
 				}
 			}

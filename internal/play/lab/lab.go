@@ -1,5 +1,6 @@
-// Package lab holds the labs: exercises on the project's own sources. Start takes a working copy, breaks something in it
-// or takes something out, and says what a user would notice. Check runs the chapters' own tests on the attendee's repair.
+// Package lab holds the labs: exercises on the project's own sources. Start takes a working copy, breaks something in
+// it or takes something out, and says what a user would notice. Check runs the chapters' own tests on the attendee's
+// repair.
 //
 //   - lab.go: [Lab], one exercise, and [Load], which reads them from chapters/*/labs/*.txtar.
 //   - edit.go: [Lab.Break] makes the broken version from the present sources, [Solution] shows the way back.
@@ -9,7 +10,8 @@
 //   - predict.go: the answers to questions, worked out from recordings.
 //
 // The broken sources exist nowhere: they are made when a lab starts. The solution is the present source, which the
-// ordinary tests prove; a test of this package makes every broken version and sees its check fail for the stated reason.
+// ordinary tests prove; a test of this package makes every broken version and sees its check fail for the stated
+// reason.
 //
 // Nothing here starts a goroutine or holds a lock.
 package lab
@@ -39,21 +41,22 @@ const (
 	Predict Kind = "predict it" // no code: a question that a recording answers
 )
 
-// Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with these fields as YAML. A Find or a Build
-// then has the text that is replaced, as whole lines.
+// Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with these fields as YAML. A Find or a
+// Build then has the text that is replaced, as whole lines.
 type Lab struct {
 	ID      string   `json:"-"` // "bookmark-lies": what `go run ./cmd/lab start` is given
 	Chapter string   `json:"-"` // folder of the chapter whose station it is: "06-cacher"
 	Title   string   `json:"title"`
 	Kind    Kind     `json:"kind"`
-	Stars   int      `json:"stars"`    // 1 to 3: how hard
-	Minutes int      `json:"minutes"`  // 10 to 30
-	Section string   `json:"read"`     // heading of the chapter's section to read first
-	Symptom string   `json:"symptom"`  // what a user would report; "" for a Predict
-	Goal    string   `json:"goal"`     // what holds when the lab is solved
-	Look    string   `json:"look"`     // what to do, and where to look on the stage, to see the symptom
-	Hints   []string `json:"hints"`    // three: the last one nearly tells
-	Rule    int      `json:"rule"`     // of internal/observe/rules: the promise that is broken; 0 if it is not one of the ten
+	Stars   int      `json:"stars"`   // 1 to 3: how hard
+	Minutes int      `json:"minutes"` // 10 to 30
+	Section string   `json:"read"`    // heading of the chapter's section to read first
+	Symptom string   `json:"symptom"` // what a user would report; "" for a Predict
+	Goal    string   `json:"goal"`    // what holds when the lab is solved
+	Look    string   `json:"look"`    // what to do, and where to look on the stage, to see the symptom
+	Hints   []string `json:"hints"`   // three: the last one nearly tells
+	// of internal/observe/rules: the promise that is broken; 0 if it is not one of the ten
+	Rule    int      `json:"rule"`
 	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule names it
 	Tests   []string `json:"tests"`    // patterns for -run: the chapter's tests that have to pass
 	Fails   string   `json:"fails"`    // a part of what the tests say about the broken version
@@ -61,7 +64,8 @@ type Lab struct {
 	Take    string   `json:"take"`     // of a Predict: the recording, one of internal/observe/takes
 	Ask     string   `json:"question"` // of a Predict
 
-	Symbol string `json:"-"` // the declaration that is changed, as internal/text/source names it: "Cacher.dispatchEvent"
+	// the declaration that is changed, as internal/text/source names it: "Cacher.dispatchEvent"
+	Symbol string `json:"-"`
 	Old    string `json:"-"` // stands exactly once in it, its doc comment included; "": all between its braces …
 	New    string `json:"-"` // … is replaced by this
 }

@@ -27,15 +27,16 @@ const root = "../../.."
 // tasks returns the labs that change a source.
 func tasks() []Lab { return slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind == Predict }) }
 
-// TestBrokenVersionsFailForTheirReason makes broken versions and sees their checks fail, and say why: one of each kind, all
-// with FULL=1.
+// TestBrokenVersionsFailForTheirReason makes broken versions and sees their checks fail, and say why: one of each kind,
+// all with FULL=1.
 func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 	for _, each := range tasks() {
 		if os.Getenv("FULL") == "" && each.ID != "neighbours" && each.ID != "build-the-table" {
 			continue
 		}
 		t.Run(each.ID, func(t *testing.T) {
-			verdict, err := checking{limit: checkLimit, progress: io.Discard, overlay: overlayOf(t, each)}.check(t.Context(), root, each)
+			verdict, err := checking{limit: checkLimit, progress: io.Discard, overlay: overlayOf(t, each)}.check(
+				t.Context(), root, each)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +93,9 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 		exports[importPath] = file
 	}
 	fset := token.NewFileSet()
-	from := importer.ForCompiler(fset, "gc", func(importPath string) (io.ReadCloser, error) { return os.Open(exports[importPath]) })
+	from := importer.ForCompiler(fset, "gc", func(importPath string) (io.ReadCloser, error) {
+		return os.Open(exports[importPath])
+	})
 	for _, each := range tasks() {
 		name, before, after, err := each.Break(os.DirFS(root))
 		if err != nil {
@@ -163,7 +166,10 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 		}
 	}
 	for n := 1; n <= 14; n++ {
-		if !slices.ContainsFunc(All(), func(l Lab) bool { return strings.HasPrefix(l.Chapter, fmt.Sprintf("%02d-", n)) }) {
+		if !slices.ContainsFunc(All(), func(l Lab) bool {
+			return strings.HasPrefix(l.Chapter, fmt.Sprintf("%02d-",
+				n))
+		}) {
 			t.Errorf("chapter %02d has no lab", n)
 		}
 	}
@@ -207,7 +213,8 @@ func TestALabThatIsMalformedIsNamed(t *testing.T) {
 
 // TestALabWhosePlaceIsGoneIsAnError: after a change of the sources a lab fails here, not in a workshop.
 func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
-	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() }\n\ntype T struct{}\n")}}
+	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() " +
+		"}\n\ntype T struct{}\n")}}
 	for want, l := range map[string]Lab{
 		"x.Gone":               {Symbol: "x.Gone"},
 		"occurs in it 0 times": {Symbol: "key", Old: "b()"},
@@ -225,8 +232,8 @@ func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	}
 }
 
-// TestEveryQuestionIsAnsweredByItsRecording: the answers are those that the questions are written for. If one of them changes,
-// the question has to be read again.
+// TestEveryQuestionIsAnsweredByItsRecording: the answers are those that the questions are written for. If one of them
+// changes, the question has to be read again.
 func TestEveryQuestionIsAnsweredByItsRecording(t *testing.T) {
 	want := map[string]string{
 		"predict-synced": "BOOKMARK", "predict-first-told": "ADDED 9", "predict-room": "21",

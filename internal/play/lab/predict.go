@@ -131,6 +131,7 @@ func answerIn(dir string) string {
 
 // form is the answer file as it is handed out.
 func (l Lab) form() string {
-	return fmt.Sprintf("# %s\n#\n# %s\n#\n# %s\n#\n# Write your answer below this line: the word or the number alone.\n",
+	return fmt.Sprintf(
+		"# %s\n#\n# %s\n#\n# %s\n#\n# Write your answer below this line: the word or the number alone.\n",
 		l.Title, l.Ask, l.replay())
 }

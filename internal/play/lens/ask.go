@@ -103,7 +103,8 @@ func (a *Ask) state() bool { return a.reads() && (!a.Watch || a.InitialEvents) }
 
 // writes reports whether it changes an object.
 func (a *Ask) writes() bool {
-	return a.Resource != "" && a.Name != "" && a.Method != http.MethodGet && a.Method != http.MethodHead && a.Method != http.MethodOptions
+	return a.Resource != "" && a.Name != "" && a.Method != http.MethodGet && a.Method != http.MethodHead &&
+		a.Method != http.MethodOptions
 }
 
 // history is the key of what requests have in common that belong together: the work of one informer.

@@ -90,7 +90,8 @@ func (x *exchange) end(ctx context.Context) {
 	if x.ask.reads() && !x.ask.Watch && x.status == http.StatusOK {
 		list = wiretap.ReadListHead(x.head, x.mediaType, x.encoding)
 	}
-	x.request.end(end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, List: list, Cause: x.cause}, x.lens.config.Clock.Now())
+	x.request.end(end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, List: list, Cause: x.cause},
+		x.lens.config.Clock.Now())
 	x.close(list)
 }
 

@@ -37,8 +37,9 @@ type Row struct {
 	Newest    string    `json:"newest"` // the newest version that the client was given
 	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
 	End       string    `json:"end"`    // why it ended; "" if it has not
-	Next      int64     `json:"next"`   // milliseconds from its end to the next request of the same history; -1: there is none yet
-	Last      []Frame   `json:"last"`   // the newest frames of a watch
+	// milliseconds from its end to the next request of the same history; -1: there is none yet
+	Next int64   `json:"next"`
+	Last []Frame `json:"last"` // the newest frames of a watch
 
 	ended  time.Time
 	framed int64 // bytes of the frames so far
@@ -54,13 +55,14 @@ type Frame struct {
 
 // Finding is one habit of a client that does harm, in words.
 type Finding struct {
-	ID       string    `json:"id"`
-	Client   string    `json:"client"`
-	Resource string    `json:"resource"`
-	Sentence string    `json:"sentence"`
-	Advice   string    `json:"advice"`
-	Chapter  string    `json:"chapter"`  // folder of the chapter that explains it
-	Incident string    `json:"incident"` // where it happened to others: "argoproj/argo-workflows#11948"; "" if it is everyday
+	ID       string `json:"id"`
+	Client   string `json:"client"`
+	Resource string `json:"resource"`
+	Sentence string `json:"sentence"`
+	Advice   string `json:"advice"`
+	Chapter  string `json:"chapter"` // folder of the chapter that explains it
+	// where it happened to others: "argoproj/argo-workflows#11948"; "" if it is everyday
+	Incident string    `json:"incident"`
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
 }
@@ -179,7 +181,8 @@ func (f *findings) historyLocked(ask *Ask, now time.Time) *history {
 		if len(f.histories) == maxHistories {
 			delete(f.histories, oldest(f.histories, func(h *history) time.Time { return h.last }))
 		}
-		h = &history{client: ask.Client, watches: map[*request]bool{}, written: map[string]*written{}, times: map[string]int{}}
+		h = &history{client: ask.Client, watches: map[*request]bool{}, written: map[string]*written{},
+			times: map[string]int{}}
 		f.histories[key] = h
 	}
 	h.last = now
@@ -188,7 +191,10 @@ func (f *findings) historyLocked(ask *Ask, now time.Time) *history {
 
 // oldest returns the key of the value whose time is the earliest.
 func oldest[V any](all map[string]V, at func(V) time.Time) string {
-	return slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int { return at(all[a]).Compare(at(all[b])) })
+	return slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int {
+		return at(all[a]).Compare(
+			at(all[b]))
+	})
 }
 
 // appendLast appends to the newest values, of which there are at most limit.
@@ -268,7 +274,8 @@ func (r *request) frame(event wiretap.Event, now time.Time) {
 	if event.Type == "BOOKMARK" {
 		r.row.Bookmarks++
 	}
-	r.row.Last = appendLast(r.row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size}, maxFrames)
+	r.row.Last = appendLast(r.row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size},
+		maxFrames)
 	switch {
 	case event.Type == "ERROR" && event.Code == http.StatusGone:
 		h.isGone(r.ask, now)

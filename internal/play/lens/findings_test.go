@@ -75,28 +75,34 @@ func TestFindings(t *testing.T) {
 		id, sentence  string
 		before, after func(*tale)
 	}{
-		{"no-bookmarks", "c relists pods after every 410 (2 times so far), because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows too old.",
+		{"no-bookmarks", "c relists pods after every 410 (2 times so far), because its watches ask for no bookmarks: " +
+			"while nothing of its own changes, the version it knows grows too old.",
 			func(s *tale) {
 				s.list("", "5")
 				s.gone(Ask{Version: "5"})
 				s.list("", "50")
 				s.gone(Ask{Version: "50"})
 			}, func(s *tale) { s.list("", "90") }},
-		{"polls", `c lists all pods every 1m0s at resourceVersion "", which is a consistent read each time, and never watches.`,
-			func(s *tale) { s.list("", "5"); s.wait(time.Minute); s.list("", "6"); s.wait(time.Minute) }, func(s *tale) { s.list("", "6") }},
-		{"no-initial-end", "c waits for the bookmark that ends the first state of pods, and it does not ask for bookmarks (open for 5s): its informer never syncs.",
+		{"polls",
+			`c lists all pods every 1m0s at resourceVersion "", which is a consistent read each time, and never watches.`,
+			func(s *tale) { s.list("", "5"); s.wait(time.Minute); s.list("", "6"); s.wait(time.Minute) },
+			func(s *tale) { s.list("", "6") }},
+		{"no-initial-end", "c waits for the bookmark that ends the first state of pods, and it does not ask for " +
+			"bookmarks (open for 5s): its informer never syncs.",
 			func(s *tale) {
 				s.frame(s.ask(Ask{Watch: true, InitialEvents: true}, 200), "ADDED", "5")
 				s.wait(4 * time.Second)
 			}, func(s *tale) { s.wait(time.Second) }},
-		{"two-informers", "c has 2 watches of pods open at once: two informers of one process, or two processes of one name.",
+		{"two-informers",
+			"c has 2 watches of pods open at once: two informers of one process, or two processes of one name.",
 			func(s *tale) {
 				s.list("", "5")
 				s.ask(Ask{Watch: true, Version: "5"}, 200)
 				s.wait(time.Minute)
 				s.ask(Ask{Watch: true, Version: "5"}, 200)
 			}, func(s *tale) { s.wait(2 * time.Second) }},
-		{"slow-reader", "c reads its watch on pods too slowly: its connection has been full for 3s, and the server may evict it.",
+		{"slow-reader", "c reads its watch on pods too slowly: its connection has been full for 3s, and the server " +
+			"may evict it.",
 			func(*tale) {}, func(s *tale) { s.ask(Ask{Watch: true, Version: "5"}, 200).stuck(3*time.Second, s.now) }},
 		{"hot-loop", "c writes pods a in a hot loop: 30 times in 2.9s.",
 			func(s *tale) {
@@ -105,8 +111,10 @@ func TestFindings(t *testing.T) {
 					s.now = s.now.Add(100 * time.Millisecond)
 				}
 			}, func(s *tale) { s.ask(Ask{Method: http.MethodPut, Name: "a"}, 200) }},
-		{"jumps-forward", "c continues at version 40 of pods after a 410 for 5, without a list: it loses what happened in between, deletions too.",
-			func(s *tale) { s.list("", "5"); s.gone(Ask{Version: "5", Bookmarks: true}) }, func(s *tale) { s.watch(Ask{Version: "40"}) }},
+		{"jumps-forward", "c continues at version 40 of pods after a 410 for 5, without a list: it loses what " +
+			"happened in between, deletions too.",
+			func(s *tale) { s.list("", "5"); s.gone(Ask{Version: "5", Bookmarks: true}) },
+			func(s *tale) { s.watch(Ask{Version: "40"}) }},
 		{"stale-again", "c asks for version 5 of pods again, 3 times in 0s, although it gets 410 each time.",
 			func(s *tale) {
 				s.list("", "5")
@@ -114,13 +122,16 @@ func TestFindings(t *testing.T) {
 				s.gone(Ask{Version: "5"})
 				s.gone(Ask{Version: "5"})
 			}, func(s *tale) { s.gone(Ask{Version: "5"}) }},
-		{"no-version", "c watches pods without a resourceVersion (2 times): each time the server asks etcd how far it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.",
+		{"no-version", "c watches pods without a resourceVersion (2 times): each time the server asks etcd how far " +
+			"it is, and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.",
 			func(s *tale) { s.watch(Ask{}, "7") }, func(s *tale) { s.watch(Ask{}, "7") }},
-		{"tweak", `c lists pods at version 5 and then watches from "" (2 times): something, such as a tweak of the list options, overrides the version of the watch.`,
+		{"tweak",
+			`c lists pods at version 5 and then watches from "" (2 times): something, such as a tweak of the list options, overrides the version of the watch.`,
 			func(s *tale) { s.list("0", "5"); s.watch(Ask{}, "6") }, func(s *tale) { s.watch(Ask{}, "6") }},
 		{"ignores-retry-after", "c asks for pods again before the 1s that a 429 told it to wait are over (2 times).",
 			func(s *tale) { s.ask(Ask{}, 429); s.ask(Ask{}, 429) }, func(s *tale) { s.ask(Ask{}, 429) }},
-		{"goes-back", "c resumes pods from version 5 although it was given 9 (2 times): the server sends it again what it knows.",
+		{"goes-back", "c resumes pods from version 5 although it was given 9 (2 times): the server sends it again " +
+			"what it knows.",
 			func(s *tale) {
 				s.list("0", "5")
 				s.watch(Ask{Version: "5"}, "7", "9")
@@ -195,24 +206,27 @@ func TestPagesOfAListAreOneRow(t *testing.T) {
 	s.now = s.now.Add(time.Second)
 	s.ask(Ask{Watch: true, Version: "5"}, 200)
 	rows := s.f.view(s.now).Rows
-	if len(rows) != 2 || rows[1].Pages != 2 || rows[1].Bytes != 13 || rows[1].Newest != "5" || rows[1].Next != 1000 || rows[1].End != serverEnded || rows[0].End != "" {
+	if len(rows) != 2 || rows[1].Pages != 2 || rows[1].Bytes != 13 || rows[1].Newest != "5" || rows[1].Next != 1000 ||
+		rows[1].End != serverEnded || rows[0].End != "" {
 		t.Errorf("got %+v", rows)
 	}
 }
 
 func TestAPathIsTakenApart(t *testing.T) {
 	for path, want := range map[string]Ask{
-		"/api/v1/pods":                                      {Resource: "pods"},
-		"/api/v1/namespaces/d/pods/a/exec":                  {Resource: "pods", Namespace: "d", Name: "a", Subresource: "exec"},
-		"/apis/apps/v1/namespaces/d/deployments":            {Resource: "deployments.apps", Namespace: "d"},
-		"/api/v1/namespaces/d":                              {Resource: "namespaces", Name: "d"},
-		"/api/v1/namespaces/d/status":                       {Resource: "namespaces", Name: "d", Subresource: "status"},
-		"/api/v1/watch/namespaces/d/pods":                   {Resource: "pods", Namespace: "d", Watch: true},
-		"/api/v1":                                           {},
-		"/metrics":                                          {},
-		"/apis/apps/v1":                                     {},
-		"/api/v1/pods/" + strings.Repeat("x", 2*maxText):    {Resource: "pods", Name: strings.Repeat("x", maxText)},
-		"//api/v1//namespaces/proxy/services/a:80/proxy/b/": {Resource: "services", Namespace: "proxy", Name: "a:80", Subresource: "proxy"},
+		"/api/v1/pods": {Resource: "pods"},
+		"/api/v1/namespaces/d/pods/a/exec": {Resource: "pods", Namespace: "d", Name: "a",
+			Subresource: "exec"},
+		"/apis/apps/v1/namespaces/d/deployments":         {Resource: "deployments.apps", Namespace: "d"},
+		"/api/v1/namespaces/d":                           {Resource: "namespaces", Name: "d"},
+		"/api/v1/namespaces/d/status":                    {Resource: "namespaces", Name: "d", Subresource: "status"},
+		"/api/v1/watch/namespaces/d/pods":                {Resource: "pods", Namespace: "d", Watch: true},
+		"/api/v1":                                        {},
+		"/metrics":                                       {},
+		"/apis/apps/v1":                                  {},
+		"/api/v1/pods/" + strings.Repeat("x", 2*maxText): {Resource: "pods", Name: strings.Repeat("x", maxText)},
+		"//api/v1//namespaces/proxy/services/a:80/proxy/b/": {Resource: "services", Namespace: "proxy", Name: "a:80",
+			Subresource: "proxy"},
 	} {
 		if got := askPath(path); got != want {
 			t.Errorf("%s: got %+v, want %+v", path, got, want)

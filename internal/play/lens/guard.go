@@ -16,7 +16,8 @@ import (
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
 // collection is the path of a list or watch, with nothing escaped: the group and version, and the plural name.
-var collection = regexp.MustCompile(`^(/api/[a-z0-9]+|/apis/[a-z0-9.-]+/[a-z0-9]+)(?:/namespaces/[a-z0-9.-]+)?/([a-z0-9.-]+)$`)
+var collection = regexp.MustCompile(
+	`^(/api/[a-z0-9]+|/apis/[a-z0-9.-]+/[a-z0-9]+)(?:/namespaces/[a-z0-9.-]+)?/([a-z0-9.-]+)$`)
 
 // refuse returns why a request may not pass: a status code and a sentence; 0 if it may. It may ask the server for a
 // discovery.
@@ -25,11 +26,14 @@ func (l *Lens) refuse(r *http.Request) (code int, why string) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 	default:
-		return http.StatusMethodNotAllowed, "the lens only lets GET and HEAD through: it forwards to a server that is not its own" + how
+		return http.StatusMethodNotAllowed, "the lens only lets GET and HEAD through: it forwards to a server that " +
+			"is not its own" + how
 	}
 	ask, clean := newAsk(r), askPath(path.Clean(r.URL.Path))
-	if acts[ask.Subresource] || acts[clean.Subresource] || ask.Resource == "proxy" || strings.HasPrefix(ask.Resource, "proxy.") {
-		return http.StatusForbidden, "the lens does not let " + ask.Subresource + " through, which can change things although it is a GET" + how
+	if acts[ask.Subresource] || acts[clean.Subresource] || ask.Resource == "proxy" || strings.HasPrefix(ask.Resource,
+		"proxy.") {
+		return http.StatusForbidden, "the lens does not let " + ask.Subresource + " through, which can change things " +
+			"although it is a GET" + how
 	}
 	if len(r.Header["Upgrade"]) > 0 {
 		if why := l.refuseUpgrade(r, &ask); why != "" {

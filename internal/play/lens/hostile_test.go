@@ -17,7 +17,8 @@ func TestOnlyAWatchThatIsKnownBecomesAWebsocket(t *testing.T) {
 	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/v1":
-			_, _ = io.WriteString(w, `{"resources":[{"name":"pods","verbs":["list","watch"]},{"name":"bindings","verbs":["create"]}]}`)
+			_, _ = io.WriteString(w,
+				`{"resources":[{"name":"pods","verbs":["list","watch"]},{"name":"bindings","verbs":["create"]}]}`)
 		case "/apis/apps/v1beta9":
 			_, _ = io.WriteString(w, `{"resources":[{"name":"deployments","verbs":["list","watch"]}]}`)
 		case "/apis/away.test/v1":
@@ -70,15 +71,18 @@ func TestOnlyAWatchThatIsKnownBecomesAWebsocket(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != c.want || (reached.Load() > before) != (c.want == http.StatusSwitchingProtocols) {
-			t.Errorf("%s %s to %q: got %s, %d requests reached the server", c.method, c.path, c.upgrade, response.Status, reached.Load()-before)
+			t.Errorf("%s %s to %q: got %s, %d requests reached the server", c.method, c.path, c.upgrade,
+				response.Status, reached.Load()-before)
 		}
 	}
 }
 
 func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	for query, want := range map[string]bool{
-		"watch": true, "watch=": true, "watch=yes": true, "watch=1": true, "watch=true": true, "watch=TRUE": true, "watch=t": true, "watch=2": true,
-		"": false, "watch=0": false, "watch=false": false, "watch=False": false, "Watch=true": false, "watch=false&watch=true": false, "watch=1;x": false,
+		"watch": true, "watch=": true, "watch=yes": true, "watch=1": true, "watch=true": true, "watch=TRUE": true,
+		"watch=t": true, "watch=2": true,
+		"": false, "watch=0": false, "watch=false": false, "watch=False": false, "Watch=true": false,
+		"watch=false&watch=true": false, "watch=1;x": false,
 	} {
 		for path, watchable := range map[string]bool{"/api/v1/pods": true, "/api/v1/namespaces/d/pods/a": false} {
 			request, err := http.NewRequest(http.MethodGet, "http://x"+path+"?"+query, nil)
@@ -95,7 +99,8 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 // TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets every rule for browsers that it can.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
-		for _, name := range append([]string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Content-Security-Policy"}, forBrowsers...) {
+		for _, name := range append([]string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
+			"Content-Security-Policy"}, forBrowsers...) {
 			w.Header()[name] = []string{"theirs", "theirs"}
 		}
 		w.Header().Set("Content-Type", "text/html")
@@ -115,7 +120,8 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 		if csp := response.Header["Content-Security-Policy"]; len(csp) != 1 || csp[0] != "sandbox; default-src 'none'" {
 			t.Errorf("%s: got %q", path, csp)
 		}
-		if response.Header.Get("Audit-Id") != "kept" || response.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(body, "<script") {
+		if response.Header.Get("Audit-Id") != "kept" || response.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(body, "<script") {
 			t.Errorf("%s: got %v %s", path, response.Header, body)
 		}
 	}
@@ -132,9 +138,11 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 			return
 		}
 		for i := range 1500 {
-			fmt.Fprintf(w, `{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"%d%s"}}}`+"\n", i, long[:20_000])
+			fmt.Fprintf(w, `{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"%d%s"}}}`+"\n", i,
+				long[:20_000])
 		}
-		fmt.Fprintf(w, `{"type":"MODIFIED%s","object":{"metadata":{"name":"%[1]s","resourceVersion":"1"}}}`+"\n", long[:100_000])
+		fmt.Fprintf(w, `{"type":"MODIFIED%s","object":{"metadata":{"name":"%[1]s","resourceVersion":"1"}}}`+"\n",
+			long[:100_000])
 	})
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -142,7 +150,8 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	query := strings.Repeat("y", 20_000)
 	for i := range 20 {
 		header := http.Header{"User-Agent": {fmt.Sprint(i, query)}}
-		b.send(t, http.MethodGet, fmt.Sprintf("/api/v1/namespaces/%d%s/pods?labelSelector=%[2]s&fieldSelector=%[2]s", i, query[:6000]), header)
+		b.send(t, http.MethodGet, fmt.Sprintf("/api/v1/namespaces/%d%s/pods?labelSelector=%[2]s&fieldSelector=%[2]s",
+			i, query[:6000]), header)
 	}
 	b.send(t, http.MethodGet, "/api/v1/pods?watch=1", nil)
 	report := b.until(t, func(r Report) bool { return len(r.Rows) == 21 && r.Rows[0].End != "" })

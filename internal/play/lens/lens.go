@@ -109,9 +109,12 @@ func (l *Lens) rewrite(r *httputil.ProxyRequest) {
 
 // forBrowsers are headers by which a server sets rules for its own origin. Here they would set them for ours.
 var forBrowsers = []string{
-	"Set-Cookie", "Set-Cookie2", "Clear-Site-Data", "Service-Worker-Allowed", "Content-Security-Policy-Report-Only", "X-Frame-Options",
-	"Strict-Transport-Security", "Alt-Svc", "Refresh", "Link", "Report-To", "Reporting-Endpoints", "Nel", "Origin-Trial", "Permissions-Policy",
-	"Cross-Origin-Opener-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy", "Timing-Allow-Origin", "Speculation-Rules",
+	"Set-Cookie", "Set-Cookie2", "Clear-Site-Data", "Service-Worker-Allowed", "Content-Security-Policy-Report-Only",
+	"X-Frame-Options",
+	"Strict-Transport-Security", "Alt-Svc", "Refresh", "Link", "Report-To", "Reporting-Endpoints", "Nel",
+	"Origin-Trial", "Permissions-Policy",
+	"Cross-Origin-Opener-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy",
+	"Timing-Allow-Origin", "Speculation-Rules",
 }
 
 // guardBrowsers sees to it that nothing that the server answers runs in a browser under our origin, or changes what
@@ -161,7 +164,8 @@ func (l *Lens) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 		x.cause = clientLeft
 	}
 	x.answered(&http.Response{StatusCode: http.StatusBadGateway}, 0)
-	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host, guest.Reason(err))
+	message := fmt.Sprintf("the lens cannot reach %s: %v; is kubectl proxy still running?", l.transport.Server().Host,
+		guest.Reason(err))
 	writeStatus(w, http.StatusBadGateway, message)
 }
 
@@ -175,7 +179,8 @@ type Report struct {
 
 // Report returns what the lens has seen. The caller owns it.
 func (l *Lens) Report() Report {
-	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes, View: l.findings.view(l.config.Clock.Now())}
+	report := Report{Server: l.transport.Server().String(), Writes: l.config.Writes,
+		View: l.findings.view(l.config.Clock.Now())}
 	l.running.Range(func(_, _ any) bool { report.Running++; return true })
 	return report
 }

@@ -105,12 +105,17 @@ func TestARequestArrivesAsItWasSentUnderTheServersHost(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[]}`)
 	})
-	_, body := b.send(t, http.MethodGet, "/api/v1/namespaces/%61/pods?limit=500", http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"}})
-	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") || got.RequestURI != "/api/v1/namespaces/%61/pods?limit=500" || got.Header.Get("Authorization") != "Bearer s3cret" || got.Header.Get("Accept-Encoding") != "gzip" || got.Header.Get("X-Forwarded-For") != "" || !strings.HasPrefix(body, `{"kind"`) {
+	_, body := b.send(t, http.MethodGet, "/api/v1/namespaces/%61/pods?limit=500",
+		http.Header{"Authorization": {"Bearer s3cret"}, "User-Agent": {"me/1"}, "Accept-Encoding": {"gzip"}})
+	if got.Host != strings.TrimPrefix(b.backend.URL, "http://") ||
+		got.RequestURI != "/api/v1/namespaces/%61/pods?limit=500" ||
+		got.Header.Get("Authorization") != "Bearer s3cret" || got.Header.Get("Accept-Encoding") != "gzip" ||
+		got.Header.Get("X-Forwarded-For") != "" || !strings.HasPrefix(body, `{"kind"`) {
 		t.Errorf("got %s %s %v %s", got.Host, got.RequestURI, got.Header, body)
 	}
 	report := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].End != "" })
-	if row := report.Rows[0]; row.Ask.Client != "me/1" || row.Newest != "77" || row.Bytes != int64(len(body)) || row.Status != 200 || row.Pages != 1 {
+	if row := report.Rows[0]; row.Ask.Client != "me/1" || row.Newest != "77" || row.Bytes != int64(len(body)) ||
+		row.Status != 200 || row.Pages != 1 {
 		t.Errorf("got %+v", row)
 	}
 }
@@ -151,7 +156,8 @@ func TestAGuestOnlyReads(t *testing.T) {
 		if r.want == 200 {
 			continue
 		}
-		if err := json.Unmarshal([]byte(body), &status); err != nil || status.Code != int32(r.want) || !strings.Contains(status.Message, "-server-writes") {
+		if err := json.Unmarshal([]byte(body), &status); err != nil || status.Code != int32(r.want) ||
+			!strings.Contains(status.Message, "-server-writes") {
 			t.Errorf("%s %s: got %s, %v", r.method, r.path, body, err)
 		}
 	}
@@ -175,7 +181,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 		http.Redirect(w, r, to, http.StatusFound)
 	})
 	for path, want := range map[string]string{"/here": "/there", "/away": "http://elsewhere.example/x?token=s3cret"} {
-		if response, _ := b.send(t, http.MethodGet, path, nil); response.StatusCode != http.StatusFound || response.Header.Get("Location") != want {
+		if response, _ := b.send(t, http.MethodGet, path, nil); response.StatusCode != http.StatusFound ||
+			response.Header.Get("Location") != want {
 			t.Errorf("%s: got %s to %s", path, response.Status, response.Header.Get("Location"))
 		}
 	}
@@ -197,7 +204,9 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	fmt.Fprint(conn,
+		"GET /api/v1/namespaces/default/pods/a/exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+
+			"echo\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil || response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "echo" {
@@ -219,7 +228,8 @@ func frames(n, size int) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		padding := strings.Repeat("x", size)
 		for i := range n {
-			_, err := fmt.Fprintf(w, `{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", i+1, padding)
+			_, err := fmt.Fprintf(w,
+				`{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", i+1, padding)
 			if err != nil {
 				return
 			}
@@ -232,7 +242,8 @@ func frames(n, size int) http.HandlerFunc {
 func TestTheFramesOfAWatchAreSeen(t *testing.T) {
 	b := newBench(t, false, true, frames(20, 10))
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/namespaces/default/pods?watch=1&resourceVersion=5&allowWatchBookmarks=true&labelSelector=app%3Dx", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+
+		"/api/v1/namespaces/default/pods?watch=1&resourceVersion=5&allowWatchBookmarks=true&labelSelector=app%3Dx", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +253,8 @@ func TestTheFramesOfAWatchAreSeen(t *testing.T) {
 	}
 	defer response.Body.Close()
 	row := b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 20 }).Rows[0]
-	if row.Ask.Version != "5" || !row.Ask.Bookmarks || row.Ask.Labels != "app=x" || row.Newest != "20" || row.End != "" || len(row.Last) != maxFrames || row.Last[0].RV != "13" || row.Last[0].Key != "default/a" {
+	if row.Ask.Version != "5" || !row.Ask.Bookmarks || row.Ask.Labels != "app=x" || row.Newest != "20" ||
+		row.End != "" || len(row.Last) != maxFrames || row.Last[0].RV != "13" || row.Last[0].Key != "default/a" {
 		t.Errorf("got %+v", row)
 	}
 	cancel()
@@ -268,9 +280,11 @@ func TestAClientThatDoesNotReadIsTold(t *testing.T) {
 func TestNoCredentialsAreKept(t *testing.T) {
 	b := newBench(t, false, true, func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
-		io.WriteString(w, `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}`+"\n")
+		io.WriteString(w,
+			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},"data":{"p":"s3cret"}}}`+"\n")
 	})
-	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"me authorization: s3cret"}}
+	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"},
+		"User-Agent": {"me authorization: s3cret"}}
 	b.send(t, http.MethodGet, "/api/v1/secrets?watch=true&resourceVersion=5&token=s3cret&access_token=s3cret", header)
 	b.until(t, func(r Report) bool { return len(r.Rows) == 1 && r.Rows[0].Frames == 1 && r.Rows[0].End != "" })
 	b.backend.Close()
@@ -337,7 +351,8 @@ func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 	transport.ResponseHeaderTimeout = 50 * time.Millisecond
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	if response, err := client.Post("http://x/", "", strings.NewReader("body")); err == nil || transport.Server() != urls[0] {
+	if response, err := client.Post("http://x/", "", strings.NewReader("body")); err == nil ||
+		transport.Server() != urls[0] {
 		t.Errorf("got %v from %s, want no second try of what may have been done", response, transport.Server())
 	}
 	response, err := client.Get("http://x/")
@@ -354,7 +369,8 @@ func (b *bench) plain(t testing.TB) string {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{DisableCompression: true}
-	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1})
+	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: transport, FlushInterval: -1})
 	t.Cleanup(func() { eventually.Closes(server); transport.CloseIdleConnections() })
 	return server.URL
 }
@@ -369,7 +385,8 @@ func median[T cmp.Ordered](all []T) T {
 // alone takes as long as the scheduler happens to let it wait.
 func BenchmarkList(b *testing.B) {
 	const lists = 10
-	list := []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[` + strings.Repeat(`{"x":"`+strings.Repeat("y", 1990)+`"},`, 10_000) + `{}]}`)
+	list := []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"77"},"items":[` +
+		strings.Repeat(`{"x":"`+strings.Repeat("y", 1990)+`"},`, 10_000) + `{}]}`)
 	bench := newBench(b, false, true, func(w http.ResponseWriter, _ *http.Request) { w.Write(list) })
 	took := map[string]time.Duration{}
 	var ratios []float64
@@ -406,7 +423,8 @@ func BenchmarkEvent(b *testing.B) {
 		defer ticker.Stop()
 		for r.Context().Err() == nil {
 			<-ticker.C
-			fmt.Fprintf(w, `{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", time.Now().UnixNano(), padding)
+			fmt.Fprintf(w,
+				`{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"%d","annotations":{"x":"%s"}}}}`+"\n", time.Now().UnixNano(), padding)
 			w.(http.Flusher).Flush()
 		}
 	})

@@ -82,7 +82,8 @@ func (x *exchange) show() {
 func (x *exchange) showFrame(event wiretap.Event) {
 	x.show()
 	if event.Type != "" {
-		x.tell(probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV), Args: [4]int{event.Size}})
+		x.tell(probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key, RV: number(event.RV),
+			Args: [4]int{event.Size}})
 	}
 }
 

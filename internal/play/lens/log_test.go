@@ -36,10 +36,12 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed when the watch may end
 	b := newBench(t, false, true, func(w http.ResponseWriter, r *http.Request) {
 		if !r.URL.Query().Has("watch") {
-			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
+			io.WriteString(w,
+				`{"kind":"SecretList","metadata":{"resourceVersion":"7"},"items":[{"data":{"p":"s3cret"}}]}`)
 			return
 		}
-		io.WriteString(w, `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},"data":{"p":"s3cret"}}}`+"\n")
+		io.WriteString(w,
+			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},"data":{"p":"s3cret"}}}`+"\n")
 		w.(http.Flusher).Flush()
 		<-next
 	})
@@ -47,13 +49,15 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	log.Gate().Hold()
 	defer log.Gate().Release()
 	b.lens.Show(log)
-	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}, "User-Agent": {"me/1 authorization: s3cret"}}
+	header := http.Header{"Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"},
+		"User-Agent": {"me/1 authorization: s3cret"}}
 	b.send(t, http.MethodGet, "/apis/example.com/v1/secrets?limit=5&access_token=s3cret", header)
 	told(t, log, probe.RequestAnswered)
 	answered := make(chan bool) // closed when the watch has ended
 	go func() {
 		defer close(answered)
-		b.send(t, http.MethodGet, "/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=s3cret", header)
+		b.send(t, http.MethodGet,
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=s3cret", header)
 	}()
 	told(t, log, probe.FrameWritten)
 	other := probe.NewLog(clock.RealClock{}, 0)
@@ -69,7 +73,8 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** (90 bytes at version 7) with 200.",
 		"  Request GET /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
-		"secrets c2 c2 streams to me/1 authorization: *** /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
+		"secrets c2 c2 streams to me/1 authorization: *** " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
 		"secrets c2 ADDED x/a at 8 is written as 128 bytes; result still holds 0.",
 		"secrets c2 The stream of c2 ends: the server ended it.",
 		"secrets c2 Watcher c2 is gone.",

@@ -71,8 +71,9 @@ var rules = []rule{{
 			return ""
 		}
 		n := c.again()
-		return from(n, minTimes, "relists %s after every 410 (%d times so far), because its watches ask for no bookmarks: "+
-			"while nothing of its own changes, the version it knows grows too old.", c.ask.what(), n)
+		return from(n, minTimes,
+			"relists %s after every 410 (%d times so far), because its watches ask for no bookmarks: "+
+				"while nothing of its own changes, the version it knows grows too old.", c.ask.what(), n)
 	},
 }, {
 	id: "polls", at: listed, chapter: "03-reflector", incident: "argoproj/argo-workflows#13461",
@@ -82,7 +83,8 @@ var rules = []rule{{
 			return ""
 		}
 		every := c.lists[minPolls-1].Sub(c.lists[0]) / (minPolls - 1)
-		return fmt.Sprintf("lists all %s every %v at resourceVersion \"\", which is a consistent read each time, and never watches.",
+		return fmt.Sprintf("lists all %s every %v at resourceVersion \"\", which is a consistent read each time, and "+
+			"never watches.",
 			c.ask.what(), rounded(every))
 	},
 }, {
@@ -93,14 +95,16 @@ var rules = []rule{{
 	id: "two-informers", at: ticked, chapter: "13-informer",
 	advice: "Share one factory: two informers hold every object twice and cost the server two watches.",
 	find: func(c *judged) string {
-		return from(c.together, 2, "has %d watches of %s open at once: two informers of one process, or two processes of one name.",
+		return from(c.together, 2, "has %d watches of %s open at once: two informers of one process, or two "+
+			"processes of one name.",
 			c.together, c.ask.what())
 	},
 }, {
 	id: "slow-reader", at: stuck, chapter: "05-cachewatcher", incident: "kubernetes/kubernetes#123448",
 	advice: "Do slow work in a queue, not where the watch is read.",
 	find: func(c *judged) string {
-		return fmt.Sprintf("reads its watch on %s too slowly: its connection has been full for %v, and the server may evict it.",
+		return fmt.Sprintf("reads its watch on %s too slowly: its connection has been full for %v, and the server "+
+			"may evict it.",
 			c.ask.what(), rounded(c.stuckFor))
 	},
 }, {
@@ -118,7 +122,8 @@ var rules = []rule{{
 		if !c.jumps(c.ask) {
 			return ""
 		}
-		return fmt.Sprintf("continues at version %s of %s after a 410 for %s, without a list: it loses what happened in between, "+
+		return fmt.Sprintf("continues at version %s of %s after a 410 for %s, without a list: it loses what happened "+
+			"in between, "+
 			"deletions too.", c.ask.Version, c.ask.what(), c.gone)
 	},
 }, {
@@ -140,18 +145,21 @@ var rules = []rule{{
 			return ""
 		}
 		n := c.again()
-		return from(n, minTimes, "watches %s without a resourceVersion (%d times): each time the server asks etcd how far it is, "+
+		return from(n, minTimes, "watches %s without a resourceVersion (%d times): each time the server asks etcd "+
+			"how far it is, "+
 			"and sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.", c.ask.what(), n)
 	},
 }, {
 	id: "tweak", at: asked, chapter: "13-informer", incident: "argoproj/argo-workflows#11948",
 	advice: "Let TweakListOptions set selectors only; the reflector owns resourceVersion.",
 	find: func(c *judged) string {
-		if version := c.ask.Version; !c.resumes() || version != "" && version != "0" || version == c.gone && c.gone != "" || c.listRV == "" {
+		if version := c.ask.Version; !c.resumes() || version != "" && version != "0" || version == c.gone &&
+			c.gone != "" || c.listRV == "" {
 			return ""
 		}
 		n := c.again()
-		return from(n, minTimes, "lists %s at version %s and then watches from %q (%d times): something, such as a tweak of the list "+
+		return from(n, minTimes, "lists %s at version %s and then watches from %q (%d times): something, such as a "+
+			"tweak of the list "+
 			"options, overrides the version of the watch.", c.ask.what(), c.listRV, c.ask.Version, n)
 	},
 }, {
@@ -170,11 +178,13 @@ var rules = []rule{{
 	advice: "Resume from the newest version of the stream, bookmarks included, and not from that of some object.",
 	find: func(c *judged) string {
 		version := c.ask.Version
-		if !c.resumes() || len(c.watches) > 0 || version == "" || version == "0" || version == c.gone || !older(version, c.settled) {
+		if !c.resumes() || len(c.watches) > 0 || version == "" || version == "0" || version == c.gone ||
+			!older(version, c.settled) {
 			return ""
 		}
 		n := c.again()
-		return from(n, minTimes, "resumes %s from version %s although it was given %s (%d times): the server sends it again what it knows.",
+		return from(n, minTimes, "resumes %s from version %s although it was given %s (%d times): the server sends "+
+			"it again what it knows.",
 			c.ask.what(), version, c.settled, n)
 	},
 }}
@@ -209,7 +219,9 @@ func noInitialEnd(c *judged) string {
 	if how == "" {
 		return ""
 	}
-	return fmt.Sprintf("waits for the bookmark that ends the first state of %s, and %s (%s): its informer never syncs.", c.ask.what(), why, how)
+	return fmt.Sprintf(
+		"waits for the bookmark that ends the first state of %s, and %s (%s): its informer never syncs.", c.ask.what(),
+		why, how)
 }
 
 // resumes reports whether a watch is asked for that begins at a version.

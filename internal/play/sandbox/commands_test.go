@@ -58,7 +58,8 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		w.log.Gate().Hold()
 		for _, knob := range []Knob{
 			{"ring.capacity", "pods", "8"}, {"handler.add", "x", ""}, {"handler.delay", "x", "1s"},
-			{"line.cut", informerAgent, "true"}, {"line.stall", informerAgent, "true"}, {"line.drop", "listwatch-scheduler", ""},
+			{"line.cut", informerAgent, "true"}, {"line.stall", informerAgent, "true"},
+			{"line.drop", "listwatch-scheduler", ""},
 			{"traffic.rate", "", "10"}, {"etcd.compact", "", ""}, {"handler.remove", "x", ""},
 		} {
 			began := time.Now()
@@ -168,7 +169,8 @@ func TestWhatDoesNotExistIsNotKept(t *testing.T) {
 				t.Errorf("%.20v: got %v, want a short bad request", knob, err)
 			}
 		}
-		for _, options := range []WatcherOptions{{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"}, {Resource: long}} {
+		for _, options := range []WatcherOptions{{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"},
+			{Resource: long}} {
 			if _, _, err := w.AddWatcher(t.Context(), options); !apierrors.IsNotFound(err) {
 				t.Errorf("watch %.20q: got %v, want not found", options.Resource, err)
 			}
@@ -245,10 +247,12 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	}{
 		"broken inside the state":     {"", []watch.Event{event(watch.Added, pod("a", "9"))}, ""},
 		"inside the state of version": {"0", []watch.Event{event(watch.Added, pod("a", "9"))}, "0"},
-		"the state is over":           {"", []watch.Event{event(watch.Added, pod("a", "9")), event(watch.Bookmark, pod("", "10")), event(watch.Added, pod("b", "11"))}, "11"},
-		"a change shows it":           {"", []watch.Event{event(watch.Added, pod("a", "9")), event(watch.Modified, pod("b", "12"))}, "12"},
-		"from a version on":           {"5", []watch.Event{event(watch.Added, pod("a", "9"))}, "9"},
-		"expired":                     {"5", []watch.Event{event(watch.Error, &metav1.Status{})}, ""},
+		"the state is over": {"", []watch.Event{event(watch.Added, pod("a", "9")), event(watch.Bookmark,
+			pod("", "10")), event(watch.Added, pod("b", "11"))}, "11"},
+		"a change shows it": {"", []watch.Event{event(watch.Added, pod("a", "9")), event(watch.Modified,
+			pod("b", "12"))}, "12"},
+		"from a version on": {"5", []watch.Event{event(watch.Added, pod("a", "9"))}, "9"},
+		"expired":           {"5", []watch.Event{event(watch.Error, &metav1.Status{})}, ""},
 	} {
 		each := &watcher{resourceVersion: test.from}
 		each.begin()
@@ -261,8 +265,8 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	}
 }
 
-// fakes are what the small etcd has not: a restart and modes. Each takes time, gives up if its context ends, and says in the
-// log when it is half done.
+// fakes are what the small etcd has not: a restart and modes. Each takes time, gives up if its context ends, and says
+// in the log when it is half done.
 type fakes struct {
 	probe              *probe.Probe
 	restarts, switches atomic.Int32
@@ -310,9 +314,9 @@ type counting struct {
 
 func (c *counting) Do(context.Context, func()) error { c.n = c.running; return nil }
 
-// TestACommandWhoseRequestGoesIsDone cancels the request of each command that takes time, at each record that is written
-// until the command ends. It does so in a running world and in a held one, which it single-steps. In the end the command
-// must have been done.
+// TestACommandWhoseRequestGoesIsDone cancels the request of each command that takes time, at each record that is
+// written until the command ends. It does so in a running world and in a held one, which it single-steps. In the end
+// the command must have been done.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	type machine struct {
 		*world
@@ -343,10 +347,14 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 			done: func(_ context.Context, m machine) bool { return m.handlers.find("x").added != nil },
 		},
 		"etcd.restart": {
-			knob: Knob{Name: "etcd.restart"}, done: func(_ context.Context, m machine) bool { return m.restarts.Load() == 1 },
+			knob: Knob{Name: "etcd.restart"}, done: func(_ context.Context, m machine) bool {
+				return m.restarts.Load() == 1
+			},
 		},
 		"switch": {
-			knob: Knob{"switch", "fifo", "delta"}, done: func(_ context.Context, m machine) bool { return m.switches.Load() == 1 },
+			knob: Knob{"switch", "fifo", "delta"}, done: func(_ context.Context, m machine) bool {
+				return m.switches.Load() == 1
+			},
 		},
 	} {
 		if test.do == nil {
@@ -542,7 +550,8 @@ type slowStorage struct {
 	goOn chan struct{} // closed by the test
 }
 
-func (s slowStorage) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+func (s slowStorage) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions,
+	storage.UpdateFunc, runtime.Object) error {
 	<-s.goOn
 	return nil
 }
@@ -588,7 +597,8 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 			w.log.Gate().Release()
 			time.Sleep(2 * time.Minute)
 			ends := w.since(t, seq, is(probe.CommandEnded, ""))
-			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(ends[0].Text, fails.Error()) {
+			if len(ends) != 1 || ends[0].Args[0] != int(receipt.ID) || fails != nil && !strings.Contains(ends[0].Text,
+				fails.Error()) {
 				t.Errorf("how it ended: got %v, want one record about %v", ends, fails)
 			}
 		}

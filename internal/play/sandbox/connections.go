@@ -76,7 +76,8 @@ func (c *Connections) drop(userAgent string) {
 	}
 }
 
-// cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being opened.
+// cut cuts the connection of a client, or mends it. Cut, the client loses its streams, also those that are being
+// opened.
 func (c *Connections) cut(userAgent string, on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ const (
 	demoSelector = "demo=listwatch"
 )
 
-// demo is gentle traffic, so that there is something to see before the first command. It creates pods, relabels them and
-// deletes them, over HTTP, as any client would; other pods it leaves alone.
+// demo is gentle traffic, so that there is something to see before the first command. It creates pods, relabels them
+// and deletes them, over HTTP, as any client would; other pods it leaves alone.
 type demo struct {
 	// Set by New, never changed.
 	client *listwatch.RESTClient
@@ -74,8 +74,8 @@ func (d *demo) act(ctx context.Context) {
 	}
 }
 
-// demoPod returns the n-th pod, n >= 1, of three kinds in turn: web-1, api-2, job-3. A job ends by itself, so that its pod
-// leaves the scheduler's view while it still exists.
+// demoPod returns the n-th pod, n >= 1, of three kinds in turn: web-1, api-2, job-3. A job ends by itself, so that its
+// pod leaves the scheduler's view while it still exists.
 func demoPod(n int) *corev1.Pod {
 	app := []string{"job", "web", "api"}[n%3]
 	restart := corev1.RestartPolicyAlways
@@ -85,12 +85,14 @@ func demoPod(n int) *corev1.Pod {
 	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", app, n), Labels: map[string]string{"app": app, "demo": "listwatch", "tier": "blue"},
+			Name: fmt.Sprintf("%s-%d", app, n), Labels: map[string]string{"app": app, "demo": "listwatch",
+				"tier": "blue"},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: restart, TerminationGracePeriodSeconds: new(int64(2)),
 			Containers: []corev1.Container{{
-				Name: app, Image: "example.com/" + app + ":1", Resources: corev1.ResourceRequirements{Requests: requests},
+				Name: app, Image: "example.com/" + app + ":1", Resources: corev1.ResourceRequirements{
+					Requests: requests},
 			}},
 		},
 	}

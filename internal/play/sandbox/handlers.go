@@ -20,11 +20,12 @@ const (
 	maxHandlers = 64
 )
 
-// handlers are those that were added to the shared informer to look. Each can be made slow: what happens meanwhile waits
-// in its pending ring, and no other handler waits for it.
+// handlers are those that were added to the shared informer to look. Each can be made slow: what happens meanwhile
+// waits in its pending ring, and no other handler waits for it.
 //
-// The command that has the machine to itself adds to the list. A command that is under way may take a handler out, if the
-// informer has refused it. To add a handler to the informer, and to remove it, may have to wait for the informer's locks.
+// The command that has the machine to itself adds to the list. A command that is under way may take a handler out, if
+// the informer has refused it. To add a handler to the informer, and to remove it, may have to wait for the informer's
+// locks.
 type handlers struct {
 	// Set by New, never changed.
 	pods  informer.TypedInformer[*corev1.Pod]
@@ -37,9 +38,10 @@ type handlers struct {
 // handler does nothing, for as long as it was told to.
 type handler struct {
 	// Set by reserve, never changed.
-	in         *handlers
-	name       string
-	registered chan struct{} // closed by register, when the informer knows the handler or has refused it; nothing is sent
+	in   *handlers
+	name string
+	// closed by register, when the informer knows the handler or has refused it; nothing is sent
+	registered chan struct{}
 
 	added processor.Registration // set before registered is closed; nil: the informer has refused it
 

@@ -131,8 +131,8 @@ func rowOf(name string) *row {
 	return &knobs[i]
 }
 
-// Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a status of 400, 404
-// or 409 says that nothing was done.
+// Turn turns one knob. The log has the turn before its effects. An error is an apierrors.APIStatus; a status of 400,
+// 404 or 409 says that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, knob Knob) (Receipt, error) {
 	return s.do(ctx, orderOf(turning{s, knob, nil}))
 }
@@ -294,8 +294,8 @@ func runNode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
 	return s.config.Cluster.Run(ctx, k.Target, k.isTrue())
 }
 
-// switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its undo:
-// in a held world that would never be over.
+// switchMode ends the session for another in other modes. A story that is told ends first, and has a while for its
+// undo: in a held world that would never be over.
 func switchMode(ctx context.Context, s *Sandbox, k Knob, begun func()) error {
 	again, err := s.config.Modes.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
@@ -381,7 +381,8 @@ type NodeInfo struct {
 // Knobs returns how everything stands that a knob can change. It may be called from any goroutine.
 func (s *Sandbox) Knobs() KnobState {
 	state := KnobState{
-		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(), Lines: s.connections.list(),
+		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),
+		Lines:   s.connections.list(),
 		Traffic: s.traffic.info(), UnderWay: s.underWay(), CanRestart: s.config.RestartEtcd != nil,
 	}
 	for _, each := range knobs {
@@ -392,7 +393,8 @@ func (s *Sandbox) Knobs() KnobState {
 	}
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		name := each.Resource()
-		state.Rings = append(state.Rings, RingInfo{Resource: name, Capacity: each.RingCapacity(), Fixed: s.fixedRing(name)})
+		state.Rings = append(state.Rings, RingInfo{Resource: name, Capacity: each.RingCapacity(),
+			Fixed: s.fixedRing(name)})
 	}
 	if cluster := s.config.Cluster; cluster != nil {
 		for _, name := range cluster.Names() {

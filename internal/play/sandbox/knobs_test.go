@@ -64,14 +64,19 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 		"handler.add":    {knob: Knob{"handler.add", "slowpoke", ""}, effect: is(probe.ListenerAdded, "slowpoke")},
 		"handler.remove": {knob: Knob{"handler.remove", observer, ""}, effect: is(probe.ListenerRemoved, observer)},
 		"handler.delay": {
-			knob: Knob{"handler.delay", observer, "10s"}, after: func(t *testing.T, w *world) { w.createAll(t, letters(3)) },
+			knob: Knob{"handler.delay", observer, "10s"}, after: func(t *testing.T, w *world) {
+				w.createAll(t,
+					letters(3))
+			},
 			effect: is(probe.PendingPushed, observer),
 		},
 		"line.drop": {knob: Knob{"line.drop", informerIs, ""}, effect: is(probe.ReflectorWatchEnded, "informer")},
 		"line.cut":  {knob: Knob{"line.cut", informerIs, "true"}, effect: is(probe.ReflectorWatchEnded, "informer")},
 		"line.stall": {
 			before: func(t *testing.T, w *world) { w.addWatcher(t, WatcherOptions{Resource: "pods"}) },
-			knob:   Knob{"line.stall", userAgent + "-page-1", "true"}, after: func(t *testing.T, w *world) { w.createAll(t, letters(40)) },
+			knob:   Knob{"line.stall", userAgent + "-page-1", "true"}, after: func(t *testing.T, w *world) {
+				w.createAll(t, letters(40))
+			},
 			effect: is(probe.WatcherForced, ""),
 		},
 		"ring.capacity": {knob: Knob{"ring.capacity", "pods", "8"}, effect: is(probe.RingResize, "cacher")},
@@ -89,7 +94,8 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 		},
 	}
 	for _, each := range knobs {
-		if _, ok := tests[each.name]; !ok && each.can == nil { // the others are tested where they can be turned, in cmd/viz
+		// the others are tested where they can be turned, in cmd/viz
+		if _, ok := tests[each.name]; !ok && each.can == nil {
 			t.Errorf("%s is not tested", each.name)
 		}
 	}
@@ -180,8 +186,10 @@ func TestAKnobThatCannotBeTurnedChangesNothing(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		seq := w.log.Last()
 		for _, knob := range []Knob{
-			{}, {"no.such", "", ""}, {"handler.delay", "nobody", "1s"}, {"handler.delay", observer, "soon"}, {"handler.delay", observer, "2h"},
-			{"handler.add", "", ""}, {"handler.add", observer, ""}, {"handler.remove", "nobody", ""}, {"line.cut", "", "true"},
+			{}, {"no.such", "", ""}, {"handler.delay", "nobody", "1s"}, {"handler.delay", observer, "soon"},
+			{"handler.delay", observer, "2h"},
+			{"handler.add", "", ""}, {"handler.add", observer, ""}, {"handler.remove", "nobody", ""}, {"line.cut", "",
+				"true"},
 			{"line.cut", "nobody", "true"}, {"line.stall", "nobody", "true"}, {"line.drop", "nobody", ""},
 			{"ring.capacity", "cars", "10"}, {"switch", "fifo", "delta"},
 			{"line.stall", "x", "perhaps"}, {"ring.capacity", "pods", "-1"}, {"ring.capacity", "pods", "many"},

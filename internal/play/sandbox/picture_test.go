@@ -72,7 +72,8 @@ func TestTheDemoMovesAndStaysSmall(t *testing.T) {
 func TestThePictureNeverLies(t *testing.T) {
 	for _, fifo := range []string{"real", "delta"} {
 		t.Run(fifo, func(t *testing.T) {
-			inWorld(t, func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }, func(t *testing.T, w *world) {
+			inWorld(t, func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }, func(t *testing.T,
+				w *world) {
 				state, seq := fold.New(), uint64(0)
 				for round := range 8 {
 					if round == 4 {
@@ -99,7 +100,8 @@ func (w *world) patch(t *testing.T) {
 	w.create(t, podNamed("b", corev1.RestartPolicyAlways))
 	for n := range 5 {
 		body := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
-		if err := w.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("b").Body(body).Do(t.Context()).Error(); err != nil {
+		if err := w.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name("b").Body(body).
+			Do(t.Context()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,15 +113,20 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	cached, informer := s.Server.Cachers[i], s.Client.Informer
 	ring := pods.Ring
 	if got, want := []int64{ring.Start, ring.End, ring.Capacity, int64(ring.Newest)},
-		[]int64{int64(cached.Cache.Start), int64(cached.Cache.End), int64(cached.Cache.Capacity), int64(cached.Cache.ResourceVersion)}; !slices.Equal(got, want) {
+		[]int64{int64(cached.Cache.Start), int64(cached.Cache.End), int64(cached.Cache.Capacity),
+			int64(cached.Cache.ResourceVersion)}; !slices.Equal(got, want) {
 		t.Errorf("ring start, end, capacity, newest: the picture shows %v, the cache says %v", got, want)
 	}
-	compareCount(t, "objects on the store shelf", pods.Shelves[fold.ShelfName(probe.Store, "cacher")].N, cached.Cache.Objects)
-	compareCount(t, "objects on the indexer shelf", pods.Shelves[fold.ShelfName(probe.Indexer, "informer")].N, informer.Indexer.Objects)
-	compareCount(t, "objects on the shelf of the scheduler's indexer", pods.Shelves[fold.ShelfName(probe.Indexer, "scheduler-informer")].N, s.Client.Unfinished.Indexer.Objects)
+	compareCount(t, "objects on the store shelf", pods.Shelves[fold.ShelfName(probe.Store, "cacher")].N,
+		cached.Cache.Objects)
+	compareCount(t, "objects on the indexer shelf", pods.Shelves[fold.ShelfName(probe.Indexer, "informer")].N,
+		informer.Indexer.Objects)
+	compareCount(t, "objects on the shelf of the scheduler's indexer", pods.Shelves[fold.ShelfName(probe.Indexer,
+		"scheduler-informer")].N, s.Client.Unfinished.Indexer.Objects)
 	compareCount(t, "length of incoming", pods.Subjects["cacher"].Queues["incoming"].Len, cached.IncomingLen)
 	compareCount(t, "length of the fifo", pods.Subjects["informer"].Queues["fifo"].Len, informer.FIFO.Len)
-	compareCount(t, "length of the scheduler's workqueue", pods.Subjects["scheduler"].Queues["workqueue"].Len, s.Client.Scheduler.Queue.Len)
+	compareCount(t, "length of the scheduler's workqueue", pods.Subjects["scheduler"].Queues["workqueue"].Len,
+		s.Client.Scheduler.Queue.Len)
 	watchers := 0
 	for id, subject := range pods.Subjects {
 		if subject.Kind != "watcher" {
@@ -137,8 +144,8 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	compareWaits(t, pods)
 }
 
-// compareWaits holds that at a quiet moment no goroutine is held up, and that the goroutines that take from the client's queues say that
-// they have nothing to do.
+// compareWaits holds that at a quiet moment no goroutine is held up, and that the goroutines that take from the
+// client's queues say that they have nothing to do.
 func compareWaits(t *testing.T, pods *fold.Resource) {
 	t.Helper()
 	for key, waits := range pods.Waits {

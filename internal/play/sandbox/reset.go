@@ -20,8 +20,8 @@ const (
 	etcdTime  = 5 * time.Second // for one read or write, if etcd does not answer
 )
 
-// Reset makes the sandbox what it was in the beginning: every knob as it was, no story, no watcher and no handler but the
-// observer, no pod, the modes of the command line. What has happened stays in the log, and etcd's revisions go on
+// Reset makes the sandbox what it was in the beginning: every knob as it was, no story, no watcher and no handler but
+// the observer, no pod, the modes of the command line. What has happened stays in the log, and etcd's revisions go on
 // counting: watchers see it happen like everything else.
 func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 	return s.do(ctx, &order{command: resetting{s}, name: "the reset", kind: resetKind})

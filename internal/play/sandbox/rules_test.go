@@ -12,9 +12,11 @@ import (
 func TestNoRuleIsBrokenOnTheWholeWay(t *testing.T) {
 	for _, fifo := range []string{"real", "delta"} {
 		t.Run(fifo, func(t *testing.T) {
-			inWorld(t, func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }, func(t *testing.T, w *world) {
+			inWorld(t, func(s *Config, c *pipeline.ClientConfig) { s.Demo, c.FIFO = true, fifo }, func(t *testing.T,
+				w *world) {
 				for range 3 {
-					if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods", Bookmarks: true}); err != nil {
+					if _, _, err := w.AddWatcher(t.Context(), WatcherOptions{Resource: "pods",
+						Bookmarks: true}); err != nil {
 						t.Fatal(err)
 					}
 				}

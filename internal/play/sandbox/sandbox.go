@@ -33,8 +33,9 @@ type Config struct {
 	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
 	Etcd         func() any                      // how etcd is, as something that marshals to JSON; nil: unknown
-	Cluster      Cluster                         // the nodes of an etcd that is ours and has several; nil: there are none
-	Modes        Modes                           // nil: they cannot be switched
+	// the nodes of an etcd that is ours and has several; nil: there are none
+	Cluster Cluster
+	Modes   Modes // nil: they cannot be switched
 }
 
 // Cluster is an etcd of several nodes.
@@ -68,8 +69,9 @@ type Sandbox struct {
 	traffic     *traffic
 	demo        *demo // nil: none
 
-	commands chan *order   // sent by do, received by Run, never closed; room for maxCommands
-	finished chan *order   // sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives them
+	commands chan *order // sent by do, received by Run, never closed; room for maxCommands
+	// sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives them
+	finished chan *order
 	ended    chan struct{} // closed by Run when it takes no more
 
 	// Owned by Run.
@@ -90,8 +92,9 @@ type Sandbox struct {
 
 // command is one thing to do to the machine: a value, which the owner takes from the queue.
 type command interface {
-	// Do does it, to its end or to its undo, on a goroutine of its own. It has the machine to itself until it calls begun:
-	// no other command begins. Up to there it waits for nothing. It need not call begun if nothing in it takes time.
+	// Do does it, to its end or to its undo, on a goroutine of its own. It has the machine to itself until it calls
+	// begun: no other command begins. Up to there it waits for nothing. It need not call begun if nothing in it takes
+	// time.
 	Do(ctx context.Context, begun func()) error
 }
 
@@ -104,11 +107,12 @@ type order struct {
 	undo bool   // of something that was begun: it is taken, and done to its end, also while the session ends
 	long bool   // the request waits for its end, also in a held world
 
-	id     uint64        // set by Run before it starts the command
-	taken  chan struct{} // closed by Run when the command has begun; nothing is sent
-	err    error         // set by the command's goroutine before it sends to finished
-	over   chan error    // sent once, by Run; room for it
-	leaves atomic.Bool   // set by the request when it stops waiting, or by Run when the command is over: the first one wins
+	id    uint64        // set by Run before it starts the command
+	taken chan struct{} // closed by Run when the command has begun; nothing is sent
+	err   error         // set by the command's goroutine before it sends to finished
+	over  chan error    // sent once, by Run; room for it
+	// set by the request when it stops waiting, or by Run when the command is over: the first one wins
+	leaves atomic.Bool
 }
 
 // Receipt says what has become of a command by the time of its answer.
@@ -138,8 +142,8 @@ func New(config Config) (*Sandbox, error) {
 	return s, s.handlers.reserve(observer).register()
 }
 
-// Run takes commands until ctx is done, and returns when all that it has begun is over: stories are undone by then. It is
-// called once, together with the client half: its watchers are clients, too.
+// Run takes commands until ctx is done, and returns when all that it has begun is over: stories are undone by then. It
+// is called once, together with the client half: its watchers are clients, too.
 func (s *Sandbox) Run(ctx context.Context) {
 	var clients routine.Group
 	clients.Go(ctx, "traffic", s.traffic.Run)
@@ -207,8 +211,8 @@ func (s *Sandbox) start(ctx context.Context, c command, over func(error)) {
 	<-begun
 }
 
-// finish notes that a command is over, and only then says so: its request may ask for another of its kind. If no request
-// waits any more, a record says how the command has ended.
+// finish notes that a command is over, and only then says so: its request may ask for another of its kind. If no
+// request waits any more, a record says how the command has ended.
 func (s *Sandbox) finish(o *order) {
 	s.running--
 	s.setAlone(o.kind, nil)
@@ -236,8 +240,8 @@ func (s *Sandbox) setAlone(kind string, o *order) {
 	s.alone[kind] = o
 }
 
-// do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and the
-// effects wait with it. Errors: the command's own, 503 if the session ends, that of ctx.
+// do has a command done. It returns when the command is over, or earlier if ctx is done, or if the world is held and
+// the effects wait with it. Errors: the command's own, 503 if the session ends, that of ctx.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.over, o.taken = make(chan error, 1), make(chan struct{})
 	select {
@@ -300,7 +304,8 @@ func conflict(what string, reason error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "commands"}, what, reason)
 }
 
-// refusal gives an error a status, if it has none: what could not be done is not the client's fault, and can be tried again.
+// refusal gives an error a status, if it has none: what could not be done is not the client's fault, and can be tried
+// again.
 func refusal(what string, err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {

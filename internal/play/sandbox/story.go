@@ -15,13 +15,13 @@ const (
 	StoryLabel = "story"
 
 	storyKind = "story" // of commands
-	// writeGrace is how long a write of a story that is under way may go on when the story is cancelled: what was written
-	// must be known before it is undone.
+	// writeGrace is how long a write of a story that is under way may go on when the story is cancelled: what was
+	// written must be known before it is undone.
 	writeGrace = time.Second
 )
 
-// Telling is a story that is told: a long command, which turns knobs and opens watchers. Each of these is a command, too,
-// and the telling remembers how things were before.
+// Telling is a story that is told: a long command, which turns knobs and opens watchers. Each of these is a command,
+// too, and the telling remembers how things were before.
 type Telling struct {
 	Ctx     context.Context // ends when the story is cancelled
 	Writing context.Context // ends a second later: for writes
@@ -40,9 +40,9 @@ type Telling struct {
 	backs    []<-chan error // what to put the knobs back has come to
 }
 
-// Tell runs a story. It is cancelled when ctx is done, by a reset, by a switch of modes and by the end of the session. In
-// every case the sandbox undoes what the story has changed: knobs are as before, its watchers closed, the pods with its
-// label deleted. Tell returns then, or when ctx is done. Errors: 409 while another story or a reset is under way,
+// Tell runs a story. It is cancelled when ctx is done, by a reset, by a switch of modes and by the end of the session.
+// In every case the sandbox undoes what the story has changed: knobs are as before, its watchers closed, the pods with
+// its label deleted. Tell returns then, or when ctx is done. Errors: 409 while another story or a reset is under way,
 // otherwise tell's own, or what could not be undone.
 func (s *Sandbox) Tell(ctx context.Context, id string, tell func(*Telling) error) error {
 	t := &Telling{sandbox: s, id: id, tell: tell, told: make(chan struct{})}
@@ -116,8 +116,8 @@ func (t *Telling) putBack(ctx context.Context) {
 	}
 }
 
-// endStory cancels the story that is told, if there is one, and puts back at once what can be. The channel is closed when
-// the rest is undone, too.
+// endStory cancels the story that is told, if there is one, and puts back at once what can be. The channel is closed
+// when the rest is undone, too.
 func (s *Sandbox) endStory(ctx context.Context) (undone <-chan struct{}) {
 	if s.story == nil {
 		none := make(chan struct{})

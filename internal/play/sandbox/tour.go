@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo begins
-// nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour.
+// Tour notes that a page gives its tour, until the page calls end. Pages are counted: while there is one, the demo
+// begins nothing new, and the pods' ring keeps its size. With the last one go the watchers that were opened for a tour.
 func (s *Sandbox) Tour(ctx context.Context) (end func()) {
 	ctx = context.WithoutCancel(ctx) // a page that has gone still has to be counted out
 	if _, err := s.do(ctx, &order{command: touring{s, 1}, name: "a tour"}); err != nil {

@@ -26,8 +26,9 @@ const (
 	trafficTick    = 10 * time.Millisecond // how often it is reckoned what is due
 	trafficWriters = 16                    // how many changes are under way at once: etcd commits them together
 	trafficPods    = 200                   // that are changed in turn
-	trafficNodes   = 50                    // on which they stand: load-0 … load-49; a watch that pins one sees a fiftieth
-	trafficBacklog = 512                   // what is due and cannot be done is forgotten, not saved up
+	// on which they stand: load-0 … load-49; a watch that pins one sees a fiftieth
+	trafficNodes   = 50
+	trafficBacklog = 512 // what is due and cannot be done is forgotten, not saved up
 )
 
 // traffic writes as many changes a second as it is told, to pods of its own, in the namespace default with the label
@@ -147,8 +148,8 @@ func (t *traffic) wrote(ctx context.Context, err error) {
 	}
 }
 
-// settle returns when every write that began before the newest setRate is over: with a rate of 0, none comes after that. The
-// error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
+// settle returns when every write that began before the newest setRate is over: with a rate of 0, none comes after
+// that. The error is that of ctx. In a held world, only ctx may end the wait: the writes are held.
 func (t *traffic) settle(ctx context.Context) error {
 	if err := t.writes.Acquire(ctx, trafficWriters); err != nil {
 		return err

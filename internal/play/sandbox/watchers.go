@@ -31,8 +31,9 @@ const (
 	maxWatchers  = 256
 )
 
-// Followed reports whether the watches of a client are always in the log event by event ([probe.Log.LimitLoud]): those of
-// kubectl, of a story and of the program itself, but not the watchers that are opened from the page, which may be hundreds.
+// Followed reports whether the watches of a client are always in the log event by event ([probe.Log.LimitLoud]): those
+// of kubectl, of a story and of the program itself, but not the watchers that are opened from the page, which may be
+// hundreds.
 func Followed(agent string) bool {
 	for _, known := range []string{"kubectl", "kubelet-", "story-", userAgent + "-"} {
 		if strings.HasPrefix(agent, known) {
@@ -50,9 +51,10 @@ type WatcherOptions struct {
 	FieldSelector   string `json:"fieldSelector"`
 	ResourceVersion string `json:"resourceVersion"` // "": the current state first, as synthetic ADDED events
 	Bookmarks       bool   `json:"bookmarks"`
-	WatchList       bool   `json:"watchList"`      // the first state comes as a stream that ends in a bookmark
-	TimeoutSeconds  int64  `json:"timeoutSeconds"` // after which the server ends each of its streams; 0: as the server likes
-	Tour            bool   `json:"tour"`           // it is closed when no page gives a tour any more
+	WatchList       bool   `json:"watchList"` // the first state comes as a stream that ends in a bookmark
+	// after which the server ends each of its streams; 0: as the server likes
+	TimeoutSeconds int64 `json:"timeoutSeconds"`
+	Tour           bool  `json:"tour"` // it is closed when no page gives a tour any more
 }
 
 // WatcherInfo describes one watcher.
@@ -64,11 +66,11 @@ type WatcherInfo struct {
 }
 
 // watchers are watches that are open just to look: each is a client of its own, over HTTP, that reads its stream and
-// forgets it. When a stream ends the watcher opens another, from the last resource version that it has seen, or from the
-// current state if that has expired, as every client of a watch has to do.
+// forgets it. When a stream ends the watcher opens another, from the last resource version that it has seen, or from
+// the current state if that has expired, as every client of a watch has to do.
 //
-// The command that has the machine to itself adds to the list. A watcher that the server refuses at its first attempt is
-// taken out by its own command, while others may run.
+// The command that has the machine to itself adds to the list. A watcher that the server refuses at its first attempt
+// is taken out by its own command, while others may run.
 type watchers struct {
 	// Set by New, never changed.
 	client      *pipeline.Client
@@ -93,13 +95,14 @@ type watcher struct {
 
 	// Owned by follow.
 	resourceVersion string
-	// ordered is true once resource versions are worth remembering. A watch that begins with the current state sends it in
-	// key order: the version of one object says nothing about the others. Any event but ADDED shows that this is over.
+	// ordered is true once resource versions are worth remembering. A watch that begins with the current state sends it
+	// in key order: the version of one object says nothing about the others. Any event but ADDED shows that this is
+	// over.
 	ordered bool
 }
 
-// AddWatcher opens a watch and returns its id, once the server has accepted the watch, or earlier in a held world. Errors:
-// 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is kept.
+// AddWatcher opens a watch and returns its id, once the server has accepted the watch, or earlier in a held world.
+// Errors: 400 and 404 for what cannot be watched, 429 if there are too many, or the server's; then no watcher is kept.
 func (s *Sandbox) AddWatcher(ctx context.Context, options WatcherOptions) (id string, receipt Receipt, err error) {
 	open := &opening{Sandbox: s, options: options}
 	if receipt, err = s.do(ctx, &order{command: open, name: "a watcher"}); err != nil {
@@ -164,15 +167,16 @@ func (w *watchers) add(options WatcherOptions, cancel context.CancelFunc) *watch
 	agent := WatcherAgent + strconv.Itoa(w.last)
 	added := &watcher{
 		id: strings.TrimPrefix(agent, userAgent+"-"), userAgent: agent, options: options, cancel: cancel,
-		lister: listwatch.NewListWatch(w.client.NewClient(agent, nil, w.connections.watchers), options.Resource, options.Namespace, nil),
+		lister: listwatch.NewListWatch(w.client.NewClient(agent, nil, w.connections.watchers), options.Resource,
+			options.Namespace, nil),
 		opened: make(chan error, 1), resourceVersion: options.ResourceVersion,
 	}
 	w.list = append(w.list, added)
 	return added
 }
 
-// RemoveWatcher closes a watch. It does not wait for the end of the watcher's goroutine. The error is 404 for an id that
-// is not open.
+// RemoveWatcher closes a watch. It does not wait for the end of the watcher's goroutine. The error is 404 for an id
+// that is not open.
 func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
 	_, err := s.do(ctx, &order{command: closing{s, id}, name: "the end of a watcher"})
 	return err

@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a whole pipeline with its sandbox in a bubble: the small etcd below it, pipes instead of sockets in its middle.
+// world is a whole pipeline with its sandbox in a bubble: the small etcd below it, pipes instead of sockets in its
+// middle.
 type world struct {
 	*Sandbox
 	pipeline *pipeline.Pipeline
@@ -90,7 +91,8 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	}
 	connections := NewConnections(httpClient, nil)
 	clientConfig := pipeline.ClientConfig{
-		Base: base, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true, Registry: server.Registry(),
+		Base: base, HTTP: connections.Client(), Clock: clk, Probe: p, UseWatchList: true, Controllers: true,
+		Registry: server.Registry(),
 	}
 	config := Config{Connections: connections, Clock: clk, Probe: p, Gate: log.Gate()}
 	if change != nil {
@@ -105,7 +107,8 @@ func newWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig)) *world
 	if w.Sandbox, err = New(config); err != nil {
 		t.Fatal(err)
 	}
-	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1, UserAgent: "test"})
+	w.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: httpClient, Clock: clk, QPS: -1,
+		UserAgent: "test"})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}) // closed when Run has returned
 	go func() {
@@ -141,6 +144,7 @@ func (w *world) create(t *testing.T, pod *corev1.Pod) {
 func podNamed(name string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+		Spec: corev1.PodSpec{RestartPolicy: restart, Containers: []corev1.Container{{Name: "c",
+			Image: "example.com/c"}}},
 	}
 }

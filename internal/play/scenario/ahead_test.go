@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestStoriesWithEtcdAheadOfTheInformer tells the stories of servers in a world in which another resource was written last: etcd is
-// ahead of the informer's version then, and a server that starts knows nothing of the versions before its own list.
+// TestStoriesWithEtcdAheadOfTheInformer tells the stories of servers in a world in which another resource was written
+// last: etcd is ahead of the informer's version then, and a server that starts knows nothing of the versions before its
+// own list.
 func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 	for _, each := range All {
 		if each.Alone == "" {
@@ -17,7 +18,8 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 		t.Run(each.ID, func(t *testing.T) {
 			inWorld(t, true, func(t *testing.T, w *World) {
 				other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "written-last"}}
-				if err := w.Pipeline.Client.NewClient("other", nil, nil).Post().Resource("namespaces").Body(other).Do(t.Context()).Error(); err != nil {
+				if err := w.Pipeline.Client.NewClient("other", nil, nil).Post().Resource("namespaces").Body(other).
+					Do(t.Context()).Error(); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := w.Play(t.Context(), each.ID); err != nil {
@@ -28,8 +30,8 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 	}
 }
 
-// TestAStoryWaitsForAReflectorThatWasOftenCutOff tells a story so often that the reflector's delays have grown to the longest. Each is
-// told as soon as the one before is over.
+// TestAStoryWaitsForAReflectorThatWasOftenCutOff tells a story so often that the reflector's delays have grown to the
+// longest. Each is told as soon as the one before is over.
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		for range 20 {

@@ -21,11 +21,12 @@ type Range struct {
 
 // facts are what patterns need to know of a story's records.
 type facts struct {
-	id       string
-	added    map[string]uint64 // by watcher: the record at which it was registered
-	lanes    []string          // watchers that serve the story's own streams, in the order in which they were registered
-	last     uint64            // version of the last change of the story's own pods
-	informer string            // the watcher that served the informer last
+	id    string
+	added map[string]uint64 // by watcher: the record at which it was registered
+	// watchers that serve the story's own streams, in the order in which they were registered
+	lanes    []string
+	last     uint64 // version of the last change of the story's own pods
+	informer string // the watcher that served the informer last
 }
 
 func newFacts(id string) *facts { return &facts{id: id, added: map[string]uint64{}} }
@@ -37,10 +38,11 @@ func (f *facts) add(r *probe.Record) {
 		f.added[r.Subject] = r.Seq
 	case r.Point == probe.WireOpened && strings.HasPrefix(r.Text, informerAgent+" "):
 		f.informer = r.Subject
-	case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+f.id+" ") || strings.HasPrefix(r.Text, "listwatch-page")):
+	case r.Point == probe.WireOpened && (strings.HasPrefix(r.Text, "story-"+f.id+" ") || strings.HasPrefix(r.Text,
+		"listwatch-page")):
 		f.lanes = append(f.lanes, r.Subject)
-		// A client has its answer before the server says WireOpened: two streams that were opened one after the other may say
-		// so in either order. Their watchers were registered before the answers.
+		// A client has its answer before the server says WireOpened: two streams that were opened one after the other
+		// may say so in either order. Their watchers were registered before the answers.
 		slices.SortStableFunc(f.lanes, func(a, b string) int {
 			if f.added[a] == 0 || f.added[b] == 0 {
 				return 0
@@ -91,11 +93,13 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	"informer": func(f *facts, r *probe.Record, _ string) bool { return r.Subject == f.informer },
 	"stream": func(f *facts, r *probe.Record, n string) bool {
 		i, err := strconv.Atoi(n)
-		return n == "any" && slices.Contains(f.lanes, r.Subject) || err == nil && i < len(f.lanes) && f.lanes[i] == r.Subject
+		return n == "any" && slices.Contains(f.lanes, r.Subject) || err == nil && i < len(f.lanes) &&
+			f.lanes[i] == r.Subject
 	},
 	// list is a request for the story's own pods.
 	"list": func(f *facts, r *probe.Record, _ string) bool {
-		return strings.HasPrefix(r.Text, "GET ") && strings.Contains(r.Text, "story%3D"+f.id) && !strings.Contains(r.Text, "watch=")
+		return strings.HasPrefix(r.Text, "GET ") && strings.Contains(r.Text, "story%3D"+f.id) &&
+			!strings.Contains(r.Text, "watch=")
 	},
 	"subject":  func(_ *facts, r *probe.Record, names string) bool { return oneOf(names, r.Subject) },
 	"type":     func(_ *facts, r *probe.Record, types string) bool { return oneOf(types, r.Type) },
@@ -153,7 +157,8 @@ func (p *pattern) matches(f *facts, r *probe.Record) bool {
 	}
 	for i := range p.terms {
 		t := &p.terms[i]
-		if t.text != nil && t.text.MatchString(r.Text) == t.not || t.text == nil && terms[t.name](f, r, t.value) == t.not {
+		if t.text != nil && t.text.MatchString(r.Text) == t.not || t.text == nil && terms[t.name](f, r,
+			t.value) == t.not {
 			return false
 		}
 	}
@@ -224,8 +229,8 @@ func (p *pattern) in(f *facts, records []probe.Record, from uint64) *probe.Recor
 	return nil
 }
 
-// Locate finds the beats of a story in its records, oldest first. A beat that is not in them has no range, and the error
-// says so; the next one begins where the last one rests that was found.
+// Locate finds the beats of a story in its records, oldest first. A beat that is not in them has no range, and the
+// error says so; the next one begins where the last one rests that was found.
 func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	ranges = make([]Range, len(s.Beats))
 	if len(records) == 0 {
@@ -239,7 +244,8 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	for i := range s.Beats {
 		r := s.Beats[i].rest.in(f, records, from)
 		if r == nil {
-			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1, from))
+			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1,
+				from))
 			continue
 		}
 		ranges[i] = Range{From: from, To: r.Seq, Resource: r.Resource, Behind: r.Seq}

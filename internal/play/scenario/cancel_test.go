@@ -16,8 +16,8 @@ import (
 // full is set for the heavy form of tests: `make full`.
 var full = os.Getenv("FULL") != ""
 
-// TestAStoryThatIsCancelledLeavesNothing cancels each story at every other one of its beats and at a chance record, in the heavy form at
-// all of its beats, at each of its steps, and at twenty chance records.
+// TestAStoryThatIsCancelledLeavesNothing cancels each story at every other one of its beats and at a chance record, in
+// the heavy form at all of its beats, at each of its steps, and at twenty chance records.
 // The world goes hop by hop until then, so that the story is met in the middle of what it does.
 func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
@@ -59,8 +59,8 @@ func moments(whole Seen, start uint64) (after []uint64) {
 	return after
 }
 
-// cancelAfter plays a story, lets its request go after so many records, and holds that it ends, and that nothing of it is left. A
-// world of the story's own ends with it: goroutines that stayed would keep the bubble from ending.
+// cancelAfter plays a story, lets its request go after so many records, and holds that it ends, and that nothing of it
+// is left. A world of the story's own ends with it: goroutines that stayed would keep the bubble from ending.
 func (w *World) cancelAfter(t *testing.T, id string, after uint64) {
 	t.Helper()
 	before, gate := fmt.Sprintf("%+v", w.standing()), w.Log.Gate()
@@ -114,7 +114,8 @@ func (w *World) standing() any {
 	return []any{state, w.Sandbox.Watchers(), w.Pipeline.Snapshot().Client.Informer.Indexer.Objects, watchers}
 }
 
-// TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no machine, and says so.
+// TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone holds that such a story does nothing where it has no
+// machine, and says so.
 func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		for _, each := range All {
@@ -123,7 +124,8 @@ func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
 			}
 			before := w.Log.Last()
 			seen, err := w.Play(t.Context(), each.ID)
-			if err != nil || seen.Untold == "" || slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 }) || seen.To != before || w.Log.Last() != before {
+			if err != nil || seen.Untold == "" || slices.ContainsFunc(seen.Beats,
+				func(r Range) bool { return r.To > 0 }) || seen.To != before || w.Log.Last() != before {
 				t.Errorf("%s: got %+v, %v, and %d new records", each.ID, seen, err, w.Log.Last()-before)
 			}
 		}

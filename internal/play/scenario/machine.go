@@ -42,13 +42,14 @@ func inform(s *stagehand, a *args) (answer, error) {
 		Name: name, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
 		ListerWatcher: listwatch.NewListWatch(client, "pods", namespace, s.own(a.values["labels"])),
 	})
-	_, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{Name: a.word(1)})
+	_, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
+		Name: a.word(1)})
 	s.group.Go(s.ctx, "informer", i.Run)
 	return answer{}, err
 }
 
-// reflectPods runs a reflector into a queue from which nothing is taken: NAME list|stream (delta). The reflector that streams is
-// the story's client.
+// reflectPods runs a reflector into a queue from which nothing is taken: NAME list|stream (delta). The reflector that
+// streams is the story's client.
 func reflectPods(s *stagehand, a *args) (answer, error) {
 	name, agent := a.word(0), "listwatch-"+a.word(0)
 	p := s.Probe.Resource("pods").Subject(name)
@@ -62,7 +63,8 @@ func reflectPods(s *stagehand, a *args) (answer, error) {
 		agent = "story-" + s.story.ID
 	}
 	r := reflector.New(reflector.Config{
-		Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p, UseWatchList: a.word(1) != "list",
+		Name: name, ExpectedType: &corev1.Pod{}, Store: queue, Clock: s.Clock, Probe: p,
+		UseWatchList:  a.word(1) != "list",
 		ListerWatcher: listwatch.NewListWatch(s.Pipeline.Client.NewClient(agent, p, nil), "pods", namespace, s.own("")),
 	})
 	s.queues[name] = queue
@@ -182,14 +184,15 @@ func other(s *stagehand, a *args) (answer, error) {
 
 // ---- many clients
 
-// crowd opens N watches, each for the pods of one node: "watchers N" at the registry; "kubelets N M" as kubelets do, of which
-// M ask for no bookmarks. It returns how many watchers of pods there are.
+// crowd opens N watches, each for the pods of one node: "watchers N" at the registry; "kubelets N M" as kubelets do, of
+// which M ask for no bookmarks. It returns how many watchers of pods there are.
 func crowd(s *stagehand, a *args) (answer, error) {
 	n, plain := a.number(1), a.number(2)
 	for i := range n {
 		if a.word(0) == "kubelets" {
 			s.kubelet(i, n, i < plain)
-			if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil { // one after the other, which is easier to compress, too
+			// one after the other, which is easier to compress, too
+			if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
 				return answer{}, err
 			}
 			continue

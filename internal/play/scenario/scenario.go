@@ -24,10 +24,11 @@ type Story struct {
 	Symptom string `json:"symptom"` // what people see at work before they know why; one incident a line
 	Watch   string `json:"watch"`   // what to look at while it is played
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
-	Thread  string `json:"thread"`  // upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
-	Beats   []Beat `json:"beats"`   // how it is told, four to seven
-	Group   string `json:"group"`   // what is wrong there: one of [Groups]
-	Means   string `json:"means"`   // what follows for those who run such a thing, said when the story is over
+	// upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
+	Thread string `json:"thread"`
+	Beats  []Beat `json:"beats"` // how it is told, four to seven
+	Group  string `json:"group"` // what is wrong there: one of [Groups]
+	Means  string `json:"means"` // what follows for those who run such a thing, said when the story is over
 	// Cast are the watchers whose lanes stand first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
 	// Versions are what the stage calls the versions of the story's pod a, oldest first; none: a, a1, a2, and so on.
@@ -71,15 +72,15 @@ type Member struct {
 	Pin bool `json:"pin,omitempty"`
 }
 
-// Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It begins
-// where the beat before it rests.
+// Beat is one step in the telling of a story: what is said before it, where to look, and where it comes to rest. It
+// begins where the beat before it rests.
 type Beat struct {
 	Say      string          `json:"say"`
 	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
 	Question *Question       `json:"question,omitempty"`
-	// Seen says what the picture shows where the beat rests. At is a station, or a member of the cast, perhaps with one of its
-	// queues, and Text is what is written there because of one record: the regular expression of a whole text. $rv, $n and
-	// $type in both are those of that record, [Range.Behind].
+	// Seen says what the picture shows where the beat rests. At is a station, or a member of the cast, perhaps with one
+	// of its queues, and Text is what is written there because of one record: the regular expression of a whole text.
+	// $rv, $n and $type in both are those of that record, [Range.Behind].
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
@@ -128,8 +129,8 @@ type World struct {
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
 	Machine  Machine // nil, as in the running program: stories that need one are not played
-	// Lab says that the program runs in the working copy of a lab, where something is broken: a story waits for a record no
-	// longer than labPatience, and calls it a symptom if the record does not come.
+	// Lab says that the program runs in the working copy of a lab, where something is broken: a story waits for a
+	// record no longer than labPatience, and calls it a symptom if the record does not come.
 	Lab bool
 }
 
@@ -141,8 +142,8 @@ type Machine interface {
 	StartServer() error
 	// SlowEtcd makes each list of etcd take so long.
 	SlowEtcd(each time.Duration)
-	// OtherServer starts another server half on the same etcd, of which nothing is recorded, and waits until it is ready.
-	// What connects from now on is connected to it.
+	// OtherServer starts another server half on the same etcd, of which nothing is recorded, and waits until it is
+	// ready. What connects from now on is connected to it.
 	OtherServer(ctx context.Context) error
 	// FirstServer lets what connects from now on be connected to the first server again.
 	FirstServer()
@@ -150,7 +151,8 @@ type Machine interface {
 	HangOther()
 	// EndOther lets the other server die: its connections break. It may be called twice.
 	EndOther()
-	// StopLeader lets the node of etcd that leads die. Until Elect, reads wait that must not be stale, and writes are lost.
+	// StopLeader lets the node of etcd that leads die. Until Elect, reads wait that must not be stale, and writes are
+	// lost.
 	StopLeader()
 	// Elect lets another node lead.
 	Elect()
@@ -166,13 +168,14 @@ type Step struct {
 
 // Seen is what a story came to.
 type Seen struct {
-	ID      string  `json:"id"`
-	From    uint64  `json:"from"` // the records of the story are (From, To]
-	To      uint64  `json:"to"`
-	Key     uint64  `json:"key"` // of them the one to look at: where the last question is answered
-	Saw     string  `json:"saw"`
-	Steps   []Step  `json:"steps"`
-	Beats   []Range `json:"beats"`             // where each beat of the story stands; zero for one that is not in the records
+	ID    string `json:"id"`
+	From  uint64 `json:"from"` // the records of the story are (From, To]
+	To    uint64 `json:"to"`
+	Key   uint64 `json:"key"` // of them the one to look at: where the last question is answered
+	Saw   string `json:"saw"`
+	Steps []Step `json:"steps"`
+	// where each beat of the story stands; zero for one that is not in the records
+	Beats   []Range `json:"beats"`
 	Untold  string  `json:"untold,omitempty"`  // which beats these are
 	Symptom string  `json:"symptom,omitempty"` // in a lab: the record that did not come
 }
@@ -188,15 +191,16 @@ func (m *Missing) Error() string {
 }
 
 const (
-	// patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up to 2.
+	// patience is how long a story waits for what must follow. A reflector that was often cut off waits 30 s, times up
+	// to 2.
 	patience = 75 * time.Second
 	// labPatience is the same in a lab, where most stories fail: a person waits.
 	labPatience = 10 * time.Second
 )
 
 // Play plays one story to its end, or until ctx is done; what it has changed is undone in either case, see
-// [sandbox.Sandbox.Tell]. A story that needs a world of its own is not played where there is none: Untold says so. Errors:
-// 404 for an unknown one, 409 while another is played, and otherwise what did not happen that should have.
+// [sandbox.Sandbox.Tell]. A story that needs a world of its own is not played where there is none: Untold says so.
+// Errors: 404 for an unknown one, 409 while another is played, and otherwise what did not happen that should have.
 func (w *World) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {

@@ -18,11 +18,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inWorld runs body in a bubble with a whole pipeline that has settled. The world of a story that needs one of its own has a
-// machine.
+// inWorld runs body in a bubble with a whole pipeline that has settled. The world of a story that needs one of its own
+// has a machine.
 func inWorld(t *testing.T, alone bool, body func(t *testing.T, w *World)) {
 	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.World) {
-		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe, Clock: world.Clock}
+		w := &World{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe,
+			Clock: world.Clock}
 		if alone {
 			w.Machine = world
 		}
@@ -35,25 +36,48 @@ var signatures = map[string]struct {
 	points []probe.Point
 	says   string
 }{
-	"loses-nothing":   {[]probe.Point{probe.ListServed, probe.RingAppend, probe.WatcherAdded, probe.WatcherInterval, probe.RingAppend, probe.ResultSent}, `all ten, in order`},
-	"three-versions":  {[]probe.Point{probe.TxnCommitted, probe.TxnCommitted, probe.ListServed, probe.ListServed, probe.ListServed}, `Without a version: "second".*At exactly \d+: "first"`},
-	"ring-wrap":       {[]probe.Point{probe.RingResize, probe.ReflectorWatchEnded, probe.ReflectorBackoff, probe.ReflectorWatchEnded, probe.ReflectorSynced}, `410: "too old resource version`},
-	"slow-watcher":    {[]probe.Point{probe.KnobTurned, probe.DispatchBlocked, probe.WatcherForced, probe.WatcherRemoved, probe.WatcherAdded}, `held 10 in its input and 10 in its result.*closed 0 of the others`},
-	"trigger-index":   {[]probe.Point{probe.WatcherAdded, probe.DispatchStarted, probe.ResultSent, probe.ResultSent}, `received DELETED and \S+ ADDED.*other 998 nodes received nothing`},
-	"selector":        {[]probe.Point{probe.ListenerAdded, probe.WatcherAdded, probe.HandlerReturned, probe.RingAppend, probe.ResultSent, probe.HandlerReturned, probe.RequestAnswered}, `shows it as tier=green.*with 409.*in the ring as MODIFIED`},
-	"bookmarks":       {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed, probe.WireOpened}, `had lost: 410`},
-	"compaction":      {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError}, `etcd refused a watch of events`},
-	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded, probe.FIFOPopped, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
-	"resync":          {[]probe.Point{probe.ListenerAdded, probe.ReflectorSynced, probe.HandlerReturned, probe.FIFOAdded, probe.HandlerReturned}, `with 6 updates.*SyncAll.*3 times.*asked the server for nothing`},
-	"slow-handler":    {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed, probe.HandlerReturned}, `2\d changes waited`},
-	"stale-write":     {[]probe.Point{probe.IndexerUpdated, probe.ReflectorWatchEnded, probe.TxnCommitted, probe.RequestAnswered, probe.ReflectorReceived, probe.TxnCommitted}, `answered 409.*After a new read the write succeeded`},
-	"finalizers":      {[]probe.Point{probe.WatcherAdded, probe.ResultSent, probe.RequestAnswered, probe.TxnCommitted, probe.ResultSent}, `MODIFIED at (\d+).*DELETED at`},
-	"watch-list":      {[]probe.Point{probe.StoreUpdate, probe.ListServed, probe.ReflectorListed, probe.WatcherAdded, probe.FrameDecoded, probe.ReflectorSynced}, `one answer of \d{4,} bytes.*in 13 frames`},
-	"server-restart":  {[]probe.Point{probe.WireClosed, probe.RequestAnswered, probe.CacheReplaced, probe.FrameWritten, probe.ListServed, probe.WatcherAdded}, `with 429 and.Retry-After.*The 900 clients.*The 100 others got 410`},
-	"restored-etcd":   {[]probe.Point{probe.IndexerUpdated, probe.CacheReplaced, probe.ReflectorWatching, probe.RingAppend, probe.FreshnessGivenUp, probe.RequestAnswered, probe.IndexerUpdated}, `refused with 504.*created at \d+, the informer does not`},
-	"leader-gone":     {[]probe.Point{probe.EtcdLookedAt, probe.RequestReceived, probe.ListServed, probe.EtcdLookedAt, probe.RequestAnswered, probe.TxnCommitted, probe.IndexerUpdated}, `answered with 500 after 1\.\d+s.*No client listed again`},
-	"fail-over":       {[]probe.Point{probe.RingAppend, probe.IndexerUpdated, probe.RingAppend, probe.ReflectorWatchEnded, probe.WatcherInterval, probe.IndexerUpdated}, `nothing was lost, nothing came twice`},
-	"two-queues":      {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped}, `DeltaFIFO gave a1 a2`},
+	"loses-nothing": {[]probe.Point{probe.ListServed, probe.RingAppend, probe.WatcherAdded, probe.WatcherInterval,
+		probe.RingAppend, probe.ResultSent}, `all ten, in order`},
+	"three-versions": {[]probe.Point{probe.TxnCommitted, probe.TxnCommitted, probe.ListServed, probe.ListServed,
+		probe.ListServed}, `Without a version: "second".*At exactly \d+: "first"`},
+	"ring-wrap": {[]probe.Point{probe.RingResize, probe.ReflectorWatchEnded, probe.ReflectorBackoff,
+		probe.ReflectorWatchEnded, probe.ReflectorSynced}, `410: "too old resource version`},
+	"slow-watcher": {[]probe.Point{probe.KnobTurned, probe.DispatchBlocked, probe.WatcherForced,
+		probe.WatcherRemoved, probe.WatcherAdded}, `held 10 in its input and 10 in its result.*closed 0 of the others`},
+	"trigger-index": {[]probe.Point{probe.WatcherAdded, probe.DispatchStarted, probe.ResultSent, probe.ResultSent},
+		`received DELETED and \S+ ADDED.*other 998 nodes received nothing`},
+	"selector": {[]probe.Point{probe.ListenerAdded, probe.WatcherAdded, probe.HandlerReturned, probe.RingAppend,
+		probe.ResultSent, probe.HandlerReturned, probe.RequestAnswered},
+		`shows it as tier=green.*with 409.*in the ring as MODIFIED`},
+	"bookmarks": {[]probe.Point{probe.WatcherAdded, probe.RingAppend, probe.FrameWritten, probe.WireClosed,
+		probe.WireOpened}, `had lost: 410`},
+	"compaction": {[]probe.Point{probe.KnobTurned, probe.WatchChanOpened, probe.WatchChanError},
+		`etcd refused a watch of events`},
+	"missed-deletion": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.ReflectorWatchEnded,
+		probe.FIFOPopped, probe.HandlerCalled}, `DeletedFinalStateUnknown`},
+	"resync": {[]probe.Point{probe.ListenerAdded, probe.ReflectorSynced, probe.HandlerReturned,
+		probe.FIFOAdded, probe.HandlerReturned}, `with 6 updates.*SyncAll.*3 times.*asked the server for nothing`},
+	"slow-handler": {[]probe.Point{probe.ListenerAdded, probe.HandlerCalled, probe.PendingPushed,
+		probe.HandlerReturned}, `2\d changes waited`},
+	"stale-write": {[]probe.Point{probe.IndexerUpdated, probe.ReflectorWatchEnded, probe.TxnCommitted,
+		probe.RequestAnswered, probe.ReflectorReceived, probe.TxnCommitted},
+		`answered 409.*After a new read the write succeeded`},
+	"finalizers": {[]probe.Point{probe.WatcherAdded, probe.ResultSent, probe.RequestAnswered, probe.TxnCommitted,
+		probe.ResultSent}, `MODIFIED at (\d+).*DELETED at`},
+	"watch-list": {[]probe.Point{probe.StoreUpdate, probe.ListServed, probe.ReflectorListed, probe.WatcherAdded,
+		probe.FrameDecoded, probe.ReflectorSynced}, `one answer of \d{4,} bytes.*in 13 frames`},
+	"server-restart": {[]probe.Point{probe.WireClosed, probe.RequestAnswered, probe.CacheReplaced, probe.FrameWritten,
+		probe.ListServed, probe.WatcherAdded}, `with 429 and.Retry-After.*The 900 clients.*The 100 others got 410`},
+	"restored-etcd": {[]probe.Point{probe.IndexerUpdated, probe.CacheReplaced, probe.ReflectorWatching,
+		probe.RingAppend, probe.FreshnessGivenUp, probe.RequestAnswered, probe.IndexerUpdated},
+		`refused with 504.*created at \d+, the informer does not`},
+	"leader-gone": {[]probe.Point{probe.EtcdLookedAt, probe.RequestReceived, probe.ListServed, probe.EtcdLookedAt,
+		probe.RequestAnswered, probe.TxnCommitted, probe.IndexerUpdated},
+		`answered with 500 after 1\.\d+s.*No client listed again`},
+	"fail-over": {[]probe.Point{probe.RingAppend, probe.IndexerUpdated, probe.RingAppend, probe.ReflectorWatchEnded,
+		probe.WatcherInterval, probe.IndexerUpdated}, `nothing was lost, nothing came twice`},
+	"two-queues": {[]probe.Point{probe.ReflectorSynced, probe.FIFOAdded, probe.FIFOPopped, probe.FIFOPopped},
+		`DeltaFIFO gave a1 a2`},
 }
 
 func TestEveryStoryLeavesItsSignature(t *testing.T) {
@@ -78,7 +102,8 @@ func TestEveryStoryLeavesItsSignature(t *testing.T) {
 				time.Sleep(2 * time.Minute) // a client that was cut off comes back
 				synctest.Wait()
 				after := w.Sandbox.Knobs()
-				if len(after.Handlers) != len(before.Handlers) || len(after.Lines) != len(before.Lines) || after.Rings[3].Fixed != 0 || after.Traffic.Rate != 0 {
+				if len(after.Handlers) != len(before.Handlers) || len(after.Lines) != len(before.Lines) ||
+					after.Rings[3].Fixed != 0 || after.Traffic.Rate != 0 {
 					t.Errorf("the story left behind %+v, it began with %+v", after, before)
 				}
 			})
@@ -108,10 +133,12 @@ func (w *World) check(t *testing.T, seen Seen, points []probe.Point, says string
 	}
 	told, err := Find(seen.ID).Locate(records)
 	if err != nil || !slices.Equal(told, seen.Beats) || seen.Beats[len(seen.Beats)-1].To < seen.Key {
-		t.Errorf("its beats are at %v, found again at %v, and the record to look at, %d, is shown in one of them: %v", seen.Beats, told, seen.Key, err)
+		t.Errorf("its beats are at %v, found again at %v, and the record to look at, %d, is shown in one of them: %v",
+			seen.Beats, told, seen.Key, err)
 	}
 	for i, beat := range seen.Beats {
-		if i > 0 && beat.From != seen.Beats[i-1].To || beat.From < seen.From || beat.To <= beat.From || beat.To > seen.To {
+		if i > 0 && beat.From != seen.Beats[i-1].To || beat.From < seen.From || beat.To <= beat.From ||
+			beat.To > seen.To {
 			t.Errorf("beat %d plays (%d, %d], in a story of (%d, %d]", i+1, beat.From, beat.To, seen.From, seen.To)
 		}
 	}
@@ -148,7 +175,8 @@ func TestOneStoryAtATime(t *testing.T) {
 func TestEveryStoryIsTold(t *testing.T) {
 	ids := map[string]bool{}
 	for _, each := range All {
-		if each.ID == "" || each.Title == "" || each.Symptom == "" || each.Watch == "" || each.Chapter == "" || ids[each.ID] {
+		if each.ID == "" || each.Title == "" || each.Symptom == "" || each.Watch == "" || each.Chapter == "" ||
+			ids[each.ID] {
 			t.Errorf("%+v: something is missing, or the id is taken", each)
 		}
 		ids[each.ID] = true
@@ -161,7 +189,8 @@ func TestEveryStoryIsTold(t *testing.T) {
 				t.Errorf("%s: beat %d says %q, looks at %v", each.ID, i+1, beat.Say, beat.Look)
 			}
 			if q := beat.Question; q != nil {
-				if asked++; q.Ask == "" || len(q.Answers) < 2 || len(q.Answers) > 4 || q.Right < 0 || q.Right >= len(q.Answers) {
+				if asked++; q.Ask == "" || len(q.Answers) < 2 || len(q.Answers) > 4 || q.Right < 0 ||
+					q.Right >= len(q.Answers) {
 					t.Errorf("%s: beat %d asks %+v", each.ID, i+1, q)
 				}
 			}
@@ -180,7 +209,8 @@ func TestAStoryThatBecamePartOfAnotherIsRefusedWithItsName(t *testing.T) {
 	}
 }
 
-// In a lab something is broken: here no handler returns. The story waits ten seconds, and keeps the beats that it has played.
+// In a lab something is broken: here no handler returns. The story waits ten seconds, and keeps the beats that it has
+// played.
 func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 	inWorld(t, false, func(t *testing.T, w *World) {
 		w.Lab = true

@@ -108,8 +108,8 @@ func (s *stagehand) expandAll(words []string) ([]string, error) {
 	return expanded, nil
 }
 
-// expand replaces the variables in a text: those that steps kept; the fields of records that were waited for; and the time
-// between two of these, as ${committed..done}.
+// expand replaces the variables in a text: those that steps kept; the fields of records that were waited for; and the
+// time between two of these, as ${committed..done}.
 func (s *stagehand) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		if value, ok := s.vars[name]; ok {

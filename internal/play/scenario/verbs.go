@@ -43,11 +43,12 @@ var verbs = map[string]verb{
 	"waits": waits,
 
 	// Clients.
-	"watch":   openStream, // STREAM (from=V) (labels=L) (fields=F) (resource=R): as the story's client
-	"next":    next,       // STREAM (TYPES): its next event; returns the version, and .type
-	"follow":  follow,     // STREAM N: it brings the newest N changes, in order, each once; returns the first, and .last
-	"open":    open,       // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
-	"inform":  inform,     // NAME HANDLER (resync=D): one more informer of the story's pods
+	"watch": openStream, // STREAM (from=V) (labels=L) (fields=F) (resource=R): as the story's client
+	"next":  next,       // STREAM (TYPES): its next event; returns the version, and .type
+	// STREAM N: it brings the newest N changes, in order, each once; returns the first, and .last
+	"follow":  follow,
+	"open":    open,   // (labels=L) (from=V) (timeout=S) (bookmarks): a watcher of the page; returns its name
+	"inform":  inform, // NAME HANDLER (resync=D): one more informer of the story's pods
 	"reflect": reflectPods,
 	"drain":   drain, // NAME: empties the queue of a reflector; returns the changes in their order
 
@@ -58,7 +59,8 @@ var verbs = map[string]verb{
 	"other":  other,  // start|first|hang|end: a second server
 	"crowd":  crowd,  // watchers N, or kubelets N M: of the N kubelets, M ask for no bookmarks
 
-	"recount": recount, // the cache of pods and the informer say what they hold: after a new list the log has only numbers
+	// the cache of pods and the informer say what they hold: after a new list the log has only numbers
+	"recount": recount,
 
 	// The log.
 	"await":  await, // PATTERN; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
@@ -134,7 +136,8 @@ func (s *stagehand) post(letter string, a *args) listwatch.Result {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.pod(letter), Namespace: namespace, Labels: map[string]string{sandbox.StoryLabel: s.story.ID},
 		},
-		Spec: corev1.PodSpec{NodeName: nowhere, Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}},
+		Spec: corev1.PodSpec{NodeName: nowhere, Containers: []corev1.Container{{Name: "main",
+			Image: "example.com/main:1"}}},
 	}
 	for key, value := range a.values {
 		switch key {
@@ -183,7 +186,8 @@ func change(s *stagehand, a *args) (last answer, err error) {
 		}
 	}
 	// A writer may have its answer before the cache has the event.
-	_, err = s.await(moment{{points: []probe.Point{probe.RingAppend}, terms: []term{{name: "rv", value: last.value}}}}, 0)
+	_, err = s.await(moment{{points: []probe.Point{probe.RingAppend}, terms: []term{{name: "rv", value: last.value}}}},
+		0)
 	return last, err
 }
 
@@ -341,7 +345,8 @@ func follow(s *stagehand, a *args) (answer, error) {
 	for i, rv := range want {
 		got, err := next(s, a.of(a.word(0)))
 		if err != nil || got.value != fmt.Sprint(rv) {
-			return answer{}, fmt.Errorf("event %d of %d is %s at %s, want version %d: %w", i+1, len(want), got.fields["type"], got.value, rv, err)
+			return answer{}, fmt.Errorf("event %d of %d is %s at %s, want version %d: %w", i+1, len(want),
+				got.fields["type"], got.value, rv, err)
 		}
 	}
 	return answer{fmt.Sprint(want[0]), map[string]string{"last": fmt.Sprint(want[len(want)-1])}}, nil

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only counted.
+	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only
+	// counted.
 	MaxEvent = 256 << 10
 	// ListHeadSize is how many bytes of a list [ReadListHead] needs: a list says its version before its items.
 	ListHeadSize = 4 << 10
@@ -138,7 +139,8 @@ func (e *Event) readJSON(frame []byte) {
 func (e *Event) readProtobuf(frame []byte) {
 	var read metav1.WatchEvent
 	var object runtime.Unknown
-	if read.Unmarshal(frame) != nil || object.Unmarshal(bytes.TrimPrefix(read.Object.Raw, []byte(protobufEnvelope))) != nil {
+	if read.Unmarshal(frame) != nil || object.Unmarshal(bytes.TrimPrefix(read.Object.Raw,
+		[]byte(protobufEnvelope))) != nil {
 		return
 	}
 	if object.Kind == "Status" {
@@ -155,7 +157,8 @@ func (e *Event) readProtobuf(frame []byte) {
 }
 
 func (e *Event) set(kind, namespace, name, rv string, annotations map[string]string) {
-	e.Type, e.RV, e.Key = cut(kind, maxType), cut(rv, maxVersion), cut(strings.TrimPrefix(namespace+"/"+name, "/"), maxKey)
+	e.Type, e.RV, e.Key = cut(kind, maxType), cut(rv, maxVersion), cut(strings.TrimPrefix(namespace+"/"+name, "/"),
+		maxKey)
 	e.InitialEnd = kind == "BOOKMARK" && annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 

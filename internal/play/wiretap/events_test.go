@@ -38,8 +38,10 @@ var told = []struct {
 	want   Event
 }{
 	{"ADDED", pod("5", nil), Event{Type: "ADDED", Key: "default/a", RV: "5"}},
-	{"BOOKMARK", pod("7", map[string]string{metav1.InitialEventsAnnotationKey: "true"}), Event{Type: "BOOKMARK", Key: "default/a", RV: "7", InitialEnd: true}},
-	{"MODIFIED", pod("8", map[string]string{"long": strings.Repeat("x", 5000)}), Event{Type: "MODIFIED", Key: "default/a", RV: "8"}},
+	{"BOOKMARK", pod("7", map[string]string{metav1.InitialEventsAnnotationKey: "true"}), Event{Type: "BOOKMARK",
+		Key: "default/a", RV: "7", InitialEnd: true}},
+	{"MODIFIED", pod("8", map[string]string{"long": strings.Repeat("x", 5000)}), Event{Type: "MODIFIED",
+		Key: "default/a", RV: "8"}},
 	{"ADDED", pod("9", map[string]string{"long": strings.Repeat("x", MaxEvent)}), Event{}},
 	{"ERROR", gone(), Event{Type: "ERROR", Code: 410}},
 }
@@ -67,7 +69,8 @@ func bodies(t *testing.T) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		written[mediaProtobuf] = append(binary.BigEndian.AppendUint32(written[mediaProtobuf], uint32(len(frame))), frame...)
+		written[mediaProtobuf] = append(binary.BigEndian.AppendUint32(written[mediaProtobuf], uint32(len(frame))),
+			frame...)
 	}
 	return written
 }
@@ -92,7 +95,8 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 				}
 			}
 			if total != len(body) || cap(reader.frame) > 2*MaxEvent {
-				t.Errorf("%s: the sizes add up to %d of %d; %d bytes are kept", media, total, len(body), cap(reader.frame))
+				t.Errorf("%s: the sizes add up to %d of %d; %d bytes are kept", media, total, len(body),
+					cap(reader.frame))
 			}
 		}
 	}
@@ -101,7 +105,8 @@ func TestEventsAreReadHoweverTheyAreCut(t *testing.T) {
 // TestAnEventKeepsLittleOfAFrame reads frames of texts that no server of good will sends.
 func TestAnEventKeepsLittleOfAFrame(t *testing.T) {
 	long := strings.Repeat("x", MaxEvent/5)
-	frame := fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"namespace":%q,"resourceVersion":%q}}}`+"\n", long, long, long, long)
+	frame := fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"namespace":%q,"resourceVersion":%q}}}`+"\n",
+		long, long, long, long)
 	var kept []Event
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
@@ -123,7 +128,8 @@ func TestAnEventKeepsLittleOfAFrame(t *testing.T) {
 }
 
 func TestAnObjectWithACodeOfItsOwnIsRead(t *testing.T) {
-	got := NewEvents("application/json").Read([]byte(`{"type":"ADDED","object":{"code":"x","metadata":{"name":"a","resourceVersion":"5"}}}` + "\n"))
+	got := NewEvents("application/json").
+		Read([]byte(`{"type":"ADDED","object":{"code":"x","metadata":{"name":"a","resourceVersion":"5"}}}` + "\n"))
 	if len(got) != 1 || got[0].Key != "a" || got[0].RV != "5" {
 		t.Errorf("got %+v", got)
 	}
@@ -150,7 +156,8 @@ func FuzzEvents(f *testing.F) {
 }
 
 func TestAListSaysItsVersionAtItsBeginning(t *testing.T) {
-	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "77", Continue: "abc"}}
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{
+		ResourceVersion: "77", Continue: "abc"}}
 	for range 100 {
 		list.Items = append(list.Items, *pod("5", map[string]string{"long": strings.Repeat("x", 100)}))
 	}

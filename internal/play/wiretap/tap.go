@@ -31,7 +31,8 @@ const (
 //	{"type":"ADDED","object":{…}}\n         so many bytes
 //	\r\n
 //
-// A chunk of size 0 ends the stream. A Tap keeps the newest chunks of each open watch, and may be used from any goroutine.
+// A chunk of size 0 ends the stream. A Tap keeps the newest chunks of each open watch, and may be used from any
+// goroutine.
 //
 // Differs: upstream has nothing of the kind; people use tcpdump.
 type Tap struct {
@@ -155,7 +156,8 @@ func (c *tappedConn) request(line, header string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgetLocked()
-	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line, "watch=1")) {
+	if strings.HasPrefix(line, http.MethodGet+" ") && (strings.Contains(line, "watch=true") || strings.Contains(line,
+		"watch=1")) {
 		c.stream = c.tap.open(header)
 	}
 }

@@ -46,7 +46,10 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		group.Go(t.Context(), "test.reader", func(context.Context) { _, _ = response.Body.Read(make([]byte, 1<<16)); discardAll(response) })
+		group.Go(t.Context(), "test.reader", func(context.Context) {
+			_, _ = response.Body.Read(make([]byte, 1<<16))
+			discardAll(response)
+		})
 		synctest.Wait()
 
 		streams := tap.Snapshot()
@@ -54,10 +57,13 @@ func TestTheTapSeesTheChunksOfAWatch(t *testing.T) {
 			t.Fatalf("got %d streams, want the watch alone", len(streams))
 		}
 		s := streams[0]
-		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request, "GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") || !strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxChunks {
+		if s.OpenedBy() != "Go-http-client/1.1 /pods?watch=true" || !strings.HasPrefix(s.Request,
+			"GET /pods?watch=true HTTP/1.1\r\nHost: api\r\n") || !strings.HasSuffix(s.Request, "\r\n\r\n") ||
+			!strings.HasPrefix(s.Header, "HTTP/1.1 200 OK\r\n") || s.Count != events || len(s.Chunks) != maxChunks {
 			t.Errorf("got %q %q, %d chunks, %d kept", s.Request, s.Header, s.Count, len(s.Chunks))
 		}
-		if got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8, End: "\r\n"}); got != want {
+		if got, want := s.Chunks[0], (Chunk{SizeLine: "8\r\n", Data: "{\"i\":4}\n", Size: 8,
+			End: "\r\n"}); got != want {
 			t.Errorf("first chunk: got %+v, want %+v", got, want)
 		}
 		if last := s.Chunks[len(s.Chunks)-1]; len(last.Data) != maxData || last.Size <= maxData || last.End != "\r\n" {
@@ -85,7 +91,8 @@ func discardAll(response *http.Response) {
 }
 
 func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
-	const wire = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab\r\nc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n"
+	const wire = "HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+		"chunked\r\n\r\n5\r\nab\r\nc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n"
 	stream := &parser{}
 	reader := iotest.OneByteReader(strings.NewReader(wire))
 	for buf := make([]byte, 10); ; {
@@ -100,14 +107,16 @@ func TestChunksAreUnderstoodHoweverTheyAreCut(t *testing.T) {
 	if got, want := fmt.Sprintf("%+v", stream.Stream), fmt.Sprintf("%+v", whole.Stream); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if whole.Count != 3 || whole.Chunks[0].Data != "ab\r\nc" || whole.Chunks[1].Size != 16 || whole.Chunks[2].SizeLine != "0\r\n" || whole.Chunks[2].End != "\r\n" {
+	if whole.Count != 3 || whole.Chunks[0].Data != "ab\r\nc" || whole.Chunks[1].Size != 16 ||
+		whole.Chunks[2].SizeLine != "0\r\n" || whole.Chunks[2].End != "\r\n" {
 		t.Errorf("got %+v", whole.Chunks)
 	}
 }
 
 func TestWhatIsNoChunkedAnswerIsNotUnderstood(t *testing.T) {
 	for _, wire := range []string{
-		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n5\r\nab", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n5\r\nab", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\nxyz\r\n",
 		strings.Repeat("x", 2*maxHeader), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
 	} {
 		stream := &parser{}

@@ -41,8 +41,8 @@ type apiServer struct {
 	openapi   *openAPI
 }
 
-// New returns the handler of a whole API server. It starts no goroutine; those of a request end with the request. Beside the
-// routes of [handlers.Server] it has these:
+// New returns the handler of a whole API server. It starts no goroutine; those of a request end with the request.
+// Beside the routes of [handlers.Server] it has these:
 //
 //	PATCH  …/{name} and …/{name}/status   four kinds of patch, one of them server-side apply   patch.go, field_manager.go
 //	POST   /apis/authorization.k8s.io/…   what a client may do: everything                     reviews.go
@@ -54,7 +54,8 @@ type apiServer struct {
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 func New(cfg Config) http.Handler {
-	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: newMetrics(cfg.Clock, cfg.Registry), openapi: loadOpenAPI()}
+	a := &apiServer{ready: cfg.Ready, etcdReady: cfg.EtcdReady, metrics: newMetrics(cfg.Clock, cfg.Registry),
+		openapi: loadOpenAPI()}
 	storages := reviews()
 	maps.Copy(storages, cfg.Storage)
 	a.server = handlers.New(handlers.Config{

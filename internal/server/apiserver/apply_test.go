@@ -22,7 +22,8 @@ const applyType = "application/apply-patch+yaml"
 // apply says what manager wants of pod a.
 func (a *api) apply(manager, query, wishes string) *httptest.ResponseRecorder {
 	a.t.Helper()
-	return a.do("PATCH", podsPath+"/a?fieldManager="+manager+query, "apiVersion: v1\nkind: Pod\nmetadata: {name: a"+wishes, "Content-Type", applyType)
+	return a.do("PATCH", podsPath+"/a?fieldManager="+manager+query, "apiVersion: v1\nkind: Pod\nmetadata: {name: a"+
+		wishes, "Content-Type", applyType)
 }
 
 // applied fails the test unless the apply succeeded.
@@ -77,7 +78,8 @@ func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
 	const other = ", labels: {app: db}}\n"
 	status := wantStatus(t, a.apply("two", "", other), 409, metav1.StatusReasonConflict)
 	if len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != metav1.CauseTypeFieldManagerConflict ||
-		status.Details.Causes[0].Field != ".metadata.labels.app" || !strings.Contains(status.Details.Causes[0].Message, `"one"`) {
+		status.Details.Causes[0].Field != ".metadata.labels.app" || !strings.Contains(status.Details.Causes[0].Message,
+		`"one"`) {
 		t.Errorf("causes: got %+v", status.Details.Causes)
 	}
 	if pod := a.applied(200, "two", "&force=true", other); pod.Labels["app"] != "db" {
@@ -101,7 +103,8 @@ func TestWhatAManagerNoLongerWantsGoesAway(t *testing.T) {
 func TestListsWithKeysAreMergedByThem(t *testing.T) {
 	a := newAPI(t)
 	a.applied(201, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1', env: [{name: A, value: '1'}]}]}\n")
-	// Containers of a pod cannot be changed, so the list is one that can: tolerations are atomic, owner references are keyed.
+	// Containers of a pod cannot be changed, so the list is one that can: tolerations are atomic, owner references are
+	// keyed.
 	pod := a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
 	pod = a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
 	if len(pod.OwnerReferences) != 2 {
@@ -114,12 +117,16 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	if w := a.do("POST", podsPath, podA, "User-Agent", "kubectl/v1.37 (linux)"); w.Code != 201 {
 		t.Fatal(w.Body)
 	}
-	a.do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type", "application/merge-patch+json")
-	a.do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type", "application/merge-patch+json", "User-Agent", "kubelet")
+	a.do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
+		"application/merge-patch+json")
+	a.do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type",
+		"application/merge-patch+json", "User-Agent", "kubelet")
 	// A write that changes nothing gives its manager no field.
-	a.do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type", "application/merge-patch+json")
+	a.do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
+		"application/merge-patch+json")
 	pod := into[corev1.Pod](t, a.do("GET", podsPath+"/a", "").Body)
-	if got, want := managers(pod), []string{"kubectl Update", "labeller Update", "kubelet Update status"}; !sameElements(got, want) {
+	if got, want := managers(pod), []string{"kubectl Update", "labeller Update",
+		"kubelet Update status"}; !sameElements(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	// Who changed a field by any means owns it, and an apply finds out.
@@ -147,22 +154,28 @@ func TestAppliesThatMakeNoSenseAreRefused(t *testing.T) {
 		code        int
 		reason      metav1.StatusReason
 	}{
-		"no manager":         {"?x=", pod("metadata: {name: a}"), 422, metav1.StatusReasonInvalid},
-		"empty":              {"", "", 400, metav1.StatusReasonBadRequest},
-		"not YAML":           {"", "{", 400, metav1.StatusReasonBadRequest},
-		"a list":             {"", "[1]", 400, metav1.StatusReasonBadRequest},
-		"no kind":            {"", "metadata: {name: a}", 400, metav1.StatusReasonBadRequest},
-		"another kind":       {"", "apiVersion: v1\nkind: Node\nmetadata: {name: a}", 400, metav1.StatusReasonBadRequest},
-		"another version":    {"", "apiVersion: v2\nkind: Pod\nmetadata: {name: a}", 400, metav1.StatusReasonBadRequest},
-		"unknown field":      {"", pod("metadata: {name: a}\nspec: {colour: red}"), 400, metav1.StatusReasonBadRequest},
-		"wrong type":         {"", pod("metadata: {name: a}\nspec: {containers: 5}"), 400, metav1.StatusReasonBadRequest},
-		"managed fields":     {"", pod("metadata: {name: a, managedFields: [{manager: x}]}"), 400, metav1.StatusReasonBadRequest},
-		"another name":       {"", pod("metadata: {name: b}"), 400, metav1.StatusReasonBadRequest},
-		"another namespace":  {"", pod("metadata: {name: a, namespace: x}"), 400, metav1.StatusReasonBadRequest},
-		"doubled, strict":    {"&fieldValidation=Strict", pod("metadata: {name: a, name: a}"), 400, metav1.StatusReasonBadRequest},
-		"an old version":     {"", pod("metadata: {name: a, resourceVersion: '1'}"), 409, metav1.StatusReasonConflict},
-		"an immutable field": {"&force=true", pod("metadata: {name: a}\nspec: {restartPolicy: Never}"), 422, metav1.StatusReasonInvalid},
-		"an invalid value":   {"", pod("metadata: {name: a, labels: {'!': x}}"), 422, metav1.StatusReasonInvalid},
+		"no manager": {"?x=", pod("metadata: {name: a}"), 422, metav1.StatusReasonInvalid},
+		"empty":      {"", "", 400, metav1.StatusReasonBadRequest},
+		"not YAML":   {"", "{", 400, metav1.StatusReasonBadRequest},
+		"a list":     {"", "[1]", 400, metav1.StatusReasonBadRequest},
+		"no kind":    {"", "metadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"another kind": {"", "apiVersion: v1\nkind: Node\nmetadata: {name: a}", 400,
+			metav1.StatusReasonBadRequest},
+		"another version": {"", "apiVersion: v2\nkind: Pod\nmetadata: {name: a}", 400,
+			metav1.StatusReasonBadRequest},
+		"unknown field": {"", pod("metadata: {name: a}\nspec: {colour: red}"), 400, metav1.StatusReasonBadRequest},
+		"wrong type": {"", pod("metadata: {name: a}\nspec: {containers: 5}"), 400,
+			metav1.StatusReasonBadRequest},
+		"managed fields": {"", pod("metadata: {name: a, managedFields: [{manager: x}]}"), 400,
+			metav1.StatusReasonBadRequest},
+		"another name":      {"", pod("metadata: {name: b}"), 400, metav1.StatusReasonBadRequest},
+		"another namespace": {"", pod("metadata: {name: a, namespace: x}"), 400, metav1.StatusReasonBadRequest},
+		"doubled, strict": {"&fieldValidation=Strict", pod("metadata: {name: a, name: a}"), 400,
+			metav1.StatusReasonBadRequest},
+		"an old version": {"", pod("metadata: {name: a, resourceVersion: '1'}"), 409, metav1.StatusReasonConflict},
+		"an immutable field": {"&force=true", pod("metadata: {name: a}\nspec: {restartPolicy: Never}"), 422,
+			metav1.StatusReasonInvalid},
+		"an invalid value": {"", pod("metadata: {name: a, labels: {'!': x}}"), 422, metav1.StatusReasonInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			query := c.query
@@ -182,12 +195,14 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 	a.applied(201, "one", "", oneContainer)
 	const running = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: {phase: Running}\n"
 	w := a.do("PATCH", podsPath+"/a/status?fieldManager=kubelet", running, "Content-Type", applyType)
-	if pod := into[corev1.Pod](t, w.Body); w.Code != 200 || pod.Status.Phase != corev1.PodRunning || !sameElements(managers(pod), []string{"one Apply", "kubelet Apply status"}) {
+	if pod := into[corev1.Pod](t, w.Body); w.Code != 200 || pod.Status.Phase != corev1.PodRunning ||
+		!sameElements(managers(pod), []string{"one Apply", "kubelet Apply status"}) {
 		t.Errorf("got %d %v %+v", w.Code, managers(pod), pod.Status)
 	}
 	// Through the other path a status is ignored, and no manager comes to own it.
 	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
-	if pod.Status.Phase != corev1.PodRunning || strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") && pod.ManagedFields[0].Subresource == "" {
+	if pod.Status.Phase != corev1.PodRunning || strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") &&
+		pod.ManagedFields[0].Subresource == "" {
 		t.Errorf("got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
 	}
 }

@@ -111,13 +111,15 @@ func scopeName(s *handlers.Scope) apidiscoveryv2.ResourceScope {
 
 func aggregatedResource(s *handlers.Scope) apidiscoveryv2.APIResourceDiscovery {
 	return apidiscoveryv2.APIResourceDiscovery{
-		Resource: s.Resource.Name, ResponseKind: responseKind(s), Scope: scopeName(s), SingularResource: s.Resource.Singular,
-		Verbs: s.Verbs, ShortNames: s.Resource.ShortNames, Categories: s.Resource.Categories,
+		Resource: s.Resource.Name, ResponseKind: responseKind(s), Scope: scopeName(s),
+		SingularResource: s.Resource.Singular,
+		Verbs:            s.Verbs, ShortNames: s.Resource.ShortNames, Categories: s.Resource.Categories,
 	}
 }
 
 func aggregatedSubresource(s *handlers.Scope) apidiscoveryv2.APISubresourceDiscovery {
-	return apidiscoveryv2.APISubresourceDiscovery{Subresource: s.Subresource, ResponseKind: responseKind(s), Verbs: s.Verbs}
+	return apidiscoveryv2.APISubresourceDiscovery{Subresource: s.Subresource, ResponseKind: responseKind(s),
+		Verbs: s.Verbs}
 }
 
 // installDiscovery registers everything that tells clients about the API.
@@ -132,7 +134,10 @@ func (a *apiServer) installDiscovery() {
 	}
 	for _, group := range a.discovery.groups {
 		group.Kind, group.APIVersion = "APIGroup", "v1"
-		get("/apis/"+group.Name, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, group) })
+		get("/apis/"+group.Name, func(w http.ResponseWriter, r *http.Request) {
+			writeJSON(w, r, negotiation.JSON,
+				group)
+		})
 	}
 	get("/version", a.version)
 	get("/openapi/v2", a.openapi.serveV2)
@@ -158,7 +163,9 @@ func (a *apiServer) api(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, r, aggregatedType, a.discovery.core)
 		return
 	}
-	versions := &metav1.APIVersions{Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}}}
+	versions := &metav1.APIVersions{Versions: []string{"v1"},
+		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0",
+			ServerAddress: r.Host}}}
 	versions.Kind = "APIVersions"
 	writeJSON(w, r, negotiation.JSON, versions)
 }

@@ -28,11 +28,13 @@ func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 		for _, sub := range r.Subresources {
 			names = append(names, r.Resource+"/"+sub.Subresource)
 		}
-		if r.Resource == "pods" && !slices.Equal(r.Verbs, []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}) {
+		if r.Resource == "pods" && !slices.Equal(r.Verbs, []string{"create", "delete", "deletecollection", "get",
+			"list", "patch", "update", "watch"}) {
 			t.Errorf("verbs of pods: got %v", r.Verbs)
 		}
 	}
-	want := []string{"configmaps", "events", "namespaces", "namespaces/finalize", "namespaces/status", "nodes", "nodes/status", "pods", "pods/binding", "pods/status"}
+	want := []string{"configmaps", "events", "namespaces", "namespaces/finalize", "namespaces/status", "nodes",
+		"nodes/status", "pods", "pods/binding", "pods/status"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
@@ -56,7 +58,8 @@ func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 
 func TestDiscoveryForOlderClientsSaysTheSame(t *testing.T) {
 	a := newAPI(t)
-	if versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body); !slices.Equal(versions.Versions, []string{"v1"}) {
+	if versions := into[metav1.APIVersions](t, a.do("GET", "/api", "").Body); !slices.Equal(versions.Versions,
+		[]string{"v1"}) {
 		t.Errorf("versions: got %+v", versions)
 	}
 	groups := into[metav1.APIGroupList](t, a.do("GET", "/apis", "").Body)
@@ -74,7 +77,9 @@ func TestDiscoveryForOlderClientsSaysTheSame(t *testing.T) {
 	for _, r := range into[metav1.APIResourceList](t, a.do("GET", "/api/v1", "").Body).APIResources {
 		lines = append(lines, r.Name+" "+r.Kind)
 	}
-	want := []string{"configmaps ConfigMap", "events Event", "namespaces Namespace", "namespaces/finalize Namespace", "namespaces/status Namespace", "nodes Node", "nodes/status Node", "pods Pod", "pods/binding Binding", "pods/status Pod"}
+	want := []string{"configmaps ConfigMap", "events Event", "namespaces Namespace", "namespaces/finalize Namespace",
+		"namespaces/status Namespace", "nodes Node", "nodes/status Node", "pods Pod", "pods/binding Binding",
+		"pods/status Pod"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("resources: got %v, want %v", lines, want)
 	}
@@ -108,10 +113,12 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 	if document.Paths[podsPathPattern]["patch"] == nil {
 		t.Error("no PATCH of pods, by which kubectl knows that we validate fields")
 	}
-	if again := a.do("GET", "/openapi/v3/api/v1", "", "If-None-Match", w.Header().Get("Etag")); again.Code != http.StatusNotModified {
+	if again := a.do("GET", "/openapi/v3/api/v1", "", "If-None-Match",
+		w.Header().Get("Etag")); again.Code != http.StatusNotModified {
 		t.Errorf("again: got %d", again.Code)
 	}
-	if small := a.do("GET", "/openapi/v3/api/v1", "", "Accept-Encoding", "gzip"); small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() != len(openAPIv3) {
+	if small := a.do("GET", "/openapi/v3/api/v1", "", "Accept-Encoding", "gzip"); small.Header().
+		Get("Content-Encoding") != "gzip" || small.Body.Len() != len(openAPIv3) {
 		t.Errorf("gzip: got %v, %d bytes", small.Header(), small.Body.Len())
 	}
 }
@@ -132,7 +139,8 @@ func TestOpenAPIDocumentAndRoutesAgree(t *testing.T) {
 			if strings.Contains(target, "/watch/") {
 				target += "?timeoutSeconds=-1" // refused before it becomes a stream
 			}
-			if w := a.do(strings.ToUpper(method), target, ""); w.Code == http.StatusMethodNotAllowed || strings.Contains(w.Body.String(), "requested resource") {
+			if w := a.do(strings.ToUpper(method), target, ""); w.Code == http.StatusMethodNotAllowed ||
+				strings.Contains(w.Body.String(), "requested resource") {
 				t.Errorf("%s %s: got %d, no such route", method, path, w.Code)
 			}
 		}
@@ -148,7 +156,8 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		if w := a.do("GET", path, ""); w.Code != 200 || w.Body.String() != "ok" {
 			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
 		}
-		if w := a.do("GET", path+"?verbose", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "[+]ping ok\n") || !strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n") {
+		if w := a.do("GET", path+"?verbose", ""); w.Code != 200 || !strings.Contains(w.Body.String(),
+			"[+]ping ok\n") || !strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n") {
 			t.Errorf("%s?verbose: got %d %s", path, w.Code, w.Body)
 		}
 	}
@@ -157,7 +166,8 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		t.Errorf("not ready: got %d %s", w.Code, w.Body)
 	}
 	problem, full = nil, errors.New("etcd is full")
-	if w := a.do("GET", "/readyz", ""); w.Code != 500 || w.Body.String() != "[+]ping ok\n[-]etcd failed: etcd is full\n[+]watch-cache ok\nreadyz check failed\n" {
+	if w := a.do("GET", "/readyz", ""); w.Code != 500 || w.Body.String() != "[+]ping ok\n[-]etcd failed: etcd is "+
+		"full\n[+]watch-cache ok\nreadyz check failed\n" {
 		t.Errorf("etcd is full: got %d %s", w.Code, w.Body)
 	}
 	if w := a.do("GET", "/livez", ""); w.Code != 200 {

@@ -23,14 +23,16 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// fieldManager keeps, in metadata.managedFields of each object, which client has last decided which of its fields. Every
-// write is noted there. A client that applies sends only the fields it decides. Fields that it decided earlier and no longer
-// sends are removed; a field that another client has decided differently is a conflict; the others stay as they are.
+// fieldManager keeps, in metadata.managedFields of each object, which client has last decided which of its fields.
+// Every write is noted there. A client that applies sends only the fields it decides. Fields that it decided earlier
+// and no longer sends are removed; a field that another client has decided differently is a conflict; the others stay
+// as they are.
 //
 // The rules are those of structured-merge-diff, a library; here is only what it has to be told.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
-// Differs: the time of an entry is the wall clock's, where all other times here are the world's: the library takes no clock.
+// Differs: the time of an entry is the wall clock's, where all other times here are the world's: the library takes no
+// clock.
 type fieldManager struct{ manager *managedfields.FieldManager }
 
 // newFieldManager returns the field manager of one path.
@@ -46,8 +48,8 @@ func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 	return &fieldManager{manager}
 }
 
-// resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to own
-// them by it.
+// resetFields are the fields that a write to this path does not change whatever it says, so that no manager comes to
+// own them by it.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {
@@ -72,7 +74,8 @@ func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string
 // for each field that another manager has decided otherwise, unless forced.
 //
 // Differs: a field that the kind does not have is a 400; upstream lets it become a 500.
-func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructured, who string, force bool) (runtime.Object, error) {
+func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructured, who string,
+	force bool) (runtime.Object, error) {
 	obj, err := f.manager.Apply(live, wishes, who, force)
 	var known apierrors.APIStatus
 	switch {

@@ -5,15 +5,16 @@ import (
 	"net/http"
 )
 
-// installHealth registers what watches over the server itself. It is alive as long as it answers. It is ready when every
-// cache has been filled once and etcd would take a write.
+// installHealth registers what watches over the server itself. It is alive as long as it answers. It is ready when
+// every cache has been filled once and etcd would take a write.
 //
 // Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
 // Differs: upstream's livez asks etcd, too. Here a restart would help neither etcd nor the caches, which still answer.
 func (a *apiServer) installHealth() {
 	a.server.HandlePlain(http.MethodGet, "/healthz", &health{name: "healthz"})
 	a.server.HandlePlain(http.MethodGet, "/livez", &health{name: "livez"})
-	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{{"etcd", a.etcdReady}, {"watch-cache", a.ready}}})
+	a.server.HandlePlain(http.MethodGet, "/readyz", &health{name: "readyz", checks: []check{{"etcd", a.etcdReady},
+		{"watch-cache", a.ready}}})
 	a.server.HandlePlain(http.MethodGet, "/metrics", a.metrics.handler())
 }
 

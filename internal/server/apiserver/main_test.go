@@ -88,7 +88,8 @@ func wantStatus(t testing.TB, w *httptest.ResponseRecorder, code int, reason met
 	t.Helper()
 	text := w.Body.String()
 	status := into[metav1.Status](t, w.Body)
-	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" || status.Status != metav1.StatusFailure {
+	if w.Code != code || int(status.Code) != code || status.Reason != reason || status.Kind != "Status" ||
+		status.Status != metav1.StatusFailure {
 		t.Errorf("got %d %s, want %d %s", w.Code, text, code, reason)
 	}
 	return status

@@ -43,9 +43,10 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 			Help: "Requests answered, by verb, resource and code.",
 		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "code", "dry_run"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "apiserver_request_duration_seconds",
-			Help:    "Time from request to answer, watches excepted.",
-			Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60},
+			Name: "apiserver_request_duration_seconds",
+			Help: "Time from request to answer, watches excepted.",
+			Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
+				45, 60},
 		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component", "dry_run"}),
 		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "apiserver_current_inflight_requests",
@@ -78,7 +79,8 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	for _, kind := range []string{"readOnly", "mutating"} {
 		m.inflight.WithLabelValues(kind) // shown from the start
 	}
-	registry.MustRegister(m.requests, m.durations, m.inflight, m.sizes, m.longRunning, m.watchEvents, m.watchSizes, m.watchListTime)
+	registry.MustRegister(m.requests, m.durations, m.inflight, m.sizes, m.longRunning, m.watchEvents, m.watchSizes,
+		m.watchListTime)
 	return m
 }
 
@@ -92,7 +94,8 @@ func requestLabels(s *handlers.Scope, r *http.Request, verb string) []string {
 		return []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
 	}
 	gv := s.Resource.GroupVersion
-	return []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource, scopeOf(s, r, verb), "apiserver"}
+	return []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource, scopeOf(s, r, verb),
+		"apiserver"}
 }
 
 // scopeOf says what a request is about: one object, one namespace, or everything.

@@ -17,8 +17,8 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The documents that describe the API, gzipped: data that internal/check/tools/openapi makes, with the generator by which a
-// kube-apiserver gets its own, out of the Go types of the version of k8s.io/api that we are built with.
+// The documents that describe the API, gzipped: data that internal/check/tools/openapi makes, with the generator by
+// which a kube-apiserver gets its own, out of the Go types of the version of k8s.io/api that we are built with.
 var (
 	//go:embed openapi_v3.json.gz
 	openAPIv3 []byte
@@ -28,8 +28,8 @@ var (
 	openAPIv2Proto []byte
 )
 
-// The form of OpenAPI v2 that client-go asks for, in the spelling of today and the one of clients, which is no media type by
-// the rules and therefore not to be found by parsing.
+// The form of OpenAPI v2 that client-go asks for, in the spelling of today and the one of clients, which is no media
+// type by the rules and therefore not to be found by parsing.
 const (
 	mediaTypeOpenAPIv2Proto           = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 	mediaTypeOpenAPIv2ProtoDeprecated = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -39,7 +39,8 @@ const (
 // today, v2 to older ones.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
-// Differs: leases and reviews are not described. Made once and for all; upstream builds them when it starts, from its routes. v3 is JSON only.
+// Differs: leases and reviews are not described. Made once and for all; upstream builds them when it starts, from its
+// routes. v3 is JSON only.
 type openAPI struct{ v3, v2, v2Proto *document }
 
 // document is one description in one form.
@@ -65,7 +66,8 @@ func newDocument(contentType string, compressed []byte) *document {
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: embedded OpenAPI document: %v", err))
 	}
-	return &document{contentType: contentType, plain: plain, compressed: compressed, hash: fmt.Sprintf("%X", sha256.Sum256(plain))}
+	return &document{contentType: contentType, plain: plain, compressed: compressed, hash: fmt.Sprintf("%X",
+		sha256.Sum256(plain))}
 }
 
 // gunzip unpacks what is embedded.

@@ -44,7 +44,8 @@ func (s *schemaDoc) refs() []string {
 type explained interface{ SwaggerDoc() map[string]string }
 
 // checkType compares a schema with a Go type, and goes on with the types of its fields.
-func checkType(t *testing.T, schemas map[string]schemaDoc, goType reflect.Type, name string, seen map[reflect.Type]bool) {
+func checkType(t *testing.T, schemas map[string]schemaDoc, goType reflect.Type, name string,
+	seen map[reflect.Type]bool) {
 	if seen[goType] {
 		return
 	}
@@ -112,12 +113,14 @@ func TestTheDocumentsSayWhatTheTypesWeAreBuiltWithSay(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			seen := map[reflect.Type]bool{}
 			for kind, obj := range map[string]any{
-				"Pod": corev1.Pod{}, "Node": corev1.Node{}, "ConfigMap": corev1.ConfigMap{}, "Namespace": corev1.Namespace{},
-				"Event": corev1.Event{}, "Binding": corev1.Binding{},
+				"Pod": corev1.Pod{}, "Node": corev1.Node{}, "ConfigMap": corev1.ConfigMap{},
+				"Namespace": corev1.Namespace{},
+				"Event":     corev1.Event{}, "Binding": corev1.Binding{},
 			} {
 				name := "io.k8s.api.core.v1." + kind
 				checkType(t, schemas, reflect.TypeOf(obj), name, seen)
-				if kinds := schemas[name].Kinds; len(kinds) != 1 || kinds[0]["kind"] != kind || kinds[0]["version"] != "v1" {
+				if kinds := schemas[name].Kinds; len(kinds) != 1 || kinds[0]["kind"] != kind ||
+					kinds[0]["version"] != "v1" {
 					t.Errorf("%s is known as %v", name, kinds)
 				}
 			}

@@ -32,7 +32,8 @@ import (
 
 // A small patch can ask for much work. These are its bounds.
 //
-// Differs: upstream has the first only, and a bound of what copies add up to; the work of the others is quadratic there.
+// Differs: upstream has the first only, and a bound of what copies add up to; the work of the others is quadratic
+// there.
 const (
 	maxJSONPatchOperations = 10000
 	// maxPatchDepth is how deep a patch may be nested: the library reads the innermost value once for each level.
@@ -42,14 +43,15 @@ const (
 	maxPatchElements = 2000
 	// maxPatchedBytes is how large an object may become in between: what is stored, what the patch brings, and copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
-	// maxAppliedFields is how many fields and elements an apply may name: it takes quadratic time to note who owns them, and
-	// the note of more than a few ten thousand does not fit into etcd anyway.
+	// maxAppliedFields is how many fields and elements an apply may name: it takes quadratic time to note who owns
+	// them, and the note of more than a few ten thousand does not fit into etcd anyway.
 	maxAppliedFields = 10000
 	// patchSlice is how many operations of a JSON patch are applied before we look whether the request has ended.
 	patchSlice = 500
 )
 
-// A JSON patch can copy a part of an object into itself, which doubles it; thirty times would be too often for any memory.
+// A JSON patch can copy a part of an object into itself, which doubles it; thirty times would be too often for any
+// memory.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: NewConfig
 func init() { jsonpatch.AccumulatedCopySizeLimit = negotiation.MaxRequestBodyBytes }
@@ -57,7 +59,8 @@ func init() { jsonpatch.AccumulatedCopySizeLimit = negotiation.MaxRequestBodyByt
 // patchTypes are the Content-Types of a PATCH. The last is server-side apply.
 // Differs: no application/apply-patch+cbor.
 var patchTypes = []string{
-	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType),
+	string(types.ApplyYAMLPatchType),
 }
 
 // patching answers PATCH of one object, at one path.
@@ -65,7 +68,10 @@ var patchTypes = []string{
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: PatchResource
 func patching(s *handlers.Scope) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) { return patch(s, w, r) })
+		s.Answer(w, r, func(w http.ResponseWriter, r *http.Request) (runtime.Object, int, error) {
+			return patch(s, w,
+				r)
+		})
 	}
 }
 
@@ -90,7 +96,8 @@ func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runti
 		option: options.FieldManager, userAgent: r.UserAgent(), force: options.Force != nil && *options.Force,
 	}
 	p.namespace, p.name = s.NamespaceAndName(r)
-	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation}
+	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager,
+		FieldValidation: options.FieldValidation}
 	obj, code, err = s.Update(r, p, update)
 	negotiation.AddWarnings(w, p.warnings)
 	return obj, code, err
@@ -109,8 +116,8 @@ func patchTypeOf(r *http.Request) (types.PatchType, error) {
 	return "", negotiation.NewUnsupportedMediaType(patchTypes)
 }
 
-// patcher is the UpdatedObjectInfo of a PATCH: it makes the new object out of the stored one, again each time another writer
-// was faster. That is why a patch without a resource version never conflicts.
+// patcher is the UpdatedObjectInfo of a PATCH: it makes the new object out of the stored one, again each time another
+// writer was faster. That is why a patch without a resource version never conflicts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
 type patcher struct {
@@ -180,7 +187,8 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 		return nil, apierrors.NewBadRequest("error decoding patch: it is empty")
 	}
 	if n := fieldsOf(wishes.Object); n > maxAppliedFields {
-		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d", maxAppliedFields, n)
+		return nil, newTooLarge("The allowed maximum of fields and elements in an apply is %d, got %d",
+			maxAppliedFields, n)
 	}
 	obj, err := p.scope.Managed.(*fieldManager).apply(old, wishes, managerName(p.option, p.userAgent), p.force)
 	if err != nil {
@@ -241,15 +249,16 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 	}
 }
 
-// checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413. A
-// patch that does not parse passes: the library that applies it says what is wrong.
+// checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413.
+// A patch that does not parse passes: the library that applies it says what is wrong.
 func (p *patcher) checkSize() error {
 	depth, elements := measure(p.patch)
 	if depth > maxPatchDepth {
 		return newTooLarge("The allowed maximum depth of a patch is %d", maxPatchDepth)
 	}
 	if p.patchType == types.StrategicMergePatchType && elements > maxPatchElements {
-		return newTooLarge("The allowed maximum of elements in the lists of a strategic merge patch is %d, got %d", maxPatchElements, elements)
+		return newTooLarge("The allowed maximum of elements in the lists of a strategic merge patch is %d, got %d",
+			maxPatchElements, elements)
 	}
 	return nil
 }
@@ -289,7 +298,8 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(operations) > maxJSONPatchOperations {
-		return nil, newTooLarge("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, len(operations))
+		return nil, newTooLarge("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations,
+			len(operations))
 	}
 	patched := original
 	for next := range slices.Chunk(operations, patchSlice) {
@@ -315,7 +325,8 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err,
+			mergepatch.ErrBadPatchFormatForSetElementOrderList),
 		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
 		return apierrors.NewBadRequest(err.Error())
 	default:
@@ -323,8 +334,8 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	}
 }
 
-// decode reads the patched JSON. A value of a wrong type, or a field that there is not, is 422, as upstream has it: the patch
-// was well-formed.
+// decode reads the patched JSON. A value of a wrong type, or a field that there is not, is 422, as upstream has it: the
+// patch was well-formed.
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
 	serializer := info.Serializer
@@ -353,7 +364,8 @@ const shownPatch = 200
 
 // newInvalidPatch: the patch is well-formed, and does not lead from the object that is there to one that could be. 422.
 //
-// Differs: quotes the patch; upstream quotes the whole object that it led to or, of a JSON patch, does not say what is wrong.
+// Differs: quotes the patch; upstream quotes the whole object that it led to or, of a JSON patch, does not say what is
+// wrong.
 func newInvalidPatch(patch []byte, problem error) error {
 	quoted := string(patch[:min(len(patch), shownPatch)])
 	problems := field.ErrorList{field.Invalid(field.NewPath("patch"), quoted, problem.Error())}

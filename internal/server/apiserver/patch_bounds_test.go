@@ -19,7 +19,8 @@ import (
 
 // doubling is a patch of some 2 KB that copies an object into itself, n times.
 func doubling(n int) string {
-	operations := []string{fmt.Sprintf(`{"op":"add","path":"/metadata/annotations","value":{"a":%q}}`, strings.Repeat("x", 1000))}
+	operations := []string{fmt.Sprintf(`{"op":"add","path":"/metadata/annotations","value":{"a":%q}}`,
+		strings.Repeat("x", 1000))}
 	for i := range n {
 		operations = append(operations, fmt.Sprintf(`{"op":"copy","from":"/metadata","path":"/metadata/x%d"}`, i))
 	}
@@ -38,11 +39,17 @@ func TestAPatchIsBoundedInWhatItMakesOfAnObject(t *testing.T) {
 		reason             metav1.StatusReason
 		message            string
 	}{
-		"copies that double the object": {"application/json-patch+json", doubling(30), 422, metav1.StatusReasonInvalid, "Unable to complete the copy"},
-		"a deep merge":                  {"application/merge-patch+json", `{"metadata":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9001), 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
-		"a deep value":                  {"application/json-patch+json", `[{"op":"add","path":"/metadata/a","value":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}]`, 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
-		"a deep strategic merge":        {"application/strategic-merge-patch+json", `{"spec":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9001), 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
-		"a strategic merge of many":     {"application/strategic-merge-patch+json", `{"spec":{"containers":[` + strings.Join(list, ",") + `]}}`, 413, metav1.StatusReasonRequestEntityTooLarge, "elements"},
+		"copies that double the object": {"application/json-patch+json", doubling(30), 422, metav1.StatusReasonInvalid,
+			"Unable to complete the copy"},
+		"a deep merge": {"application/merge-patch+json", `{"metadata":` + strings.Repeat(`{"a":`, 9000) +
+			"1" + strings.Repeat("}", 9001), 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
+		"a deep value": {"application/json-patch+json", `[{"op":"add","path":"/metadata/a","value":` +
+			strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}]`, 413,
+			metav1.StatusReasonRequestEntityTooLarge, "depth"},
+		"a deep strategic merge": {"application/strategic-merge-patch+json", `{"spec":` + strings.Repeat(`{"a":`,
+			9000) + "1" + strings.Repeat("}", 9001), 413, metav1.StatusReasonRequestEntityTooLarge, "depth"},
+		"a strategic merge of many": {"application/strategic-merge-patch+json", `{"spec":{"containers":[` +
+			strings.Join(list, ",") + `]}}`, 413, metav1.StatusReasonRequestEntityTooLarge, "elements"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
@@ -66,11 +73,13 @@ func TestAFewCopiesAreAllowed(t *testing.T) {
 }
 
 func TestALongPatchEndsWithItsRequest(t *testing.T) {
-	operations := strings.Repeat(`{"op":"add","path":"/metadata/finalizers/0","value":"example.com/a"},`, maxJSONPatchOperations-1)
+	operations := strings.Repeat(`{"op":"add","path":"/metadata/finalizers/0","value":"example.com/a"},`,
+		maxJSONPatchOperations-1)
 	patch := `[{"op":"add","path":"/metadata/finalizers","value":[]},` + strings.TrimSuffix(operations, ",") + "]"
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "7"}}
 	resource := registry.Pods()
-	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource, Kind: resource.GroupVersionKind()}
+	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource,
+		Kind: resource.GroupVersionKind()}
 	p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.JSONPatchType, patch: []byte(patch)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -84,7 +93,8 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	const n = 9900
 	operations := []string{`{"op":"add","path":"/metadata/finalizers","value":[]}`}
 	for i := range n {
-		operations = append(operations, fmt.Sprintf(`{"op":"add","path":"/metadata/finalizers/0","value":"not valid %d!"}`, i))
+		operations = append(operations,
+			fmt.Sprintf(`{"op":"add","path":"/metadata/finalizers/0","value":"not valid %d!"}`, i))
 	}
 	a := newAPI(t)
 	a.create(podA)
@@ -93,31 +103,36 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	length := w.Body.Len()
 	status := wantStatus(t, w, 422, metav1.StatusReasonInvalid)
 	if length > 200<<10 || len(status.Details.Causes) != 100 || !strings.Contains(status.Message, fmt.Sprint(n)) {
-		t.Errorf("got %d bytes with %d causes: %.100s … %s", length, len(status.Details.Causes), status.Message, status.Message[max(0, len(status.Message)-60):])
+		t.Errorf("got %d bytes with %d causes: %.100s … %s", length, len(status.Details.Causes), status.Message,
+			status.Message[max(0, len(status.Message)-60):])
 	}
 }
 
-// What an apply says of each field is merged into managedFields, in quadratic time. The scope here has no field manager: an apply
-// that came so far would panic.
+// What an apply says of each field is merged into managedFields, in quadratic time. The scope here has no field
+// manager: an apply that came so far would panic.
 func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
 	for i := range keys {
 		keys[i], finalizers[i] = fmt.Sprintf("k%d: v", i), fmt.Sprintf("example.com/f%d", i)
 	}
 	resource := registry.Pods()
-	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource, Kind: resource.GroupVersionKind()}
+	s := &handlers.Scope{Storage: registry.New(registry.Config{Resource: resource}), Resource: resource,
+		Kind: resource.GroupVersionKind()}
 	for name, patch := range map[string]string{
 		"keys":     "data: {" + strings.Join(keys, ", ") + "}",
 		"elements": "metadata: {finalizers: [" + strings.Join(finalizers, ", ") + "]}",
 	} {
-		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType, patch: []byte(patch)}
+		p := &patcher{scope: s, namespace: "default", name: "a", patchType: types.ApplyYAMLPatchType,
+			patch: []byte(patch)}
 		if _, err := p.UpdatedObject(t.Context(), &corev1.Pod{}); !apierrors.IsRequestEntityTooLargeError(err) {
 			t.Errorf("%s: got %v, want 413", name, err)
 		}
 	}
 	a := newAPI(t)
-	many := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{` + strings.ReplaceAll(strings.Join(keys[:1000], `","`), ": ", `":"`)
-	w := a.do("PATCH", strings.Replace(podsPath, "pods", "configmaps", 1)+"/c?fieldManager=x", strings.Replace(many, `{k0`, `{"k0`, 1)+`"}}`, "Content-Type", "application/apply-patch+yaml")
+	many := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{` +
+		strings.ReplaceAll(strings.Join(keys[:1000], `","`), ": ", `":"`)
+	w := a.do("PATCH", strings.Replace(podsPath, "pods", "configmaps", 1)+"/c?fieldManager=x", strings.Replace(many,
+		`{k0`, `{"k0`, 1)+`"}}`, "Content-Type", "application/apply-patch+yaml")
 	if w.Code != http.StatusCreated {
 		t.Errorf("a thousand keys: got %d %.200s", w.Code, w.Body)
 	}

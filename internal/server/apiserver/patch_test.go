@@ -11,7 +11,9 @@ import (
 // Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
 
 func FuzzPatches(f *testing.F) {
-	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, `{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\n"} {
+	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`,
+		`{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`,
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\n"} {
 		f.Add(i, []byte(patch))
 	}
 	f.Fuzz(func(t *testing.T, kind int, patch []byte) {
@@ -26,19 +28,25 @@ func FuzzPatches(f *testing.F) {
 }
 
 func TestPatches(t *testing.T) {
-	const jsonPatch, mergePatch, strategicPatch = "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"
+	const jsonPatch, mergePatch, strategicPatch = "application/json-patch+json", "application/merge-patch+json",
+		"application/strategic-merge-patch+json"
 	for name, c := range map[string]struct {
 		contentType, body string
 		code              int
 		check             func(*corev1.Pod) bool
 	}{
-		"json":            {jsonPatch, `[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, 200, func(p *corev1.Pod) bool { return p.Labels["x"] == "1" && p.Labels["app"] == "web" }},
-		"merge":           {mergePatch, `{"metadata":{"labels":{"app":null,"x":"1"}}}`, 200, func(p *corev1.Pod) bool { return len(p.Labels) == 1 && p.Labels["x"] == "1" }},
-		"strategic":       {strategicPatch, `{"spec":{"containers":[{"name":"c","image":"i:2"}]}}`, 200, func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == "i:2" && p.Generation == 2 }},
+		"json": {jsonPatch, `[{"op":"add","path":"/metadata/labels/x","value":"1"}]`, 200,
+			func(p *corev1.Pod) bool { return p.Labels["x"] == "1" && p.Labels["app"] == "web" }},
+		"merge": {mergePatch, `{"metadata":{"labels":{"app":null,"x":"1"}}}`, 200, func(p *corev1.Pod) bool {
+			return len(p.Labels) == 1 && p.Labels["x"] == "1"
+		}},
+		"strategic": {strategicPatch, `{"spec":{"containers":[{"name":"c","image":"i:2"}]}}`, 200,
+			func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == "i:2" && p.Generation == 2 }},
 		"json, bad":       {jsonPatch, `{}`, 400, nil},
 		"json, no target": {jsonPatch, `[{"op":"remove","path":"/metadata/labels/y"}]`, 422, nil},
 		"json, test":      {jsonPatch, `[{"op":"test","path":"/metadata/name","value":"b"}]`, 422, nil},
-		"json, many":      {jsonPatch, `[` + strings.Repeat(`{"op":"test","path":"/kind","value":"Pod"},`, maxJSONPatchOperations) + `{"op":"test","path":"/kind","value":"Pod"}]`, 413, nil},
+		"json, many": {jsonPatch, `[` + strings.Repeat(`{"op":"test","path":"/kind","value":"Pod"},`,
+			maxJSONPatchOperations) + `{"op":"test","path":"/kind","value":"Pod"}]`, 413, nil},
 		"merge, bad":      {mergePatch, `{`, 400, nil},
 		"merge, type":     {mergePatch, `{"spec":5}`, 422, nil},
 		"merge, null":     {mergePatch, `null`, 400, nil},
@@ -51,7 +59,8 @@ func TestPatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
-			a.create(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+			a.create(
+				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 			a.create(podA)
 			w := a.do("PATCH", podsPath+"/a", c.body, "Content-Type", c.contentType)
 			if w.Code != c.code {
@@ -76,15 +85,18 @@ func TestPatches(t *testing.T) {
 			}
 		})
 	}
-	wantStatus(t, newAPI(t).do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404, metav1.StatusReasonNotFound)
+	wantStatus(t, newAPI(t).do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404,
+		metav1.StatusReasonNotFound)
 }
 
 func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	const body = `{"spec":{"colour":"red"}}`
-	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldValidation=Strict", body, "Content-Type", "application/merge-patch+json"), 422, metav1.StatusReasonInvalid)
-	if w := a.do("PATCH", podsPath+"/a", body, "Content-Type", "application/merge-patch+json"); w.Code != 200 || len(w.Header()["Warning"]) != 1 {
+	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldValidation=Strict", body, "Content-Type",
+		"application/merge-patch+json"), 422, metav1.StatusReasonInvalid)
+	if w := a.do("PATCH", podsPath+"/a", body, "Content-Type", "application/merge-patch+json"); w.Code != 200 ||
+		len(w.Header()["Warning"]) != 1 {
 		t.Errorf("got %d %v", w.Code, w.Header())
 	}
 }

@@ -66,7 +66,8 @@ func (r *review) Describe() *registry.Resource { return r.resource }
 func (r *review) New() runtime.Object { return r.empty() }
 
 // Create answers the question. The error is 400 for one that names neither a resource nor a path.
-func (r *review) Create(_ context.Context, _ string, obj runtime.Object, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (r *review) Create(_ context.Context, _ string, obj runtime.Object,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	if access, ok := obj.(*authorizationv1.SelfSubjectAccessReview); ok {
 		resource, path := access.Spec.ResourceAttributes, access.Spec.NonResourceAttributes
 		if (resource == nil) == (path == nil) {

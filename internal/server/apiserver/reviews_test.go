@@ -15,7 +15,8 @@ func TestAClientThatAsksForItsRightsIsToldThatItHasAll(t *testing.T) {
 		return `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":` + spec + `}`
 	}
 	for _, spec := range []string{
-		`{"resourceAttributes":{"verb":"list","resource":"pods"}}`, `{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`,
+		`{"resourceAttributes":{"verb":"list","resource":"pods"}}`,
+		`{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`,
 	} {
 		w := a.do("POST", root+"selfsubjectaccessreviews", ask(spec))
 		review := into[authorizationv1.SelfSubjectAccessReview](t, w.Body)

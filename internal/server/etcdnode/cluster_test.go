@@ -69,7 +69,8 @@ func TestAClusterOutlivesItsLeader(t *testing.T) {
 	c := startCluster(t, t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	watched := c.Client().Watch(clientv3.WithRequireLeader(ctx), "a/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+	watched := c.Client().Watch(clientv3.WithRequireLeader(ctx), "a/", clientv3.WithPrefix(),
+		clientv3.WithCreatedNotify())
 	<-watched
 	put(t, c.Client(), "a/before", "1")
 	elsewhere := dial(t, c, c.Endpoints()...)
@@ -169,7 +170,8 @@ func TestAClusterKeepsItsDataAndItsAddresses(t *testing.T) {
 	if _, err := Dial(t.Context(), endpoints[:1], TLSFiles{CACert: second.Files().CACert}); err == nil {
 		t.Error("a client without a certificate is let in")
 	}
-	if err := second.Run(t.Context(), "etcd-4", true); err == nil || !strings.Contains(err.Error(), "there is no etcd node") {
+	if err := second.Run(t.Context(), "etcd-4", true); err == nil || !strings.Contains(err.Error(),
+		"there is no etcd node") {
 		t.Errorf("an unknown node: got %v", err)
 	}
 }

@@ -93,7 +93,8 @@ func dialNode(n *node) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: []string{"passthrough:///etcd"}, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.dial), quickToReconnect(),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.dial),
+			quickToReconnect(),
 		},
 	})
 }

@@ -17,8 +17,8 @@ import (
 // gets that long to finish.
 const lockWait = time.Second
 
-// checkNodes returns an error if dir holds data, but none of n nodes. Etcd itself would start an empty database beside what
-// is there.
+// checkNodes returns an error if dir holds data, but none of n nodes. Etcd itself would start an empty database beside
+// what is there.
 func checkNodes(dir string, n int) error {
 	var several []string
 	text, err := os.ReadFile(addressFile(dir))
@@ -34,7 +34,8 @@ func checkNodes(dir string, n int) error {
 	if n == 1 && lone || n > 1 && made == n || made == 1 && !lone {
 		return nil
 	}
-	return fmt.Errorf("the etcd data in %s was made with -etcd-nodes %d, not %d: start with -etcd-nodes %d, or with another -data-dir",
+	return fmt.Errorf("the etcd data in %s was made with -etcd-nodes %d, not %d: start with -etcd-nodes %d, or with "+
+		"another -data-dir",
 		dir, made, n, made)
 }
 
@@ -71,8 +72,8 @@ func checkUnused(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil
 	}
-	// Read-only takes a shared lock: it waits for a writer, and changes nothing. The system gives up the lock of a process
-	// that has died.
+	// Read-only takes a shared lock: it waits for a writer, and changes nothing. The system gives up the lock of a
+	// process that has died.
 	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if errors.Is(err, bbolt.ErrTimeout) {
 		return fmt.Errorf("the etcd data folder %s is in use by another process", dir)

@@ -74,8 +74,9 @@ func (s State) Ready() error {
 }
 
 // Keeper looks each second how an etcd is. If the etcd is ours, it also keeps the database within its quota: history is
-// forgotten when it has grown by an eighth of the quota beyond three quarters, what is free is given back, and the alarm
-// that etcd raises when it is full is taken back when it no longer is. A full etcd refuses all writes but deletions.
+// forgotten when it has grown by an eighth of the quota beyond three quarters, what is free is given back, and the
+// alarm that etcd raises when it is full is taken back when it no longer is. A full etcd refuses all writes but
+// deletions.
 type Keeper struct {
 	// Set by NewKeeper, never changed.
 	client *clientv3.Client
@@ -92,8 +93,8 @@ type Keeper struct {
 	owed        int   // how often to give back what is free, whatever etcd says of it
 }
 
-// NewKeeper returns a keeper that does nothing until it is run. names are those of the client's endpoints; without, they
-// are called by their addresses.
+// NewKeeper returns a keeper that does nothing until it is run. names are those of the client's endpoints; without,
+// they are called by their addresses.
 func NewKeeper(client *clientv3.Client, ours bool, clk clock.WithTicker, names ...string) *Keeper {
 	k := &Keeper{client: client, ours: ours, clock: clk, names: names, looked: make(chan struct{})}
 	for _, endpoint := range client.Endpoints()[len(names):] {
@@ -162,8 +163,8 @@ func (k *Keeper) lookAt(ctx context.Context, name, endpoint string) Member {
 
 var errNothingToDo = errors.New("nothing to do")
 
-// keep does the next thing that has become necessary, as far as this look shows, and reports [errNothingToDo] if there is
-// none.
+// keep does the next thing that has become necessary, as far as this look shows, and reports [errNothingToDo] if there
+// is none.
 func (k *Keeper) keep(
 	ctx context.Context, state State, compact func(context.Context) (int64, error),
 ) (err error) {

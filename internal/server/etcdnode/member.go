@@ -75,7 +75,8 @@ func init() {
 
 // member is one life of one etcd server; a restart makes another on the same data.
 //
-// Not package embed's: between the server's making and its start there is something to set, and embed has no such moment.
+// Not package embed's: between the server's making and its start there is something to set, and embed has no such
+// moment.
 type member struct {
 	// Set before start, never changed.
 	trouble *trouble

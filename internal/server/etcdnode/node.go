@@ -59,9 +59,9 @@ type node struct {
 	member atomic.Pointer[member] // nil while it is down; replaced with Etcd.lifeMu held
 }
 
-// Start starts etcd on the data in options.Dir and returns when it can be written to. Another process, or another Etcd of
-// this one, that works on that data is an error, and so is another number of nodes that has made it; a [*TroubleError] says
-// that etcd cannot go on there. The caller closes it.
+// Start starts etcd on the data in options.Dir and returns when it can be written to. Another process, or another Etcd
+// of this one, that works on that data is an error, and so is another number of nodes that has made it; a
+// [*TroubleError] says that etcd cannot go on there. The caller closes it.
 func Start(ctx context.Context, options Options) (*Etcd, error) {
 	options.Nodes, options.Quota = max(1, options.Nodes), cmp.Or(options.Quota, DefaultQuota)
 	if options.Dir == "" {
@@ -168,8 +168,8 @@ func (e *Etcd) Run(ctx context.Context, name string, up bool) error {
 }
 
 // Restart stops all nodes and starts them again on their data. The client reconnects by itself; its watches lose
-// nothing. Once the stop has begun, ctx no longer counts: a caller that goes away must not leave etcd down. The error is
-// that of ctx, [ErrRestarting] or [ErrClosed] if nothing was done; nodes that do not come back break the etcd.
+// nothing. Once the stop has begun, ctx no longer counts: a caller that goes away must not leave etcd down. The error
+// is that of ctx, [ErrRestarting] or [ErrClosed] if nothing was done; nodes that do not come back break the etcd.
 func (e *Etcd) Restart(ctx context.Context) error {
 	return e.change(func() error {
 		if err := ctx.Err(); err != nil {

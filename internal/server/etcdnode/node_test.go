@@ -90,8 +90,8 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 	}
 }
 
-// restarting restarts etcd until it is seen between the two halves of a restart, and returns where that one's error comes.
-// On a busy machine a whole restart may pass between two looks.
+// restarting restarts etcd until it is seen between the two halves of a restart, and returns where that one's error
+// comes. On a busy machine a whole restart may pass between two looks.
 func (e *Etcd) restarting(ctx context.Context, t *testing.T) <-chan error {
 	t.Helper()
 	for {

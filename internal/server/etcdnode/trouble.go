@@ -45,8 +45,9 @@ func (e *TroubleError) Error() string {
 // Unwrap returns the error that etcd gave.
 func (e *TroubleError) Unwrap() error { return e.Err }
 
-// trouble turns what etcd does when it cannot go on into an error. Etcd calls Fatal or Panic of its logger, on whichever
-// of its goroutines noticed, with locks held: the one ends the process without a word, the other with a stack.
+// trouble turns what etcd does when it cannot go on into an error. Etcd calls Fatal or Panic of its logger, on
+// whichever of its goroutines noticed, with locks held: the one ends the process without a word, the other with a
+// stack.
 type trouble struct {
 	// Set by newTrouble, never changed.
 	dir    string
@@ -78,8 +79,8 @@ func (t *trouble) err() error {
 
 var _ zapcore.CheckWriteHook = (*trouble)(nil)
 
-// OnWrite is called instead of os.Exit and panic. It never returns: to go on with data that could not be written would be
-// worse, and to end the goroutine would release the locks that keep all others from doing so.
+// OnWrite is called instead of os.Exit and panic. It never returns: to go on with data that could not be written would
+// be worse, and to end the goroutine would release the locks that keep all others from doing so.
 func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	var err error
 	for _, field := range fields {
@@ -117,8 +118,8 @@ func (t *trouble) newServer(cfg config.ServerConfig) (server *etcdserver.EtcdSer
 // folderPeriod is how often the data folders are looked for.
 const folderPeriod = time.Second
 
-// watchFolders reports trouble when one of the data folders is gone. It runs until ctx is done. Etcd itself notices only
-// when it wants the next file: until then it acknowledges writes that the next start will not find.
+// watchFolders reports trouble when one of the data folders is gone. It runs until ctx is done. Etcd itself notices
+// only when it wants the next file: until then it acknowledges writes that the next start will not find.
 func (e *Etcd) watchFolders(ctx context.Context) {
 	for routine.Sleep(ctx, clock.RealClock{}, folderPeriod) == nil {
 		for _, n := range e.nodes {

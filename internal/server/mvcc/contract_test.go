@@ -91,7 +91,8 @@ func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 			continue // the channel must be closed next
 		}
 		for _, e := range response.Events {
-			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(), e.IsModify())
+			s.say("  %s %s, was %s, create %v, modify %v", e.Type, text(e.Kv), text(e.PrevKv), e.IsCreate(),
+				e.IsModify())
 			if e.Kv.ModRevision == last {
 				cancel()
 			}
@@ -228,7 +229,8 @@ func TestCompactionAnswersAsEtcd(t *testing.T) {
 		}
 		s.get("/p/a", 0)
 		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(5), clientv3.WithPrevKV())
-		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(6), clientv3.WithPrevKV()) // what was before 6 is gone
+		// what was before 6 is gone
+		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(6), clientv3.WithPrevKV())
 		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(7), clientv3.WithPrevKV())
 	})
 }
@@ -283,7 +285,8 @@ func random(s *session, r *rand.Rand) {
 				compacted = max(compacted, target)
 			}
 		case 3, 4:
-			if response, err := s.client.OptimisticDelete(s.ctx, key, expected, kubernetes.DeleteOptions{}); err == nil && response.Succeeded {
+			if response, err := s.client.OptimisticDelete(s.ctx, key, expected,
+				kubernetes.DeleteOptions{}); err == nil && response.Succeeded {
 				rev, last[key] = response.Revision, 0
 			}
 			s.delete(key, expected)

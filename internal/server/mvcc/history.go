@@ -71,7 +71,8 @@ func (v *version) keyValue() *mvccpb.KeyValue {
 	if v == nil {
 		return nil
 	}
-	return &mvccpb.KeyValue{Key: []byte(v.key), Value: bytes.Clone(v.value), ModRevision: v.mod, CreateRevision: v.create, Version: v.count}
+	return &mvccpb.KeyValue{Key: []byte(v.key), Value: bytes.Clone(v.value), ModRevision: v.mod,
+		CreateRevision: v.create, Version: v.count}
 }
 
 // event returns the change as a watch sees it, with the previous state only if withPrevious. A deletion carries

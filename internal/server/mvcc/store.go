@@ -103,7 +103,8 @@ func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOpti
 }
 
 // OptimisticPut writes key if its modification revision is still expected; 0 expects that there is no such key.
-func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
+	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.expireLocked(ctx, opts.LeaseID); err != nil {
@@ -119,7 +120,8 @@ func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, exp
 
 // OptimisticDelete removes key if its modification revision is still expected. With 0 expected, and no such key, it
 // succeeds without making a revision, as in etcd.
-func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64, opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
+func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64,
+	opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.expireLocked(ctx, clientv3.NoLease); err != nil {
@@ -150,8 +152,8 @@ func (s *Store) Delete(key string) int64 {
 	return s.revision
 }
 
-// Until returns another store with the same history up to rev: what a backup that was taken then is restored to. It has no
-// leases. The store must not have been compacted.
+// Until returns another store with the same history up to rev: what a backup that was taken then is restored to. It has
+// no leases. The store must not have been compacted.
 func (s *Store) Until(rev int64) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +196,8 @@ func (s *Store) currentLocked(key string, rev int64) *version {
 }
 
 // compareLocked is the If of a transaction, and its Else.
-func (s *Store) compareLocked(ctx context.Context, key string, expected int64, getOnFailure bool) (*mvccpb.KeyValue, bool, error) {
+func (s *Store) compareLocked(ctx context.Context, key string, expected int64,
+	getOnFailure bool) (*mvccpb.KeyValue, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}

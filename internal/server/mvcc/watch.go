@@ -26,9 +26,10 @@ type watcher struct {
 	stream    string // the watches of one stream are told of progress together
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
-	wake      chan struct{}               // sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
-	progress  bool
-	group     routine.Group
+	// sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
+	wake     chan struct{}
+	progress bool
+	group    routine.Group
 
 	// Guarded by store.mu.
 	pending []clientv3.WatchResponse
@@ -36,11 +37,13 @@ type watcher struct {
 }
 
 // Watch returns the changes of key, or of a range of keys, from a revision on. The channel is closed when ctx is
-// done, and after a response with an error: ErrCompacted if the revision is gone, or what [Store.FailWatches] was given.
+// done, and after a response with an error: ErrCompacted if the revision is gone, or what [Store.FailWatches] was
+// given.
 func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
-		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(), progress: op.IsProgressNotify(),
+		store: s, key: key, end: string(op.RangeBytes()), from: op.Rev(), prevKV: op.IsPrevKV(),
+		progress:  op.IsProgressNotify(),
 		stream:    streamOf(ctx),
 		responses: make(chan clientv3.WatchResponse),
 		wake:      make(chan struct{}, 1),

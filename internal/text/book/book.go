@@ -83,10 +83,10 @@ type Moment struct {
 	Function string // "Cacher.dispatchEvents"
 }
 
-// New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and with them a
-// page of our symbols and upstream's, made from the Upstream lines. What a chapter
-// gets wrong (an unknown symbol, a dead link) does not keep the rest from being read: it is shown as a gap in its place and reported
-// by [Book.Check]. The error is for sources that cannot be read at all.
+// New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and
+// with them a page of our symbols and upstream's, made from the Upstream lines. What a chapter
+// gets wrong (an unknown symbol, a dead link) does not keep the rest from being read: it is shown as a gap in its place
+// and reported by [Book.Check]. The error is for sources that cannot be read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {

@@ -107,7 +107,8 @@ func open(t *testing.T, fsys fstest.MapFS) *Book {
 
 func TestAChapterBecomesAPage(t *testing.T) {
 	fsys := course()
-	fsys["04-ring/README.md"].Data = []byte(strings.NewReplacer("<b>history</b>", "history", "<script>alert(1)</script>", "x").Replace(ringReadme))
+	fsys["04-ring/README.md"].Data = []byte(strings.NewReplacer("<b>history</b>", "history",
+		"<script>alert(1)</script>", "x").Replace(ringReadme))
 	book := open(t, fsys)
 	if err := book.Check(); err != nil {
 		t.Error(err)
@@ -127,8 +128,10 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`<span class="l" data-n="12"><span class="c">// add appends &#34;&lt;i&gt;&#34;.</span>`,
 		`<span class="l told" data-point="RingAppend" data-n="18">`,
 		`<span class="k">func</span> (r *Ring) <span class="d">add</span>() {`,
-		`<aside class="callout warning"><p class="word">warning</p>` + "\n<p>Positions never <code>wrap</code>.</p>\n</aside>",
-		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> neither.</p>\n</details>",
+		`<aside class="callout warning"><p class="word">warning</p>` + "\n<p>Positions never " +
+			"<code>wrap</code>.</p>\n</aside>",
+		`<details class="answer"><summary>Answer</summary>` + "\n<p>Nothing, and <code>rv</code> " +
+			"neither.</p>\n</details>",
 		`<span class="s">&#34;&lt;2&gt;&#34;</span>)` + "\n</span></code></pre>",
 		`<summary>What it prints</summary>` + "\n" + `<pre class="session" tabindex="0">&lt;2&gt;` + "\n  of 3</pre>",
 		`<a href="/book/06-cacher#the-walk">chapter 06</a>`,
@@ -164,7 +167,8 @@ func TestChaptersKnowTheirNeighboursAndFiles(t *testing.T) {
 	if len(ring.Files) != 2 || ring.Files[0].Name != "ring.go" || !ring.Files[1].Test {
 		t.Errorf("got files %+v", ring.Files)
 	}
-	if len(ring.Moments) != 1 || ring.Moments[0].Name != "RingAppend" || ring.Moments[0].Path != "/book/04-ring/ring.go#L18" {
+	if len(ring.Moments) != 1 || ring.Moments[0].Name != "RingAppend" ||
+		ring.Moments[0].Path != "/book/04-ring/ring.go#L18" {
 		t.Errorf("got moments %+v", ring.Moments)
 	}
 	if book.Chapter("07-none") != nil || ring.File("none.go") != nil {
@@ -175,11 +179,13 @@ func TestChaptersKnowTheirNeighboursAndFiles(t *testing.T) {
 func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 	tests := []struct{ name, prose, want string }{
 		{"unknown symbol", "[Ring.gone](ring.go \"code\")", "line: Ring.gone is not declared in 04-ring"},
-		{"wrong file", "[Ring.add](other.go \"code\")", "line: Ring.add is declared in 04-ring/ring.go, not in 04-ring/other.go"},
+		{"wrong file", "[Ring.add](other.go \"code\")", "line: Ring.add is declared in 04-ring/ring.go, not in " +
+			"04-ring/other.go"},
 		{"unknown folder", "[Ring.add](../05-x/ring.go \"code\")", "line: Ring.add: there is no package in 05-x"},
 		{"not alone", "[Ring.add](ring.go \"code\") and more", "line: a code link stands alone in its paragraph"},
 		{"no output", "[Ring](ring.go \"output\")", "line: Ring has no output"},
-		{"dead chapter", "[x](../07-x/README.md)", "line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
+		{"dead chapter", "[x](../07-x/README.md)",
+			"line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
 		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
 		{"dead anchor", "[x](../06-cacher/README.md#gone)", "line: link to #gone: /book/06-cacher has no such place"},
 		{"dead anchor here", "[x](#gone)", "line: link to #gone: /book/04-ring has no such place"},
@@ -209,7 +215,8 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		fsys := course()
 		delete(fsys, "06-cacher/README.md")
 		fsys["04-ring/README.md"].Data = []byte("# 04 · R\n")
-		if err := open(t, fsys).Check(); err == nil || !strings.Contains(err.Error(), "chapters/06-cacher/README.md: the chapter has no prose") {
+		if err := open(t, fsys).Check(); err == nil || !strings.Contains(err.Error(), "chapters/06-cacher/README.md: "+
+			"the chapter has no prose") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -272,8 +279,8 @@ func TestChaptersAreReadInAnHour(t *testing.T) {
 	}
 }
 
-// columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment, and those that
-// name upstream's counterpart.
+// columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment,
+// and those that name upstream's counterpart.
 const columns = 96
 
 // wrapped are the chapters whose excerpts keep to it.
@@ -362,16 +369,21 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 		name, prose string
 		want, not   []string
 	}{
-		{"in an answer", "> **Answer** So:\n>\n> " + `[Example_wait](first_try_test.go "output")`, []string{"<summary>Answer</summary>", "&lt;one&gt;"}, []string{"<summary>What it prints"}},
+		{"in an answer", "> **Answer** So:\n>\n> " + `[Example_wait](first_try_test.go "output")`,
+			[]string{"<summary>Answer</summary>", "&lt;one&gt;"}, []string{"<summary>What it prints"}},
 		{"fields", `[Type](first_try_test.go "code a d")`,
-			[]string{`data-n="4">`, `data-n="5">`, `data-n="6">`, `data-n="⋮">`, `data-n="9">`, `data-n="10">`}, []string{`data-n="3"`, `data-n="7"`, `id="Type"`}},
-		{"whole", `[Type](first_try_test.go "whole")`, []string{"<details class=\"answer\"><summary>All of Type</summary><figure", `id="Type"`, `data-n="7"`}, nil},
-		{"without output", `[Example_none](first_try_test.go "output")`, []string{"line: Example_none has no output"}, nil},
+			[]string{`data-n="4">`, `data-n="5">`, `data-n="6">`, `data-n="⋮">`, `data-n="9">`, `data-n="10">`},
+			[]string{`data-n="3"`, `data-n="7"`, `id="Type"`}},
+		{"whole", `[Type](first_try_test.go "whole")`, []string{"<details class=\"answer\"><summary>All of " +
+			"Type</summary><figure", `id="Type"`, `data-n="7"`}, nil},
+		{"without output", `[Example_none](first_try_test.go "output")`, []string{"line: Example_none has no output"},
+			nil},
 		{"not a field", `[Type](first_try_test.go "code e")`, []string{"line: Type.e is not declared in 04-ring"}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose + "\n\n## The question\n\n## The walk\n")
+			fsys["04-ring/README.md"].Data = []byte("# 04 · R\n\nfine\n\n" + test.prose +
+				"\n\n## The question\n\n## The walk\n")
 			book := open(t, fsys)
 			got := book.Chapter("04-ring").HTML
 			if err := book.Check(); err != nil {

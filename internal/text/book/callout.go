@@ -9,7 +9,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// calloutNode is a quotation whose first line is [!NOTE] or one of its kin, or which begins with the word "Answer" in bold.
+// calloutNode is a quotation whose first line is [!NOTE] or one of its kin, or which begins with the word "Answer" in
+// bold.
 type calloutNode struct {
 	ast.BaseBlock
 	word string // "note", "tip", "important", "warning", "caution"; answer: it is folded

@@ -15,8 +15,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// drawingNode is an image: an SVG file beside the README. On a forge the file is shown with its own style, in light or dark. In the book it is
-// part of the page, has the page's colours, and its parts are parts of the stage.
+// drawingNode is an image: an SVG file beside the README. On a forge the file is shown with its own style, in light or
+// dark. In the book it is part of the page, has the page's colours, and its parts are parts of the stage.
 type drawingNode struct {
 	ast.BaseInline
 	svg string
@@ -48,7 +48,8 @@ func (d *document) drawing(image *ast.Image) {
 		d.problem(image, "%s: %w", file, err)
 		return
 	}
-	image.Parent().ReplaceChild(image.Parent(), image, &drawingNode{svg: withoutStyle.ReplaceAllString(string(svg), ""), alt: d.text(image)})
+	image.Parent().ReplaceChild(image.Parent(), image, &drawingNode{svg: withoutStyle.ReplaceAllString(string(svg),
+		""), alt: d.text(image)})
 }
 
 // withoutStyle is what only a forge needs: the style, and a ground to be seen on.
@@ -86,7 +87,8 @@ func harmless(svg string) error {
 func (d *document) renderDrawing(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		drawing := node.(*drawingNode)
-		_, _ = fmt.Fprintf(w, `<span class="drawn" role="img" tabindex="0" aria-label="%s">%s</span>`, html.EscapeString(drawing.alt), drawing.svg)
+		_, _ = fmt.Fprintf(w, `<span class="drawn" role="img" tabindex="0" aria-label="%s">%s</span>`,
+			html.EscapeString(drawing.alt), drawing.svg)
 	}
 	return ast.WalkSkipChildren, nil
 }

@@ -145,7 +145,8 @@ func (d *document) renderExcerpt(w util.BufWriter, _ []byte, node ast.Node, ente
 		_, _ = fmt.Fprintf(w, `<details class="answer"><summary>All of %s</summary>`, symbol)
 		after = "</details>"
 	}
-	_, _ = fmt.Fprintf(w, `<figure class="decl"%s><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`,
+	_, _ = fmt.Fprintf(w,
+		`<figure class="decl"%s><figcaption><b>%s</b> <a class="where" href="%s">%s</a>%s</figcaption>`,
 		id, symbol, html.EscapeString(href), html.EscapeString(where), upstreamHTML(decl.Notes.Upstream))
 	var code strings.Builder
 	for i, part := range excerpt.parts {
@@ -155,7 +156,8 @@ func (d *document) renderExcerpt(w util.BufWriter, _ []byte, node ast.Node, ente
 		code.WriteString(d.editor.code(decl.File.Path, part.Src, part.From, numbered))
 		d.tell(decl, part)
 	}
-	_, _ = fmt.Fprintf(w, "<pre class=\"code\" tabindex=\"0\" aria-label=\"%s\"><code>%s</code></pre></figure>%s\n", symbol, code.String(), after)
+	_, _ = fmt.Fprintf(w, "<pre class=\"code\" tabindex=\"0\" aria-label=\"%s\"><code>%s</code></pre></figure>%s\n",
+		symbol, code.String(), after)
 	return ast.WalkSkipChildren, nil
 }
 
@@ -199,7 +201,8 @@ func upstreamHTML(list []source.Upstream) string {
 		name = html.EscapeString(name)
 		where := html.EscapeString(upstream.Path)
 		if url := upstream.URL(); url != "" {
-			_, _ = fmt.Fprintf(&out, `<a href="%s" rel="noreferrer" title="%s">%s</a>`, html.EscapeString(url), where, name)
+			_, _ = fmt.Fprintf(&out, `<a href="%s" rel="noreferrer" title="%s">%s</a>`, html.EscapeString(url), where,
+				name)
 		} else {
 			_, _ = fmt.Fprintf(&out, `<span title="%s">%s</span>`, where, name)
 		}

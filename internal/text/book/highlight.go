@@ -102,9 +102,11 @@ func classOf(tok token.Token, literal string, before token.Token) string {
 // predeclared are the names a Go reader knows without looking them up.
 var predeclared = map[string]bool{
 	"any": true, "append": true, "bool": true, "byte": true, "cap": true, "clear": true, "close": true, "copy": true,
-	"delete": true, "error": true, "false": true, "float64": true, "int": true, "int32": true, "int64": true, "iota": true,
-	"len": true, "make": true, "max": true, "min": true, "new": true, "nil": true, "panic": true, "recover": true,
-	"rune": true, "string": true, "true": true, "uint": true, "uint16": true, "uint32": true, "uint64": true, "uint8": true,
+	"delete": true, "error": true, "false": true, "float64": true, "int": true, "int32": true, "int64": true,
+	"iota": true,
+	"len":  true, "make": true, "max": true, "min": true, "new": true, "nil": true, "panic": true, "recover": true,
+	"rune": true, "string": true, "true": true, "uint": true, "uint16": true, "uint32": true, "uint64": true,
+	"uint8": true,
 }
 
 // painter collects escaped text, wraps it in spans, and cuts it at line ends: no span reaches over one.

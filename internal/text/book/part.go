@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Part is a station or a queue of the stage, and how chapters speak of it. The page gives both one colour, and lights the one in its
-// mini-stage while the reader points at the other.
+// Part is a station or a queue of the stage, and how chapters speak of it. The page gives both one colour, and lights
+// the one in its mini-stage while the reader points at the other.
 type Part struct {
 	Name        string   // of the station, or of the queue, on the stage
 	Kind        string   // "queue" where events wait, "kept" where state is, "acts" what does something
@@ -74,7 +74,8 @@ func (p *Part) in(written string, isCode bool) (from, to int, found bool) {
 
 // isLetter reports whether a word goes on at i.
 func isLetter(text string, i int) bool {
-	return 0 <= i && i < len(text) && (text[i] == '_' || text[i] >= 0x80 || unicode.IsLetter(rune(text[i])) || unicode.IsDigit(rune(text[i])))
+	return 0 <= i && i < len(text) && (text[i] == '_' || text[i] >= 0x80 || unicode.IsLetter(rune(text[i])) ||
+		unicode.IsDigit(rune(text[i])))
 }
 
 // partNode is around the words that mean a part.

@@ -8,11 +8,15 @@ import (
 	"testing/fstest"
 )
 
-// TestWordsAreMarkedOnceInASection: in prose, as code and as a link, but in no heading, no sample and no chapter where they mean another thing.
+// TestWordsAreMarkedOnceInASection: in prose, as code and as a link, but in no heading, no sample and no chapter where
+// they mean another thing.
 func TestWordsAreMarkedOnceInASection(t *testing.T) {
-	readme := "# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the ring](../06-cacher/README.md#more) is incoming,\nnot `incoming` itself.\n" +
-		"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. An indexer; earrings.\n"
-	b, err := New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)}, "06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil)
+	readme :=
+		"# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the " +
+			"ring](../06-cacher/README.md#more) is incoming,\nnot `incoming` itself.\n" +
+			"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. An indexer; earrings.\n"
+	b, err := New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)},
+		"06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +32,8 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 		t.Errorf("got %q\nwant %q\nin %s", got, want, html)
 	}
 	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")
-	if !strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") || !strings.Contains(plain, "in two rings\nof words.") {
+	if !strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") || !strings.Contains(plain,
+		"in two rings\nof words.") {
 		t.Errorf("the text has changed: %s", plain)
 	}
 }

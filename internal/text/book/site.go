@@ -62,7 +62,8 @@ func Sites(fsys fs.FS) (map[string]*Site, error) {
 func newSite(decl *source.Decl) *Site {
 	return &Site{
 		Symbol: decl.Symbol, File: "chapters/" + decl.File.Path, Path: Root + decl.File.Path,
-		Line: decl.Line(), From: decl.From, Lines: highlight(strings.TrimSuffix(decl.Src, "\n")), Points: make(map[int]string),
+		Line: decl.Line(), From: decl.From, Lines: highlight(strings.TrimSuffix(decl.Src, "\n")),
+		Points:   make(map[int]string),
 		Upstream: decl.Notes.Upstream, Differs: decl.Notes.Differs,
 	}
 }

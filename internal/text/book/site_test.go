@@ -33,7 +33,8 @@ func TestEveryPointIsALineOfADeclaration(t *testing.T) {
 		}
 		line := site.LineOf(point.String())
 		if line < site.From || line >= site.From+len(site.Lines) {
-			t.Errorf("%s: line %d is not within %s, [%d, %d)", point, line, site.Symbol, site.From, site.From+len(site.Lines))
+			t.Errorf("%s: line %d is not within %s, [%d, %d)", point, line, site.Symbol, site.From, site.From+
+				len(site.Lines))
 			continue
 		}
 		if text := site.Lines[line-site.From]; !strings.Contains(text, point.String()) {

@@ -11,7 +11,8 @@ import (
 // symbols is the name of the document that [symbolsPage] makes.
 const symbols = "MAP.md"
 
-// symbolsPage returns a document with our symbols and their upstream counterparts, from the Upstream lines of the chapters.
+// symbolsPage returns a document with our symbols and their upstream counterparts, from the Upstream lines of the
+// chapters.
 func symbolsPage(tree *source.Tree) []byte {
 	var out strings.Builder
 	fmt.Fprintf(&out, `# Our symbols and upstream's

@@ -175,7 +175,8 @@ func (t *Tree) lineEnd(file *File, pos token.Pos) int {
 	return len(file.Src)
 }
 
-// Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is not a function.
+// Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is not a
+// function.
 func (d *Decl) Body() (from, to int, ok bool) {
 	fn, ok := d.node.(*ast.FuncDecl)
 	if !ok || fn.Body == nil {

@@ -7,9 +7,9 @@ import (
 )
 
 // holdsLock tells from the text of fn alone whether a lock is held at pos: fn's name ends in Locked, or the last call
-// of Lock, RLock or lock (a station's own method, which takes the lock and reports a wait) before pos has not been undone by
-// an Unlock before pos. A deferred Unlock undoes nothing before the end, and an Unlock in a branch that leaves
-// (return, continue, break, panic) does not count for what comes after it.
+// of Lock, RLock or lock (a station's own method, which takes the lock and reports a wait) before pos has not been
+// undone by an Unlock before pos. A deferred Unlock undoes nothing before the end, and an Unlock in a branch that
+// leaves (return, continue, break, panic) does not count for what comes after it.
 //
 // This is reading, not proof. It is exact for code that keeps to the house rules, where a lock is held for a whole
 // function or for a straight run of lines.

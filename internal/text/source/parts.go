@@ -14,8 +14,8 @@ type Lines struct {
 // To returns the number of the last line.
 func (l Lines) To() int { return l.From + strings.Count(l.Src, "\n") }
 
-// Fields returns the lines of a struct with nothing but the named fields and their comments: its first line, each run of fields in
-// the file's order, and its last line. A name that is not a field is an error.
+// Fields returns the lines of a struct with nothing but the named fields and their comments: its first line, each run
+// of fields in the file's order, and its last line. A name that is not a field is an error.
 func (d *Decl) Fields(names []string) ([]Lines, error) {
 	all := strings.Split(d.Src, "\n")
 	keep := make([]bool, len(all))

@@ -160,7 +160,8 @@ func TestUpstreamLinesHaveOneForm(t *testing.T) {
 		ok   bool
 	}{
 		{"k8s.io/client-go/tools/cache", Upstream{Path: "k8s.io/client-go/tools/cache"}, true},
-		{"k8s.io/client-go/tools/cache/store.go: Store", Upstream{Path: "k8s.io/client-go/tools/cache/store.go", Name: "Store"}, true},
+		{"k8s.io/client-go/tools/cache/store.go: Store", Upstream{Path: "k8s.io/client-go/tools/cache/store.go",
+			Name: "Store"}, true},
 		{"k8s.io/a/b.go: (*T).m", Upstream{Path: "k8s.io/a/b.go", Recv: "T", Pointer: true, Name: "m"}, true},
 		{"k8s.io/a/b.go: (T).m", Upstream{Path: "k8s.io/a/b.go", Recv: "T", Name: "m"}, true},
 		{"k8s.io/a/b.go: T.m", Upstream{Path: "k8s.io/a/b.go", Recv: "T", Name: "m"}, true},

@@ -94,7 +94,8 @@ func (u Upstream) URL() string {
 		return fmt.Sprintf("https://github.com/kubernetes/utils/%s/%s/%s", view, UtilsVersion, rest)
 	}
 	if strings.HasPrefix(u.Path, "k8s.io/") { // developed in the staging area of the main repository
-		return fmt.Sprintf("https://github.com/kubernetes/kubernetes/%s/%s/staging/src/%s", view, KubernetesVersion, u.Path)
+		return fmt.Sprintf("https://github.com/kubernetes/kubernetes/%s/%s/staging/src/%s", view, KubernetesVersion,
+			u.Path)
 	}
 	if rest, ok := strings.CutPrefix(u.Path, "go.etcd.io/etcd/"); ok {
 		return fmt.Sprintf("https://github.com/etcd-io/etcd/%s/%s/%s", view, EtcdVersion, etcdFolder(rest))

@@ -18,8 +18,8 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// TestTheStageIsForEverybody walks one page through the accessibility contract: names for who listens, keys for who has no
-// mouse, contrast in every theme, room for large type.
+// TestTheStageIsForEverybody walks one page through the accessibility contract: names for who listens, keys for who has
+// no mouse, contrast in every theme, room for large type.
 func TestTheStageIsForEverybody(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -41,13 +41,18 @@ func TestTheStageIsForEverybody(t *testing.T) {
 func (p *page) namesEveryGlyph(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		told := p.told(t)
-		wanted := evaluate[[]string](t, p, `[...document.querySelectorAll("[data-station], .lane:not(.over) [data-queue], .station > [data-queue]")]
+		wanted := evaluate[[]string](t, p,
+			`[...document.querySelectorAll("[data-station], .lane:not(.over) [data-queue], .station > [data-queue]")]
 			.map((el) => el.getAttribute("aria-label") ?? "nameless " + el.outerHTML.slice(0, 80))`)
 		untold := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
 			what, _, _ := strings.Cut(name, ": ") // the number behind may have changed since
-			return slices.ContainsFunc(told, func(n string) bool { return n == name || strings.HasPrefix(n, what+": ") })
+			return slices.ContainsFunc(told, func(n string) bool {
+				return n == name || strings.HasPrefix(n, what+
+					": ")
+			})
 		})
-		return len(wanted) >= 25 && len(untold) == 0, fmt.Sprintf("of %d glyphs a screen reader is not told of %q", len(wanted), untold)
+		return len(wanted) >= 25 && len(untold) == 0, fmt.Sprintf("of %d glyphs a screen reader is not told of %q",
+			len(wanted), untold)
 	})
 }
 
@@ -74,8 +79,8 @@ func (p *page) told(t *testing.T) []string {
 // onStage are the elements of the stage that say something.
 const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
 
-// contrastScript measures what is drawn: every text of the elements WHAT against what is painted below its middle, and the
-// colours that graphics are made of against what they lie on.
+// contrastScript measures what is drawn: every text of the elements WHAT against what is painted below its middle, and
+// the colours that graphics are made of against what they lie on.
 const contrastScript = `(() => {
 	const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 	const rgba = (colour) => { probe.clearRect(0, 0, 1, 1); probe.fillStyle = colour; probe.fillRect(0, 0, 1, 1); return [...probe.getImageData(0, 0, 1, 1).data]; };
@@ -129,7 +134,8 @@ func (p *page) contrasts(t *testing.T) {
 	p.until(t, `document.body.dataset.view === "loop"`)
 }
 
-// inEveryTheme does something in each with FULL, otherwise in one of them, by turns. It leaves the page as the system has it.
+// inEveryTheme does something in each with FULL, otherwise in one of them, by turns. It leaves the page as the system
+// has it.
 func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 	themes := []string{"light", "dark", "contrast"}
 	if os.Getenv("FULL") == "" {
@@ -137,13 +143,15 @@ func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 		themes = themes[p.themed%len(themes):][:1]
 	}
 	for _, theme := range themes {
-		evaluate[bool](t, p, fmt.Sprintf(`(document.documentElement.dataset.theme = %q, window.listwatch.stage.restyle(), true)`, theme))
+		evaluate[bool](t, p, fmt.Sprintf(
+			`(document.documentElement.dataset.theme = %q, window.listwatch.stage.restyle(), true)`, theme))
 		do(theme)
 	}
 	evaluate[bool](t, p, `(delete document.documentElement.dataset.theme, window.listwatch.stage.restyle(), true)`)
 }
 
-// standsOut measures the contrast of the elements that a selector chooses; there must be so many texts in sight at least.
+// standsOut measures the contrast of the elements that a selector chooses; there must be so many texts in sight at
+// least.
 func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 	t.Helper()
 	script := strings.Replace(contrastScript, "WHAT", strconv.Quote(selector), 1)
@@ -152,11 +160,13 @@ func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 			Measured int
 			Poor     []string
 		}](t, p, script)
-		return found.Measured >= least && len(found.Poor) == 0, fmt.Sprintf("%s: of %d texts: %s", where, found.Measured, strings.Join(found.Poor, "; "))
+		return found.Measured >= least && len(found.Poor) == 0, fmt.Sprintf("%s: of %d texts: %s", where,
+			found.Measured, strings.Join(found.Poor, "; "))
 	})
 }
 
-// opensPanels opens everything that can be opened by a button of the bar, as a viewer without a mouse does, and walks through it.
+// opensPanels opens everything that can be opened by a button of the bar, as a viewer without a mouse does, and walks
+// through it.
 func (p *page) opensPanels(t *testing.T) {
 	panels := []struct {
 		opener, panel string
@@ -170,7 +180,8 @@ func (p *page) opensPanels(t *testing.T) {
 		{"#keys", "#keys-dialog", 15},
 	}
 	for _, each := range panels {
-		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).closest("[popover]")?.showPopover(), document.querySelector(%[1]q).focus(), true)`, each.opener))
+		evaluate[bool](t, p, fmt.Sprintf(
+			`(document.querySelector(%q).closest("[popover]")?.showPopover(), document.querySelector(%[1]q).focus(), true)`, each.opener))
 		p.press(t, "\r")
 		p.until(t, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, each.panel))
 		p.inEveryTheme(t, func(theme string) { p.standsOut(t, each.panel+" in "+theme, each.panel+" *", each.texts) })
@@ -181,7 +192,9 @@ func (p *page) opensPanels(t *testing.T) {
 				p.press(t, "\t")
 				evaluate[bool](t, p, `(window.walked.add(document.activeElement), true)`)
 			}
-			missed = evaluate[[]string](t, p, fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll("button, select, input, a[href], [tabindex='0']")]
+			missed = evaluate[[]string](t, p,
+				fmt.Sprintf(
+					`[...document.querySelector(%q).querySelectorAll("button, select, input, a[href], [tabindex='0']")]
 				.filter((el) => !el.disabled && el.checkVisibility({ checkVisibilityCSS: true }) && !window.walked.has(el))
 				.filter((el) => el.type !== "radio" || !document.querySelector("input[name=" + el.name + "]:checked"))
 				.map((el) => el.outerHTML.slice(0, 100))`, each.panel))
@@ -189,7 +202,8 @@ func (p *page) opensPanels(t *testing.T) {
 		if len(missed) > 0 {
 			t.Errorf("%s: Tab never comes to %s", each.panel, strings.Join(missed, "\n"))
 		}
-		nameless := evaluate[[]string](t, p, fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll("button, select, input, a[href]")]
+		nameless := evaluate[[]string](t, p,
+			fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll("button, select, input, a[href]")]
 			.filter((el) => !(el.getAttribute("aria-label") || el.textContent.trim() || el.labels?.length || el.title)).map((el) => el.outerHTML.slice(0, 100))`, each.panel))
 		if len(nameless) > 0 {
 			t.Errorf("%s: without a name: %s", each.panel, strings.Join(nameless, "\n"))
@@ -219,7 +233,8 @@ func (p *page) walksByKeyboard(t *testing.T) {
 	if len(missed) > 0 {
 		t.Errorf("Tab never comes to %s", strings.Join(missed, "\n"))
 	}
-	order := evaluate[[]string](t, p, `[...window.walked].filter((el) => el.dataset.station).map((el) => el.dataset.station)`)
+	order := evaluate[[]string](t, p,
+		`[...window.walked].filter((el) => el.dataset.station).map((el) => el.dataset.station)`)
 	if want := []string{"http", "etcd", "etcd3", "ring", "store"}; !containsRun(order, want) {
 		t.Errorf("Tab walks the stations as %q, want them in the order of the path", order)
 	}
@@ -244,8 +259,10 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	evaluate[bool](t, p, `(document.activeElement?.blur(), true)`)
 	mode := func() string { return p.moment(t).Mode }
 	p.press(t, "?")
-	listed := evaluate[[]string](t, p, `[...document.querySelectorAll("#keys-dialog[open] kbd")].map((el) => el.textContent)`)
-	for _, key := range []string{"Space", ".", ",", ">", "<", "]", "[", "N", "P", "Home", "End", "+", "-", "1", "Esc", "F", "C", "M", "D", "W", "X", "R", "B", "V", "L", "E", "S", "/", "A", "T", "?", "→", "←"} {
+	listed := evaluate[[]string](t, p,
+		`[...document.querySelectorAll("#keys-dialog[open] kbd")].map((el) => el.textContent)`)
+	for _, key := range []string{"Space", ".", ",", ">", "<", "]", "[", "N", "P", "Home", "End", "+", "-", "1", "Esc",
+		"F", "C", "M", "D", "W", "X", "R", "B", "V", "L", "E", "S", "/", "A", "T", "?", "→", "←"} {
 		if !slices.Contains(listed, key) {
 			t.Errorf("the list of keys lacks %s: %q", key, listed)
 		}
@@ -282,7 +299,8 @@ func (p *page) presents(t *testing.T) {
 	}
 	p.do(t, chromedp.KeyEvent("\u0307")) // PageDown, which is what a clicker sends
 	lit := func() []string {
-		return evaluate[[]string](t, p, `[...document.querySelectorAll(".spot .station.lit")].map((el) => el.dataset.station)`)
+		return evaluate[[]string](t, p,
+			`[...document.querySelectorAll(".spot .station.lit")].map((el) => el.dataset.station)`)
 	}
 	if got := lit(); len(got) != 1 {
 		t.Errorf("in the light: %q, want one station", got)
@@ -308,10 +326,12 @@ func (p *page) presents(t *testing.T) {
 func (p *page) fits(t *testing.T) {
 	for _, size := range [][2]int64{{3840, 2160}, {1920, 1080}, {1280, 720}, {1024, 768}, {640, 360}, {320, 640}} {
 		p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-			_, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: size[0], Height: size[1], DeviceScaleFactor: 1})
+			_, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride,
+				emulation.SetDeviceMetricsOverrideParams{Width: size[0], Height: size[1], DeviceScaleFactor: 1})
 			return chromedp.Void{}, err
 		})
-		wide := evaluate[[]string](t, p, `[...document.querySelectorAll("body, header, main, .bar > *, .ground, .sentence, .time, .time > *, .records")]
+		wide := evaluate[[]string](t, p,
+			`[...document.querySelectorAll("body, header, main, .bar > *, .ground, .sentence, .time, .time > *, .records")]
 			.filter((el) => el.checkVisibility() && el.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
 			.map((el) => el.tagName + "." + el.className + " ends at " + el.getBoundingClientRect().right)
 			.concat(document.documentElement.scrollWidth > innerWidth ? ["the page is " + document.documentElement.scrollWidth] : [])`)
@@ -351,7 +371,9 @@ func (p *page) speaksSlowly(t *testing.T) {
 			t.Errorf("sentence %d came %.0f ms after the one before, want 2 s", i+1, gap)
 		}
 	}
-	chatty := evaluate[[]string](t, p, `[...document.querySelectorAll("main [aria-live], main [role=status], main [role=alert]")].filter((el) => !el.parentElement.closest("[hidden]")).map((el) => el.id)`) // what is hidden is silent
+	// what is hidden is silent
+	chatty := evaluate[[]string](t, p,
+		`[...document.querySelectorAll("main [aria-live], main [role=status], main [role=alert]")].filter((el) => !el.parentElement.closest("[hidden]")).map((el) => el.id)`)
 	if len(chatty) > 0 {
 		t.Errorf("%q speak for themselves", chatty)
 	}
@@ -370,7 +392,8 @@ func (p *page) tableHasTheCursor(t *testing.T) {
 	}
 	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
-		return m.Seq == before-3 && at() == fmt.Sprint(m.Seq), fmt.Sprintf("frozen at %d, now at %d, the table's row is %s", before, m.Seq, at())
+		return m.Seq == before-3 && at() == fmt.Sprint(m.Seq),
+			fmt.Sprintf("frozen at %d, now at %d, the table's row is %s", before, m.Seq, at())
 	})
 	p.do(t, chromedp.Click(chromedp.CSS("#live")))
 }

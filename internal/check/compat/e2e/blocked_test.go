@@ -15,7 +15,8 @@ import (
 func stalled() (records []probe.Record) {
 	add := func(point probe.Point, subject string, rv int, args ...int) {
 		r := probe.Record{
-			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods", Point: point,
+			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods",
+			Point:   point,
 			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: uint64(rv),
 		}
 		copy(r.Args[:], args)
@@ -65,18 +66,22 @@ func TestThePageSaysWhoEverybodyWaitsFor(t *testing.T) {
 		got := evaluate[string](t, p, `document.querySelector("#cause").textContent`)
 		return strings.Contains(got, "w2: its client does not read; 4 are held up"), got
 	})
-	marked := evaluate[[]string](t, p, `[...document.querySelectorAll(".pipe.blocked")].map((el) => el.dataset.queue).sort()`)
+	marked := evaluate[[]string](t, p,
+		`[...document.querySelectorAll(".pipe.blocked")].map((el) => el.dataset.queue).sort()`)
 	if got := strings.Join(marked, " "); got != "etcd3-result incoming input result" {
 		t.Errorf("marked as blocked: %s", got)
 	}
-	evaluate[bool](t, p, `(document.querySelector('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus(), true)`)
+	evaluate[bool](t, p,
+		`(document.querySelector('[data-station=incoming] [data-queue=incoming]').closest('[tabindex]').focus(), true)`)
 	p.press(t, "b")
-	chain := shown(`[...document.querySelectorAll("#leaf .chain.full button.place")].map((el) => el.textContent).join(" → ")`)
+	chain := shown(
+		`[...document.querySelectorAll("#leaf .chain.full button.place")].map((el) => el.textContent).join(" → ")`)
 	if want := "incoming of cacher → input of w2 → result of w2"; chain != want {
 		t.Errorf("chain: got %q, want %q", chain, want)
 	}
 	evaluate[bool](t, p, `(document.querySelector("#leaf .chain li:last-child button.place").click(), true)`)
-	if got := shown(`document.querySelector('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`); !strings.Contains(got, "the client of w2") {
+	if got := shown(
+		`document.querySelector('#leaf .leaf.blocked[data-title="result of w2"] .chain p')?.textContent`); !strings.Contains(got, "the client of w2") {
 		t.Errorf("after the jump to the end of the chain: %q", got)
 	}
 }

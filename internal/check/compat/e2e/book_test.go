@@ -70,13 +70,15 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 		})
 	}
 	settled("at the top", func(m mini) bool { return m.Step == 1 && m.Steps >= 5 })
-	points := evaluate[[]string](t, p, `[...document.querySelectorAll("article .l[data-point]")].filter((line) => !line.closest("details:not([open])"))
+	points := evaluate[[]string](t, p,
+		`[...document.querySelectorAll("article .l[data-point]")].filter((line) => !line.closest("details:not([open])"))
 		.map((line) => line.dataset.point).filter((point) => document.querySelector('.steps li[data-point="' + point + '"]'))`)
 	if len(points) < 3 {
 		t.Fatalf("the chapter shows lines of %q only", points)
 	}
 	for _, point := range []string{points[1], points[len(points)-1], points[0]} {
-		evaluate[bool](t, p, fmt.Sprintf(`(document.querySelector('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" }), true)`, point))
+		evaluate[bool](t, p, fmt.Sprintf(
+			`(document.querySelector('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" }), true)`, point))
 		settled("reading "+point, func(m mini) bool { return m.Point == point && m.Lit == point })
 	}
 	before := evaluate[mini](t, p, readMini)
@@ -94,12 +96,13 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	p.do(t, chromedp.Navigate(v.URL+link))
 	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
-		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"), fmt.Sprintf("the whole stage at %s: %+v", link, m)
+		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"),
+			fmt.Sprintf("the whole stage at %s: %+v", link, m)
 	})
 }
 
-// lights points at words that mean a queue of the stage, and moves the focus to others: the queue they mean is lit, in sight, and nothing moves in
-// the text. Away from them, nothing is lit.
+// lights points at words that mean a queue of the stage, and moves the focus to others: the queue they mean is lit, in
+// sight, and nothing moves in the text. Away from them, nothing is lit.
 func lights(t *testing.T, p *page, pointed, focused string) {
 	t.Helper()
 	lit := func(want, where string) {
@@ -142,18 +145,20 @@ func hover(t *testing.T, p *page, selector string) {
 		return [box.left + 4, box.top + box.height / 2];
 	})()`, selector))
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
+		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+			Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
 		return chromedp.Void{}, err
 	})
 }
 
-// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end. That their
-// consoles are empty and that nothing is asked elsewhere is seen to by openPage.
+// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end. That
+// their consoles are empty and that nothing is asked elsewhere is seen to by openPage.
 func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 	t.Parallel()
 	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL+"/book/")
-	chapters := evaluate[[]string](t, p, `[...new Set([...document.querySelectorAll('a[href^="/book/"]')].map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
+	chapters := evaluate[[]string](t, p,
+		`[...new Set([...document.querySelectorAll('a[href^="/book/"]')].map((a) => a.getAttribute("href")).filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
 	if len(chapters) != 15 {
 		t.Fatalf("the contents lead to %q", chapters)
 	}
@@ -169,7 +174,8 @@ func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
 		settled(func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
 		p.standsOut(t, chapter, "main *, nav *, .mini *", 10)
 		for _, part := range []string{"0.4", "1"} { // a line that is lit, a list of files
-			evaluate[bool](t, p, `(window.scrollTo({ top: document.documentElement.scrollHeight * `+part+`, behavior: "instant" }), true)`)
+			evaluate[bool](t, p, `(window.scrollTo({ top: document.documentElement.scrollHeight * `+part+
+				`, behavior: "instant" }), true)`)
 			p.standsOut(t, chapter+" further down", "main *, nav *, .mini *", 5)
 		}
 		// The steps are in the order of the recording: the last line of the text may tell of the first.
@@ -198,18 +204,20 @@ func TestAChapterHasItsKeyMomentWithoutScript(t *testing.T) {
 	v := startBook(t, "-demo=false", "-controllers=false")
 	p := openPage(t, "about:blank")
 	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		return chromedp.Void{}, err
 	}, chromedp.Navigate(v.URL+"/book/06-cacher"))
-	shown := evaluate[bool](t, p, `document.querySelector("#mini svg.moment").getBoundingClientRect().width > 200 && !document.querySelector("#mini iframe")
+	shown := evaluate[bool](t, p,
+		`document.querySelector("#mini svg.moment").getBoundingClientRect().width > 200 && !document.querySelector("#mini iframe")
 		&& document.querySelector("#mini .hands").hidden && document.querySelectorAll("#mini .steps li").length > 4`)
 	if !shown {
 		t.Error("without script there is no key moment, or there are buttons that do nothing")
 	}
 }
 
-// TestAChapterIsPrintedWithItsKeyMoment puts a chapter on paper: black on white whatever the screen is, the key moment as a
-// drawing, nothing to press, and nothing beyond the edge.
+// TestAChapterIsPrintedWithItsKeyMoment puts a chapter on paper: black on white whatever the screen is, the key moment
+// as a drawing, nothing to press, and nothing beyond the edge.
 func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	t.Parallel()
 	v := startBook(t, "-demo=false", "-controllers=false")
@@ -220,7 +228,8 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 	})
 	p.do(t, onPaper)
 	p.standsOut(t, "on paper", "main *, .mini *", 10)
-	pressed := evaluate[[]string](t, p, `[...document.querySelectorAll("button, input, select, iframe, .bar")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
+	pressed := evaluate[[]string](t, p,
+		`[...document.querySelectorAll("button, input, select, iframe, .bar")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
 	if len(pressed) > 0 {
 		t.Errorf("on paper no reader can press %q", pressed)
 	}
@@ -234,11 +243,13 @@ func TestAChapterIsPrintedWithItsKeyMoment(t *testing.T) {
 
 // onPaper makes the page one that is printed on A4, by a reader whose screen is dark.
 func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009, DeviceScaleFactor: 1} // A4 within its margins, at 96 a inch
+	// A4 within its margins, at 96 a inch
+	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009, DeviceScaleFactor: 1}
 	if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, sheet); err != nil {
 		return chromedp.Void{}, err
 	}
-	paper := emulation.SetEmulatedMediaParams{Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
+	paper := emulation.SetEmulatedMediaParams{Media: "print", Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: "dark"}}}
 	_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, paper)
 	return chromedp.Void{}, err
 }

@@ -67,7 +67,8 @@ func (p *page) pick(t *testing.T, button string) {
 	p.do(t, chromedp.Click(chromedp.CSS(button)))
 }
 
-// untoured returns the address of the stage with the wish for no tour in it, unless it has one; every other address as it is.
+// untoured returns the address of the stage with the wish for no tour in it, unless it has one; every other address as
+// it is.
 func untoured(t testing.TB, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -108,14 +109,17 @@ func (p *page) listen(event any) {
 	case *runtime.EventExceptionThrown:
 		p.complaints = append(p.complaints, "exception: "+exceptionText(event.ExceptionDetails))
 	case *log.EventEntryAdded:
-		if gone := strings.Contains(event.Entry.Text, "410 (Gone)") && strings.Contains(event.Entry.URL, "/viz/"); gone {
+		if gone := strings.Contains(event.Entry.Text, "410 (Gone)") && strings.Contains(event.Entry.URL,
+			"/viz/"); gone {
 			return // records that leave the log while the page asks for them are part of its list-watch
 		}
 		if event.Entry.Level == log.EntryLevelError || event.Entry.Level == log.EntryLevelWarning {
-			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text, event.Entry.URL))
+			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text,
+				event.Entry.URL))
 		}
 	case *runtime.EventConsoleAPICalled:
-		if event.Type == runtime.ConsoleAPICalledTypeError || event.Type == runtime.ConsoleAPICalledTypeWarning || event.Type == runtime.ConsoleAPICalledTypeAssert {
+		if event.Type == runtime.ConsoleAPICalledTypeError || event.Type == runtime.ConsoleAPICalledTypeWarning ||
+			event.Type == runtime.ConsoleAPICalledTypeAssert {
 			text := string(event.Type) + ":"
 			for _, arg := range event.Args {
 				text += " " + string(arg.Value) + arg.Description
@@ -192,7 +196,8 @@ func colorScheme(name string) chromedp.Action[chromedp.Void] { return prefers("c
 func prefers(what, value string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		features := []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: features})
 		return chromedp.Void{}, err
 	}
 }

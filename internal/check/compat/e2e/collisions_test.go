@@ -25,8 +25,8 @@ var views = []view{
 	{look{"machinery", 1280, 720, "dark", "reduce"}, 1, "#detail"},
 }
 
-// collisions draws what is on the stage with names of 63 characters and versions of seven digits, and says which texts stand on each
-// other or over an edge. Names of tokens keep off each other where they are written.
+// collisions draws what is on the stage with names of 63 characters and versions of seven digits, and says which texts
+// stand on each other or over an edge. Names of tokens keep off each other where they are written.
 const collisions = `(async () => {
 	const { scene } = listwatch.stage;
 	const widen = (state) => JSON.parse(JSON.stringify(state)

@@ -25,8 +25,8 @@ type shown struct {
 	records []probe.Record // records[i] has the number before.Seq+1+i
 }
 
-// TestEveryControlOfTimeGoesWhereItSays presses what there is to move through a log: each goes to the record that a look
-// at the recording says is the next.
+// TestEveryControlOfTimeGoesWhereItSays presses what there is to move through a log: each goes to the record that a
+// look at the recording says is the next.
 func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	t.Parallel()
 	take, _ := takes.Find("slow")
@@ -38,9 +38,11 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	s := &shown{page: openPage(t, v.URL), before: before, records: records}
 	program.Eventually(t, patience, func() (bool, string) {
 		m := s.moment(t)
-		return m.Mode == "replay" && m.Head == s.last() && m.Seq > before.Seq && m.Seq < s.last(), fmt.Sprintf("%+v", m) // it plays
+		// it plays
+		return m.Mode == "replay" && m.Head == s.last() && m.Seq > before.Seq && m.Seq < s.last(), fmt.Sprintf("%+v", m)
 	})
-	evaluate[bool](t, s.page, fmt.Sprintf(`(async () => { await listwatch.player.tape.load(%d, %d); return true; })()`, before.Seq+1, s.last()+1))
+	evaluate[bool](t, s.page, fmt.Sprintf(`(async () => { await listwatch.player.tape.load(%d, %d); return true; })()`,
+		before.Seq+1, s.last()+1))
 	t.Run("record by record", s.stepsByRecord)
 	t.Run("hop by hop", s.stepsByHop)
 	t.Run("at a station", s.stepsAtAStation)
@@ -72,7 +74,8 @@ func (s *shown) stands(t *testing.T, what string, cursor uint64) {
 	state.Apply(s.records[:cursor-s.before.Seq])
 	program.Eventually(t, patience, func() (bool, string) {
 		m := s.moment(t)
-		return m.Seq == cursor && m.Hash == state.Hash(), fmt.Sprintf("%s: %+v, want %d with %s", what, m, cursor, state.Hash())
+		return m.Seq == cursor && m.Hash == state.Hash(), fmt.Sprintf("%s: %+v, want %d with %s", what, m, cursor,
+			state.Hash())
 	})
 }
 
@@ -187,7 +190,8 @@ type axis struct {
 func (s *shown) axis(t *testing.T) axis {
 	t.Helper()
 	evaluate[bool](t, s.page, `(() => { `+choose("#span", "all")+`; return true; })()`)
-	a := evaluate[axis](t, s.page, `(() => { const b = document.querySelector("#timeline").getBoundingClientRect(); return { Left: b.left, Top: b.top, Width: b.width, Height: b.height }; })()`)
+	a := evaluate[axis](t, s.page,
+		`(() => { const b = document.querySelector("#timeline").getBoundingClientRect(); return { Left: b.left, Top: b.top, Width: b.width, Height: b.height }; })()`)
 	a.from, a.to = s.records[0].Time.Truncate(bucket), s.records[len(s.records)-1].Time
 	return a
 }
@@ -289,10 +293,13 @@ const paced = `(async () => {
 })()`
 
 func (s *shown) keepsItsPace(t *testing.T) {
-	if got, want := fmt.Sprint(evaluate[[]int](t, s.page, paced)), fmt.Sprint([]int{3, 20, 33, 500, 1000, 1000, 1001, 9584}); got != want {
-		t.Errorf("records played at 1/1000, 1/10, 1, 10; before, during and after silence; ms of it that were skipped: got %s, want %s", got, want)
+	if got, want := fmt.Sprint(evaluate[[]int](t, s.page, paced)), fmt.Sprint([]int{3, 20, 33, 500, 1000, 1000, 1001,
+		9584}); got != want {
+		t.Errorf("records played at 1/1000, 1/10, 1, 10; before, during and after silence; ms of it that were "+
+			"skipped: got %s, want %s", got, want)
 	}
-	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×", "1": "10 10×", "0": "1 1×"} {
+	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×",
+		"1": "10 10×", "0": "1 1×"} {
 		got := evaluate[string](t, s.page, fmt.Sprintf(`(() => {
 			const el = document.querySelector("#speed");
 			el.value = %q;
@@ -313,7 +320,8 @@ func (s *shown) keepsItsPace(t *testing.T) {
 }
 
 func setSpeed(exponent string) string {
-	return fmt.Sprintf(`(() => { const el = document.querySelector("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
+	return fmt.Sprintf(
+		`(() => { const el = document.querySelector("#speed"); el.value = %q; return el.dispatchEvent(new Event("input", { bubbles: true })); })()`, exponent)
 }
 
 // loops notes where the cursor is in every frame until it has gone back to the beginning of the loop twice.
@@ -325,7 +333,8 @@ func (s *shown) loops(t *testing.T) {
 	s.mouse(t, from, a.Top+a.Height-6, shift, to-20, to)
 	type loop struct{ From, To uint64 }
 	readLoop := func() (l loop) {
-		return evaluate[loop](t, s.page, `listwatch.player.loop ? { From: listwatch.player.loop.from, To: listwatch.player.loop.to } : { From: 0, To: 0 }`)
+		return evaluate[loop](t, s.page,
+			`listwatch.player.loop ? { From: listwatch.player.loop.from, To: listwatch.player.loop.to } : { From: 0, To: 0 }`)
 	}
 	if got, want := readLoop(), (loop{s.reached(a.time(from)), s.reached(a.time(to))}); got != want {
 		t.Fatalf("the loop is %+v, want %+v", got, want)
@@ -345,7 +354,8 @@ func (s *shown) loops(t *testing.T) {
 	})`)
 	l := readLoop()
 	if seen[0] < l.From || seen[1] > l.To || seen[2] != 2 {
-		t.Errorf("the replay was between %d and %d and came round %d times, want within %+v and twice", seen[0], seen[1], seen[2], l)
+		t.Errorf("the replay was between %d and %d and came round %d times, want within %+v and twice", seen[0],
+			seen[1], seen[2], l)
 	}
 	s.strike(t, "o")
 	if got := readLoop(); got != (loop{}) {
@@ -362,8 +372,8 @@ func (s *shown) loops(t *testing.T) {
 	evaluate[bool](t, s.page, setSpeed("0"))
 }
 
-// TestLiveCanBeSlowedDown: what is live has the program's pace. Slowed down it becomes a replay from where it is, that goes
-// on as records come; to be live again is to be at the end.
+// TestLiveCanBeSlowedDown: what is live has the program's pace. Slowed down it becomes a replay from where it is, that
+// goes on as records come; to be live again is to be at the end.
 func TestLiveCanBeSlowedDown(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -11,13 +11,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a full
-// channel of the etcd3 watch, by locks, and by a handler that does not return.
+// crowded is the recording of a moment at which nearly every goroutine is held up: by a client that does not read, by a
+// full channel of the etcd3 watch, by locks, and by a handler that does not return.
 func crowded() []probe.Record {
 	records := stalled()
 	add := func(point probe.Point, subject string, args ...int) {
 		r := probe.Record{
-			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods", Point: point,
+			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods",
+			Point:   point,
 			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 9,
 		}
 		copy(r.Args[:], args)
@@ -81,7 +82,8 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 		}
 	}
 	// Ten slots are drawn one by one, a hundred as a gauge.
-	for queue, slots := range map[string]int{"w2 input": 10, "w2 result": 10, "incoming": 0, "etcd3-incoming": 0, "etcd3-result": 0, "slow pending": 0} {
+	for queue, slots := range map[string]int{"w2 input": 10, "w2 result": 10, "incoming": 0, "etcd3-incoming": 0,
+		"etcd3-result": 0, "slow pending": 0} {
 		if got, ok := seen.Slots[queue]; !ok || got != slots {
 			t.Errorf("%s is drawn with %d slots, want %d", queue, got, slots)
 		}

@@ -1,6 +1,6 @@
-// Package e2e tests the program as people meet it: cmd/viz as a process of its own, the real kubectl, a real etcd beside
-// it, a real client-go informer, and a real browser. Nothing here reaches into the program; what the tests know of it are
-// the contracts: flags, exit codes, the ready line, URLs, and the names in the page.
+// Package e2e tests the program as people meet it: cmd/viz as a process of its own, the real kubectl, a real etcd
+// beside it, a real client-go informer, and a real browser. Nothing here reaches into the program; what the tests know
+// of it are the contracts: flags, exit codes, the ready line, URLs, and the names in the page.
 //
 // The program and kubectl are built once and kept in the user's cache folder, so that a second run only links what
 // changed. A machine without Chromium fails these tests; none of them is ever skipped.

@@ -61,7 +61,8 @@ func exportedStories(t *testing.T, dir string) (all []told) {
 	return all
 }
 
-// TestAnExportNeedsNoProgram reads an export from a folder, with no server at all, and then from a web server that has it below others.
+// TestAnExportNeedsNoProgram reads an export from a folder, with no server at all, and then from a web server that has
+// it below others.
 func TestAnExportNeedsNoProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,7 +108,8 @@ func (p *page) stays(t *testing.T, base string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, request := range p.requests {
-		if !strings.HasPrefix(request, base) && request != "about:blank" && !strings.HasSuffix(request, "/favicon.ico") {
+		if !strings.HasPrefix(request, base) && request != "about:blank" && !strings.HasSuffix(request,
+			"/favicon.ico") {
 			t.Errorf("a page below %s asked for %s", base, request)
 		}
 	}
@@ -120,12 +122,14 @@ func (p *page) exportedPages(t *testing.T, dir, base string) {
 	opened := make(map[string]bool)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		folder := filepath.Dir(name)
-		if err != nil || entry.IsDir() || filepath.Ext(name) != ".html" || strings.HasSuffix(name, ".go.html") && opened[folder] && os.Getenv("FULL") == "" {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".html" || strings.HasSuffix(name, ".go.html") &&
+			opened[folder] && os.Getenv("FULL") == "" {
 			return err
 		}
 		opened[folder] = strings.HasSuffix(name, ".go.html")
 		p.do(t, chromedp.Navigate(base+"/"+name))
-		if title := evaluate[string](t, p, `document.title && getComputedStyle(document.body).margin === "0px" && globalThis.listwatchShelf ? document.title : ""`); !strings.Contains(title, "listwatch") {
+		if title := evaluate[string](t, p,
+			`document.title && getComputedStyle(document.body).margin === "0px" && globalThis.listwatchShelf ? document.title : ""`); !strings.Contains(title, "listwatch") {
 			t.Errorf("%s is called %q, or has no style or script", name, title)
 		}
 		return nil
@@ -159,7 +163,8 @@ func (p *page) exportedStories(t *testing.T, dir, base string) {
 				key = "1"
 			}
 			p.strike(t, key)
-			if r := p.rests(t, i+1, "rests"); r.Cursor != s.Recorded[i].To || len(r.Found) > 0 || !slices.Equal(slices.Sorted(slices.Values(r.Bright)), slices.Sorted(slices.Values(beat.Look))) {
+			if r := p.rests(t, i+1, "rests"); r.Cursor != s.Recorded[i].To || len(r.Found) > 0 ||
+				!slices.Equal(slices.Sorted(slices.Values(r.Bright)), slices.Sorted(slices.Values(beat.Look))) {
 				t.Errorf("%s: beat %d rests with %+v", s.ID, i+1, r)
 			}
 		}
@@ -181,7 +186,8 @@ func (p *page) exportedTour(t *testing.T, base string) {
 		}
 		return tour === "end";
 	})()`)
-	if shown := evaluate[int](t, p, `[...document.querySelectorAll("[data-program]")].filter((el) => el.checkVisibility()).length`); shown > 0 {
+	if shown := evaluate[int](t, p,
+		`[...document.querySelectorAll("[data-program]")].filter((el) => el.checkVisibility()).length`); shown > 0 {
 		t.Errorf("%d things that need the program are offered", shown)
 	}
 	p.strike(t, "Escape")
@@ -190,24 +196,29 @@ func (p *page) exportedTour(t *testing.T, base string) {
 // exportedLeaves looks into a station: what lies in the page, and what would need the program.
 func (p *page) exportedLeaves(t *testing.T) {
 	t.Helper()
-	evaluate[bool](t, p, `(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "code"), true)`)
+	evaluate[bool](t, p,
+		`(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "code"), true)`)
 	p.until(t, `document.querySelector("#leaf figure.decl .l.lit")`)
-	evaluate[bool](t, p, `(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "state"), true)`)
+	evaluate[bool](t, p,
+		`(listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "state"), true)`)
 	p.until(t, `document.querySelector("#leaf").textContent.includes("needs the program")`)
 }
 
-// exportedSearch looks for words, and goes to where the first place leads: a document, a section of a chapter, and a beat of a story.
+// exportedSearch looks for words, and goes to where the first place leads: a document, a section of a chapter, and a
+// beat of a story.
 func (p *page) exportedSearch(t *testing.T, base string) {
 	t.Helper()
 	for _, search := range []struct{ words, leads, there string }{
 		{"glossary bookmark", "/book/docs/GLOSSARY.html", `document.querySelector("h1").textContent === "Glossary"`},
 		{"why a relist and a zeppelin", "", ""},
-		{"cacher the question", "/book/06-cacher.html#the-question", `document.querySelector(":target").textContent === "The question"`},
+		{"cacher the question", "/book/06-cacher.html#the-question",
+			`document.querySelector(":target").textContent === "The question"`},
 		{"story forget compact", "index.html?story=compaction", `document.body.dataset.story === "compaction"`},
 	} {
 		p.do(t, chromedp.Navigate(base+"/search.html?q="+url.QueryEscape(search.words)))
 		p.until(t, `document.querySelector("#found").textContent !== ""`)
-		if leads := evaluate[string](t, p, `document.querySelector("#hits a")?.href ?? ""`); !strings.Contains(leads, search.leads) || (leads == "") != (search.leads == "") {
+		if leads := evaluate[string](t, p, `document.querySelector("#hits a")?.href ?? ""`); !strings.Contains(leads,
+			search.leads) || (leads == "") != (search.leads == "") {
 			t.Errorf("%q leads to %s, want %s", search.words, leads, search.leads)
 		} else if leads != "" {
 			p.do(t, chromedp.Navigate(leads))

@@ -86,7 +86,8 @@ type lists struct {
 
 func (l *lists) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
-	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps") && (query.Get("watch") == "" || query.Get("sendInitialEvents") != "") {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps") && (query.Get("watch") == "" ||
+		query.Get("sendInitialEvents") != "") {
 		l.mu.Lock()
 		l.n++
 		l.mu.Unlock()
@@ -123,7 +124,8 @@ func (s *seen) note(obj any) {
 // guestOf starts a program whose client half watches ConfigMaps at the first of several servers that answers.
 func guestOf(t *testing.T, servers ...string) *program.Viz {
 	guest := program.StartViz(t, "-flight=off", "-server", strings.Join(servers, ","))
-	response, err := http.Post(guest.URL+"/viz/guest", "application/json", strings.NewReader(`{"resources":["configmaps"]}`))
+	response, err := http.Post(guest.URL+"/viz/guest", "application/json",
+		strings.NewReader(`{"resources":["configmaps"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +165,9 @@ func storedBy(t *testing.T, guest *program.Viz, name string) (versions []string)
 	return versions
 }
 
-// TestAnInformerFailsOverAndResumes kills etcd's leader, and then the server that two informers watch, while a writer counts up
-// in a few objects. One is the real client-go, behind a balancer; the other is ours, which knows both addresses. Both servers have etcd's
-// versions, so both informers go on where they were, and are told the same.
+// TestAnInformerFailsOverAndResumes kills etcd's leader, and then the server that two informers watch, while a writer
+// counts up in a few objects. One is the real client-go, behind a balancer; the other is ours, which knows both
+// addresses. Both servers have etcd's versions, so both informers go on where they were, and are told the same.
 func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	cluster, err := etcdnode.Start(t.Context(), etcdnode.Options{Dir: t.TempDir(), Nodes: 3})
 	if err != nil {
@@ -187,7 +189,10 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	told := &seen{newest: map[string]int{}, versions: map[string][]string{}}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: told.note, UpdateFunc: func(_, now any) { told.note(now) }}); err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: told.note, UpdateFunc: func(_,
+		now any) {
+		told.note(now)
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -252,7 +257,8 @@ func TestAnInformerFailsOverAndResumes(t *testing.T) {
 		name := "c-" + strconv.Itoa(i)
 		program.Eventually(t, program.ReadyWithin, func() (bool, string) {
 			ours := storedBy(t, guest, name)
-			return slices.Equal(ours, told.versions[name]), fmt.Sprintf("%s: ours stored %v, client-go was told %v", name, ours, told.versions[name])
+			return slices.Equal(ours, told.versions[name]), fmt.Sprintf("%s: ours stored %v, client-go was told %v",
+				name, ours, told.versions[name])
 		})
 	}
 	if points := pointsOf(t, guest); points["ReflectorListed"]+points["ReflectorSynced"] != listed {
@@ -283,7 +289,8 @@ func writeCount(
 ) error {
 	text := strconv.Itoa(n)
 	if n == 0 {
-		_, err := create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"n": text}}, metav1.CreateOptions{})
+		_, err := create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{
+			"n": text}}, metav1.CreateOptions{})
 		if err == nil {
 			return nil
 		}

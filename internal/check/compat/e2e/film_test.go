@@ -25,8 +25,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// The README's film: the page itself, a tenth of a second a picture, from the recording of a story. It is an animated PNG, which every
-// browser shows.
+// The README's film: the page itself, a tenth of a second a picture, from the recording of a story. It is an animated
+// PNG, which every browser shows.
 const (
 	filmTake    = "story-slow-watcher"
 	filmPeriod  = 100 * time.Millisecond // between two pictures
@@ -58,9 +58,11 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	handled := keyMoment{name: "handled", take: filmTake, point: probe.HandlerCalled.String(), nth: 3}.seq(t)
 	blocked := keyMoment{name: "blocked", take: filmTake, point: probe.DispatchBlocked.String()}.seq(t)
 	forced := keyMoment{name: "forced", take: filmTake, point: probe.WatcherForced.String()}.seq(t)
-	p.do(t, look{"film", 1280, 592, scheme, "no-preference"}.wear(filmScale), chromedp.Navigate(v.URL+"/?figure=1&detail=path&take="+filmTake))
+	p.do(t, look{"film", 1280, 592, scheme, "no-preference"}.wear(filmScale), chromedp.Navigate(v.URL+
+		"/?figure=1&detail=path&take="+filmTake))
 	p.until(t, fmt.Sprintf("window.listwatch?.player.head >= %d", forced))
-	evaluate[bool](t, p, fmt.Sprintf(`(async () => { document.querySelector("#detail").hidden = true; await listwatch.player.seek(%d); return film(200); })()`, stall))
+	evaluate[bool](t, p, fmt.Sprintf(
+		`(async () => { document.querySelector("#detail").hidden = true; await listwatch.player.seek(%d); return film(200); })()`, stall))
 	var frames []image.Image
 	for _, part := range []struct {
 		to     uint64
@@ -69,7 +71,8 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 		frames int
 	}{{stall, 0, 0, 4}, {handled, 0.5, 4400, 46}, {blocked, 1, 2400, 25}, {forced, 1, 700, 8}, {forced, 0, 0, 17}} {
 		if part.pace > 0 {
-			evaluate[bool](t, p, fmt.Sprintf(`(listwatch.player.playTo(%d, { pace: %v, within: %d }), true)`, part.to, part.pace, part.ms))
+			evaluate[bool](t, p, fmt.Sprintf(`(listwatch.player.playTo(%d, { pace: %v, within: %d }), true)`, part.to,
+				part.pace, part.ms))
 		}
 		for range part.frames {
 			evaluate[bool](t, p, fmt.Sprintf(`film(%d)`, filmPeriod.Milliseconds()))
@@ -94,7 +97,8 @@ func (p *page) filmReady(t *testing.T) {
 	})
 }
 
-// animate returns the pictures as an animated PNG: the first one whole, of every other one the rectangle that has changed.
+// animate returns the pictures as an animated PNG: the first one whole, of every other one the rectangle that has
+// changed.
 func animate(t *testing.T, frames []image.Image) []byte {
 	t.Helper()
 	palette, nearest := paletteOf(frames)
@@ -137,12 +141,14 @@ func animate(t *testing.T, frames []image.Image) []byte {
 			case c.kind == "IDAT" && i == 0:
 				control = c.writeAfter(&out, "fcTL", control)
 			case c.kind == "IDAT":
-				control = chunk{"fdAT", append(binary.BigEndian.AppendUint32(nil, sequence), c.data...)}.writeAfter(&out, "fcTL", control)
+				control = chunk{"fdAT", append(binary.BigEndian.AppendUint32(nil, sequence), c.data...)}.writeAfter(
+					&out, "fcTL", control)
 				sequence++
 			case i == 0 && c.kind == "IHDR":
 				out.WriteString("\x89PNG\r\n\x1a\n")
 				c.write(&out)
-				chunk{"acTL", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(frames))), 0)}.write(&out)
+				chunk{"acTL", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(frames))),
+					0)}.write(&out)
 			case i == 0 && c.kind != "IEND":
 				c.write(&out)
 			}
@@ -189,7 +195,8 @@ func chunksOf(t *testing.T, picture image.Image) (list []chunk) {
 	return list
 }
 
-// paletteOf returns the colours that pictures have most of, none first, and how to find the one that is nearest to another.
+// paletteOf returns the colours that pictures have most of, none first, and how to find the one that is nearest to
+// another.
 func paletteOf(frames []image.Image) (color.Palette, func(color.Color) uint8) {
 	counts := map[color.Color]int{}
 	for _, frame := range frames {

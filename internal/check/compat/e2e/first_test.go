@@ -48,7 +48,8 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 			t.Errorf("the question lacks %q: %s", word, seen.Question)
 		}
 	}
-	if got := strings.Join(seen.Controls, ", "); got != "tour-start, first-kubectl, watch closed, 410 Gone, 409 Conflict, first-leave" {
+	if got := strings.Join(seen.Controls, ", "); got != "tour-start, first-kubectl, watch closed, 410 Gone, 409 "+
+		"Conflict, first-leave" {
 		t.Errorf("the first view has the controls %s", got)
 	}
 
@@ -86,8 +87,8 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	p.until(t, `document.body.dataset.story === "slow-watcher"`)
 }
 
-// TestASliderKeepsItsKeysAndChangesNeedAMark: Home in a slider moved the page to the start of the log, and Change without a
-// marked pod wrote to one that was deleted long ago.
+// TestASliderKeepsItsKeysAndChangesNeedAMark: Home in a slider moved the page to the start of the log, and Change
+// without a marked pod wrote to one that was deleted long ago.
 func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -104,7 +105,8 @@ func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
 		t.Errorf("without a marked pod Change and Delete are disabled: %s", got)
 	}
 	p.pick(t, "#create-pod")
-	p.until(t, disabled+` === "false,false" && document.querySelector("#change-pod").textContent === "Change default/a"`)
+	p.until(t, disabled+
+		` === "false,false" && document.querySelector("#change-pod").textContent === "Change default/a"`)
 	p.pick(t, "#delete-pod")
 	p.until(t, disabled+` === "true,true"`)
 }

@@ -32,7 +32,8 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis":
 		_ = json.NewEncoder(w).Encode(metav1.APIGroupList{})
 	case r.URL.Path == "/api/v1":
-		_ = json.NewEncoder(w).Encode(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "pods", Namespaced: true, Verbs: []string{"list", "watch"}}}})
+		_ = json.NewEncoder(w).Encode(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "pods",
+			Namespaced: true, Verbs: []string{"list", "watch"}}}})
 	case r.URL.Path != "/api/v1/pods":
 		http.Error(w, "", http.StatusForbidden)
 	case status != 0:
@@ -47,8 +48,10 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	out := bufio.NewWriter(w)
 	event := func(kind string, i, rv int, annotations string) {
-		fmt.Fprintf(out, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`, kind, i, i%100, i, rv)
-		fmt.Fprintf(out, `"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
+		fmt.Fprintf(out,
+			`{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`, kind, i, i%100, i, rv)
+		fmt.Fprintf(out,
+			`"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
 	}
 	for i := range c.pods {
 		event("ADDED", i, i+1, "")
@@ -67,8 +70,8 @@ func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestAGuestToldOnThePage sees what is wrong with a server, each with what to do; then more pods than the page can name, in the heavy
-// form a hundred thousand; and last that the server is gone.
+// TestAGuestToldOnThePage sees what is wrong with a server, each with what to do; then more pods than the page can
+// name, in the heavy form a hundred thousand; and last that the server is gone.
 func TestAGuestToldOnThePage(t *testing.T) {
 	t.Parallel()
 	c := &crowd{pods: 5_000, ready: make(chan bool)}
@@ -88,7 +91,8 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	again := func(status int) {
 		t.Helper()
 		c.status.Store(int64(status))
-		response, err := http.Post(guest.URL+"/viz/guest", "application/json", strings.NewReader(`{"resources":["pods"]}`))
+		response, err := http.Post(guest.URL+"/viz/guest", "application/json",
+			strings.NewReader(`{"resources":["pods"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,10 +103,12 @@ func TestAGuestToldOnThePage(t *testing.T) {
 		}
 	}
 	troubled("Log in again, and restart kubectl proxy")
-	p.until(t, `document.querySelector("#open-lens.broken") !== null && document.querySelector("#banner").textContent.includes("401")`)
+	p.until(t,
+		`document.querySelector("#open-lens.broken") !== null && document.querySelector("#banner").textContent.includes("401")`)
 	troubled("/metrics: 403 Forbidden. To read it takes the right to get the nonResourceURL /metrics")
 	again(http.StatusForbidden)
-	troubled("you may not list and watch pods in all namespaces. Choose a namespace in which you may, or ask for the right to")
+	troubled(
+		"you may not list and watch pods in all namespaces. Choose a namespace in which you may, or ask for the right to")
 	again(http.StatusNotFound)
 	troubled("Has its CustomResourceDefinition been deleted?")
 
@@ -110,14 +116,18 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	again(0)
 	p.until(t, fmt.Sprintf(`document.querySelector("#guest-state").textContent.startsWith("pods: %d ")`, c.pods))
 	t.Logf("%d pods are in the store after %v", c.pods, time.Since(began))
-	p.until(t, fmt.Sprintf(`document.querySelector('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`, c.pods))
-	t.Logf("and on the page after %v: %s", time.Since(began), evaluate[string](t, p, `document.querySelector("#guest-state").textContent`))
-	p.until(t, `document.querySelector("#open-lens.broken") === null && !document.querySelector("#banner").textContent.includes("404")`)
+	p.until(t, fmt.Sprintf(`document.querySelector('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`,
+		c.pods))
+	t.Logf("and on the page after %v: %s", time.Since(began), evaluate[string](t, p,
+		`document.querySelector("#guest-state").textContent`))
+	p.until(t,
+		`document.querySelector("#open-lens.broken") === null && !document.querySelector("#banner").textContent.includes("404")`)
 	close(c.ready)
 	changed := time.Now()
 	p.until(t, fmt.Sprintf(`window.listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7))
 	t.Logf("a change is on the page after %v", time.Since(changed))
-	frames := evaluate[int](t, p, `new Promise((done) => { let n = 0; const end = performance.now() + 1000; (function frame() { n++; performance.now() < end ? requestAnimationFrame(frame) : done(n); })(); })`)
+	frames := evaluate[int](t, p,
+		`new Promise((done) => { let n = 0; const end = performance.now() + 1000; (function frame() { n++; performance.now() < end ? requestAnimationFrame(frame) : done(n); })(); })`)
 	if t.Logf("%d frames a second", frames); frames < 5 {
 		t.Errorf("the page draws %d frames a second", frames)
 	}

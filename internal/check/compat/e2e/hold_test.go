@@ -154,7 +154,8 @@ func (s *stream) seen() (names []string, ended bool) {
 func (v *viz) watchPods(t *testing.T, selector string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/api/v1/pods?watch=true&labelSelector="+selector, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL+"/api/v1/pods?watch=true&labelSelector="+
+		selector, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +199,8 @@ func (v *viz) create(t *testing.T, prefix string, n int) (names []string) {
 }
 
 // TestAHeldWorldLosesNoWatcherUntilItsClockRuns is the story the hold is for. One watcher does not read. With the clock
-// stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, no watcher is lost;
-// let go with the clock running, the slow one is evicted, and only that.
+// stopped the dispatcher waits for it, and all that is behind fills up; held for ten seconds on top of that, no watcher
+// is lost; let go with the clock running, the slow one is evicted, and only that.
 func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false", "-flight=off")
@@ -218,9 +219,9 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	v.command(t, "/viz/clock", `{"paused":true}`)
 	names := v.create(t, "pod", 30)
 
-	// Result and input are full, and so are the hands of who sends into each; the dispatcher has one more that it cannot
-	// place. The other seven stand in incoming, with bookmarks of the cache between them: let go all at once they fit into an
-	// input of ten, so that no watcher that reads can come to be late.
+	// Result and input are full, and so are the hands of who sends into each; the dispatcher has one more that it
+	// cannot place. The other seven stand in incoming, with bookmarks of the cache between them: let go all at once
+	// they fit into an input of ten, so that no watcher that reads can come to be late.
 	program.Eventually(t, patience, func() (bool, string) {
 		q := v.queues(t)
 		each, _ := q.watcher("slow!=no")
@@ -234,9 +235,13 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	if out := k.Run(t, "get", "pods", "--request-timeout=20s"); !strings.Contains(out, "pod-029") {
 		t.Errorf("while held kubectl shows:\n%s", out)
 	}
-	program.Eventually(t, 20*time.Second, func() (bool, string) { return time.Since(held) > 10*time.Second, "ten seconds on the wall" })
+	program.Eventually(t, 20*time.Second, func() (bool, string) {
+		return time.Since(held) > 10*time.Second,
+			"ten seconds on the wall"
+	})
 	now := v.world(t)
-	if q := v.queues(t); !now.Held || q.Terminated != 0 || len(q.Watchers) != before || !now.Clock.Now.Equal(began.Clock.Now) {
+	if q := v.queues(t); !now.Held || q.Terminated != 0 || len(q.Watchers) != before ||
+		!now.Clock.Now.Equal(began.Clock.Now) {
 		t.Errorf("after ten seconds: %+v, %+v", now, q)
 	}
 	if _, ended := slow.seen(); ended {
@@ -251,7 +256,8 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		got, ended := fast.seen()
 		q := v.queues(t)
-		return q.Terminated == 1 && !ended && len(got) == len(names), fmt.Sprintf("the fast one has %d, ended: %v; %+v", len(got), ended, q)
+		return q.Terminated == 1 && !ended && len(got) == len(names),
+			fmt.Sprintf("the fast one has %d, ended: %v; %+v", len(got), ended, q)
 	})
 	if got, _ := fast.seen(); strings.Join(got, " ") != strings.Join(names, " ") {
 		t.Errorf("the fast one saw %v", got)
@@ -261,7 +267,8 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		got, ended := slow.seen()
 		return ended, fmt.Sprintf("the slow one has seen %d", len(got))
 	})
-	if got, _ := slow.seen(); len(got) == 0 || len(got) >= len(names) || strings.Join(got, " ") != strings.Join(names[:len(got)], " ") {
+	if got, _ := slow.seen(); len(got) == 0 || len(got) >= len(names) || strings.Join(got, " ") != strings.Join(
+		names[:len(got)], " ") {
 		t.Errorf("the slow one was told of %d, want a beginning: %v", len(got), got)
 	}
 }
@@ -272,7 +279,8 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false")
 	k := kubectlFor(t, v) // it may have to be built: not while the world is held
 	s := v.watchPods(t, "reader!=no")
-	v.command(t, "/viz/clock", `{"paused":true}`) // no watcher that reads can come to be late, however slow the machine is
+	// no watcher that reads can come to be late, however slow the machine is
+	v.command(t, "/viz/clock", `{"paused":true}`)
 	v.command(t, "/viz/hold", `{"do":"hold","station":"incoming","resource":"pods"}`)
 	names := v.create(t, "pod", 230)
 	// Exactly to their capacities: incoming and, because the reflector cannot go on, resultChan before it.
@@ -280,7 +288,8 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 		q := v.queues(t)
 		return q.Incoming == 100 && q.Result == 100, fmt.Sprintf("%+v", q)
 	})
-	if w := v.world(t); w.Held || len(w.Waiting) != 1 || w.Waiting[0].Point != "IncomingReceived" || w.Waiting[0].Goroutine != "cacher.dispatchEvents" || w.Waiting[0].Key != "default/pod-000" {
+	if w := v.world(t); w.Held || len(w.Waiting) != 1 || w.Waiting[0].Point != "IncomingReceived" ||
+		w.Waiting[0].Goroutine != "cacher.dispatchEvents" || w.Waiting[0].Key != "default/pod-000" {
 		t.Errorf("held: %+v", w)
 	}
 	if w := v.command(t, "/viz/hold", `{"do":"step","key":"default/pod-000"}`); w.Passed != 1 {
@@ -296,7 +305,8 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 	v.command(t, "/viz/hold", `{"do":"release","station":"incoming","resource":"pods"}`)
 	program.Eventually(t, patience, func() (bool, string) {
 		got, ended := s.seen()
-		return !ended && strings.Join(got, " ") == strings.Join(names, " "), fmt.Sprintf("%d of %d, ended: %v", len(got), len(names), ended)
+		return !ended && strings.Join(got, " ") == strings.Join(names, " "), fmt.Sprintf("%d of %d, ended: %v",
+			len(got), len(names), ended)
 	})
 
 	v.command(t, "/viz/hold", `{"do":"hold"}`)
@@ -311,19 +321,21 @@ func TestWhatIsBehindAGateFillsUpAndComesThrough(t *testing.T) {
 	}
 }
 
-// TestWhoLooksAtAHeldWorldIsAnswered takes a busy world hop by hop and asks everything there is to ask at each. A lock that
-// a held goroutine kept would be found by the one whose answer does not come.
+// TestWhoLooksAtAHeldWorldIsAnswered takes a busy world hop by hop and asks everything there is to ask at each. A lock
+// that a held goroutine kept would be found by the one whose answer does not come.
 func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-flight=off")
 	k := kubectlFor(t, v)
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"1m"}`)
 	v.command(t, "/viz/clock", `{"paused":false}`) // so that there is something to hold
-	want, stations := []string{"http", "etcd", "etcd3", "incoming", "watcher", "wire", "reflector", "fifo", "listener"}, map[string]bool{}
+	want, stations := []string{"http", "etcd", "etcd3", "incoming", "watcher", "wire", "reflector", "fifo",
+		"listener"}, map[string]bool{}
 	missing := func() bool { return slices.ContainsFunc(want, func(station string) bool { return !stations[station] }) }
 	client := &http.Client{Timeout: 20 * time.Second}
 	for hop, began := 0, time.Now(); missing() && time.Since(began) < patience; hop++ { // the demo acts in its own time
-		for _, path := range []string{"/viz/state", "/viz/snapshot", "/viz/watchers", "/metrics", "/api/v1/pods?resourceVersion=0", "/api/v1/nodes"} {
+		for _, path := range []string{"/viz/state", "/viz/snapshot", "/viz/watchers", "/metrics",
+			"/api/v1/pods?resourceVersion=0", "/api/v1/nodes"} {
 			if hop%20 != 0 && strings.HasPrefix(path, "/api") {
 				continue // a reader who wants to be fresh waits for up to three seconds
 			}
@@ -348,7 +360,8 @@ func TestWhoLooksAtAHeldWorldIsAnswered(t *testing.T) {
 	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`)
 	program.Eventually(t, patience, func() (bool, string) { // no page is there: the watchdog
 		w := v.world(t)
-		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed"), fmt.Sprintf("%+v", w)
+		return !w.Held && !w.Clock.Paused && w.LetGo != "" && strings.Contains(v.Stderr.String(), "was resumed"),
+			fmt.Sprintf("%+v", w)
 	})
 	before := v.seq(t)
 	program.Eventually(t, patience, func() (bool, string) { return v.seq(t) > before+50, "the world goes on" })
@@ -361,8 +374,8 @@ func (v *viz) seq(t *testing.T) uint64 {
 	return snapshot.Seq
 }
 
-// TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every ten seconds of the world's time, and
-// while that stands it does nothing.
+// TestAManualClockMovesTheWholeProgram needs no page: what the demo does it does every ten seconds of the world's time,
+// and while that stands it does nothing.
 func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-clock=manual", "-controllers=false")
@@ -384,7 +397,10 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 			t.Errorf("the clock moved by %v, want 10s", moved)
 		}
 		had++
-		program.Eventually(t, patience, func() (bool, string) { return pods() == had, fmt.Sprint(pods(), " pods, want ", had) })
+		program.Eventually(t, patience, func() (bool, string) {
+			return pods() == had, fmt.Sprint(pods(),
+				" pods, want ", had)
+		})
 	}
 	for i := 0; ; i++ {
 		next := v.world(t).Clock.Next[0].Who
@@ -396,7 +412,10 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 			t.Fatalf("the demo's timer is not among the next hundred: %+v", v.world(t).Clock.Next)
 		}
 	}
-	program.Eventually(t, patience, func() (bool, string) { return pods() == had+1, fmt.Sprint(pods(), " pods, want ", had+1) })
+	program.Eventually(t, patience, func() (bool, string) {
+		return pods() == had+1, fmt.Sprint(pods(), " pods, want ",
+			had+1)
+	})
 	v.command(t, "/viz/clock", `{"speed":10,"paused":false}`)
 	began := v.world(t).Clock.Now
 	wall := time.Now()
@@ -406,18 +425,22 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	})
 }
 
-// standsStill looks for six seconds of the wall at a program whose clock stands. What happens is not ours: etcd says every
-// five seconds how far it is. A timer of ours that ran by the wall would show.
+// standsStill looks for six seconds of the wall at a program whose clock stands. What happens is not ours: etcd says
+// every five seconds how far it is. A timer of ours that ran by the wall would show.
 func (v *viz) standsStill(t *testing.T) {
 	t.Helper()
 	from, began := v.seq(t), time.Now()
-	program.Eventually(t, patience, func() (bool, string) { // what was under way when the clock was stopped comes to its end
+	// what was under way when the clock was stopped comes to its end
+	program.Eventually(t, patience, func() (bool, string) {
 		if now := v.seq(t); now != from {
 			from, began = now, time.Now()
 		}
 		return time.Since(began) > time.Second, fmt.Sprint("records still come: ", from)
 	})
-	program.Eventually(t, patience, func() (bool, string) { return time.Since(began) > 7*time.Second, "six seconds on the wall" })
+	program.Eventually(t, patience, func() (bool, string) {
+		return time.Since(began) > 7*time.Second,
+			"six seconds on the wall"
+	})
 	var answer struct{ Records []json.RawMessage }
 	v.Get(t, fmt.Sprintf("/viz/records?from=%d", from+1), &answer)
 	for i, written := range answer.Records {
@@ -425,7 +448,8 @@ func (v *viz) standsStill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := r.Key == "" && (r.Type == "BOOKMARK" || slices.Contains([]probe.Point{probe.Etcd3IncomingSent, probe.Etcd3IncomingReceived, probe.RVAdvanced}, r.Point))
+		told := r.Key == "" && (r.Type == "BOOKMARK" || slices.Contains([]probe.Point{probe.Etcd3IncomingSent,
+			probe.Etcd3IncomingReceived, probe.RVAdvanced}, r.Point))
 		if !told {
 			t.Errorf("though the clock stands: %s", r.Sentence())
 		}
@@ -450,14 +474,19 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	held := func() []string {
 		return evaluate[[]string](t, p, `[...document.querySelectorAll("#held tr")].map((tr) => tr.held?.point ?? "")`)
 	}
-	// etcd runs by the wall and says every five seconds how far it is: that may be held, too. Nothing else happens in this world.
-	program.Eventually(t, patience, func() (bool, string) { return slices.Contains(held(), "RequestReceived"), fmt.Sprint(held()) })
+	// etcd runs by the wall and says every five seconds how far it is: that may be held, too. Nothing else happens in
+	// this world.
+	program.Eventually(t, patience, func() (bool, string) {
+		return slices.Contains(held(), "RequestReceived"),
+			fmt.Sprint(held())
+	})
 	// Hop by hop to the handler of the observer.
 	reached, hopped := map[string]bool{}, ""
 	for hop := 0; hop < 60 && !reached["HandlerCalled"]; hop++ {
 		var now, before world
 		same := 0
-		program.Eventually(t, patience, func() (bool, string) { // who was let go has come to where it is held next, or waits for others
+		// who was let go has come to where it is held next, or waits for others
+		program.Eventually(t, patience, func() (bool, string) {
 			before, now = now, v.world(t)
 			if same++; now.seqs() != before.seqs() {
 				same = 0
@@ -470,7 +499,8 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 		hopped = now.seqs()
 		p.do(t, chromedp.Click(chromedp.CSS("#hop")))
 	}
-	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived", "ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
+	for _, want := range []string{"TxnCommitted", "Etcd3IncomingReceived", "IncomingReceived", "InputReceived",
+		"ResultReceived", "FrameDecoded", "ReflectorReceived", "HandlerCalled"} {
 		if !reached[want] {
 			t.Errorf("no goroutine was held at %s: %v", want, reached)
 		}
@@ -498,7 +528,8 @@ func TestThePageHoldsTheWorldAndLetsItGoHopByHop(t *testing.T) {
 	// A gate of one station; and a page that goes while it is closed.
 	p.do(t, chromedp.Click(chromedp.CSS("#world-clock")), chromedp.Click(chromedp.CSS(`#world [data-gate="watcher"]`)))
 	program.Eventually(t, patience, func() (bool, string) {
-		closed := evaluate[string](t, p, `document.querySelector("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
+		closed := evaluate[string](t, p,
+			`document.querySelector("[data-gate-at=watcher]").dataset.closed + document.body.dataset.gates`)
 		return closed == "truewatcher", closed
 	})
 	mode("live")

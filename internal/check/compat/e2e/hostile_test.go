@@ -45,13 +45,15 @@ func everyPoint(arg, firstSeq, lastTime int64, text string) string {
 	for _, point := range probe.Points() {
 		for _, key := range []string{"default/a", text} {
 			line(map[string]any{
-				"seq": seq, "t": seq - firstSeq, "point": point.Info().Name, "resource": "pods", "subject": "w1", "type": "ADDED",
-				"key": key, "rv": "18446744073709551615", "args": []int64{arg, arg, arg, arg}, "text": text,
+				"seq": seq, "t": seq - firstSeq, "point": point.Info().Name, "resource": "pods", "subject": "w1",
+				"type": "ADDED",
+				"key":  key, "rv": "18446744073709551615", "args": []int64{arg, arg, arg, arg}, "text": text,
 			})
 			seq++
 		}
 	}
-	line(map[string]any{"seq": seq, "t": lastTime, "point": "RingAppend", "resource": "pods", "key": "default/a", "rv": "7", "args": []int64{0, 1, 100, 1}})
+	line(map[string]any{"seq": seq, "t": lastTime, "point": "RingAppend", "resource": "pods", "key": "default/a",
+		"rv": "7", "args": []int64{0, 1, 100, 1}})
 	return strings.Join(lines, "\n")
 }
 
@@ -67,9 +69,11 @@ func hostiles() []hostile {
 		{"every arg the greatest", everyPoint(greatest, 1, 1_000_000, "x"), ""},
 		{"a time without end", everyPoint(1, 1, greatest, "x"), ""},
 		{"late numbers", everyPoint(1, greatest-100_000, 1_000_000, "x"), ""},
-		{"markup", everyPoint(1, 1, 1_000_000, `"><img src=x onerror="hostile=1"><script>hostile=1</script>__proto__`), ""},
+		{"markup", everyPoint(1, 1, 1_000_000, `"><img src=x onerror="hostile=1"><script>hostile=1</script>__proto__`),
+			""},
 		{"long texts", everyPoint(1, 1, 1_000_000, strings.Repeat("long ", 4000)), ""},
-		{"an absurd picture", picture(`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
+		{"an absurd picture", picture(
+			`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
 		{"args beyond counting", append1(`"args":[9007199254740993]`), "args that cannot be counted with"},
 		{"a time beyond counting", append1(`"t":1e300`), "time that can be counted with"},
 		{"a text for a number", append1(`"args":["7"]`), "args that cannot be counted with"},
@@ -93,8 +97,11 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
 			said := strings.Contains(m.Banner, each.name) && strings.Contains(m.Banner, each.refusal)
-			shown := m.Mode == "replay" && evaluate[int](t, p, `window.listwatch.player.head - window.listwatch.player.oldest`) == last && !strings.Contains(m.Banner, each.name)
-			return each.refusal != "" && said || each.refusal == "" && shown, fmt.Sprintf("%s: %+v, %d records", each.name, m, last)
+			shown := m.Mode == "replay" && evaluate[int](t, p,
+				`window.listwatch.player.head - window.listwatch.player.oldest`) == last && !strings.Contains(m.Banner,
+				each.name)
+			return each.refusal != "" && said || each.refusal == "" && shown, fmt.Sprintf("%s: %+v, %d records",
+				each.name, m, last)
 		})
 		if each.refusal != "" {
 			continue
@@ -108,7 +115,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 			})()`, i))
 		}
 		p.press(t, "v")
-		evaluate[bool](t, p, `new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`)
+		evaluate[bool](t, p,
+			`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`)
 		p.press(t, "v")
 		if evaluate[bool](t, p, `"hostile" in window || "x" in Object.prototype`) {
 			t.Errorf("%s: its script ran", each.name)
@@ -117,8 +125,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	}
 }
 
-// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than there is, and then one that the
-// program made with as many watchers as it takes.
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than there is, and then
+// one that the program made with as many watchers as it takes.
 func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.lw.gz")
@@ -140,7 +148,8 @@ func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 		p.drop(t, greedy.Name, greedy.File())
 		program.Eventually(t, patience, func() (bool, string) {
 			m := p.moment(t)
-			return strings.Contains(m.Banner, greedy.Name+": ") && strings.Contains(m.Banner, greedy.Refusal), fmt.Sprintf("%s: %+v", greedy.Name, m)
+			return strings.Contains(m.Banner, greedy.Name+": ") && strings.Contains(m.Banner, greedy.Refusal),
+				fmt.Sprintf("%s: %+v", greedy.Name, m)
 		})
 	}
 	_, records := readRecording(t, file)

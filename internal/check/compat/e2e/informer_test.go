@@ -118,7 +118,8 @@ func (f *follower) tell(key string, old, pod *corev1.Pod) {
 	case old != nil && known == nil:
 		f.wrong = append(f.wrong, key+" updated, but it was not there")
 	case old != nil && newer(known, pod):
-		f.wrong = append(f.wrong, fmt.Sprintf("%s went back from %s to %s", key, known.ResourceVersion, pod.ResourceVersion))
+		f.wrong = append(f.wrong, fmt.Sprintf("%s went back from %s to %s", key, known.ResourceVersion,
+			pod.ResourceVersion))
 	}
 	if pod == nil {
 		delete(f.told, key)
@@ -162,7 +163,8 @@ func difference(who string, got, want map[string]*corev1.Pod) string {
 		case pod == nil:
 			fmt.Fprintf(&text, "%s lacks %s; ", who, key)
 		case !equalPods(pod, want[key]):
-			fmt.Fprintf(&text, "%s has %s at %s, etcd at %s; ", who, key, pod.ResourceVersion, want[key].ResourceVersion)
+			fmt.Fprintf(&text, "%s has %s at %s, etcd at %s; ", who, key, pod.ResourceVersion,
+				want[key].ResourceVersion)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(got)) {
@@ -238,7 +240,8 @@ func TestARealInformerStaysEqualToEtcdUnderChurn(t *testing.T) {
 		{"streamed initial state", true, nil},
 		{"list, then watch", false, nil},
 		{"a ring of 100", true, []string{"-ring-capacity=100"}},
-		{"the older parts", false, []string{"-etcd-watcher=etcd2", "-dispatch=sequential", "-storage-media-type=application/json"}},
+		{"the older parts", false, []string{"-etcd-watcher=etcd2", "-dispatch=sequential",
+			"-storage-media-type=application/json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			featurestesting.SetFeatureDuringTest(t, features.WatchListClient, c.watchList)

@@ -80,7 +80,8 @@ func TestKubectlGetYAMLIsTheWholePod(t *testing.T) {
 		t.Errorf("got %s %s %s/%s, want v1 Pod default/a", pod.APIVersion, pod.Kind, pod.Namespace, pod.Name)
 	}
 	if pod.UID == "" || pod.ResourceVersion == "" || pod.CreationTimestamp.IsZero() {
-		t.Errorf("uid %q, resourceVersion %q, created %v: want all three", pod.UID, pod.ResourceVersion, pod.CreationTimestamp)
+		t.Errorf("uid %q, resourceVersion %q, created %v: want all three", pod.UID, pod.ResourceVersion,
+			pod.CreationTimestamp)
 	}
 	if len(pod.Spec.Containers) != 1 || pod.Spec.Containers[0].Image != "example.test/main:1" {
 		t.Errorf("containers %v", pod.Spec.Containers)

@@ -19,16 +19,18 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its watches ask for
-// no bookmarks. They are short, so that what takes an hour elsewhere takes seconds here.
+// runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its
+// watches ask for no bookmarks. They are short, so that what takes an hour elsewhere takes seconds here.
 func runRelister(t *testing.T, server string) {
 	transport := &http.Transport{}
-	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1, Transport: transport})
+	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1,
+		Transport: transport})
 	short := int64(1)
-	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector, o.TimeoutSeconds = "app=quiet", &short
-		o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only the first state has its bookmark
-	}))
+	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTweakListOptions(
+		func(o *metav1.ListOptions) {
+			o.LabelSelector, o.TimeoutSeconds = "app=quiet", &short
+			o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only the first state has its bookmark
+		}))
 	factory.Core().V1().Pods().Informer()
 	ctx, cancel := context.WithCancel(t.Context())
 	factory.StartWithContext(ctx)
@@ -39,8 +41,8 @@ func runRelister(t *testing.T, server string) {
 	})
 }
 
-// TestTheLensTellsWhyAControllerRelists points a controller at the lens of a second program, whose demo is a cluster where things
-// happen, and reads on the page what is wrong with it.
+// TestTheLensTellsWhyAControllerRelists points a controller at the lens of a second program, whose demo is a cluster
+// where things happen, and reads on the page what is wrong with it.
 func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	t.Parallel()
 	server := startViz(t, "-flight=off", "-ring-capacity=2")
@@ -52,14 +54,18 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.until(t, `document.querySelector("#lens-rows").children.length > 5`)
 	var sentence string
 	program.Eventually(t, patience, func() (bool, string) {
-		sentence = evaluate[string](t, p, `document.querySelector("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
+		sentence = evaluate[string](t, p,
+			`document.querySelector("[data-finding=no-bookmarks] .finding")?.textContent ?? ""`)
 		return sentence != "", sentence
 	})
-	want := "because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows too old."
-	if !strings.HasPrefix(sentence, "relister relists pods with app=quiet after every 410 (") || !strings.HasSuffix(sentence, want) || strings.Count(sentence, ".") != 1 {
+	want :=
+		"because its watches ask for no bookmarks: while nothing of its own changes, the version it knows grows too old."
+	if !strings.HasPrefix(sentence, "relister relists pods with app=quiet after every 410 (") ||
+		!strings.HasSuffix(sentence, want) || strings.Count(sentence, ".") != 1 {
 		t.Errorf("got %q", sentence)
 	}
-	if chapter := evaluate[string](t, p, `document.querySelector("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
+	if chapter := evaluate[string](t, p,
+		`document.querySelector("[data-finding=no-bookmarks] a").getAttribute("href")`); chapter != "/book/06-cacher" {
 		t.Errorf("it is explained at %q", chapter)
 	}
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
@@ -67,7 +73,8 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 			t.Errorf("a guest is offered #%s", id)
 		}
 	}
-	if response, err := http.Post(lens.URL+"/api/v1/namespaces/default/pods", "application/json", strings.NewReader("{}")); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+	if response, err := http.Post(lens.URL+"/api/v1/namespaces/default/pods", "application/json",
+		strings.NewReader("{}")); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a write through the lens: got %v, %v", response, err)
 	} else {
 		response.Body.Close()
@@ -108,7 +115,8 @@ func (p *page) replaysWhatPassed(t *testing.T, server *viz) {
 	p.until(t, relisterIsDrawn)
 	p.shootIfAsked(t, "15-lens-replay.png")
 	p.strike(t, "v")
-	if lines := p.spaceTimeAt(t, framed.Seq).Lines; !slices.Contains(lines, framed.Subject+" WatchServer") || !slices.Contains(lines, "informer") {
+	if lines := p.spaceTimeAt(t, framed.Seq).Lines; !slices.Contains(lines, framed.Subject+" WatchServer") ||
+		!slices.Contains(lines, "informer") {
 		t.Errorf("got the lines %q", lines)
 	}
 	p.shootIfAsked(t, "16-lens-spacetime.png")
@@ -122,15 +130,19 @@ func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	p.until(t, `Number(document.querySelector('[data-text="indexer.n"]').textContent) > 0`)
 	p.until(t, `document.querySelector('[data-theirs="ring capacity"]').textContent === "2"`)
 	p.until(t, `Number(document.querySelector('[data-theirs="dispatch dispatched"]').textContent) > 0`)
-	if evaluate[bool](t, p, `document.querySelector('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
+	if evaluate[bool](t, p,
+		`document.querySelector('[data-text="ring.newest"]').checkVisibility({ visibilityProperty: true })`) {
 		t.Error("a ring is drawn that is not ours")
 	}
 	p.shootIfAsked(t, "14-guest.png")
-	evaluate[bool](t, p, `(document.querySelector("#guest").elements.resources.value = "namespaces, pods", document.querySelector("#guest button").click(), true)`)
+	evaluate[bool](t, p,
+		`(document.querySelector("#guest").elements.resources.value = "namespaces, pods", document.querySelector("#guest button").click(), true)`)
 	p.until(t, `[...document.querySelector("#resource").options].some((each) => each.value === "namespaces")`)
-	evaluate[bool](t, p, `(document.querySelector("#resource").value = "namespaces", document.querySelector("#resource").dispatchEvent(new Event("change", { bubbles: true })), true)`)
+	evaluate[bool](t, p,
+		`(document.querySelector("#resource").value = "namespaces", document.querySelector("#resource").dispatchEvent(new Event("change", { bubbles: true })), true)`)
 	p.until(t, `Number(document.querySelector('[data-text="indexer.n"]').textContent) === 4`)
-	response, err := http.Post(lens.URL+"/viz/guest", "application/json", strings.NewReader(`{"resources":["gadgets.example.com"]}`))
+	response, err := http.Post(lens.URL+"/viz/guest", "application/json",
+		strings.NewReader(`{"resources":["gadgets.example.com"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,10 @@ const (
 )
 
 // BenchmarkPageUnderLoad measures the page in headless Chromium while ten thousand changes a second are asked for and
-// fifty watchers watch: of the last frames the time from one to the next and what the script took, how many in a hundred of all
-// came late, how many changes a second the pipeline made with the page open, and without one, and what a change cost the program.
-// On few cores the browser's drawing takes from the pipeline's time, though not from its work: the last number is that of the feed.
+// fifty watchers watch: of the last frames the time from one to the next and what the script took, how many in a
+// hundred of all came late, how many changes a second the pipeline made with the page open, and without one, and what a
+// change cost the program. On few cores the browser's drawing takes from the pipeline's time, though not from its work:
+// the last number is that of the feed.
 func BenchmarkPageUnderLoad(b *testing.B) {
 	b.Run("page", func(b *testing.B) { benchLoad(b, true) })
 	b.Run("no page", func(b *testing.B) { benchLoad(b, false) })
@@ -41,7 +42,8 @@ func benchLoad(b *testing.B, open bool) {
 	v := startViz(b)
 	url := v.URL
 	for n := range benchWatchers {
-		post(b, url+"/viz/watchers", map[string]any{"fieldSelector": fmt.Sprintf("spec.nodeName=load-%d", n), "bookmarks": true})
+		post(b, url+"/viz/watchers", map[string]any{"fieldSelector": fmt.Sprintf("spec.nodeName=load-%d", n),
+			"bookmarks": true})
 	}
 	var p *page
 	if open {

@@ -18,7 +18,8 @@ import (
 
 var (
 	screenshots = flag.String("screenshots", "", "write the pictures of all key moments into this folder")
-	opening     = flag.String("opening", "", "write the README's pictures and films, stage- and film-light.png and -dark.png, into this folder")
+	opening     = flag.String("opening", "", "write the README's pictures and films, stage- and film-light.png and "+
+		"-dark.png, into this folder")
 )
 
 // look is one way to see a moment.
@@ -42,16 +43,20 @@ func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 		if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size); err != nil {
 			return chromedp.Void{}, err
 		}
-		if _, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		if _, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled,
+			emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
 			return chromedp.Void{}, err
 		}
-		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: l.motion}}
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme},
+			{Name: "prefers-reduced-motion", Value: l.motion}}
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: features})
 		return chromedp.Void{}, err
 	}
 }
 
-// rest returns when nothing is on its way into its place any more: no transition runs, and the scene has been drawn since.
+// rest returns when nothing is on its way into its place any more: no transition runs, and the scene has been drawn
+// since.
 func (p *page) rest(t *testing.T) {
 	t.Helper()
 	evaluate[bool](t, p, `(async () => {
@@ -83,7 +88,8 @@ func (p *page) see(t *testing.T) image.Image {
 // shoot writes what is to be seen.
 func (p *page) shoot(t *testing.T, file string) {
 	t.Helper()
-	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`) // what the page said while it was on its way here
+	// what the page said while it was on its way here
+	evaluate[bool](t, p, `(document.querySelector("#notice").textContent = "", true)`)
 	var small bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ func TestMain(m *testing.M) {
 	// What the real client-go says while its server is away is not about our program.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	// Not in the middle of a test: a compiler beside it leaves it no processor, and a world that is held does not wait so long.
+	// Not in the middle of a test: a compiler beside it leaves it no processor, and a world that is held does not wait
+	// so long.
 	if err := program.Build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

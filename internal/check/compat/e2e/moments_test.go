@@ -32,7 +32,8 @@ var keyMoments = []keyMoment{
 	{"08-budget", "slow", "DispatchBlocked", 0, ""},
 	{"09-evicted", "slow", "WatcherForced", 0, ""},
 	{"10-followed", "life", "HandlerCalled", 2, `window.listwatch.follow.set("default/a")`},
-	{"11-presenter", "busy", "InputSent", -1, `document.querySelector("#presenter").click(); document.querySelector("[data-station=watcher]").focus()`},
+	{"11-presenter", "busy", "InputSent", -1,
+		`document.querySelector("#presenter").click(); document.querySelector("[data-station=watcher]").focus()`},
 	{"12-start", "start", "ReflectorSynced", -1, ""},
 }
 
@@ -63,8 +64,8 @@ func (m keyMoment) seq(t *testing.T) uint64 {
 	return seqs[i]
 }
 
-// TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine. With
-// -screenshots it keeps a picture of each in every look, with -opening those of the README.
+// TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine.
+// With -screenshots it keeps a picture of each in every look, with -opening those of the README.
 func TestEveryKeyMomentIsShown(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

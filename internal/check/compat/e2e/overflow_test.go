@@ -158,9 +158,9 @@ func (v *viz) flood(t *testing.T, n uint64) {
 	})
 }
 
-// TestAPageWhoseNetworkStandsStillLosesNothing stops the network of a page twice. The first time the log still holds what
-// the page has missed, and it is sent the newest state in one message. The second time the log has run over it: the page is
-// told `gone`, lists again by itself, and ends equal.
+// TestAPageWhoseNetworkStandsStillLosesNothing stops the network of a page twice. The first time the log still holds
+// what the page has missed, and it is sent the newest state in one message. The second time the log has run over it:
+// the page is told `gone`, lists again by itself, and ends equal.
 func TestAPageWhoseNetworkStandsStillLosesNothing(t *testing.T) {
 	t.Parallel()
 	const logSize = 24 << 10
@@ -179,7 +179,8 @@ func TestAPageWhoseNetworkStandsStillLosesNothing(t *testing.T) {
 	p.sameAsServer(t, v)
 	// A line that stands for ten seconds is given up; who comes back is sent every record.
 	if network.said("coalesced") == 0 && network.opened() == 1 || network.said("gone") > 0 {
-		t.Errorf("a page that fell behind was sent %d coalesced messages and %d gone, want the former only", network.said("coalesced"), network.said("gone"))
+		t.Errorf("a page that fell behind was sent %d coalesced messages and %d gone, want the former only",
+			network.said("coalesced"), network.said("gone"))
 	}
 	if counted() < before+100 {
 		t.Errorf("%v commits counted before, %v after", before, counted())
@@ -197,16 +198,21 @@ func TestAPageWhoseNetworkStandsStillLosesNothing(t *testing.T) {
 		t.Error("the page was not told that what it asks for is gone")
 	}
 	// The picture is the server's before the new stream has said its first word.
-	p.until(t, `document.body.dataset.mode === "live" && document.querySelector("#mode").dataset.state === "live" && document.querySelector("#banner").hidden`)
+	p.until(t,
+		`document.body.dataset.mode === "live" && document.querySelector("#mode").dataset.state === "live" && document.querySelector("#banner").hidden`)
 	if lost := evaluate[float64](t, p, "window.listwatch.state.lost"); lost != 0 {
 		t.Errorf("%v records lost", lost)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.complaints = slices.DeleteFunc(p.complaints, func(said string) bool { return strings.Contains(said, "/viz/events") })
+	p.complaints = slices.DeleteFunc(p.complaints, func(said string) bool {
+		return strings.Contains(said,
+			"/viz/events")
+	})
 }
 
-// TestALeafThatComesSlowlyIsShown looks at a leaf that takes longer to come than the page waits before it asks for a newer one.
+// TestALeafThatComesSlowlyIsShown looks at a leaf that takes longer to come than the page waits before it asks for a
+// newer one.
 func TestALeafThatComesSlowlyIsShown(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

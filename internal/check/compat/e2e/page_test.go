@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// within is how long an event may take from the program to the page's tape: a second, and some more for a program that carries
-// the race detector.
+// within is how long an event may take from the program to the page's tape: a second, and some more for a program that
+// carries the race detector.
 func within() time.Duration {
 	if program.RaceEnabled {
 		return 5 * time.Second
@@ -187,7 +187,8 @@ func checkRing(t *testing.T, s stage) {
 		}
 		return n
 	}
-	first, end, capacity := number("data-start", s.Ring.Start), number("data-end", s.Ring.End), number("data-capacity", s.Ring.Capacity)
+	first, end, capacity := number("data-start", s.Ring.Start), number("data-end", s.Ring.End), number("data-capacity",
+		s.Ring.Capacity)
 	oldest, newest := number("data-oldest-rv", s.Ring.Oldest), number("data-newest-rv", s.Ring.Newest)
 	if first > end || end-first > capacity || capacity < 100 {
 		t.Errorf("the ring holds [%d, %d) of %d", first, end, capacity)
@@ -232,7 +233,8 @@ func TestAPodsTokenReachesTheHandlerAtReadingPace(t *testing.T) {
 	})
 	seen := p.seen(t, "default/a")
 	taped := time.UnixMilli(int64(evaluate[float64](t, p, "window.taped")))
-	t.Logf("kubectl's answer to the handler's record: %v on the tape, %v on screen", taped.Sub(created), seen["handler"].Sub(created))
+	t.Logf("kubectl's answer to the handler's record: %v on the tape, %v on screen", taped.Sub(created),
+		seen["handler"].Sub(created))
 	if took := taped.Sub(created); took > within() {
 		t.Errorf("the page has the handler's record %v after kubectl had its answer, want %v at most", took, within())
 	}
@@ -290,8 +292,8 @@ func TestAKubectlWatchIsAWatcherOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatStrangersWriteIsShownAsText sends everything the page shows of strangers through it: a request line, a selector,
-// a client's name, a label.
+// TestWhatStrangersWriteIsShownAsText sends everything the page shows of strangers through it: a request line, a
+// selector, a client's name, a label.
 func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 	t.Parallel()
 	const harm = `<img src=x onerror="document.body.dataset.harmed=1"><script>document.body.dataset.harmed=1</script>`
@@ -314,12 +316,14 @@ func TestWhatStrangersWriteIsShownAsText(t *testing.T) {
 		shown := evaluate[bool](t, p, `[...window.said].some((text) => text.includes("onerror"))`)
 		return shown, "what a stranger wrote is not shown at all"
 	})
-	create(t, kubectlFor(t, v), strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+"'}\n  labels:", 1))
+	create(t, kubectlFor(t, v), strings.Replace(podManifest("a"), "  labels:", "  annotations: {harm: '"+harm+
+		"'}\n  labels:", 1))
 	program.Eventually(t, patience, func() (bool, string) {
 		seen := p.seen(t, "default/a")
 		return !seen["handler"].IsZero(), fmt.Sprint(seen)
 	})
-	if evaluate[bool](t, p, "document.body.dataset.harmed !== undefined || document.querySelector('img, main script') !== null") {
+	if evaluate[bool](t, p, "document.body.dataset.harmed !== undefined || document.querySelector('img, main "+
+		"script') !== null") {
 		t.Error("what a stranger wrote became part of the page")
 	}
 }

@@ -63,7 +63,8 @@ func (p *page) tap(t *testing.T, selector string) {
 	p.do(t, chromedp.MouseClickXY(found.X, found.Y))
 }
 
-// inSight says whether a name of each station that is chosen stands in sight, above what lies on the lower edge, as far as they fit there.
+// inSight says whether a name of each station that is chosen stands in sight, above what lies on the lower edge, as far
+// as they fit there.
 func inSight(stations, over string) string {
 	return fmt.Sprintf(`(() => {
 		const titles = [...document.querySelectorAll(%q)].map((el) => el.querySelector(".title").getBoundingClientRect());
@@ -76,10 +77,12 @@ func inSight(stations, over string) string {
 // TestTheStageIsStackedOnAPhone tells a story and gives the tour by touch, where the window is narrow.
 func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}))
+	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
+		Text: "nothing"}}))
 	p := openPage(t, "about:blank")
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/?take=busy"))
-	p.until(t, `window.listwatch?.player.recording && listwatch.player.head > 0 && document.querySelectorAll("#watchers .lane").length > 0`)
+	p.until(t,
+		`window.listwatch?.player.recording && listwatch.player.head > 0 && document.querySelectorAll("#watchers .lane").length > 0`)
 	check := func(where string) {
 		t.Helper()
 		p.rest(t)

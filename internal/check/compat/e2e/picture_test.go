@@ -67,8 +67,8 @@ func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
 	return found, moving
 }
 
-// TestThePictureNeverContradictsItself looks at two thousand frames: live at four rates, frozen, scrubbed, in a replay, and while
-// the world is held.
+// TestThePictureNeverContradictsItself looks at two thousand frames: live at four rates, frozen, scrubbed, in a replay,
+// and while the world is held.
 func TestThePictureNeverContradictsItself(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -79,12 +79,14 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 		t.Helper()
 		found, moving := p.watchPicture(t, frames)
 		if len(found) > 0 {
-			t.Errorf("%s: %d contradictions in %d frames:\n%s", name, len(found), frames, strings.Join(found[:min(len(found), 8)], "\n"))
+			t.Errorf("%s: %d contradictions in %d frames:\n%s", name, len(found), frames,
+				strings.Join(found[:min(len(found), 8)], "\n"))
 		}
 		if name == "live at 1 changes a second" && moving < frames/10 {
 			t.Errorf("%s: %d tokens on their way in %d frames", name, moving, frames)
 		}
-		t.Logf("%s: %d frames, %d tokens on their way in them; %+v", name, frames, moving, evaluate[frameCost](t, p, "listwatch.cost()"))
+		t.Logf("%s: %d frames, %d tokens on their way in them; %+v", name, frames, moving, evaluate[frameCost](t, p,
+			"listwatch.cost()"))
 	}
 	for _, rate := range []int{1, 20, 500, 10000} {
 		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
@@ -142,7 +144,8 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 		"store has default/a 4 while 4":  `p.shelves[0].rows[0].rv = "4"`,
 		"store has default/a 12 while 4": `p.shelves[0].rows[0].rv = "12"`,
 	} {
-		found := evaluate[[]string](t, p, fmt.Sprintf("(() => { const p = %s; %s; return (%s)(p); })()", good, wrong, contradictions))
+		found := evaluate[[]string](t, p, fmt.Sprintf("(() => { const p = %s; %s; return (%s)(p); })()", good, wrong,
+			contradictions))
 		if name == "" && len(found) != 0 || name != "" && (len(found) != 1 || !strings.Contains(found[0], name)) {
 			t.Errorf("%q: found %q", wrong, found)
 		}
@@ -193,14 +196,15 @@ func TestTheCursorComesToARecordAtAskedPace(t *testing.T) {
 		t.Errorf("called away: %s, want that it did not come, and is at 5", away)
 	}
 	began := time.Now()
-	if got := evaluate[string](t, p, `(async () => { const { player } = listwatch; const before = player.cursor; await player.step(1); await Promise.all([player.step(1), player.step(1)]); return String(player.cursor - before) + " " + player.mode; })()`); got != "3 frozen" {
+	if got := evaluate[string](t, p,
+		`(async () => { const { player } = listwatch; const before = player.cursor; await player.step(1); await Promise.all([player.step(1), player.step(1)]); return String(player.cursor - before) + " " + player.mode; })()`); got != "3 frozen" {
 		t.Errorf("three steps: %s", got)
 	}
 	t.Logf("three steps took %v", time.Since(began))
 }
 
-// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself, and the strip
-// fills until it is at the handler; the second is not, as something is followed already.
+// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself, and
+// the strip fills until it is at the handler; the second is not, as something is followed already.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -258,7 +262,8 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	p.until(t, `listwatch.follow.key === "default/a" && document.querySelectorAll("#journey li.past").length === 14`)
 }
 
-// TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do not.
+// TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do
+// not.
 func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
@@ -286,7 +291,8 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	}
 	p.strike(t, "k")
 	all := look()
-	if all.Detail != "machinery" || len(all.Seen) != 4 || all.Address != "?detail=machinery" || all.Names != path.Names {
+	if all.Detail != "machinery" || len(all.Seen) != 4 || all.Address != "?detail=machinery" ||
+		all.Names != path.Names {
 		t.Errorf("with the machinery: %+v, want all of it, at an address that says so, and %d names", all, path.Names)
 	}
 	p.strike(t, "k")
@@ -317,8 +323,8 @@ func TestTheMachineryIsShownOnDemand(t *testing.T) {
 	}
 }
 
-// TestTheHeldObjectStandsAtItsGateByName holds the world and writes: the gate at which a goroutine stands names what it has, and
-// the table of goroutines and the gates point at each other.
+// TestTheHeldObjectStandsAtItsGateByName holds the world and writes: the gate at which a goroutine stands names what it
+// has, and the table of goroutines and the gates point at each other.
 func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -327,9 +333,11 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "hold", "unattended": "10m"})
 	p.until(t, `document.body.dataset.mode === "held"`)
 	p.pick(t, "#create-pod")
-	p.until(t, `document.querySelector("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`) // the next hop leads into etcd
+	// the next hop leads into etcd
+	p.until(t, `document.querySelector("#targets .target[data-point=TxnCommitted]")?.getAttribute("cx") === "209.0"`)
 	const named = `[...document.querySelectorAll("[data-gate-at]")].find((g) => (g.dataset.keys ?? "").split(" ").includes("default/a") && g.querySelector(".who").textContent === "a")`
-	program.Eventually(t, patience, func() (bool, string) { // hop by hop, until what stands there has the pod in its hands
+	// hop by hop, until what stands there has the pod in its hands
+	program.Eventually(t, patience, func() (bool, string) {
 		if evaluate[bool](t, p, "Boolean("+named+")") {
 			return true, ""
 		}
@@ -348,7 +356,8 @@ func TestTheHeldObjectStandsAtItsGateByName(t *testing.T) {
 	if linked != "true,true,true" {
 		t.Errorf("from the gate to its goroutine, and back: %s", linked)
 	}
-	if held := evaluate[string](t, p, `listwatch.picture({ texts: false }).held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
+	if held := evaluate[string](t, p,
+		`listwatch.picture({ texts: false }).held.map((h) => h.key).join()`); !strings.Contains(held, "default/a") {
 		t.Errorf("the picture says that these are held: %q", held)
 	}
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})

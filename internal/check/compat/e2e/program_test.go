@@ -31,7 +31,10 @@ func TestInterruptLeavesNothingBehind(t *testing.T) {
 	v := startViz(t, "-flight=off") // what that saves is meant to stay
 	k := kubectlFor(t, v)
 	watch := program.Start(t, k.Command("get", "pods", "-w")) // an open stream must not hold up the end
-	program.Eventually(t, program.ReadyWithin, func() (bool, string) { return strings.Contains(watch.Stdout.String(), "NAME"), watch.Stdout.String() })
+	program.Eventually(t, program.ReadyWithin, func() (bool, string) {
+		return strings.Contains(watch.Stdout.String(),
+			"NAME"), watch.Stdout.String()
+	})
 
 	v.Interrupt(t)
 	if code := v.ExitCode(t, program.EndsWithin); code != 0 {
@@ -48,7 +51,8 @@ func TestInterruptLeavesNothingBehind(t *testing.T) {
 		t.Errorf("temporary file left: %s", entry.Name())
 	}
 	if code := watch.ExitCode(t, program.EndsWithin); code != 0 {
-		t.Errorf("kubectl get -w ended with %d, want 0: the stream was not closed cleanly\n%s", code, watch.Stderr.String())
+		t.Errorf("kubectl get -w ended with %d, want 0: the stream was not closed cleanly\n%s", code,
+			watch.Stderr.String())
 	}
 }
 

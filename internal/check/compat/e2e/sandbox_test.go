@@ -49,10 +49,13 @@ func (p *page) addWatcher(t *testing.T) {
 	})()`)
 	p.do(t, chromedp.Click(chromedp.CSS("#watcher-form [name=watchList]")),
 		chromedp.Click(chromedp.CSS("#watcher-form .main")))
-	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
-	p.until(t, `[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
+	p.until(t,
+		`[...document.querySelectorAll("[data-watcher] title")].some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
+	p.until(t,
+		`[...document.querySelectorAll("[data-watcher] title")].some((el) => el.textContent.includes("metadata.name") && el.textContent.includes("notin"))`)
 	p.do(t, chromedp.Click(chromedp.CSS("[data-station=wire] .title")), chromedp.Click(chromedp.CSS("#tab-bytes")))
-	p.until(t, `/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
+	p.until(t,
+		`/bytes in \d+ chunks.*GET \/api\/v1\/pods.*200 OK.*chunk of \d+ bytes/s.test([...document.querySelectorAll("#leaf details.stream")].find((el) => el.querySelector("summary").textContent.includes("page-"))?.textContent ?? "")`)
 	p.strike(t, "Escape")
 	p.pick(t, "#add-watcher")
 	p.until(t, `document.querySelectorAll("#watcher-list button").length === 1`)
@@ -88,7 +91,8 @@ func (p *page) until(t *testing.T, expression string) {
 		if evaluate[bool](t, p, "Boolean("+expression+")") {
 			return true, ""
 		}
-		return false, expression + "\ninspector: " + evaluate[string](t, p, `document.querySelector("#inspector:not([hidden])")?.innerText.slice(0, 1500) ?? "closed"`)
+		return false, expression + "\ninspector: " + evaluate[string](t, p,
+			`document.querySelector("#inspector:not([hidden])")?.innerText.slice(0, 1500) ?? "closed"`)
 	})
 }
 
@@ -99,15 +103,22 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	p.until(t, `document.querySelectorAll("#knob-lines li").length > 2`)
 	steps := []struct{ act, effect string }{
 		{`document.querySelector("#add-handler").click()`, `"ListenerAdded" handler-1`},
-		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"), `"KnobTurned" handler.delay of handler-1 to 500ms`},
-		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`, `"ListenerRemoved" handler-1`},
+		{choose(`#knob-handlers select[aria-label$=" handler-1 takes"]`, "500ms"),
+			`"KnobTurned" handler.delay of handler-1 to 500ms`},
+		{`document.querySelector('[data-knob="handler.remove"][data-target="handler-1"]').click()`,
+			`"ListenerRemoved" handler-1`},
 		{choose("#ring-fixed", "8"), `"RingResize" a knob was turned`},
 		{choose("#ring-fixed", "0"), `"KnobTurned" ring.capacity of pods to 0`},
-		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
-		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`, `"KnobTurned" line.stall of listwatch-informer to true`},
-		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
-		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`, `"ReflectorWatchEnded" informer`},
-		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
+		{`document.querySelector('[data-knob="line.drop"][data-target="listwatch-informer"]').click()`,
+			`"ReflectorWatchEnded" informer`},
+		{`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"]').click()`,
+			`"KnobTurned" line.stall of listwatch-informer to true`},
+		{
+			`document.querySelector('[data-knob="line.stall"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.stall of listwatch-informer to false`},
+		{`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"]').click()`,
+			`"ReflectorWatchEnded" informer`},
+		{
+			`document.querySelector('[data-knob="line.cut"][data-target="listwatch-informer"][aria-pressed="true"]').click()`, `"KnobTurned" line.cut of listwatch-informer to false`},
 		{`document.querySelector('[data-knob="etcd.compact"]').click()`, `"KnobTurned" etcd.compact`},
 		{`document.querySelector('[data-knob="etcd.restart"]').click()`, `"KnobTurned" etcd.restart`},
 		{choose("#traffic", "6"), `"TxnCommitted" traffic-`},
@@ -115,9 +126,12 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	}
 	for _, step := range steps {
 		from := evaluate[int](t, p, "listwatch.player.head")
-		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`) // the glyph may only just be coming
+		// the glyph may only just be coming
+		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`)
 		point, words, _ := strings.Cut(step.effect, " ")
-		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
+		p.until(t,
+			fmt.Sprintf(
+				`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => r.point === %s && JSON.stringify(r).includes(%q))`, from, point, words))
 	}
 	p.until(t, `document.querySelector("#notice").textContent.includes("reset: done")`)
 	var state struct {
@@ -158,7 +172,8 @@ func (p *page) switches(t *testing.T, v *viz) {
 
 // choose changes a field as a hand would.
 func choose(selector, value string) string {
-	return fmt.Sprintf(`const el = document.querySelector(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
+	return fmt.Sprintf(
+		`const el = document.querySelector(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
 }
 
 // promises looks at the ten of them: after all that, none is broken.
@@ -166,7 +181,8 @@ func (p *page) promises(t *testing.T) {
 	t.Helper()
 	p.do(t, chromedp.Click(chromedp.CSS("#open-promises")))
 	p.until(t, `document.querySelector("#promises-checked").textContent.includes("records checked")`)
-	if broken := evaluate[string](t, p, `[...document.querySelectorAll("#promises li.broken")].map((el) => el.textContent).join()`); broken != "" {
+	if broken := evaluate[string](t, p,
+		`[...document.querySelectorAll("#promises li.broken")].map((el) => el.textContent).join()`); broken != "" {
 		t.Errorf("broken: %s", broken)
 	}
 }
@@ -183,7 +199,8 @@ func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 	p.until(t, fmt.Sprintf(`listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq))
 }
 
-// brokenRecording writes a recording in which a watcher is sent one event twice, and returns the number of the second time.
+// brokenRecording writes a recording in which a watcher is sent one event twice, and returns the number of the second
+// time.
 func brokenRecording(t *testing.T) (name string, seq int) {
 	t.Helper()
 	key := "/registry/pods/default/a"
@@ -195,7 +212,8 @@ func brokenRecording(t *testing.T) (name string, seq int) {
 		{Point: probe.ResultSent, Type: "MODIFIED", Key: key, RV: 8, Args: [4]int{4, 10}},
 	}
 	for i := range records {
-		records[i].Seq, records[i].Time, records[i].Resource, records[i].Subject = uint64(i+1), time.Duration(i+1)*time.Millisecond, "pods", "w1"
+		records[i].Seq, records[i].Time, records[i].Resource, records[i].Subject = uint64(i+1),
+			time.Duration(i+1)*time.Millisecond, "pods", "w1"
 	}
 	return writeRecording(t, records), 4
 }

@@ -88,11 +88,12 @@ const telling = `async (id, beat, without, to) => {
 	return true;
 }`
 
-// TestEveryStorysPictureShowsItsPoint holds for each beat of each story that its picture, at rest, shows what the beat says
-// must be seen: on the screen, in the light, large enough, not covered, and only because of the record behind it.
+// TestEveryStorysPictureShowsItsPoint holds for each beat of each story that its picture, at rest, shows what the beat
+// says must be seen: on the screen, in the light, large enough, not covered, and only because of the record behind it.
 func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}))
+	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
+		Text: "nothing"}}))
 	var all []pointed
 	v.Get(t, "/viz/scenarios", &all)
 	p := openPage(t, "about:blank")

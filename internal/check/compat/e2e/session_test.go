@@ -51,14 +51,17 @@ func (p *page) sameAsServer(t *testing.T, v *viz) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m.Mode == "live" && m.Seq == server.Seq && m.Hash == server.Hash(), fmt.Sprintf("the page %+v, the server at %d with %s", m, server.Seq, server.Hash())
+		return m.Mode == "live" && m.Seq == server.Seq && m.Hash == server.Hash(),
+			fmt.Sprintf("the page %+v, the server at %d with %s", m, server.Seq, server.Hash())
 	})
 }
 
 // seek takes the page to a cursor and returns the hash of what it then shows.
 func (p *page) seek(t *testing.T, cursor int) string {
 	t.Helper()
-	return evaluate[string](t, p, fmt.Sprintf(`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + window.listwatch.hash(); })()`, cursor))
+	return evaluate[string](t, p,
+		fmt.Sprintf(
+			`(async () => { await window.listwatch.player.seek(%d); return window.listwatch.state.seq + " " + window.listwatch.hash(); })()`, cursor))
 }
 
 // busy makes the log longer by n records at least.
@@ -80,11 +83,13 @@ func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
 	p := openPage(t, v.URL)
 	v.busy(t, 20)
 	p.sameAsServer(t, v)
-	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`) // what led to its first picture it asks for afterwards
+	// what led to its first picture it asks for afterwards
+	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.do(t, chromedp.Click(chromedp.CSS("#freeze")))
 	frozen := p.moment(t)
 	said := `document.querySelector("#sentence .words").textContent`
-	of := `(async () => { const { sentence } = await import("/viz/assets/log/fold.js"); const { player, stage } = listwatch; const r = player.tape.get(player.cursor); return sentence(stage.infos.get(r.point), r); })()`
+	of :=
+		`(async () => { const { sentence } = await import("/viz/assets/log/fold.js"); const { player, stage } = listwatch; const r = player.tape.get(player.cursor); return sentence(stage.infos.get(r.point), r); })()`
 	if got, want := evaluate[string](t, p, said), evaluate[string](t, p, of); got != want {
 		t.Errorf("frozen at %d the page says %q, want %q", frozen.Seq, got, want)
 	}
@@ -143,7 +148,8 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	if err := v.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) }) // whatever happens: a stopped process ends no other way
+	// whatever happens: a stopped process ends no other way
+	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) })
 	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		return strings.Contains(m.Banner, "process is stopped"), m.Banner
@@ -191,7 +197,9 @@ func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
 	t.Run("by the program", func(t *testing.T) {
 		p := openPage(t, startViz(t, "-replay", file).URL)
 		// It plays by itself, from the beginning; it may have come to its end already.
-		p.until(t, fmt.Sprintf(`document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records)))
+		p.until(t,
+			fmt.Sprintf(
+				`document.body.dataset.mode === "replay" && window.listwatch?.player.moved && listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records)))
 		compare(t, p)
 	})
 	t.Run("in the page", func(t *testing.T) {
@@ -240,7 +248,8 @@ func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
 	var files []string
 	program.Eventually(t, patience, func() (bool, string) {
 		files, _ = filepath.Glob(filepath.Join(dir, "*"))
-		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n", v.Stderr.String())
+		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n",
+			v.Stderr.String())
 	})
 	header, records := readRecording(t, files[0])
 	if len(records) < 1000 || header.Reason == "" {

@@ -47,7 +47,8 @@ func (p *page) spaceTimeAt(t *testing.T, cursor uint64) (s spacetime) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
 		s = evaluate[spacetime](t, p, readSpacetime)
-		return s.View == "space-time" && s.Cursor == cursor, fmt.Sprintf("the view %q is at %d, want %d", s.View, s.Cursor, cursor)
+		return s.View == "space-time" && s.Cursor == cursor, fmt.Sprintf("the view %q is at %d, want %d", s.View,
+			s.Cursor, cursor)
 	})
 	return s
 }
@@ -117,7 +118,8 @@ func total(all counters) (n int64) {
 func expect(state *fold.State, records []probe.Record, resource string) expected {
 	want := expected{transfers: map[arrow]bool{}, commits: map[arrow]bool{}}
 	ends := map[string]arrow{}
-	deltas := map[string][]probe.Record{} // of queues of deltas: what stands in them; of what came before only type, key and version are known
+	// of queues of deltas: what stands in them; of what came before only type, key and version are known
+	deltas := map[string][]probe.Record{}
 	spans := map[uint64]bool{}
 	for _, name := range []string{"", resource} {
 		maps.Copy(spans, waitsOf(state.Resources[name]))
@@ -140,7 +142,10 @@ func expect(state *fold.State, records []probe.Record, resource string) expected
 		case r.Point == probe.FIFOAdded && grown > 0:
 			deltas[r.Subject] = append(deltas[r.Subject], *r)
 		case r.Point == probe.FIFOPopped:
-			if i := slices.IndexFunc(deltas[r.Subject], func(d probe.Record) bool { return d.Type == r.Type && d.Key == r.Key && d.RV == r.RV }); i >= 0 {
+			if i := slices.IndexFunc(deltas[r.Subject], func(d probe.Record) bool {
+				return d.Type == r.Type &&
+					d.Key == r.Key && d.RV == r.RV
+			}); i >= 0 {
 				if seq := deltas[r.Subject][i].Seq; seq != 0 {
 					want.transfers[arrow{seq, r.Seq}] = true
 				}
@@ -191,9 +196,10 @@ var givers = map[probe.Point][]probe.Point{
 	probe.HandlerCalled:     {probe.AddReceived, probe.PendingPopped},
 }
 
-// isTrue compares the view with what is to be seen between its ends, and returns how many passages it shows by the point at
-// which they end.
-func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Record, resource string) map[probe.Point]int {
+// isTrue compares the view with what is to be seen between its ends, and returns how many passages it shows by the
+// point at which they end.
+func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Record,
+	resource string) map[probe.Point]int {
 	t.Helper()
 	state := start.Clone()
 	state.Apply(records[:s.From-1-start.Seq])
@@ -213,7 +219,8 @@ func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Reco
 		t.Errorf("records %d to %d: %d waits, want %d", s.From, s.To, s.Spans, want.spans)
 	}
 	if s.Told != [3]int{len(s.Transfers), len(s.Passages), s.Spans} {
-		t.Errorf("the view says %v of %d transfers, %d passages, %d waits", s.Told, len(s.Transfers), len(s.Passages), s.Spans)
+		t.Errorf("the view says %v of %d transfers, %d passages, %d waits", s.Told, len(s.Transfers), len(s.Passages),
+			s.Spans)
 	}
 	ends := map[probe.Point]int{}
 	commits := map[arrow]bool{}
@@ -240,8 +247,8 @@ func (s *spacetime) isTrue(t *testing.T, start *fold.State, records []probe.Reco
 	return ends
 }
 
-// TestTheSpaceTimeViewShowsWhoHandedWhatToWhom looks at several moments of every recording: each arrow is a transfer that the
-// fold counts, and none is missing.
+// TestTheSpaceTimeViewShowsWhoHandedWhatToWhom looks at several moments of every recording: each arrow is a transfer
+// that the fold counts, and none is missing.
 func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -279,8 +286,10 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 		}
 	}
 	if transfers < 100 || spans < 20 || passages[probe.Etcd3IncomingSent] == 0 || passages[probe.FrameDecoded] == 0 ||
-		passages[probe.ReflectorReceived] == 0 || passages[probe.AddReceived] == 0 || passages[probe.HandlerCalled] == 0 {
-		t.Errorf("in all recordings there were %d transfers, %d waits, passages to %v: too few to be a test", transfers, spans, passages)
+		passages[probe.ReflectorReceived] == 0 || passages[probe.AddReceived] == 0 ||
+		passages[probe.HandlerCalled] == 0 {
+		t.Errorf("in all recordings there were %d transfers, %d waits, passages to %v: too few to be a test",
+			transfers, spans, passages)
 	}
 }
 
@@ -289,7 +298,8 @@ func TestTheSpaceTimeViewShowsWhoHandedWhatToWhom(t *testing.T) {
 func hasty() (records []probe.Record) {
 	add := func(point probe.Point, subject string, args ...int) {
 		r := probe.Record{
-			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods", Point: point,
+			Seq: uint64(len(records) + 1), Time: time.Duration(len(records)) * time.Millisecond, Resource: "pods",
+			Point:   point,
 			Subject: subject, Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 9,
 		}
 		copy(r.Args[:], args)
@@ -345,11 +355,13 @@ func TestWhoTakesMayReportFirst(t *testing.T) {
 	if len(s.Transfers) != shown {
 		t.Errorf("%d transfers, want %d", len(s.Transfers), shown)
 	}
-	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) || len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
+	if !slices.Equal(s.Lines[:3], []string{"callers", "startWatching", "schedule…entProcessing"}) ||
+		len(s.Lines) != 26 || !strings.HasSuffix(s.Lines[25], " more") {
 		t.Errorf("lines: %q, want those of etcd3 after their callers, and that there are more than 26", s.Lines)
 	}
 	evaluate[bool](t, p, `(listwatch.stage.setResource("nodes"), true)`)
-	p.until(t, `document.querySelector("#spacetime").matches(".blank") && document.querySelector("#spacetime .about").textContent === "no record of this resource is here"`)
+	p.until(t,
+		`document.querySelector("#spacetime").matches(".blank") && document.querySelector("#spacetime .about").textContent === "no record of this resource is here"`)
 }
 
 // TestTheViewsTakeTurns goes through the views by key and by button, and through the records by a click on a mark.
@@ -361,16 +373,22 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	p.observe(t)
 	view := func(want string) {
 		t.Helper()
-		p.until(t, fmt.Sprintf(`document.body.dataset.view === %q && document.querySelector("#view").textContent === "View: %s" &&
+		p.until(t,
+			fmt.Sprintf(
+				`document.body.dataset.view === %q && document.querySelector("#view").textContent === "View: %s" &&
 			document.querySelector("#spacetime").hasAttribute("hidden") === %t`, want, want, want != "space-time"))
 	}
 	view("loop")
 	p.pick(t, "#view")
 	view("space-time")
 	v.createPod(t, "turn")
-	p.until(t, `document.querySelectorAll("#spacetime .transfers path").length >= 8 && [...document.querySelectorAll("#spacetime .passages title")].some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
-	way := []string{"callers", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval", "w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
-	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool { return !slices.Contains(way, line) })
+	p.until(t,
+		`document.querySelectorAll("#spacetime .transfers path").length >= 8 && [...document.querySelectorAll("#spacetime .passages title")].some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
+	way := []string{"callers", "startWatching", "startCaching", "dispatchEvents", "w1 processInterval",
+		"w1 WatchServer", "informer receive", "informer reflector", "informer", "observer pop", "observer run"}
+	lines := slices.DeleteFunc(evaluate[spacetime](t, p, readSpacetime).Lines, func(line string) bool {
+		return !slices.Contains(way, line)
+	})
 	if !slices.Equal(lines, way) {
 		t.Errorf("from top to bottom %q, want %q", lines, way)
 	}
@@ -400,7 +418,8 @@ func TestTheViewsTakeTurns(t *testing.T) {
 // reporters says of every point who reports it, for a subject s that hands on what an informer "inf" gives it.
 var reporters = map[string][]probe.Point{
 	"callers *": {
-		probe.RequestReceived, probe.RequestAnswered, probe.KnobTurned, probe.CommandEnded, probe.PredicateChosen, probe.TxnCommitted, probe.TxnConflict, probe.RangeRead,
+		probe.RequestReceived, probe.RequestAnswered, probe.KnobTurned, probe.CommandEnded, probe.PredicateChosen,
+		probe.TxnCommitted, probe.TxnConflict, probe.RangeRead,
 		probe.FreshnessWait, probe.FreshnessReady, probe.FreshnessGivenUp, probe.ListServed, probe.WatcherAdded,
 	},
 	"watchChan *":            {probe.WatchChanOpened, probe.WatchChanClosed, probe.WatchChanError},
@@ -408,18 +427,22 @@ var reporters = map[string][]probe.Point{
 	"schedule…entProcessing": {probe.Etcd3IncomingReceived},
 	"collectEventProcessing": {probe.Etcd3ResultBlocked, probe.Etcd3ResultSent},
 	"startCaching": {
-		probe.CacheLockWaited, probe.CacheLockTaken, probe.RingAppend, probe.RVAdvanced, probe.StoreUpdate, probe.CacheReplaced,
+		probe.CacheLockWaited, probe.CacheLockTaken, probe.RingAppend, probe.RVAdvanced, probe.StoreUpdate,
+		probe.CacheReplaced,
 		probe.CacherReady, probe.CacherNotReady, probe.IncomingBlocked, probe.IncomingSent,
 	},
 	"dispatchEvents": {
-		probe.IncomingReceived, probe.CacherLockWaited, probe.CacherLockTaken, probe.DispatchStarted, probe.DispatchBlocked, probe.DispatchFinished,
+		probe.IncomingReceived, probe.CacherLockWaited, probe.CacherLockTaken, probe.DispatchStarted,
+		probe.DispatchBlocked, probe.DispatchFinished,
 		probe.InputBlocked, probe.InputSent, probe.WatcherForced,
 	},
-	"s processInterval": {probe.WatcherInterval, probe.WatcherRemoved, probe.InputReceived, probe.WatcherFiltered, probe.ResultBlocked, probe.ResultSent},
-	"s WatchServer":     {probe.ResultReceived, probe.WireOpened, probe.FrameWritten, probe.WireFlushed, probe.WireClosed},
-	"s receive":         {probe.FrameDecoded, probe.StreamBlocked, probe.StreamEnded},
+	"s processInterval": {probe.WatcherInterval, probe.WatcherRemoved, probe.InputReceived, probe.WatcherFiltered,
+		probe.ResultBlocked, probe.ResultSent},
+	"s WatchServer": {probe.ResultReceived, probe.WireOpened, probe.FrameWritten, probe.WireFlushed, probe.WireClosed},
+	"s receive":     {probe.FrameDecoded, probe.StreamBlocked, probe.StreamEnded},
 	"s reflector *": {
-		probe.ReflectorListed, probe.ReflectorWatching, probe.ReflectorReceived, probe.ReflectorSynced, probe.ReflectorWatchEnded, probe.ReflectorBackoff,
+		probe.ReflectorListed, probe.ReflectorWatching, probe.ReflectorReceived, probe.ReflectorSynced,
+		probe.ReflectorWatchEnded, probe.ReflectorBackoff,
 		probe.FIFOLockWaited, probe.FIFOLockTaken, probe.FIFOAdded,
 	},
 	"s":         {probe.FIFOWaited, probe.FIFOPopped, probe.FIFOProcessed, probe.IndexerUpdated, probe.Distributed},
@@ -429,7 +452,8 @@ var reporters = map[string][]probe.Point{
 	"s queue *": {probe.WorkAdded},
 	"s worker":  {probe.WorkWaited, probe.WorkWoken, probe.WorkGot, probe.WorkDone, probe.WorkRetry, probe.Reconciled},
 	"others *": {
-		probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved, probe.StoreHolds, probe.IndexerHolds,
+		probe.RingResize, probe.FIFOClosed, probe.ListenerAdded, probe.ListenerRemoved, probe.StoreHolds,
+		probe.IndexerHolds,
 		probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped, probe.WatcherSummed,
 	},
 }
@@ -479,7 +503,8 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 		list.push(...["WatchChanOpened", "Etcd3IncomingSent", "Etcd3IncomingReceived", "Etcd3ResultSent"].map((point) => title(point, "s", informed({}))));
 		return list;
 	})()`)
-	wanted := []string{"startCaching", "others *", "others *", "others *", "WatchServer *", "others *", "inf", "inf", "etcdWatcher *", "etcdWatch", "translate", "translate"}
+	wanted := []string{"startCaching", "others *", "others *", "others *", "WatchServer *", "others *", "inf", "inf",
+		"etcdWatcher *", "etcdWatch", "translate", "translate"}
 	if !slices.Equal(special, wanted) {
 		t.Errorf("got  %q\nwant %q", special, wanted)
 	}
@@ -498,12 +523,15 @@ func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 			return probe.Record{Point: point, Subject: subject, Type: "ADDED", Key: "/registry/pods/default/a", RV: 7}
 		}
 		opened := func(subject string) []probe.Record {
-			return []probe.Record{{Point: probe.WatcherAdded, Subject: subject}, {Point: probe.WireOpened, Subject: subject, Text: "listwatch-informer/1 /api"}}
+			return []probe.Record{{Point: probe.WatcherAdded, Subject: subject}, {Point: probe.WireOpened,
+				Subject: subject, Text: "listwatch-informer/1 /api"}}
 		}
-		records := append(opened("w1"), frame(probe.FrameWritten, "w1"), frame(probe.FrameDecoded, "informer"), frame(probe.FrameWritten, "w1"))
+		records := append(opened("w1"), frame(probe.FrameWritten, "w1"), frame(probe.FrameDecoded, "informer"),
+			frame(probe.FrameWritten, "w1"))
 		records = append(records, probe.Record{Point: probe.ReflectorWatchEnded, Subject: "informer"})
 		records = append(records, opened("w2")...)
-		records = append(records, frame(probe.FrameWritten, "w2"), frame(probe.FrameDecoded, "informer"), frame(probe.ReflectorReceived, "informer"))
+		records = append(records, frame(probe.FrameWritten, "w2"), frame(probe.FrameDecoded, "informer"),
+			frame(probe.ReflectorReceived, "informer"))
 		p.handsOver(t, records, "", "3>4 9>10 10>11")
 	})
 }
@@ -518,7 +546,8 @@ func (p *page) handsOver(t *testing.T, records []probe.Record, transfers, passag
 	}
 	got := evaluate[[]string](t, p, `(async () => {
 		const [{ newHandovers }, { newState }] = await Promise.all([import("/viz/assets/spacetime/handovers.js"), import("/viz/assets/log/fold.js")]);
-		const traced = newHandovers(window.listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+`], () => true);
+		const traced = newHandovers(window.listwatch.stage.fold).trace(newState(), [`+strings.Join(written, ",")+
+		`], () => true);
 		return [traced.transfers, traced.passages].map((list) => list.map((a) => a.sent.r.seq + ">" + a.taken.r.seq).join(" "));
 	})()`)
 	if want := []string{transfers, passages}; !slices.Equal(got, want) {

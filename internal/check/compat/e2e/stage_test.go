@@ -45,7 +45,8 @@ func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) ins
 // strike is a key with nothing focused that would take it.
 func (p *page) strike(t *testing.T, key string) {
 	t.Helper()
-	evaluate[bool](t, p, fmt.Sprintf(`document.activeElement?.blur?.() ?? true, document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true`, key))
+	evaluate[bool](t, p, fmt.Sprintf(
+		`document.activeElement?.blur?.() ?? true, document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true })) || true`, key))
 }
 
 // TestTheStageCanBeLookedInto starts one program and one browser for everything that can be looked into.
@@ -70,13 +71,18 @@ func TestTheStageCanBeLookedInto(t *testing.T) {
 }
 
 func everyStationOpens(t *testing.T, p *page) {
-	stations := evaluate[[]string](t, p, `[...document.querySelectorAll(".scenery [data-station]")].map((el) => el.dataset.station)`)
+	stations := evaluate[[]string](t, p,
+		`[...document.querySelectorAll(".scenery [data-station]")].map((el) => el.dataset.station)`)
 	if len(stations) != 16 {
 		t.Fatalf("stations on stage: %q", stations)
 	}
 	for _, station := range stations {
-		evaluate[bool](t, p, fmt.Sprintf(`document.querySelector('.scenery [data-station=%s]').focus(), document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })) || true`, station))
-		p.inspect(t, station, func(i inspected) bool { return i.Open && i.Tab == "what" && strings.Contains(i.Words, "Why it exists") })
+		evaluate[bool](t, p, fmt.Sprintf(
+			`document.querySelector('.scenery [data-station=%s]').focus(), document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })) || true`, station))
+		p.inspect(t, station, func(i inspected) bool {
+			return i.Open && i.Tab == "what" && strings.Contains(i.Words,
+				"Why it exists")
+		})
 		if got := evaluate[string](t, p, "document.body.dataset.inspecting"); got != station {
 			t.Errorf("inspecting %q, want %q", got, station)
 		}
@@ -84,13 +90,17 @@ func everyStationOpens(t *testing.T, p *page) {
 	for _, tab := range []string{"state", "code", "blocked", "history", "upstream", "knobs", "what"} {
 		p.do(t, chromedp.Click(chromedp.CSS("#tab-"+tab)))
 		p.inspect(t, tab, func(i inspected) bool {
-			return i.Tab == tab && evaluate[bool](t, p, fmt.Sprintf(`document.querySelector("#leaf .leaf.%s") !== null`, tab))
+			return i.Tab == tab && evaluate[bool](t, p,
+				fmt.Sprintf(`document.querySelector("#leaf .leaf.%s") !== null`, tab))
 		})
 	}
 	p.strike(t, "Escape")
 	p.inspect(t, "nothing", func(i inspected) bool { return !i.Open })
 	p.do(t, chromedp.Click(chromedp.CSS(`[data-watcher] [data-queue="input"] .wall`)))
-	p.inspect(t, "a watcher's input", func(i inspected) bool { return i.Open && strings.HasPrefix(i.Title, "input of w") })
+	p.inspect(t, "a watcher's input", func(i inspected) bool {
+		return i.Open && strings.HasPrefix(i.Title,
+			"input of w")
+	})
 }
 
 // codeMoves steps over records of several stations: each lights the line that reported it, in whatever file.
@@ -108,15 +118,22 @@ func codeMoves(t *testing.T, p *page) {
 		r := evaluate[struct {
 			Point string
 			Seq   int
-		}](t, p, `({ Point: window.listwatch.player.tape.get(window.listwatch.player.cursor).point, Seq: window.listwatch.player.cursor })`)
-		got := p.inspect(t, r.Point, func(i inspected) bool { return i.Point == r.Point && i.Lit == i.Line && i.Lit != "" })
+		}](t, p,
+			`({ Point: window.listwatch.player.tape.get(window.listwatch.player.cursor).point, Seq: window.listwatch.player.cursor })`)
+		got := p.inspect(t, r.Point, func(i inspected) bool {
+			return i.Point == r.Point && i.Lit == i.Line &&
+				i.Lit != ""
+		})
 		if at := got.File + ":" + got.Line; !slices.Equal(got.Breaks, []string{"break " + at, at, at}) {
 			t.Errorf("%s: debuggers are told %q, the line is %s", r.Point, got.Breaks, at)
 		}
-		if text := evaluate[string](t, p, `document.querySelector(".l.lit").textContent`); !strings.Contains(text, "probe."+r.Point) {
+		if text := evaluate[string](t, p, `document.querySelector(".l.lit").textContent`); !strings.Contains(text,
+			"probe."+r.Point) {
 			t.Errorf("%s: the lit line is %q", r.Point, text)
 		}
-		if link := evaluate[string](t, p, `document.querySelector("#leaf a.button").getAttribute("href")`); !strings.HasPrefix(link, "vscode://file/") || !strings.HasSuffix(link, "/"+got.File+":"+got.Line) {
+		if link := evaluate[string](t, p,
+			`document.querySelector("#leaf a.button").getAttribute("href")`); !strings.HasPrefix(link,
+			"vscode://file/") || !strings.HasSuffix(link, "/"+got.File+":"+got.Line) {
 			t.Errorf("%s: an editor is sent to %q, the line is %s:%s", r.Point, link, got.File, got.Line)
 		}
 		files[got.File] = true
@@ -137,18 +154,24 @@ func gutterCounts(t *testing.T, p *page, v *viz) {
 	p.inspect(t, "the ring", func(i inspected) bool { return i.Title == "watchCache ring" && i.Lit != "" })
 	v.busy(t, 200)
 	program.Eventually(t, patience, func() (bool, string) {
-		seen := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
-		want := evaluate[[]string](t, p, `[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
-		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q", seen, want)
+		seen := evaluate[[]string](t, p,
+			`[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + el.textContent)`)
+		want := evaluate[[]string](t, p,
+			`[...document.querySelectorAll("#leaf .l [data-hits]")].map((el) => el.dataset.hits + " " + (window.listwatch.state.resources.pods.points[el.dataset.hits] ?? 0))`)
+		return len(seen) > 0 && fmt.Sprint(seen) == fmt.Sprint(want), fmt.Sprintf("the gutter says %q, the log %q",
+			seen, want)
 	})
 }
 
 func pastIsOfItsTime(t *testing.T, p *page) {
 	p.do(t, chromedp.Click(chromedp.CSS("#tab-state")))
 	for _, fraction := range []string{"0.4", "0.8"} {
-		evaluate[bool](t, p, `(async () => { const { player } = window.listwatch; await player.seek(Math.round(player.head * `+fraction+`)); return true; })()`)
+		evaluate[bool](t, p,
+			`(async () => { const { player } = window.listwatch; await player.seek(Math.round(player.head * `+fraction+
+				`)); return true; })()`)
 		p.inspect(t, "the ring as it was", func(inspected) bool {
-			return evaluate[bool](t, p, `document.querySelector('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(window.listwatch.state.resources.pods.ring.end)
+			return evaluate[bool](t, p,
+				`document.querySelector('#leaf [data-field="endIndex"] td')?.textContent.split(",")[0] === String(window.listwatch.state.resources.pods.ring.end)
 				&& Number(document.querySelector("#leaf .leaf").dataset.seq) === window.listwatch.player.cursor`)
 		})
 	}
@@ -173,7 +196,8 @@ func wireIsBytes(t *testing.T, p *page, v *viz) {
 	for _, s := range streams {
 		line, _, _ := strings.Cut(s.Wire.Request, "\r\n")
 		p.inspect(t, line, func(i inspected) bool {
-			return strings.Contains(i.Words, line+`\r\n`) && strings.Contains(i.Words, `HTTP/1.1 200 OK\r\n`) && strings.Contains(i.Words, `Transfer-Encoding: chunked\r\n`)
+			return strings.Contains(i.Words, line+`\r\n`) && strings.Contains(i.Words, `HTTP/1.1 200 OK\r\n`) &&
+				strings.Contains(i.Words, `Transfer-Encoding: chunked\r\n`)
 		})
 		size := strings.TrimSpace(s.Wire.Chunks[len(s.Wire.Chunks)-1].SizeLine)
 		p.inspect(t, "a chunk of "+size, func(i inspected) bool { return strings.Contains(i.Words, size+`\r\n`) })
@@ -214,7 +238,8 @@ func levelFollowsTheRate(t *testing.T, p *page) {
 	})
 }
 
-// anomalyIsNeverMerged lets ten thousand events and three evictions come at once, at every level: each eviction travels.
+// anomalyIsNeverMerged lets ten thousand events and three evictions come at once, at every level: each eviction
+// travels.
 func anomalyIsNeverMerged(t *testing.T, p *page) {
 	type drawing struct{ Tokens, Evictions, Counted int }
 	for level, most := range []int{3000, 3000, 3000, 3} {
@@ -281,11 +306,16 @@ func ringIsReadable(t *testing.T, p *page) {
 // zoomComesCloser goes from the whole path to a station and back; tokens move where the scenery is.
 func zoomComesCloser(t *testing.T, p *page) {
 	view := func() string {
-		return evaluate[string](t, p, `document.querySelector("#stage").dataset.zoom + " " + (Number(document.querySelector(".scenery").getAttribute("viewBox").split(" ")[2]) < 700)`)
+		return evaluate[string](t, p,
+			`document.querySelector("#stage").dataset.zoom + " " + (Number(document.querySelector(".scenery").getAttribute("viewBox").split(" ")[2]) < 700)`)
 	}
 	until := func(want string) {
 		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) { got := view(); return got == want, fmt.Sprintf("%s, want %s", got, want) })
+		program.Eventually(t, patience, func() (bool, string) {
+			got := view()
+			return got == want,
+				fmt.Sprintf("%s, want %s", got, want)
+		})
 	}
 	evaluate[bool](t, p, `document.querySelector("[data-station=ring]").focus() ?? true`)
 	p.do(t, chromedp.KeyEvent("z"))
@@ -315,7 +345,9 @@ func castTells(t *testing.T, p *page) {
 		cast.shown({ waits: {}, subjects: {} }, { t: 3000e6 });
 		return [during, after, seen()];
 	})()`)
-	want := []role{{"0.100", "0.400", "cacher.dispatchEvents waits for room, for 400 ms at input of w1."}, {"0.200", "0.500", "cacher.dispatchEvents has nothing to do."}, {"0.000", "0.000", "cacher.dispatchEvents has nothing to do."}}
+	want := []role{{"0.100", "0.400", "cacher.dispatchEvents waits for room, for 400 ms at input of w1."},
+		{"0.200", "0.500", "cacher.dispatchEvents has nothing to do."}, {"0.000", "0.000", "cacher.dispatchEvents " +
+			"has nothing to do."}}
 	for i, w := range want {
 		if got[i].Busy != w.Busy || got[i].Held != w.Held || !strings.HasPrefix(got[i].Label, w.Label) {
 			t.Errorf("moment %d: got %+v, want %+v", i, got[i], w)
@@ -329,7 +361,8 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 	var want []string
 	for i, point := range probe.Points() {
 		r := probe.Record{
-			Seq: uint64(i + 1), Point: point, Resource: "pods", Subject: "w3", Type: "MODIFIED", Key: "/registry/pods/default/a", RV: 41,
+			Seq: uint64(i + 1), Point: point, Resource: "pods", Subject: "w3", Type: "MODIFIED",
+			Key: "/registry/pods/default/a", RV: 41,
 			Args: [4]int{1, 2, 3, 4}, Text: "why it is so",
 		}
 		written = append(written, string(fold.AppendRecord(nil, &r)))
@@ -349,8 +382,8 @@ func everyPointHasItsSentence(t *testing.T, p *page) {
 	}
 }
 
-// timelineCountsSums gives a timeline of its own a sum and a record before the server's index, of which a part of that sum is
-// counted already: everything is counted once.
+// timelineCountsSums gives a timeline of its own a sum and a record before the server's index, of which a part of that
+// sum is counted already: everything is counted once.
 func timelineCountsSums(t *testing.T, p *page) {
 	got := evaluate[[]int](t, p, `(async () => {
 		const { newTimeline } = await import("/viz/assets/timeline/timeline.js");

@@ -17,8 +17,8 @@ import (
 
 var stoppedFor = flag.Duration("stopped", 10*time.Second, "how long TestAStoppedProgramGoesOn stops the program")
 
-// TestAStoppedProgramGoesOn stops the whole program, as a debugger does at a breakpoint, while several kubectl write and
-// one watches. A client that is not stopped with it only waits.
+// TestAStoppedProgramGoesOn stops the whole program, as a debugger does at a breakpoint, while several kubectl write
+// and one watches. A client that is not stopped with it only waits.
 func TestAStoppedProgramGoesOn(t *testing.T) {
 	for _, clock := range []string{"real", "manual"} {
 		t.Run(clock, func(t *testing.T) { stopAndGoOn(t, clock) })
@@ -68,7 +68,8 @@ func stopAndGoOn(t *testing.T, clock string) {
 		return n == writers*each, fmt.Sprintf("the watcher saw %d; it says %q", n, watching.Stderr.String())
 	})
 	after := v.Points(t)
-	for _, point := range []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded", "WatchChanError", "CacherNotReady"} {
+	for _, point := range []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded",
+		"StreamEnded", "WatchChanError", "CacherNotReady"} {
 		if after[point] != before[point] {
 			t.Errorf("%s: %d before the stop, %d after", point, before[point], after[point])
 		}

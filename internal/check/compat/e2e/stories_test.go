@@ -30,7 +30,8 @@ var moments = map[string]string{
 	"slow-watcher 4": `document.querySelector("#ring-note").textContent.startsWith("Forcing pods watcher close due to unresponsiveness: w")`,
 	"two-queues 3":   drawsInformer("informer-real"),
 	"two-queues 4":   drawsInformer("informer-delta"),
-	"resync 2":       drawsInformer("informer-resync") + ` && listwatch.picture({ texts: false }).queues.some((q) => q.name === "fifo" && q.len > 0)`,
+	"resync 2": drawsInformer("informer-resync") +
+		` && listwatch.picture({ texts: false }).queues.some((q) => q.name === "fifo" && q.len > 0)`,
 	"trigger-index 4": `((all) => all.length === 2 && all.every((r) => document.querySelector('[data-watcher="' + r.subject + '"]:not(.over)')))(
 		listwatch.player.tape.between(listwatch.player.cursor - 200, listwatch.player.cursor + 1)
 			.filter((r, _, all) => r.point === "ResultSent" && r.resource === "pods" && r.rv === all.at(-1).rv && r.type !== "MODIFIED"))`,
@@ -39,7 +40,8 @@ var moments = map[string]string{
 
 // drawsInformer asks whether the reflector, FIFO and indexer on the stage are those of an informer.
 func drawsInformer(name string) string {
-	return fmt.Sprintf(`listwatch.picture({ texts: false }).shelves.some((s) => s.station === "indexer" && s.owner === %q)`, name)
+	return fmt.Sprintf(
+		`listwatch.picture({ texts: false }).shelves.some((s) => s.station === "indexer" && s.owner === %q)`, name)
 }
 
 // resting is what the page says of itself while a beat rests.
@@ -70,11 +72,12 @@ func (p *page) rests(t *testing.T, beat int, phase string) resting {
 	})()`, beat, phase, contradictions))
 }
 
-// TestEveryStoryIsToldBeatByBeat walks through every story by keyboard, from the recording that the program brings along, as a viewer
-// does who wants no motion: each beat is at its end at once.
+// TestEveryStoryIsToldBeatByBeat walks through every story by keyboard, from the recording that the program brings
+// along, as a viewer does who wants no motion: each beat is at its end at once.
 func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	t.Parallel()
-	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned, Text: "nothing"}}))
+	v := startViz(t, "-replay", writeRecording(t, []probe.Record{{Seq: 1, Time: 1, Point: probe.KnobTurned,
+		Text: "nothing"}}))
 	var all []told
 	v.Get(t, "/viz/scenarios", &all)
 	p := openPage(t, "about:blank")
@@ -87,7 +90,8 @@ func TestEveryStoryIsToldBeatByBeat(t *testing.T) {
 	t.Logf("%d stories in %v", len(all), time.Since(began))
 }
 
-// walk goes through a story by keyboard, there and one beat back; linked: from a link, and to its last beat by another one.
+// walk goes through a story by keyboard, there and one beat back; linked: from a link, and to its last beat by another
+// one.
 func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 	t.Helper()
 	n := len(s.Beats)
@@ -102,7 +106,8 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 			t.Errorf("%s: beat %d shows %v in the light, and is about %v", s.ID, beat, bright, look)
 		}
 		if over := beat == n && phase == "rests"; r.Over != over || over && r.Saw != n {
-			t.Errorf("%s: beat %d %s: it names %d moments that were seen, of %d beats (%v)", s.ID, beat, phase, r.Saw, n, r.Over)
+			t.Errorf("%s: beat %d %s: it names %d moments that were seen, of %d beats (%v)", s.ID, beat, phase, r.Saw,
+				n, r.Over)
 		}
 	}
 	if linked {
@@ -133,7 +138,8 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 		if moment := moments[fmt.Sprint(s.ID, " ", i+1)]; moment != "" {
 			p.until(t, moment)
 		}
-		if beat.Question != nil && evaluate[string](t, p, `document.querySelector("#story-verdict").textContent`) == "" {
+		if beat.Question != nil && evaluate[string](t, p, `document.querySelector("#story-verdict").textContent`) ==
+			"" {
 			t.Errorf("%s: beat %d does not answer its question", s.ID, i+1)
 		}
 		if i+1 < n {
@@ -153,7 +159,9 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 	}
 	p.strike(t, "ArrowLeft")
 	check(n-1, "rests", s.Recorded[n-2].To)
-	if link := evaluate[string](t, p, `["story", "beat"].map((name) => new URL(location).searchParams.get(name)).join()`); link != fmt.Sprintf("%s,%d", s.ID, n-1) {
+	if link := evaluate[string](t, p,
+		`["story", "beat"].map((name) => new URL(location).searchParams.get(name)).join()`); link != fmt.Sprintf(
+		"%s,%d", s.ID, n-1) {
 		t.Errorf("%s: the address of beat %d is %s", s.ID, n-1, link)
 	}
 	if linked {
@@ -161,11 +169,13 @@ func (p *page) walk(t *testing.T, v *viz, s *told, linked bool) {
 		check(n, "ready", s.Recorded[n-1].From)
 	}
 	p.strike(t, "Escape")
-	p.until(t, `!("story" in document.body.dataset) && !document.querySelector(".dimmed") && !/story|beat/.test(location.search) && listwatch.player.head === 1`)
+	p.until(t,
+		`!("story" in document.body.dataset) && !document.querySelector(".dimmed") && !/story|beat/.test(location.search) && listwatch.player.head === 1`)
 }
 
-// TestAStoryIsPlayedLiveAndTold plays two stories on the machine: a link commands nothing, the machine plays when the viewer goes on,
-// and another visitor's page is left alone. Of the second story's run a beat is withheld: it is told from the recording.
+// TestAStoryIsPlayedLiveAndTold plays two stories on the machine: a link commands nothing, the machine plays when the
+// viewer goes on, and another visitor's page is left alone. Of the second story's run a beat is withheld: it is told
+// from the recording.
 func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -191,13 +201,15 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	}
 	evaluate[bool](t, p, `(document.querySelector("#story-auto").click(), true)`)
 	program.Eventually(t, 2*time.Minute, func() (bool, string) { // it goes on by itself, with a question on its way
-		at := evaluate[string](t, p, `[document.body.dataset.beat, document.body.dataset.rest, !document.querySelector("#story-saw").hidden].join()`)
+		at := evaluate[string](t, p,
+			`[document.body.dataset.beat, document.body.dataset.rest, !document.querySelector("#story-saw").hidden].join()`)
 		return at == "5,true,true", at
 	})
 	if state := evaluate[string](t, p, run); !strings.Contains(state, "the machine's run") {
 		t.Errorf("after the run it says %s", state)
 	}
-	if there := evaluate[string](t, other, `[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`); there != ",live,live" {
+	if there := evaluate[string](t, other,
+		`[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`); there != ",live,live" {
 		t.Errorf("another page is taken over: %s", there)
 	}
 	p.strike(t, "Escape")
@@ -219,7 +231,8 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	p.rests(t, 1, "rests")
 	p.strike(t, "ArrowRight")
 	p.rests(t, 2, "ready")
-	if state := evaluate[string](t, p, run); !strings.Contains(state, "from a recording. The machine's run does not show beat 2") {
+	if state := evaluate[string](t, p, run); !strings.Contains(state,
+		"from a recording. The machine's run does not show beat 2") {
 		t.Errorf("of the beat that the run does not show: %s", state)
 	}
 	p.strike(t, "ArrowRight")

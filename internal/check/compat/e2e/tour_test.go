@@ -53,8 +53,8 @@ func (p *page) stop(t *testing.T, step int) tourStop {
 	return at
 }
 
-// TestTheTourLeadsOneChangeByKeyboard walks the whole tour on a running program: it is skipped, resumed, left by a reload, and
-// ends. Meanwhile the demo rests.
+// TestTheTourLeadsOneChangeByKeyboard walks the whole tour on a running program: it is skipped, resumed, left by a
+// reload, and ends. Meanwhile the demo rests.
 func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -131,7 +131,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		t.Errorf("at the end of the tour the page names %s", names)
 	}
 	p.press(t, kb.ArrowRight)
-	p.until(t, `document.body.dataset.tour === "end" && document.querySelector("#tour-kubectl").textContent.endsWith("get pods -w") && document.activeElement.dataset.tourStory`)
+	p.until(t,
+		`document.body.dataset.tour === "end" && document.querySelector("#tour-kubectl").textContent.endsWith("get pods -w") && document.activeElement.dataset.tourStory`)
 	v.rested(t)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.body.dataset.tour`)
@@ -145,7 +146,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	}
 }
 
-// rested holds the demo to its rest while the tour was open, and waits until it goes on; the client of the tour has gone.
+// rested holds the demo to its rest while the tour was open, and waits until it goes on; the client of the tour has
+// gone.
 func (v *viz) rested(t *testing.T) {
 	t.Helper()
 	demo := regexp.MustCompile(`^(POST|PATCH|DELETE) .* by listwatch-demo$`)
@@ -173,7 +175,8 @@ func (v *viz) rested(t *testing.T) {
 		if len(inTour) > len(story)/2 {
 			t.Fatalf("while a tour is open: %q", inTour)
 		}
-		return !open && writes > 0 && slices.Contains(story, "demo.rest to false"), fmt.Sprintf("%q, then %d writes of the demo", story, writes)
+		return !open && writes > 0 && slices.Contains(story, "demo.rest to false"),
+			fmt.Sprintf("%q, then %d writes of the demo", story, writes)
 	})
 	var left []struct{ ID string }
 	v.Get(t, "/viz/watchers", &left)
@@ -189,8 +192,8 @@ func (v *viz) rested(t *testing.T) {
 	}
 }
 
-// TestTheTourIsGivenFromARecording walks the tour without a program to act on. With -screenshots it keeps a picture of each step, in light and
-// dark and on a phone.
+// TestTheTourIsGivenFromARecording walks the tour without a program to act on. With -screenshots it keeps a picture of
+// each step, in light and dark and on a phone.
 func TestTheTourIsGivenFromARecording(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -226,7 +229,8 @@ func TestTheTourIsGivenFromARecording(t *testing.T) {
 		p.press(t, kb.ArrowRight)
 		p.until(t, `document.body.dataset.tour === "end"`)
 		keep("11")
-		if asked := evaluate[int](t, p, `performance.getEntriesByType("resource").filter((e) => /viz\/(watchers|knobs|hold)|\/api\//.test(e.name)).length`); asked > 0 {
+		if asked := evaluate[int](t, p,
+			`performance.getEntriesByType("resource").filter((e) => /viz\/(watchers|knobs|hold)|\/api\//.test(e.name)).length`); asked > 0 {
 			t.Errorf("%s: the tour asked the program %d times", l.name, asked)
 		}
 	}

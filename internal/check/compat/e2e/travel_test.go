@@ -10,8 +10,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// travelling is a script that looks at every frame of the page for so many milliseconds of the stage's clock, and says what it saw of
-// the change that travels: what cannot be, how long each hop took, and how long each change was on its way.
+// travelling is a script that looks at every frame of the page for so many milliseconds of the stage's clock, and says
+// what it saw of the change that travels: what cannot be, how long each hop took, and how long each change was on its
+// way.
 const travelling = `((lasts) => new Promise((done) => {
 	const { player, picture } = listwatch;
 	const began = player.clock;
@@ -73,8 +74,9 @@ func (s travel) judge(t *testing.T, where string) {
 	t.Logf("%s: %d frames, %d hops, ways %.0f ms", where, s.Frames, len(s.Hops), s.Ways)
 }
 
-// TestOneChangeTravels looks at every frame of a change that travels alone, of ten that come at once, of a replay, a story and a
-// figure of the book: what moves belongs to one change, nothing is drawn twice, no hop is too short to be seen.
+// TestOneChangeTravels looks at every frame of a change that travels alone, of ten that come at once, of a replay, a
+// story and a figure of the book: what moves belongs to one change, nothing is drawn twice, no hop is too short to be
+// seen.
 func TestOneChangeTravels(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -103,7 +105,8 @@ func TestOneChangeTravels(t *testing.T) {
 	if len(burst.Ways) != 10 {
 		t.Errorf("of ten changes %d travelled", len(burst.Ways))
 	}
-	evaluate[bool](t, p, `(listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" }), true)`)
+	evaluate[bool](t, p,
+		`(listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" }), true)`)
 	p.until(t, `(() => {
 		const token = listwatch.picture({ texts: false }).drawn.find((d) => d.in === "" && d.key === "default/p3");
 		if (!token) return false;
@@ -133,8 +136,9 @@ func TestOneChangeTravels(t *testing.T) {
 	watch(8000, "1").judge(t, "story")
 }
 
-// TestOneKeyMovesAHeldPodToItsHandler holds the world, creates a pod, and presses one key until its handler has run. After each
-// press the pod is held further on its way, is drawn once for each that has it, and nothing waits since a time to come.
+// TestOneKeyMovesAHeldPodToItsHandler holds the world, creates a pod, and presses one key until its handler has run.
+// After each press the pod is held further on its way, is drawn once for each that has it, and nothing waits since a
+// time to come.
 func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -149,13 +153,17 @@ func TestOneKeyMovesAHeldPodToItsHandler(t *testing.T) {
 	for ; presses < 24 && !evaluate[bool](t, p, ran); presses++ {
 		before := evaluate[int](t, p, `listwatch.player.head`)
 		p.strike(t, "h")
-		p.until(t, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1))
-		if ago := evaluate[string](t, p, `[...document.querySelectorAll("#held td.n")].map((td) => td.textContent).filter((text) => text.startsWith("-")).join()`); ago != "" {
+		p.until(t,
+			fmt.Sprintf(
+				`listwatch.player.tape.between(%d, listwatch.player.head + 1).some((r) => listwatch.follow.matches(r) || r.point === "RequestAnswered")`, before+1))
+		if ago := evaluate[string](t, p,
+			`[...document.querySelectorAll("#held td.n")].map((td) => td.textContent).filter((text) => text.startsWith("-")).join()`); ago != "" {
 			t.Errorf("held since %s", ago)
 		}
 	}
 	if presses == 24 {
-		t.Errorf("after %d presses no handler has run; held: %s", presses, evaluate[string](t, p, `JSON.stringify(listwatch.picture({ texts: false }).held)`))
+		t.Errorf("after %d presses no handler has run; held: %s", presses, evaluate[string](t, p,
+			`JSON.stringify(listwatch.picture({ texts: false }).held)`))
 	}
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
 	p.caughtUp(t, v)

@@ -27,7 +27,8 @@ import (
 // lateEtcd commits each write and loses the answer, as an etcd does that stood still for too long.
 type lateEtcd struct{ *mvcc.Store }
 
-func (l lateEtcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+func (l lateEtcd) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
+	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	response, err := l.Store.OptimisticPut(ctx, key, value, expected, opts)
 	if err == nil && response.Succeeded {
 		err = rpctypes.ErrTimeout
@@ -49,7 +50,8 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := apiserver.New(apiserver.Config{
-		Storage: handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}), Clock: clock.RealClock{},
+		Storage: handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}),
+		Clock:   clock.RealClock{},
 	})
 	var posts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,8 +62,10 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 	}))
 	defer server.Close()
 
-	out, err := program.KubectlFor(t, &program.Viz{URL: server.URL}).Command("create", "configmap", "a").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), rpctypes.ErrTimeout.Error()) || strings.Contains(string(out), "AlreadyExists") {
+	out, err := program.KubectlFor(t, &program.Viz{URL: server.URL}).Command("create", "configmap",
+		"a").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), rpctypes.ErrTimeout.Error()) || strings.Contains(string(out),
+		"AlreadyExists") {
 		t.Errorf("got %v and %q, want etcd's words", err, out)
 	}
 	if posts.Load() != 1 {
@@ -74,7 +78,8 @@ func TestACreateWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 
 // What upstream makes of the same error: a 500 without a reason, and without a time to come again.
 func TestUpstreamDoesNotAskForALostCreateAgain(t *testing.T) {
-	status := responsewriters.ErrorToAPIStatus(storeerr.InterpretCreateError(rpctypes.ErrTimeout, corev1.Resource("configmaps"), "a"))
+	status := responsewriters.ErrorToAPIStatus(storeerr.InterpretCreateError(rpctypes.ErrTimeout,
+		corev1.Resource("configmaps"), "a"))
 	if status.Code != 500 || status.Details != nil || status.Message != rpctypes.ErrTimeout.Error() {
 		t.Errorf("got %+v", status)
 	}

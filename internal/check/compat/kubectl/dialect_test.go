@@ -17,7 +17,8 @@ var dialects = []struct {
 	{regexp.MustCompile(`\n+(\nBinaryData\n)`), "$1"},           // an empty line more since 1.27
 	// A connection that cannot be upgraded.
 	{regexp.MustCompile(`(! error: error upgrading connection: )unable to upgrade connection: `), "$1"},
-	{regexp.MustCompile(`! error: unable to upgrade connection(: the server could not find)`), "! Error from server (NotFound)$1"},
+	{regexp.MustCompile(`! error: unable to upgrade connection(: the server could not find)`), "! Error from server " +
+		"(NotFound)$1"},
 	{regexp.MustCompile(`(ephemeral containers are disabled .*\))\.`), "$1"},
 }
 

@@ -11,8 +11,8 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// TestAServerElsewhere is what docs/BEYOND.md shows: kubectl proxy, the lens on it, a kubectl through the lens, and our informers. The
-// server is another program of ours, and in the heavy form the real kube-apiserver on a real etcd.
+// TestAServerElsewhere is what docs/BEYOND.md shows: kubectl proxy, the lens on it, a kubectl through the lens, and our
+// informers. The server is another program of ours, and in the heavy form the real kube-apiserver on a real etcd.
 func TestAServerElsewhere(t *testing.T) {
 	var flags []string
 	if os.Getenv("FULL") != "" {
@@ -25,7 +25,8 @@ func TestAServerElsewhere(t *testing.T) {
 	kubectl := program.KubectlFor(t, lens)
 	t.Logf("%s", kubectl.Run(t, "get", "--raw", "/version"))
 
-	watching := program.Start(t, kubectl.Command("get", "configmaps", "-l", "app=web", "-w", "--output-watch-events", "--no-headers"))
+	watching := program.Start(t, kubectl.Command("get", "configmaps", "-l", "app=web", "-w", "--output-watch-events",
+		"--no-headers"))
 	lensed := func(fact func(client string, watch bool, frames int) bool) {
 		t.Helper()
 		program.Eventually(t, patience, func() (bool, string) {
@@ -50,7 +51,8 @@ func TestAServerElsewhere(t *testing.T) {
 	lensed(func(_ string, watch bool, _ int) bool { return watch })
 	file := filepath.Join(t.TempDir(), "a.yaml")
 	for _, value := range []string{"1", "2"} {
-		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: web}}\ndata: {x: \"" + value + "\"}\n"
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: web}}\ndata: {x: \"" + value +
+			"\"}\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,8 @@ func TestAServerElsewhere(t *testing.T) {
 		said := watching.Stdout.String()
 		return strings.Contains(said, "DELETED"), said
 	})
-	if said := strings.Fields(watching.Stdout.String()); strings.Join([]string{said[0], said[4], said[8]}, " ") != "ADDED MODIFIED DELETED" {
+	if said := strings.Fields(watching.Stdout.String()); strings.Join([]string{said[0], said[4], said[8]},
+		" ") != "ADDED MODIFIED DELETED" {
 		t.Errorf("kubectl was told %q", said)
 	}
 	lensed(func(client string, _ bool, frames int) bool {

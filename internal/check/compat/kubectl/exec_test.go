@@ -20,8 +20,8 @@ import (
 	"listwatch/internal/check/eventually"
 )
 
-// container answers exec with a command that says what it is told, in both ways of Kubernetes, and forwards everything else. ways
-// takes the protocol of each.
+// container answers exec with a command that says what it is told, in both ways of Kubernetes, and forwards everything
+// else. ways takes the protocol of each.
 func container(t *testing.T, v *program.Viz, ways chan<- string) *httptest.Server {
 	target, err := url.Parse(v.URL)
 	if err != nil {
@@ -47,8 +47,10 @@ func container(t *testing.T, v *program.Viz, ways chan<- string) *httptest.Serve
 const success = `{"metadata":{},"status":"Success"}`
 
 func overWebsocket(t *testing.T, w http.ResponseWriter, r *http.Request) {
-	channels := []wsstream.ChannelType{wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.ReadChannel}
-	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{"v5.channel.k8s.io": {Binary: true, Channels: channels}})
+	channels := []wsstream.ChannelType{wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel,
+		wsstream.WriteChannel, wsstream.ReadChannel}
+	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{"v5.channel.k8s.io": {Binary: true,
+		Channels: channels}})
 	_, streams, err := conn.Open(w, r)
 	if err != nil {
 		t.Error(err)
@@ -87,7 +89,8 @@ func overSPDY(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(streams[corev1.StreamTypeError], success)
 }
 
-// TestExecPassesTheLens sends a megabyte to a container and back, over a websocket as kubectl does today, and over SPDY as it did.
+// TestExecPassesTheLens sends a megabyte to a container and back, over a websocket as kubectl does today, and over SPDY
+// as it did.
 func TestExecPassesTheLens(t *testing.T) {
 	v := program.StartViz(t, "-flight=off", "-demo=false", "-controllers=false")
 	program.KubectlFor(t, v).Run(t, "run", "a", "--image=example.test/a")
@@ -108,7 +111,8 @@ func TestExecPassesTheLens(t *testing.T) {
 		}
 	}
 	guest := program.StartViz(t, "-flight=off", "-server", v.URL)
-	if out, err := program.KubectlFor(t, guest).Command("exec", "a", "--", "id").CombinedOutput(); err == nil || !strings.Contains(string(out), "-server-writes") {
+	if out, err := program.KubectlFor(t, guest).Command("exec", "a", "--", "id").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "-server-writes") {
 		t.Errorf("without -server-writes: got %s, %v", out, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// editVariable makes this test binary an editor: the file that is its argument has every "old" of "old/new" replaced. No
-// shell is needed for that.
+// editVariable makes this test binary an editor: the file that is its argument has every "old" of "old/new" replaced.
+// No shell is needed for that.
 const editVariable = "EDIT"
 
 func TestMain(m *testing.M) {

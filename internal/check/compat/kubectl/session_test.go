@@ -28,8 +28,8 @@ var (
 // patience is how long something may take that is sure to happen.
 const patience = 30 * time.Second
 
-// TestSessions plays every session with the kubectl of today, with one of 1.26, and with one that was asked for; three of them, in
-// the heavy form all, once more through the lens of another program.
+// TestSessions plays every session with the kubectl of today, with one of 1.26, and with one that was asked for; three
+// of them, in the heavy form all, once more through the lens of another program.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -98,7 +98,8 @@ func playFile(t *testing.T, file, binary string, lens bool) {
 			said, wanted = dialect(said), dialect(wanted)
 		}
 		if said != wanted {
-			t.Errorf("$ %s\n-written +said\n%s", b.command, cmp.Diff(strings.Split(wanted, "\n"), strings.Split(said, "\n")))
+			t.Errorf("$ %s\n-written +said\n%s", b.command, cmp.Diff(strings.Split(wanted, "\n"), strings.Split(said,
+				"\n")))
 		}
 	}
 	if *update {

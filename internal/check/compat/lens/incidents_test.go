@@ -32,8 +32,8 @@ type world struct {
 	server *program.Viz
 }
 
-// start starts the server, a writer that changes configmaps there all the time, and the lens. Between the two stands what tells one
-// client to wait.
+// start starts the server, a writer that changes configmaps there all the time, and the lens. Between the two stands
+// what tells one client to wait.
 func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{server: program.StartViz(t, "-flight=off", "-demo=false", "-controllers=false", "-ring-capacity=10")}
@@ -143,7 +143,8 @@ func (w *world) makeNoise(t *testing.T) {
 				return
 			case <-time.After(50 * time.Millisecond):
 			}
-			request, err := http.NewRequest(http.MethodPatch, c.base+configmaps+"/noise", strings.NewReader(fmt.Sprintf(`{"data":{"x":"%d"}}`, n)))
+			request, err := http.NewRequest(http.MethodPatch, c.base+configmaps+"/noise",
+				strings.NewReader(fmt.Sprintf(`{"data":{"x":"%d"}}`, n)))
 			if err != nil {
 				t.Error(err)
 				return
@@ -221,16 +222,19 @@ func TestEveryIncidentIsTold(t *testing.T) {
 			}
 		},
 		"no-initial-end": func(t *testing.T, c *client) {
-			watch := c.open(t, http.MethodGet, configmaps+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&labelSelector=app%3Dquiet", "")
+			watch := c.open(t, http.MethodGet, configmaps+
+				"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&labelSelector=app%3Dquiet", "")
 			t.Cleanup(func() { watch.Body.Close() })
 			go io.Copy(io.Discard, watch.Body)
 		},
 		"two-informers": func(t *testing.T, c *client) { w.inform(t, c.name, 2, func(*metav1.ListOptions) {}) },
 		"slow-reader": func(t *testing.T, c *client) {
 			direct := newClient(t, w.server.URL, "filler")
-			direct.do(t, http.MethodPost, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"large"}}`)
+			direct.do(t, http.MethodPost, "/api/v1/namespaces",
+				`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"large"}}`)
 			for n := range 14 {
-				direct.do(t, http.MethodPost, "/api/v1/namespaces/large/configmaps", configMap(fmt.Sprint("c", n), strings.Repeat("x", 900_000)))
+				direct.do(t, http.MethodPost, "/api/v1/namespaces/large/configmaps", configMap(fmt.Sprint("c", n),
+					strings.Repeat("x", 900_000)))
 			}
 			watch := c.open(t, http.MethodGet, "/api/v1/namespaces/large/configmaps?watch=true&resourceVersion=0", "")
 			t.Cleanup(func() { watch.Body.Close() })
@@ -269,7 +273,8 @@ func TestEveryIncidentIsTold(t *testing.T) {
 			}
 		},
 		"goes-back": func(t *testing.T, c *client) {
-			c.do(t, http.MethodPost, pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"back"},"spec":{"containers":[{"name":"c","image":"c:1"}]}}`)
+			c.do(t, http.MethodPost, pods,
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"back"},"spec":{"containers":[{"name":"c","image":"c:1"}]}}`)
 			watch := c.list(t, pods)
 			c.do(t, http.MethodPatch, pods+"/back", `{"metadata":{"labels":{"a":"b"}}}`)
 			for range 3 {
@@ -294,8 +299,8 @@ func TestEveryIncidentIsTold(t *testing.T) {
 	}
 }
 
-// TestAClientThatDoesNothingWrongIsLeftAlone runs an ordinary informer beside the noise, whose history is too short for it: it is told
-// 410, and heals as it should.
+// TestAClientThatDoesNothingWrongIsLeftAlone runs an ordinary informer beside the noise, whose history is too short for
+// it: it is told 410, and heals as it should.
 func TestAClientThatDoesNothingWrongIsLeftAlone(t *testing.T) {
 	w := start(t)
 	w.makeNoise(t)

@@ -5,5 +5,6 @@
 //
 //	go test ./mutations -run 'TestEveryMutationIsCaught/SYMBOL' -v
 //
-// under FULL=1. Nothing in the working copy is changed: the compiler is given the mutated file in the place of the other.
+// under FULL=1. Nothing in the working copy is changed: the compiler is given the mutated file in the place of the
+// other.
 package mutations

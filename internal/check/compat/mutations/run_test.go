@@ -80,7 +80,8 @@ func TestEveryMutationIsCaught(t *testing.T) {
 				t.Fatal(err)
 			}
 			declaration := "func " + m.test + "("
-			if exec.Command("grep", "-rqF", "--include=*_test.go", declaration, filepath.Join(root, m.dir)).Run() != nil {
+			if exec.Command("grep", "-rqF", "--include=*_test.go", declaration, filepath.Join(root, m.dir)).
+				Run() != nil {
 				t.Fatalf("%s has no test %s", m.dir, m.test)
 			}
 			if os.Getenv("FULL") != "" {

@@ -43,7 +43,8 @@ var mutations = []mutation{
 		"TestWhatIsDeliveredIsAPrefix",
 	},
 	{
-		"chapters/05-cachewatcher", "CacheWatcher.isDue", "event.ResourceVersion > w.floor", "event.ResourceVersion >= w.floor",
+		"chapters/05-cachewatcher", "CacheWatcher.isDue", "event.ResourceVersion > w.floor",
+		"event.ResourceVersion >= w.floor",
 		"TestAnEventThatIsInTheIntervalAndInInputIsSentOnce",
 	},
 	{

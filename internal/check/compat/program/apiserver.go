@@ -16,8 +16,8 @@ import (
 // keyBits of the key that signs the tokens of service accounts, which are not used.
 const keyBits = 2048
 
-// StartKubeAPIServer starts the real kube-apiserver on an etcd, for as long as the test runs, and returns what leads a kubectl there.
-// It is ready soon.
+// StartKubeAPIServer starts the real kube-apiserver on an etcd, for as long as the test runs, and returns what leads a
+// kubectl there. It is ready soon.
 func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	tb.Helper()
 	const token = "s3cret"
@@ -33,7 +33,8 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keyFile := file("key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
+	keyFile := file("key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+		Bytes: x509.MarshalPKCS1PrivateKey(key)})))
 	free, err := net.Listen("tcp", "127.0.0.1:0") // it wants a number
 	if err != nil {
 		tb.Fatal(err)
@@ -44,7 +45,8 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	server := Start(tb, exec.Command(built(tb, apiserverBinary),
 		"--etcd-servers=http://"+etcd.Endpoint, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir,
 		"--token-auth-file="+file("tokens", token+",admin,admin,system:masters\n"), "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+keyFile, "--service-account-signing-key-file="+keyFile,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+keyFile,
+		"--service-account-signing-key-file="+keyFile,
 		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount"))
 	tb.Cleanup(func() {
 		if tb.Failed() {

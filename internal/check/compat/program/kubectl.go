@@ -38,7 +38,8 @@ func (k *Kubectl) Run(tb testing.TB, args ...string) string {
 	tb.Helper()
 	p := Start(tb, k.Command(args...))
 	if code := p.ExitCode(tb, HangsAfter); code != 0 {
-		tb.Fatalf("kubectl %s: exit status %d\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), code, p.Stdout.String(), p.Stderr.String())
+		tb.Fatalf("kubectl %s: exit status %d\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), code,
+			p.Stdout.String(), p.Stderr.String())
 	}
 	return p.Stdout.String()
 }

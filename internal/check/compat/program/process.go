@@ -64,7 +64,8 @@ func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	select {
 	case <-p.Done:
 	case <-time.After(within):
-		tb.Fatalf("%s still runs after %v; stdout:\n%s\nstderr:\n%s", p.Cmd, within, p.Stdout.String(), p.Stderr.String())
+		tb.Fatalf("%s still runs after %v; stdout:\n%s\nstderr:\n%s", p.Cmd, within, p.Stdout.String(),
+			p.Stderr.String())
 	}
 	return p.Cmd.ProcessState.ExitCode()
 }

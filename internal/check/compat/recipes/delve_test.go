@@ -19,7 +19,8 @@ import (
 
 const patience = 5 * time.Minute // building and debugging a program without optimizations, on a busy machine
 
-var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl writes; etcd alone would give up after 7 s")
+var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
+	"writes; etcd alone would give up after 7 s")
 
 // everywhere is set in `make full`: then the program is stopped for that long at every breakpoint.
 var everywhere = os.Getenv("FULL") != ""
@@ -129,7 +130,8 @@ func (s *session) follow(script []string) {
 func (s *session) understood() {
 	s.t.Helper()
 	s.end()
-	if errors := s.Stderr.String(); strings.Contains(errors, "Command failed") || strings.Contains(errors, "rror executing") {
+	if errors := s.Stderr.String(); strings.Contains(errors, "Command failed") || strings.Contains(errors,
+		"rror executing") {
 		s.t.Errorf("delve says:\n%s", errors)
 	}
 }

@@ -22,7 +22,8 @@ func debuggingPage(t *testing.T) string {
 	return string(text)
 }
 
-// TestThePageListsWhatTheRecipesDo: the first stop of each recipe, and every breakpoint of the long one with its condition.
+// TestThePageListsWhatTheRecipesDo: the first stop of each recipe, and every breakpoint of the long one with its
+// condition.
 func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 	page := debuggingPage(t)
 	for _, r := range recipes(t) {

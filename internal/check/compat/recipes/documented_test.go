@@ -19,8 +19,8 @@ var (
 	only   = flag.String("page", "", "run the commands of documents whose path contains this only")
 )
 
-// TestEveryDocumentedCommandDoesWhatThePageSays runs each console of each document, from the top of the page to its end, and compares what is
-// printed. docs/CONTRIBUTING.md describes the form.
+// TestEveryDocumentedCommandDoesWhatThePageSays runs each console of each document, from the top of the page to its
+// end, and compares what is printed. docs/CONTRIBUTING.md describes the form.
 func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 	for _, p := range pages(t) {
 		if len(p.blocks) == 0 || !strings.Contains(p.file, *only) {
@@ -104,8 +104,10 @@ func (b *block) namesTests(t *testing.T, p *page) {
 			continue
 		}
 		dir, name := filepath.Join(named[1], named[2]), named[3]
-		of := "func (Test|Example|Benchmark|Fuzz)\\w*(" + strings.NewReplacer("Test", "", "Example", "", "Benchmark", "", "Fuzz", "", "^", "", "$", "").Replace(name) + ")"
-		if err := exec.Command("grep", "-rqE", "--include=*_test.go", of, filepath.Join(root(t), dir)).Run(); err != nil {
+		of := "func (Test|Example|Benchmark|Fuzz)\\w*(" + strings.NewReplacer("Test", "", "Example", "", "Benchmark",
+			"", "Fuzz", "", "^", "", "$", "").Replace(name) + ")"
+		if err := exec.Command("grep", "-rqE", "--include=*_test.go", of, filepath.Join(root(t), dir)).
+			Run(); err != nil {
 			t.Errorf("%s:%d: no test of %s is called %s", p.file, b.line, dir, name)
 		}
 	}

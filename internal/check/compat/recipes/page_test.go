@@ -39,7 +39,8 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine is the first word of what a reader would type. A block that has such a line and is not a console would be run by no test.
+// commandLine is the first word of what a reader would type. A block that has such a line and is not a console would be
+// run by no test.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
 // pages reads every document that is shown to readers.
@@ -116,7 +117,8 @@ func (p *page) steps(t *testing.T, from, to int) []step {
 	return all
 }
 
-// matches reports whether lines are what is wanted. In a wanted line … stands for any text; alone on its line, for any lines.
+// matches reports whether lines are what is wanted. In a wanted line … stands for any text; alone on its line, for any
+// lines.
 func matches(want, lines []string) bool {
 	switch {
 	case len(want) == 0:

@@ -48,7 +48,9 @@ func recipes(t *testing.T) []recipe {
 		for line := range strings.Lines(string(text)) {
 			r.read(strings.TrimSpace(line))
 		}
-		if r.pkg == "" || len(r.breaks) == 0 || !slices.ContainsFunc(r.script, func(line string) bool { return strings.HasPrefix(line, "=> ") }) {
+		if r.pkg == "" || len(r.breaks) == 0 || !slices.ContainsFunc(r.script, func(line string) bool {
+			return strings.HasPrefix(line, "=> ")
+		}) {
 			t.Fatalf("%s does not say what to debug, where it stops and what is seen", file)
 		}
 		all = append(all, r)
@@ -61,7 +63,8 @@ func (r *recipe) read(line string) {
 		r.args = strings.Fields(command)
 		r.pkg, r.args = r.args[0], r.args[1:]
 	}
-	if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "=> ") || strings.HasPrefix(said, "(dlv) ")) {
+	if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "=> ") || strings.HasPrefix(said,
+		"(dlv) ")) {
 		r.script = append(r.script, said)
 	}
 	words := strings.SplitN(line, " ", 3)
@@ -78,8 +81,8 @@ func (r *recipe) read(line string) {
 	}
 }
 
-// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and looks for what its comments
-// promise.
+// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and looks for what its
+// comments promise.
 func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	for _, r := range recipes(t) {
 		if r.pkg == running {
@@ -95,11 +98,12 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 }
 
 // unharmed are points that a program reports when it has not got over a stop.
-var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded", "WatchChanError", "CacherNotReady"}
+var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
+	"WatchChanError", "CacherNotReady"}
 
-// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod. While it
-// waits for its answer the program stands at a breakpoint, in etcd, for longer than etcd itself would wait; kubectl must not notice,
-// and no watcher, stream or reflector either.
+// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod.
+// While it waits for its answer the program stands at a breakpoint, in etcd, for longer than etcd itself would wait;
+// kubectl must not notice, and no watcher, stream or reflector either.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
 	r := recipes(t)[i]
@@ -129,13 +133,15 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	}
 	s.types("clearall")
 	s.types("continue")
-	if code := kubectl.ExitCode(t, patience); code != 0 || kubectl.Stderr.String() != "" || kubectl.Stdout.String() != "pod/a created\n" {
+	if code := kubectl.ExitCode(t, patience); code != 0 || kubectl.Stderr.String() != "" ||
+		kubectl.Stdout.String() != "pod/a created\n" {
 		t.Errorf("kubectl run: status %d, stdout %q, stderr %q", code, kubectl.Stdout.String(), kubectl.Stderr.String())
 	}
 	// Two stops between which the clock did not get to its next beat are told as one.
 	program.Eventually(t, patience, func() (bool, string) {
 		told, most := stopped(t, v), time.Since(began)
-		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log tells of %v, %d stops took %v each and all of it %v", told, stops, *stay, most)
+		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log tells of %v, "+
+			"%d stops took %v each and all of it %v", told, stops, *stay, most)
 	})
 	after := v.Points(t)
 	for _, point := range unharmed {

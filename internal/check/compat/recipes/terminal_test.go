@@ -25,15 +25,16 @@ const (
 var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
-	endsSoon    = regexp.MustCompile(`-(ready|h|version|export|sleeper)\b`) // then the program is a command like any other
-	watches     = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
-	endItself   = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
-	onlyReads   = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
-	writes      = regexp.MustCompile(` -(X|d|-data\S*) `)
+	// then the program is a command like any other
+	endsSoon  = regexp.MustCompile(`-(ready|h|version|export|sleeper)\b`)
+	watches   = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
+	endItself = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
+	onlyReads = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
+	writes    = regexp.MustCompile(` -(X|d|-data\S*) `)
 )
 
-// terminal is where a page's commands are typed: one shell, and beside it a program and whatever else does not end by itself, as in
-// terminals of their own.
+// terminal is where a page's commands are typed: one shell, and beside it a program and whatever else does not end by
+// itself, as in terminals of their own.
 type terminal struct {
 	t       *testing.T
 	dir     string
@@ -165,7 +166,8 @@ func (x *terminal) written(said string) []string {
 	return outputLines(colour.ReplaceAllString(said, ""))
 }
 
-// enter types a command into the shell, waits until the prompt is back, and returns the exit status and the file with the output.
+// enter types a command into the shell, waits until the prompt is back, and returns the exit status and the file with
+// the output.
 func (x *terminal) enter(command, after string) (int, string) {
 	x.t.Helper()
 	x.n++
@@ -174,7 +176,8 @@ func (x *terminal) enter(command, after string) (int, string) {
 		x.t.Fatal(err)
 	}
 	prompt := fmt.Sprintf("prompt %d ", x.n)
-	if _, err := fmt.Fprintf(x.typed, "{ %s\n} >%s 2>&1 </dev/null %s\necho \"%s$?\"\n", x.addressed(command), file, after, prompt); err != nil {
+	if _, err := fmt.Fprintf(x.typed, "{ %s\n} >%s 2>&1 </dev/null %s\necho \"%s$?\"\n", x.addressed(command), file,
+		after, prompt); err != nil {
 		x.t.Fatal(err)
 	}
 	code := 0
@@ -190,12 +193,14 @@ func (x *terminal) enter(command, after string) (int, string) {
 			x.t.Fatalf("the shell has ended:\n%s", x.shell.Stderr.String())
 		default:
 		}
-		return false, command + "\nhas not ended; it shows\n" + strings.Join(x.said(file), "\n") + x.shell.Stderr.String()
+		return false, command + "\nhas not ended; it shows\n" + strings.Join(x.said(file), "\n") +
+			x.shell.Stderr.String()
 	})
 	return code, file
 }
 
-// toItsEnd runs a command that ends. One that only reads is asked again until what the text says has arrived, as a person would.
+// toItsEnd runs a command that ends. One that only reads is asked again until what the text says has arrived, as a
+// person would.
 func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
 	var code int
@@ -273,5 +278,6 @@ func (x *terminal) differs(s *step, code int, said []string) {
 		s.want = said
 		return
 	}
-	x.t.Errorf("$ %s\nprints (status %d)\n%s\n\nand the text says\n%s", s.command, code, strings.Join(said, "\n"), strings.Join(s.want, "\n"))
+	x.t.Errorf("$ %s\nprints (status %d)\n%s\n\nand the text says\n%s", s.command, code, strings.Join(said, "\n"),
+		strings.Join(s.want, "\n"))
 }

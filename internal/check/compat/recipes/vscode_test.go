@@ -21,10 +21,11 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// TestVSCodeStopsWhereTheRecipesSay does with each configuration of .vscode/launch.json what the editor does: it talks to
-// delve's DAP server, starts or attaches, sets function breakpoints and waits for the first stop. For all configurations
-// but attach, delve compiles every dependency again without optimizations, so they are left to `make full`. In every run,
-// another test debugs the recipes from the terminal, and internal/check/policy checks the form of the configurations.
+// TestVSCodeStopsWhereTheRecipesSay does with each configuration of .vscode/launch.json what the editor does: it talks
+// to delve's DAP server, starts or attaches, sets function breakpoints and waits for the first stop. For all
+// configurations but attach, delve compiles every dependency again without optimizations, so they are left to `make
+// full`. In every run, another test debugs the recipes from the terminal, and internal/check/policy checks the form of
+// the configurations.
 func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 	const dispatch = "cacher.(*Cacher).dispatchEvent"
 	byName := map[string]recipe{}
@@ -38,7 +39,8 @@ func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(root(t), "chapters", "05-cachewatcher", "cache_watcher_test.go")
 			e := newEditor(t, map[string]string{
-				"workspaceFolder": root(t), "fileDirname": filepath.Dir(file), "selectedText": "TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone",
+				"workspaceFolder": root(t), "fileDirname": filepath.Dir(file),
+				"selectedText": "TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone",
 			})
 			r, isRecipe := byName[name]
 			switch {
@@ -54,7 +56,8 @@ func TestVSCodeStopsWhereTheRecipesSay(t *testing.T) {
 			case name == "attach":
 				v := program.StartViz(t, "-demo=false", "-controllers=false")
 				config["processId"] = v.Cmd.Process.Pid
-				e.start(config, []breakpoint{{function: dispatch, condition: `event.Key == "/registry/pods/default/a"`}})
+				e.start(config, []breakpoint{{function: dispatch,
+					condition: `event.Key == "/registry/pods/default/a"`}})
 				e.createPod(v.URL)
 				e.stopsIn(dispatch)
 			case name == "the selected test":
@@ -101,7 +104,8 @@ type editor struct {
 // newEditor starts delve's DAP server and connects.
 func newEditor(t *testing.T, variables map[string]string) *editor {
 	t.Helper()
-	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(root(t), "internal", "check", "tools", "go.mod"), "dlv", "dap", "--listen=127.0.0.1:0")
+	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(root(t), "internal", "check", "tools", "go.mod"),
+		"dlv", "dap", "--listen=127.0.0.1:0")
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
 	e := &editor{t: t, delve: program.Start(t, cmd), variables: variables, created: make(chan int, 1)}
@@ -114,7 +118,8 @@ func newEditor(t *testing.T, variables map[string]string) *editor {
 		_ = conn.Close()
 		<-e.delve.Done
 	})
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Minute)); err != nil { // the first build has everything to compile
+	// the first build has everything to compile
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	e.conn, e.in = conn, bufio.NewReader(conn)
@@ -181,7 +186,8 @@ func (e *editor) start(config map[string]any, breaks []breakpoint) {
 	receive[*dap.InitializedEvent](e)
 	set := &dap.SetFunctionBreakpointsRequest{Request: e.request("setFunctionBreakpoints")}
 	for _, b := range breaks {
-		set.Arguments.Breakpoints = append(set.Arguments.Breakpoints, dap.FunctionBreakpoint{Name: b.function, Condition: b.condition, HitCondition: b.hits})
+		set.Arguments.Breakpoints = append(set.Arguments.Breakpoints, dap.FunctionBreakpoint{Name: b.function,
+			Condition: b.condition, HitCondition: b.hits})
 	}
 	e.send(set)
 	for i, b := range receive[*dap.SetFunctionBreakpointsResponse](e).Body.Breakpoints {
@@ -192,8 +198,8 @@ func (e *editor) start(config map[string]any, breaks []breakpoint) {
 	e.send(&dap.ConfigurationDoneRequest{Request: e.request("configurationDone")})
 }
 
-// arguments are a configuration as the Go extension hands it to delve: variables put in, the build in the program's folder. Only
-// the port is ours, because the usual one may be taken.
+// arguments are a configuration as the Go extension hands it to delve: variables put in, the build in the program's
+// folder. Only the port is ours, because the usual one may be taken.
 func (e *editor) arguments(config map[string]any) json.RawMessage {
 	e.t.Helper()
 	text, err := json.Marshal(config)
@@ -223,7 +229,8 @@ func (e *editor) arguments(config map[string]any) json.RawMessage {
 func (e *editor) createPod(url string) {
 	go func() {
 		response, err := http.Post(url+"/api/v1/namespaces/default/pods", "application/json",
-			strings.NewReader(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"nginx"}]}}`))
+			strings.NewReader(
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"nginx"}]}}`))
 		if err != nil {
 			e.created <- 0
 			return
@@ -237,7 +244,8 @@ func (e *editor) createPod(url string) {
 func (e *editor) stopsIn(function string) {
 	e.t.Helper()
 	stopped := receive[*dap.StoppedEvent](e)
-	e.send(&dap.StackTraceRequest{Request: e.request("stackTrace"), Arguments: dap.StackTraceArguments{ThreadId: stopped.Body.ThreadId, Levels: 1}})
+	e.send(&dap.StackTraceRequest{Request: e.request("stackTrace"), Arguments: dap.StackTraceArguments{
+		ThreadId: stopped.Body.ThreadId, Levels: 1}})
 	frames := receive[*dap.StackTraceResponse](e).Body.StackFrames
 	_, bare, _ := strings.Cut(function, ".")
 	if len(frames) == 0 || !strings.HasSuffix(frames[0].Name, "."+bare) {
@@ -249,7 +257,8 @@ func (e *editor) stopsIn(function string) {
 func (e *editor) disconnect(config map[string]any) {
 	e.t.Helper()
 	attached := config["request"] == "attach"
-	e.send(&dap.DisconnectRequest{Request: e.request("disconnect"), Arguments: &dap.DisconnectArguments{TerminateDebuggee: !attached}})
+	e.send(&dap.DisconnectRequest{Request: e.request("disconnect"), Arguments: &dap.DisconnectArguments{
+		TerminateDebuggee: !attached}})
 	receive[*dap.DisconnectResponse](e)
 	if !attached {
 		return

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// callWithin is the time limit of one request of a writer or a reader. Longer than the program stands still by order, so
-// that most requests that wait are answered.
+// callWithin is the time limit of one request of a writer or a reader. Longer than the program stands still by order,
+// so that most requests that wait are answered.
 const callWithin = 5 * time.Second
 
 // configMaps returns a client for a namespace. No answer takes longer than within; 0 is no limit.

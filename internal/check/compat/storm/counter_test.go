@@ -14,9 +14,9 @@ import (
 
 const counterClients = 4
 
-// counter is one object that several clients raise at once, each by a read and an update of the version that it has read.
-// For a number that only rises this is what linearizable means: a read returns at least what was acknowledged before it
-// began, versions rise with the number, and no two clients are acknowledged the same number.
+// counter is one object that several clients raise at once, each by a read and an update of the version that it has
+// read. For a number that only rises this is what linearizable means: a read returns at least what was acknowledged
+// before it began, versions rise with the number, and no two clients are acknowledged the same number.
 type counter struct {
 	// Set by letIn, never changed.
 	api    typed.ConfigMapInterface

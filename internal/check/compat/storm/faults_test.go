@@ -24,7 +24,10 @@ var deck = []fault{
 	{"two restarts of etcd at once", 1, (*storm).restartTwice},
 	{"user who does not wait", 3, (*storm).leaveEarly},
 	{"compaction", 2, func(s *storm) { s.knob("etcd.compact", "", "") }},
-	{"ring of 3 to 1000", 2, func(s *storm) { s.knob("ring.capacity", "configmaps", strconv.Itoa(3+s.random.IntN(998))) }},
+	{"ring of 3 to 1000", 2, func(s *storm) {
+		s.knob("ring.capacity", "configmaps",
+			strconv.Itoa(3+s.random.IntN(998)))
+	}},
 	{"ring that moves again", 1, func(s *storm) { s.knob("ring.capacity", "configmaps", "0") }},
 	{"traffic", 2, func(s *storm) { s.knob("traffic.rate", "", strconv.Itoa(s.random.IntN(200))) }},
 	{"dropped lines", 1, func(s *storm) { s.knob("line.drop", informerAgent, "") }},
@@ -48,7 +51,8 @@ const informerAgent = "listwatch-informer"
 
 // modes are the switches and their values.
 var modes = [][3]string{
-	{"fifo", "real", "delta"}, {"initial", "watchlist", "list"}, {"etcd-watcher", "etcd3", "etcd2"}, {"dispatch", "two-phase", "sequential"},
+	{"fifo", "real", "delta"}, {"initial", "watchlist", "list"}, {"etcd-watcher", "etcd3", "etcd2"},
+	{"dispatch", "two-phase", "sequential"},
 }
 
 // shuffled returns a deck in an order drawn by random.
@@ -102,7 +106,8 @@ func (s *storm) changeHandlers() {
 // addWatchers opens watchers as a page does, and takes some away.
 func (s *storm) addWatchers() {
 	for range 2 {
-		s.command("POST", "/viz/watchers", map[string]any{"resource": "configmaps", "bookmarks": true, "timeoutSeconds": 5})
+		s.command("POST", "/viz/watchers", map[string]any{"resource": "configmaps", "bookmarks": true,
+			"timeoutSeconds": 5})
 	}
 	time.Sleep(s.moment())
 	if s.random.IntN(2) == 0 {
@@ -129,7 +134,8 @@ func (s *storm) leaveEarly() {
 	case 0:
 		user.do("POST", "/viz/reset", nil)
 	case 1:
-		user.do("POST", "/viz/knobs", map[string]string{"name": "switch", "target": "fifo", "value": modes[0][1+s.random.IntN(2)]})
+		user.do("POST", "/viz/knobs", map[string]string{"name": "switch", "target": "fifo", "value": modes[0][1+
+			s.random.IntN(2)]})
 	default:
 		user.do("POST", "/viz/knobs", map[string]string{"name": "etcd.restart"})
 	}
@@ -165,7 +171,8 @@ func (s *storm) closeGate() {
 		s.fault("GET /viz/hold: no station")
 		return
 	}
-	gate := map[string]string{"do": "hold", "station": world.Stations[s.random.IntN(len(world.Stations))], "unattended": "10s"}
+	gate := map[string]string{"do": "hold", "station": world.Stations[s.random.IntN(len(world.Stations))],
+		"unattended": "10s"}
 	s.command("POST", "/viz/hold", gate)
 	time.Sleep(s.moment())
 	s.command("POST", "/viz/hold", map[string]string{"do": "release"})

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// informer is one of the real client-go, with a handler that takes its time. A handler may miss versions, when a list lies
-// between them; it must never be told an older one, and nothing of an object after its deletion.
+// informer is one of the real client-go, with a handler that takes its time. A handler may miss versions, when a list
+// lies between them; it must never be told an older one, and nothing of an object after its deletion.
 type informer struct {
 	// Set by newInformer, never changed.
 	who    string
@@ -45,7 +45,8 @@ func newInformer(who, base string, typed bool, slow time.Duration) *informer {
 		i.shared = factory.Core().V1().ConfigMaps().Informer()
 	} else {
 		maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), 0, namespace, nil)
+		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), 0,
+			namespace, nil)
 		i.shared = factory.ForResource(maps).Informer()
 	}
 	if _, err := i.shared.AddEventHandler(i); err != nil {
@@ -84,7 +85,8 @@ func (i *informer) note(o object, place place) {
 	switch {
 	case last.place == left || last.place == lost:
 		i.add("%s: %+v after the object had gone: %+v", i.who, o, last)
-	case place == here && !newer && !again, place == left && (o.n < last.n || o.rv <= last.rv), place == lost && o.n != last.n:
+	case place == here && !newer && !again, place == left && (o.n < last.n || o.rv <= last.rv), place == lost &&
+		o.n != last.n:
 		i.add("%s: %+v after %+v", i.who, o, last)
 	}
 	i.known[o.name] = told{o.n, o.rv, place}

@@ -12,8 +12,8 @@ func in(word string) (o object) {
 	return o
 }
 
-// tell tells a view a script: "+a3@12" is ADDED, "~" MODIFIED, "-" DELETED and "!" another event; mark@15 is a bookmark,
-// list@14:a3@13,b1@2 a list.
+// tell tells a view a script: "+a3@12" is ADDED, "~" MODIFIED, "-" DELETED and "!" another event; mark@15 is a
+// bookmark, list@14:a3@13,b1@2 a list.
 func (v *view) tell(script string) {
 	for word := range strings.FieldsSeq(script) {
 		if rv, ok := strings.CutPrefix(word, "mark@"); ok {
@@ -33,8 +33,8 @@ func (v *view) tell(script string) {
 	}
 }
 
-// TestAViewFindsWhatIsWrong tells views what no watcher may be told: a check that cannot fail proves nothing. Before, a is
-// at its second version, and b was not selected.
+// TestAViewFindsWhatIsWrong tells views what no watcher may be told: a check that cannot fail proves nothing. Before, a
+// is at its second version, and b was not selected.
 func TestAViewFindsWhatIsWrong(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -122,7 +122,8 @@ func TestAMissedWriteIsFound(t *testing.T) {
 	if checked := v.missed(written); checked != 2 || v.faults.n != 1 {
 		t.Errorf("got %d writes looked for and faults %q, want 2 and that of a at 12", checked, v.faults.told)
 	}
-	if why := v.differs(map[string]int{"a": 2, "b": 2, "c": 1}); why != `view holds 2 objects, the list 3: [b: got 1, want 2 c: missing, want 1]` {
+	if why := v.differs(map[string]int{"a": 2, "b": 2,
+		"c": 1}); why != `view holds 2 objects, the list 3: [b: got 1, want 2 c: missing, want 1]` {
 		t.Errorf("got %q", why)
 	}
 }
@@ -151,7 +152,11 @@ func TestACounterFindsWhatIsWrong(t *testing.T) {
 		wrong bool
 		told  func(c *counter)
 	}{
-		"a rise":                {false, func(c *counter) { c.read(c.now(), object{"", 5, 20}); c.wrote(object{"", 5, 20}, object{"", 6, 22}) }},
+		"a rise": {false, func(c *counter) {
+			c.read(c.now(), object{"", 5, 20})
+			c.wrote(object{"", 5,
+				20}, object{"", 6, 22})
+		}},
 		"an unsure one is seen": {false, func(c *counter) { c.read(c.now(), object{"", 6, 21}) }},
 		"a stale read":          {true, func(c *counter) { c.read(c.now(), object{"", 4, 15}) }},
 		"gone":                  {true, func(c *counter) { c.read(c.now(), object{}) }},

@@ -254,5 +254,6 @@ func difference(who string, got, want map[string]int) string {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%s holds %d objects, the list %d: %s", who, len(got), len(want), names[:min(len(names), maxFaults)])
+	return fmt.Sprintf("%s holds %d objects, the list %d: %s", who, len(got), len(want),
+		names[:min(len(names), maxFaults)])
 }

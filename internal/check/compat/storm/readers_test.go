@@ -13,8 +13,8 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// pager reads the list in pages, and then the exact list at the version of the first page: they have to be equal, however
-// long it took.
+// pager reads the list in pages, and then the exact list at the version of the first page: they have to be equal,
+// however long it took.
 type pager struct {
 	api    typed.ConfigMapInterface
 	random *rand.Rand
@@ -36,7 +36,8 @@ func (p *pager) run(ctx context.Context) {
 		rv, pages, err := p.inPages(ctx)
 		var exact *corev1.ConfigMapList
 		if err == nil {
-			exact, err = p.api.List(ctx, metav1.ListOptions{ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+			exact, err = p.api.List(ctx, metav1.ListOptions{ResourceVersion: rv,
+				ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 		}
 		switch {
 		case apierrors.IsResourceExpired(err):
@@ -48,7 +49,8 @@ func (p *pager) run(ctx context.Context) {
 				want[o.name] = o
 			}
 			if exact.ResourceVersion != rv || !maps.Equal(pages, want) {
-				p.add("pages at %s hold %d objects, the exact list at %s %d", rv, len(pages), exact.ResourceVersion, len(want))
+				p.add("pages at %s hold %d objects, the exact list at %s %d", rv, len(pages), exact.ResourceVersion,
+					len(want))
 			}
 		}
 	}

@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// What a program may hold more than before the storm, when all clients have left. The log alone keeps 65,536 records.
+	// What a program may hold more than before the storm, when all clients have left. The log alone keeps 65,536
+	// records.
 	moreMemory = 400 << 20
-	// How many goroutines come and go in a program at rest. What leaks, leaks with every client or every fault: hundreds.
+	// How many goroutines come and go in a program at rest. What leaks, leaks with every client or every fault:
+	// hundreds.
 	restless = 10
 	// What four watches of etcd may keep of goroutines that have decoded a burst: ten instead of one.
 	decoders = 4 * 9
@@ -23,8 +25,8 @@ const (
 // resources is what the program holds.
 type resources struct{ goroutines, fds, memory int }
 
-// atRest waits until what the program holds moves no more than a program at rest does, and is no more than limit; the zero
-// value is no limit.
+// atRest waits until what the program holds moves no more than a program at rest does, and is no more than limit; the
+// zero value is no limit.
 func (s *storm) atRest(limit resources) resources {
 	deadline := time.Now().Add(patience)
 	var most, least resources // of the newest answers, as long as they were alike
@@ -47,13 +49,15 @@ func (s *storm) atRest(limit resources) resources {
 }
 
 func (r resources) within(limit resources) bool {
-	return r.goroutines <= limit.goroutines+restless+decoders && r.fds <= limit.fds+etcdFiles && r.memory <= limit.memory+moreMemory
+	return r.goroutines <= limit.goroutines+restless+decoders && r.fds <= limit.fds+etcdFiles &&
+		r.memory <= limit.memory+moreMemory
 }
 
 // resources reads /metrics.
 func (s *storm) resources() (r resources) {
 	reply := s.command("GET", "/metrics", nil)
-	targets := map[string]*int{"go_goroutines": &r.goroutines, "process_open_fds": &r.fds, "process_resident_memory_bytes": &r.memory}
+	targets := map[string]*int{"go_goroutines": &r.goroutines, "process_open_fds": &r.fds,
+		"process_resident_memory_bytes": &r.memory}
 	lines := bufio.NewScanner(bytes.NewReader(reply.body))
 	for lines.Scan() {
 		name, text, _ := strings.Cut(lines.Text(), " ")

@@ -31,8 +31,9 @@ var (
 
 const (
 	namespace = "storm"
-	patience  = 90 * time.Second // for what is sure to happen when the storm is over: client-go tries again after up to half a minute
-	healsIn   = time.Minute      // longest time in which no write goes through, after a fault is over
+	// for what is sure to happen when the storm is over: client-go tries again after up to half a minute
+	patience = 90 * time.Second
+	healsIn  = time.Minute // longest time in which no write goes through, after a fault is over
 )
 
 func TestMain(m *testing.M) {
@@ -197,7 +198,8 @@ func (s *storm) letIn() (writers []*writer) {
 	}
 	for i := range 10 {
 		w := &watcher{
-			lister: configMaps(both[i%2], namespace, callWithin), stream: configMaps(both[i%2], namespace, 0), random: random(), cuts: i%3 == 0,
+			lister: configMaps(both[i%2], namespace, callWithin), stream: configMaps(both[i%2], namespace, 0),
+			random: random(), cuts: i%3 == 0,
 		}
 		var selects selection
 		if i >= 6 {
@@ -287,7 +289,8 @@ func (s *storm) unsettled(want map[string]int) string {
 		}
 	}
 	for _, each := range s.informers {
-		told, stored := difference(each.who, each.holds(), want), difference("the store of "+each.who, each.stored(), want)
+		told, stored := difference(each.who, each.holds(), want), difference("the store of "+each.who, each.stored(),
+			want)
 		if told+stored != "" {
 			return told + stored
 		}

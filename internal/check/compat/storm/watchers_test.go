@@ -15,16 +15,17 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// watcher is a raw watch that resumes: it lists, watches from the version of the list, watches on from the newest version
-// it knows when the stream breaks, and lists again only when it is told that this version is too old.
+// watcher is a raw watch that resumes: it lists, watches from the version of the list, watches on from the newest
+// version it knows when the stream breaks, and lists again only when it is told that this version is too old.
 type watcher struct {
 	// Set before run, never changed.
 	*view
-	lister   typed.ConfigMapInterface
-	stream   typed.ConfigMapInterface // without a time limit: the server ends a watch, or a fault does, or the end of the storm
-	selector string                   // of labels
-	slow     time.Duration            // for each event
-	cuts     bool                     // it leaves in the middle of a stream now and then
+	lister typed.ConfigMapInterface
+	// without a time limit: the server ends a watch, or a fault does, or the end of the storm
+	stream   typed.ConfigMapInterface
+	selector string        // of labels
+	slow     time.Duration // for each event
+	cuts     bool          // it leaves in the middle of a stream now and then
 	random   *rand.Rand
 
 	// Owned by run; read when it has returned.
@@ -67,7 +68,8 @@ func (w *watcher) watch(ctx context.Context) bool {
 	w.nWatches++
 	ends := int64(2 + w.random.IntN(20))
 	events, err := w.stream.Watch(ctx, metav1.ListOptions{
-		AllowWatchBookmarks: true, ResourceVersion: version(w.newest()), LabelSelector: w.selector, TimeoutSeconds: &ends,
+		AllowWatchBookmarks: true, ResourceVersion: version(w.newest()), LabelSelector: w.selector,
+		TimeoutSeconds: &ends,
 	})
 	if err != nil {
 		return !w.expired(err)
@@ -138,10 +140,12 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // what it does not read shall be felt
 	upgrade := ""
 	if s.webSocket {
-		upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: c3Rvcm0gc3Rvcm0gc3Rvcm0=\r\n"
+		upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " +
+			"c3Rvcm0gc3Rvcm0gc3Rvcm0=\r\n"
 	}
 	w := bufio.NewWriter(conn)
-	fmt.Fprintf(w, "GET /api/v1/namespaces/%s/configmaps?watch=1 HTTP/1.1\r\nHost: %s\r\n%s\r\n", namespace, s.address, upgrade)
+	fmt.Fprintf(w, "GET /api/v1/namespaces/%s/configmaps?watch=1 HTTP/1.1\r\nHost: %s\r\n%s\r\n", namespace, s.address,
+		upgrade)
 	if w.Flush() == nil {
 		s.nWatches++
 		pause(ctx, d)

@@ -27,7 +27,8 @@ func describeError(err error) string {
 	case errors.As(err, &mine):
 		return fmt.Sprintf("storage error: not found=%t %s %d", storage.IsNotFound(err), mine.Key, mine.ResourceVersion)
 	case errors.As(err, &real):
-		return fmt.Sprintf("storage error: not found=%t %s %d", realstorage.IsNotFound(err), real.Key, real.ResourceVersion)
+		return fmt.Sprintf("storage error: not found=%t %s %d", realstorage.IsNotFound(err), real.Key,
+			real.ResourceVersion)
 	case !errors.As(err, &status):
 		return "error without a status: " + err.Error()
 	}
@@ -71,7 +72,8 @@ func describeEvent(e watch.Event) string {
 
 // describePod names everything by which two pods of these tests can differ.
 func describePod(prefix string, p *corev1.Pod) string {
-	text := fmt.Sprintf("%s %s/%s rv=%s gen=%d node=%s labels=%v", prefix, p.Namespace, p.Name, p.ResourceVersion, p.Generation, p.Spec.NodeName, p.Labels)
+	text := fmt.Sprintf("%s %s/%s rv=%s gen=%d node=%s labels=%v", prefix, p.Namespace, p.Name, p.ResourceVersion,
+		p.Generation, p.Spec.NodeName, p.Labels)
 	if len(p.Annotations) > 0 {
 		text += fmt.Sprintf(" annotations=%v", p.Annotations)
 	}

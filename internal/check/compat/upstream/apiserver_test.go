@@ -41,11 +41,13 @@ func newAPIServer() *apiServer {
 
 func podAt(name string, rv int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv), Annotations: map[string]string{"written": strconv.Itoa(rv)},
+		Namespace: "default", Name: name, ResourceVersion: strconv.Itoa(rv), Annotations: map[string]string{
+			"written": strconv.Itoa(rv)},
 	}}
 }
 
-// write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's write.
+// write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's
+// write.
 func (s *apiServer) write(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +149,8 @@ func (s *apiServer) asked() []string {
 // admitLocked notes a request and returns the failure that was ordered for it.
 func (s *apiServer) admitLocked(verb string, opts metav1.ListOptions) error {
 	s.requests = append(s.requests, fmt.Sprintf("%s rv=%q match=%q limit=%d initial=%v bookmarks=%v",
-		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil && *opts.SendInitialEvents, opts.AllowWatchBookmarks))
+		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil &&
+			*opts.SendInitialEvents, opts.AllowWatchBookmarks))
 	if len(s.refuse) == 0 {
 		return nil
 	}

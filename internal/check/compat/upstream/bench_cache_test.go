@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// ringEvents are sent before anything is measured: both rings grow to 12800 then, and with them the channels of watchers
-// that come after, to 171.
+// ringEvents are sent before anything is measured: both rings grow to 12800 then, and with them the channels of
+// watchers that come after, to 171.
 const ringEvents = 10000
 
 // BenchmarkFanOut takes one event to every one of n watchers of everything. An operation is one event.
@@ -54,8 +54,8 @@ func BenchmarkNodes(b *testing.B) {
 	})
 }
 
-// gather lets n watchers in, perEvent of which are sent each event, and measures. A reader reports its deliveries in one
-// step per visit to an empty channel, so that counting costs next to nothing.
+// gather lets n watchers in, perEvent of which are sent each event, and measures. A reader reports its deliveries in
+// one step per visit to an empty channel, so that counting costs next to nothing.
 func gather(b *testing.B, f *feed, cache side, n, perEvent int, field func(i int) string) {
 	c := newCrowd(perEvent)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -225,8 +225,8 @@ func commitOurs(b *testing.B, n int, p *probe.Probe) {
 }
 
 // commit writes n pods at a time. It first writes until the ring has grown, and with it the channels of a watcher that
-// comes now: 171 events have room in them. In the channels of a fresh cache, which have room for 10, a transaction of 100
-// makes every watcher a slow one.
+// comes now: 171 events have room in them. In the channels of a fresh cache, which have room for 10, a transaction of
+// 100 makes every watcher a slow one.
 func commit(b *testing.B, client *clientv3.Client, cache side, n int) {
 	ops, rv := puts(100), int64(0)
 	for range ringEvents / len(ops) {

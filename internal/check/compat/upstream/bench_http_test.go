@@ -91,7 +91,8 @@ func (s ourShelf) Watch(context.Context, string, *internalversion.ListOptions) (
 }
 
 func ourHandler(s *shelf) http.Handler {
-	return handlers.New(handlers.Config{Storage: map[string]handlers.Storage{"pods": ourShelf{s}}, Clock: clock.RealClock{}})
+	return handlers.New(handlers.Config{Storage: map[string]handlers.Storage{"pods": ourShelf{s}},
+		Clock: clock.RealClock{}})
 }
 
 // theirHandler is upstream's ListResource with what it needs to know of the request. It is spared the conversion from
@@ -113,7 +114,8 @@ func theirHandler(s *shelf) http.Handler {
 	}
 	list := realhandlers.ListResource(theirShelf{s}, theirShelf{s}, scope, false, time.Hour)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", APIVersion: "v1", Resource: "pods", Path: r.URL.Path}
+		info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", APIVersion: "v1", Resource: "pods",
+			Path: r.URL.Path}
 		if r.URL.Query().Has("watch") {
 			info.Verb = "watch"
 		}
@@ -147,13 +149,18 @@ func newShelf(pods int) *shelf {
 func somePod(i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprintf("pod-%05d", i), UID: "0000", ResourceVersion: fmt.Sprint(i + 1), CreationTimestamp: metav1.Unix(1, 0),
-			Labels: map[string]string{"app": "web", "tier": "front"}, Annotations: map[string]string{"note": "a few words"},
+			Namespace: "default", Name: fmt.Sprintf("pod-%05d", i), UID: "0000", ResourceVersion: fmt.Sprint(i + 1),
+			CreationTimestamp: metav1.Unix(1, 0),
+			Labels:            map[string]string{"app": "web", "tier": "front"}, Annotations: map[string]string{
+				"note": "a few words"},
 		},
-		Spec: corev1.PodSpec{NodeName: "node-1", RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{
-			Name: "main", Image: "example.test/main:1", Ports: []corev1.ContainerPort{{ContainerPort: 80}}, Env: []corev1.EnvVar{{Name: "COLOUR", Value: "red"}},
-		}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		Spec: corev1.PodSpec{NodeName: "node-1", RestartPolicy: corev1.RestartPolicyAlways,
+			Containers: []corev1.Container{{
+				Name: "main", Image: "example.test/main:1", Ports: []corev1.ContainerPort{{ContainerPort: 80}},
+				Env: []corev1.EnvVar{{Name: "COLOUR", Value: "red"}},
+			}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}
 }
 
@@ -172,8 +179,8 @@ func BenchmarkListOverHTTP(b *testing.B) {
 	})
 }
 
-// BenchmarkFanOutOverHTTP takes one event to n watchers, each on a connection of its own. An operation is one event. The
-// watchers of one event share its encoding, as they do behind either cache.
+// BenchmarkFanOutOverHTTP takes one event to n watchers, each on a connection of its own. An operation is one event.
+// The watchers of one event share its encoding, as they do behind either cache.
 func BenchmarkFanOutOverHTTP(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {

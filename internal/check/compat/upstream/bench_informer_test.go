@@ -37,8 +37,8 @@ func benchPods(n, rv int) []*corev1.Pod {
 	return pods
 }
 
-// benchQueue is a queue of either side. pop takes one object, popBatch what the queue gives at once; it returns how many
-// deltas that were.
+// benchQueue is a queue of either side. pop takes one object, popBatch what the queue gives at once; it returns how
+// many deltas that were.
 type benchQueue struct {
 	add      func(obj any) error
 	pop      func()
@@ -82,7 +82,10 @@ func upstreamQueue(kind string) benchQueue {
 func bothQueues(b *testing.B, bench func(b *testing.B, q benchQueue)) {
 	for _, kind := range []string{"RealFIFO", "DeltaFIFO"} {
 		b.Run(kind, func(b *testing.B) {
-			bothSides(b, func(b *testing.B) { bench(b, ourQueue(kind)) }, func(b *testing.B) { bench(b, upstreamQueue(kind)) })
+			bothSides(b, func(b *testing.B) { bench(b, ourQueue(kind)) }, func(b *testing.B) {
+				bench(b,
+					upstreamQueue(kind))
+			})
 		})
 	}
 }
@@ -113,14 +116,16 @@ func BenchmarkQueueBurst(b *testing.B) {
 	})
 }
 
-// channel is a ListerWatcher that costs nothing: it lists one list, and its only watch is a channel. It serves both sides.
+// channel is a ListerWatcher that costs nothing: it lists one list, and its only watch is a channel. It serves both
+// sides.
 type channel struct {
 	list   *corev1.PodList
 	events chan watch.Event
 }
 
 func newChannel(pods []*corev1.Pod) *channel {
-	c := &channel{list: &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, events: make(chan watch.Event, 1000)}
+	c := &channel{list: &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}},
+		events: make(chan watch.Event, 1000)}
 	for _, pod := range pods {
 		c.list.Items = append(c.list.Items, *pod)
 	}
@@ -167,7 +172,8 @@ func ourInformer(c *channel, p *probe.Probe) benchInformer {
 
 func upstreamInformer(b *testing.B, c *channel) benchInformer {
 	useGates(b, mode{})
-	i := cache.NewSharedIndexInformer(&cache.ListWatch{ListWithContextFunc: c.List, WatchFuncWithContext: c.Watch}, &corev1.Pod{}, 0,
+	i := cache.NewSharedIndexInformer(&cache.ListWatch{ListWithContextFunc: c.List, WatchFuncWithContext: c.Watch},
+		&corev1.Pod{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	return benchInformer{add: func(c *counting) { i.AddEventHandler(c) }, run: i.RunWithContext}
 }
@@ -215,7 +221,8 @@ func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer
 		defer close(ended)
 		i.run(ctx)
 	}()
-	eventually.Holds(b, "the handlers are told of the pods there are", func() bool { return handlers[n-1].told.Load() >= int64(len(pods)) })
+	eventually.Holds(b, "the handlers are told of the pods there are",
+		func() bool { return handlers[n-1].told.Load() >= int64(len(pods)) })
 	b.ResetTimer()
 	report := reportCPU(b)
 	for i := range b.N {
@@ -237,8 +244,10 @@ func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer
 // BenchmarkStore measures reads and writes of a store with 10,000 pods, 1,000 in each namespace and 100 on each node.
 func BenchmarkStore(b *testing.B) {
 	byNode := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
-	ours := indexer.NewIndexer(indexer.Config{Indexers: indexer.Indexers{"node": byNode, indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc}})
-	upstream := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{"node": byNode, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	ours := indexer.NewIndexer(indexer.Config{Indexers: indexer.Indexers{"node": byNode,
+		indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc}})
+	upstream := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{"node": byNode,
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	again := benchPods(10_000, 10_001)
 	var objs []any
 	for _, pod := range benchPods(10_000, 1) {
@@ -274,8 +283,8 @@ func BenchmarkStore(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkqueue is the way of keys through a workqueue: of one alone, and of a thousand in a burst in which every key
-// is wanted twice.
+// BenchmarkWorkqueue is the way of keys through a workqueue: of one alone, and of a thousand in a burst in which every
+// key is wanted twice.
 func BenchmarkWorkqueue(b *testing.B) {
 	type queue interface {
 		Add(key string)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// channels is what is left of a cache when everything is taken away but its goroutines and the channels between them: the
-// same hops, of the same capacities, and nothing done at any of them. What it needs no cache with these hops can do
+// channels is what is left of a cache when everything is taken away but its goroutines and the channels between them:
+// the same hops, of the same capacities, and nothing done at any of them. What it needs no cache with these hops can do
 // without.
 //
 //	feed ─► reflector ─► incoming 100 ─► dispatchEvents ─► input 171 ─► process ─► result 171, for each watcher
@@ -79,7 +79,8 @@ func (c *channels) dispatch() {
 }
 
 func (c *channels) watch(ctx context.Context, _ query) (watch.Interface, error) {
-	w := &channelsWatcher{input: make(chan *watch.Event, 171), result: make(chan watch.Event, 171), done: make(chan struct{})}
+	w := &channelsWatcher{input: make(chan *watch.Event, 171), result: make(chan watch.Event, 171),
+		done: make(chan struct{})}
 	w.stop = sync.OnceFunc(func() { c.forget(w) })
 	c.mu.Lock()
 	defer c.mu.Unlock()

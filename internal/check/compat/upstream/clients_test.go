@@ -29,11 +29,13 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 	if request := asked.read()[0]; !strings.HasSuffix(request, " protobuf") {
 		t.Errorf("the body was not protobuf: %s", request)
 	}
-	if !strings.HasPrefix(pod.Name, "generated-") || pod.UID == "" || pod.Status.Phase != corev1.PodPending || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
+	if !strings.HasPrefix(pod.Name, "generated-") || pod.UID == "" || pod.Status.Phase != corev1.PodPending ||
+		pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
 		t.Errorf("created: got %+v", pod)
 	}
 	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{}))
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{
+		Kind: "Node", Name: "n1"}}
 	if err := pods.Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Errorf("bind: %v", err)
 	}
@@ -69,7 +71,8 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 	following := must(pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}))
 	defer following.Stop()
 	zero := int64(0)
-	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
+	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero,
+		Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
 		t.Errorf("delete of another uid: got %v", err)
 	}
 	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
@@ -91,14 +94,17 @@ func TestTheTypedClientDoesAllThereIs(t *testing.T) {
 			InvolvedObject: corev1.ObjectReference{Kind: "ConfigMap", Namespace: "default", Name: name},
 		}, metav1.CreateOptions{}))
 	}
-	if events := must(core.Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=x"})); len(events.Items) != 1 {
+	if events := must(core.Events("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.name=x"})); len(events.Items) != 1 {
 		t.Errorf("events about x: got %d", len(events.Items))
 	}
-	if err := core.ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=x"}); err != nil {
+	if err := core.ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "metadata.name=x"}); err != nil {
 		t.Errorf("delete a collection: %v", err)
 	}
 	if left := stored(t, v); len(left) != 1 || !strings.HasPrefix(left[0], "default/y@") {
 		t.Errorf("after the deletion of x: got %v", left)
 	}
-	must(core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}))
+	must(core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
+		metav1.CreateOptions{}))
 }

@@ -1,4 +1,5 @@
-// Package upstream compares this project with what it rewrites: k8s.io/apiserver and client-go, at the versions in go.mod.
+// Package upstream compares this project with what it rewrites: k8s.io/apiserver and client-go, at the versions in
+// go.mod.
 //
 // Our server half beside apiserver's, over one embedded etcd and on the same keys, or over one stream of events:
 //
@@ -17,6 +18,6 @@
 //   - informers_test.go, clients_test.go, errors_test.go, metrics_test.go: informers under churn, every client, every
 //     error a client can meet, and the names and labels of metrics.
 //
-// The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is in
-// test files: no package imports this one.
+// The benchmarks measure both sides in the same run; benchstat -col /side prints them beside each other. Everything is
+// in test files: no package imports this one.
 package upstream

@@ -36,7 +36,8 @@ func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
 		return describePod("", pod)
 	}
 	var asked sync.WaitGroup // at once: some wait three seconds for a version that never comes
-	for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore, p.theirStore}} {
+	for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
+		p.theirStore}} {
 		for _, version := range v.names() {
 			for _, id := range []string{"default/a", "default/gone", "nowhere/x", ""} {
 				for _, ignore := range []bool{false, true} {
@@ -53,7 +54,8 @@ func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
 
 func TestATokenOfOneSideIsGoodForTheOther(t *testing.T) {
 	p, _ := stagePair(t)
-	sides := map[string]side{"our cache": p.ourCache, "our store": p.ourStore, "their cache": p.theirCache, "their store": p.theirStore}
+	sides := map[string]side{"our cache": p.ourCache, "our store": p.ourStore, "their cache": p.theirCache,
+		"their store": p.theirStore}
 	for from, first := range sides {
 		for to, next := range sides {
 			for _, namespace := range []string{"", "default"} {
@@ -78,7 +80,8 @@ func TestATokenOfOneSideIsGoodForTheOther(t *testing.T) {
 				for _, pod := range whole.Items {
 					want = append(want, pod.Namespace+"/"+pod.Name)
 				}
-				same(t, fmt.Sprintf("pages of %q from %s and then %s", namespace, from, to), fmt.Sprint(names), fmt.Sprint(want), "default/a")
+				same(t, fmt.Sprintf("pages of %q from %s and then %s", namespace, from, to), fmt.Sprint(names),
+					fmt.Sprint(want), "default/a")
 			}
 		}
 	}
@@ -93,20 +96,23 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 		query
 		want string
 	}{
-		"a garbage token":                    {query{limit: 1, token: "x!"}, "400 BadRequest"},
-		"a token of revision 0":              {query{limit: 1, token: token(0)}, "400 BadRequest"},
-		"a token that gave up its revision":  {query{limit: 1, token: token(-1)}, "page at " + v["now"]},
-		"a token from the future":            {query{limit: 1, token: token(100000)}, "504 Timeout"},
-		"a token of an old revision":         {query{limit: 1, token: token(3)}, "page at 3"},
-		"a token and a version":              {query{limit: 1, token: token(5), rv: v["now"]}, "400 BadRequest"},
-		"a token and version 0":              {query{limit: 1, token: token(-1), rv: "0"}, "page at"},
-		"a token for one object":             {query{limit: 1, token: token(5), namespace: "default", name: "a"}, ""},
-		"a token that leads out":             {query{limit: 1, token: "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiIuLi8uLi9hIn0"}, "400 BadRequest"},
+		"a garbage token":                   {query{limit: 1, token: "x!"}, "400 BadRequest"},
+		"a token of revision 0":             {query{limit: 1, token: token(0)}, "400 BadRequest"},
+		"a token that gave up its revision": {query{limit: 1, token: token(-1)}, "page at " + v["now"]},
+		"a token from the future":           {query{limit: 1, token: token(100000)}, "504 Timeout"},
+		"a token of an old revision":        {query{limit: 1, token: token(3)}, "page at 3"},
+		"a token and a version":             {query{limit: 1, token: token(5), rv: v["now"]}, "400 BadRequest"},
+		"a token and version 0":             {query{limit: 1, token: token(-1), rv: "0"}, "page at"},
+		"a token for one object":            {query{limit: 1, token: token(5), namespace: "default", name: "a"}, ""},
+		"a token that leads out": {query{limit: 1,
+			token: "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiIuLi8uLi9hIn0"}, "400 BadRequest"},
 		"an unknown namespace with its name": {query{namespace: "default/a"}, "page at"},
 	} {
-		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore, p.theirStore}} {
+		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
+			p.theirStore}} {
 			a, b := listAll(t.Context(), sides[0], c.query), listAll(t.Context(), sides[1], c.query)
-			same(t, what+", "+name, strings.ReplaceAll(a, `\"`, ""), b, c.want) // ours puts what came from outside in quotes
+			// ours puts what came from outside in quotes
+			same(t, what+", "+name, strings.ReplaceAll(a, `\"`, ""), b, c.want)
 		}
 	}
 }
@@ -114,12 +120,16 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
 	supportProgress(t)
 	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
-	mine, real := ours{startOurCache(t, ourFeed{feed: silent()}, nil)}, theirs{startTheirCache(t, theirFeed{feed: silent()})}
-	for _, q := range []query{{}, {rv: "0"}, {rv: "0", label: "a=b", limit: 1}, {rv: "7", match: metav1.ResourceVersionMatchNotOlderThan}, {namespace: "a", name: "b"}} {
+	mine, real := ours{startOurCache(t, ourFeed{feed: silent()}, nil)},
+		theirs{startTheirCache(t, theirFeed{feed: silent()})}
+	for _, q := range []query{{}, {rv: "0"}, {rv: "0", label: "a=b", limit: 1},
+		{rv: "7", match: metav1.ResourceVersionMatchNotOlderThan}, {namespace: "a", name: "b"}} {
 		what := fmt.Sprintf("%+v", q)
-		same(t, "list "+what, listAll(t.Context(), mine, q), listAll(t.Context(), real, q), `429 TooManyRequests "storage is (re)initializing" retry after a moment`)
+		same(t, "list "+what, listAll(t.Context(), mine, q), listAll(t.Context(), real, q),
+			`429 TooManyRequests "storage is (re)initializing" retry after a moment`)
 		a, b := startStream(t.Context(), mine, q), startStream(t.Context(), real, q)
-		same(t, "watch "+what, fmt.Sprint(a.sofar()), fmt.Sprint(b.sofar()), `429 TooManyRequests "storage is (re)initializing" retry after a moment`)
+		same(t, "watch "+what, fmt.Sprint(a.sofar()), fmt.Sprint(b.sofar()),
+			`429 TooManyRequests "storage is (re)initializing" retry after a moment`)
 	}
 }
 
@@ -131,10 +141,11 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	for i := range 40 {
 		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 	}
-	// No client reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the next.
-	// One event is dispatched after the other: when the last has come to those who read, that has happened.
+	// No client reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the
+	// next. One event is dispatched after the other: when the last has come to those who read, that has happened.
 	for _, each := range readers {
-		eventually.Holds(t, "the last event for who reads", func() bool { return strings.Contains(fmt.Sprint(each.sofar()), "slow/pod-39") })
+		eventually.Holds(t, "the last event for who reads",
+			func() bool { return strings.Contains(fmt.Sprint(each.sofar()), "slow/pod-39") })
 		each.stop()
 	}
 	a, b := readToTheEnd(one), readToTheEnd(other)

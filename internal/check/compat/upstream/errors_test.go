@@ -39,7 +39,8 @@ func (f failure) check(t *testing.T, status *metav1.Status, retryAfter string) {
 		t.Errorf("not a failure: %+v", status)
 	}
 	if status.Code != f.code || status.Reason != f.reason || !strings.Contains(status.Message, f.message) {
-		t.Errorf("got %d %q %q, want %d %q …%s…", status.Code, status.Reason, status.Message, f.code, f.reason, f.message)
+		t.Errorf("got %d %q %q, want %d %q …%s…", status.Code, status.Reason, status.Message, f.code, f.reason,
+			f.message)
 	}
 	var cause metav1.StatusCause
 	if status.Details != nil && len(status.Details.Causes) > 0 {
@@ -139,7 +140,8 @@ func newHistory(t *testing.T) *history {
 	must(etcd.Client.Compact(t.Context(), put.Header.Revision))
 	lost := must(etcd.Client.Put(t.Context(), "/registry/events/lost/e", "garbage"))
 	must(etcd.Client.Delete(t.Context(), "/registry/events/lost/e"))
-	return &history{viz: v, old: page.ResourceVersion, token: url.QueryEscape(page.Continue), lost: fmt.Sprint(lost.Header.Revision)}
+	return &history{viz: v, old: page.ResourceVersion, token: url.QueryEscape(page.Continue),
+		lost: fmt.Sprint(lost.Header.Revision)}
 }
 
 // TestErrorsBeforeTheFirstByte is the vocabulary of errors as a client meets it in a response.
@@ -151,51 +153,86 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 	bad := failure{code: 400, reason: "BadRequest"}
 	noMatch := failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeForbidden, field: "resourceVersionMatch"}
 	noInitial := failure{code: 422, reason: "Invalid", field: "sendInitialEvents"}
-	future := failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge, retryAfter: "1", message: "Too large resource version: " + newest}
+	future := failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge, retryAfter: "1",
+		message: "Too large resource version: " + newest}
 	for name, c := range map[string]struct {
 		method, path string // "": GET
 		body, accept string
 		want         failure
 	}{
-		"list exactly at what is compacted":   {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=" + h.old, want: gone},
-		"list on from what is compacted":      {path: mapsPath + "?limit=1&continue=" + h.token, want: gone},
-		"list not older than the future":      {path: mapsPath + "?resourceVersionMatch=NotOlderThan&resourceVersion=" + newest, want: future},
-		"get not older than the future":       {path: mapsPath + "/a?resourceVersion=" + newest, want: future},
-		"list at no number":                   {path: mapsPath + "?resourceVersion=x", want: failure{code: 400, reason: "BadRequest", message: "x"}},
-		"watch from no number":                {path: mapsPath + "?watch=1&resourceVersion=x", want: failure{code: 400, reason: "BadRequest", message: "x"}},
-		"selector that does not parse":        {path: mapsPath + "?labelSelector=a,,b", want: bad},
-		"selector of an unknown field":        {path: mapsPath + "?fieldSelector=spec.x%3Dy", want: failure{code: 400, reason: "BadRequest", message: "spec.x"}},
-		"selector of another name":            {path: "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata.name%3Db", want: failure{code: 400, reason: "BadRequest", message: "doesn't match requested name"}},
-		"query that does not parse":           {path: mapsPath + "?limit=many", want: bad},
-		"watch of what cannot be watched":     {path: "/api/v1/namespaces/default/pods/a/binding?watch=1", want: failure{code: 405, reason: "MethodNotAllowed"}},
-		"watch in YAML":                       {path: mapsPath + "?watch=1", accept: "application/yaml", want: failure{code: 406, reason: "NotAcceptable"}},
-		"list in HTML":                        {path: mapsPath, accept: "text/html", want: failure{code: 406, reason: "NotAcceptable"}},
-		"object that does not decode":         {path: "/api/v1/namespaces/broken/events/e", want: failure{code: 500, reason: "InternalError"}},
-		"list of what does not decode":        {path: "/api/v1/namespaces/broken/events", want: failure{code: 500, reason: "InternalError"}},
-		"object that is not there":            {path: mapsPath + "/none", want: failure{code: 404, reason: "NotFound", message: `configmaps "none" not found`}},
-		"object that is there":                {method: "POST", path: mapsPath, body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`, want: failure{code: 409, reason: "AlreadyExists"}},
-		"update of an old version":            {method: "PUT", path: mapsPath + "/a", body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}}`, want: failure{code: 409, reason: "Conflict"}},
-		"delete of another uid":               {method: "DELETE", path: mapsPath + "/a", body: `{"preconditions":{"uid":"other"}}`, want: failure{code: 409, reason: "Conflict"}},
-		"name that is none":                   {method: "POST", path: mapsPath, body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"_"}}`, want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueInvalid, field: "metadata.name"}},
-		"pod without containers":              {method: "POST", path: "/api/v1/namespaces/default/pods", body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueRequired, field: "spec.containers"}},
-		"body of another kind":                {method: "POST", path: mapsPath, body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: bad},
-		"body that is no JSON":                {method: "POST", path: mapsPath, body: `{`, want: bad},
-		"path that is none":                   {path: "/api/v1/nosuch", want: failure{code: 404, reason: "NotFound"}},
-		"method that is none":                 {method: "PUT", path: mapsPath, body: `{}`, want: failure{code: 405, reason: "MethodNotAllowed"}},
-		"body of more than 3 MiB":             {method: "POST", path: mapsPath, body: strings.Repeat(" ", 3<<20+1), want: failure{code: 413, reason: "RequestEntityTooLarge"}},
-		"list with a token never given":       {path: mapsPath + "?continue=x", want: bad},
-		"list of events that are of the past": {path: eventsPath + "?resourceVersionMatch=Exact&resourceVersion=" + h.old, want: gone},
-		"watch of an uncached past, legacy":   {path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: noInitial},
-		"list of initial events":              {path: mapsPath + "?sendInitialEvents=true", want: noInitial},
-		"list, match without version":         {path: mapsPath + "?resourceVersionMatch=NotOlderThan", want: noMatch},
-		"list, exactly 0":                     {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=0", want: noMatch},
-		"list, unknown match":                 {path: mapsPath + "?resourceVersionMatch=About&resourceVersion=1", want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueNotSupported, field: "resourceVersionMatch"}},
-		"list, match and continue":            {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=1&continue=x", want: noMatch},
-		"watch, match alone":                  {path: mapsPath + "?watch=1&resourceVersionMatch=NotOlderThan", want: noMatch},
-		"watch, initial events alone":         {path: mapsPath + "?watch=1&sendInitialEvents=true", want: noMatch},
-		"watch, no initial events alone":      {path: mapsPath + "?watch=1&sendInitialEvents=false", want: noMatch},
-		"watch, exact":                        {path: mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1", want: noMatch},
-		"watch, match and continue":           {path: mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", want: noMatch},
+		"list exactly at what is compacted": {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=" +
+			h.old, want: gone},
+		"list on from what is compacted": {path: mapsPath + "?limit=1&continue=" + h.token, want: gone},
+		"list not older than the future": {path: mapsPath +
+			"?resourceVersionMatch=NotOlderThan&resourceVersion=" + newest, want: future},
+		"get not older than the future": {path: mapsPath + "/a?resourceVersion=" + newest, want: future},
+		"list at no number": {path: mapsPath + "?resourceVersion=x", want: failure{code: 400,
+			reason: "BadRequest", message: "x"}},
+		"watch from no number": {path: mapsPath + "?watch=1&resourceVersion=x", want: failure{code: 400,
+			reason: "BadRequest", message: "x"}},
+		"selector that does not parse": {path: mapsPath + "?labelSelector=a,,b", want: bad},
+		"selector of an unknown field": {path: mapsPath + "?fieldSelector=spec.x%3Dy", want: failure{code: 400,
+			reason: "BadRequest", message: "spec.x"}},
+		"selector of another name": {
+			path: "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata.name%3Db",
+			want: failure{code: 400, reason: "BadRequest", message: "doesn't match requested name"}},
+		"query that does not parse": {path: mapsPath + "?limit=many", want: bad},
+		"watch of what cannot be watched": {path: "/api/v1/namespaces/default/pods/a/binding?watch=1",
+			want: failure{code: 405, reason: "MethodNotAllowed"}},
+		"watch in YAML": {path: mapsPath + "?watch=1", accept: "application/yaml",
+			want: failure{code: 406, reason: "NotAcceptable"}},
+		"list in HTML": {path: mapsPath, accept: "text/html", want: failure{code: 406,
+			reason: "NotAcceptable"}},
+		"object that does not decode": {path: "/api/v1/namespaces/broken/events/e", want: failure{code: 500,
+			reason: "InternalError"}},
+		"list of what does not decode": {path: "/api/v1/namespaces/broken/events", want: failure{code: 500,
+			reason: "InternalError"}},
+		"object that is not there": {path: mapsPath + "/none", want: failure{code: 404, reason: "NotFound",
+			message: `configmaps "none" not found`}},
+		"object that is there": {method: "POST", path: mapsPath,
+			body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`, want: failure{code: 409,
+				reason: "AlreadyExists"}},
+		"update of an old version": {method: "PUT", path: mapsPath + "/a",
+			body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}}`,
+			want: failure{code: 409, reason: "Conflict"}},
+		"delete of another uid": {method: "DELETE", path: mapsPath + "/a",
+			body: `{"preconditions":{"uid":"other"}}`, want: failure{code: 409, reason: "Conflict"}},
+		"name that is none": {method: "POST", path: mapsPath,
+			body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"_"}}`, want: failure{code: 422,
+				reason: "Invalid", cause: metav1.CauseTypeFieldValueInvalid, field: "metadata.name"}},
+		"pod without containers": {method: "POST", path: "/api/v1/namespaces/default/pods",
+			body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: failure{code: 422,
+				reason: "Invalid", cause: metav1.CauseTypeFieldValueRequired, field: "spec.containers"}},
+		"body of another kind": {method: "POST", path: mapsPath,
+			body: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`, want: bad},
+		"body that is no JSON": {method: "POST", path: mapsPath, body: `{`, want: bad},
+		"path that is none":    {path: "/api/v1/nosuch", want: failure{code: 404, reason: "NotFound"}},
+		"method that is none": {method: "PUT", path: mapsPath, body: `{}`, want: failure{code: 405,
+			reason: "MethodNotAllowed"}},
+		"body of more than 3 MiB": {method: "POST", path: mapsPath, body: strings.Repeat(" ", 3<<20+1),
+			want: failure{code: 413, reason: "RequestEntityTooLarge"}},
+		"list with a token never given": {path: mapsPath + "?continue=x", want: bad},
+		"list of events that are of the past": {path: eventsPath + "?resourceVersionMatch=Exact&resourceVersion=" +
+			h.old, want: gone},
+		"watch of an uncached past, legacy": {
+			path: "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true", want: noInitial},
+		"list of initial events":      {path: mapsPath + "?sendInitialEvents=true", want: noInitial},
+		"list, match without version": {path: mapsPath + "?resourceVersionMatch=NotOlderThan", want: noMatch},
+		"list, exactly 0": {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=0",
+			want: noMatch},
+		"list, unknown match": {path: mapsPath + "?resourceVersionMatch=About&resourceVersion=1",
+			want: failure{code: 422, reason: "Invalid", cause: metav1.CauseTypeFieldValueNotSupported,
+				field: "resourceVersionMatch"}},
+		"list, match and continue": {path: mapsPath + "?resourceVersionMatch=Exact&resourceVersion=1&continue=x",
+			want: noMatch},
+		"watch, match alone": {path: mapsPath + "?watch=1&resourceVersionMatch=NotOlderThan",
+			want: noMatch},
+		"watch, initial events alone":    {path: mapsPath + "?watch=1&sendInitialEvents=true", want: noMatch},
+		"watch, no initial events alone": {path: mapsPath + "?watch=1&sendInitialEvents=false", want: noMatch},
+		"watch, exact": {path: mapsPath +
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1", want: noMatch},
+		"watch, match and continue": {path: mapsPath +
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", want: noMatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,8 +260,8 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-// checkGoesOn expects of a token that came with a 410 that the list goes on with it behind its first page, as things are
-// now: the token's version is -1.
+// checkGoesOn expects of a token that came with a 410 that the list goes on with it behind its first page, as things
+// are now: the token's version is -1.
 func checkGoesOn(t *testing.T, h *history, token string) {
 	t.Helper()
 	text, err := base64.RawURLEncoding.DecodeString(token)
@@ -232,7 +269,8 @@ func checkGoesOn(t *testing.T, h *history, token string) {
 		t.Errorf("got token %q, %v", text, err)
 	}
 	list := &metav1.PartialObjectMetadataList{}
-	if err := json.Unmarshal(ask(t, h.viz, "GET", mapsPath+"?limit=9&continue="+url.QueryEscape(token), "").body, list); err != nil {
+	if err := json.Unmarshal(ask(t, h.viz, "GET", mapsPath+"?limit=9&continue="+url.QueryEscape(token), "").body,
+		list); err != nil {
 		t.Fatal(err)
 	}
 	if len(list.Items) != 2 || list.Items[0].Name != "b" || list.Items[1].Name != "c" {
@@ -248,12 +286,21 @@ func TestErrorsInAStream(t *testing.T) {
 		path string
 		want failure
 	}{
-		"the ring has forgotten":               {mapsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410, reason: metav1.StatusReasonExpired, message: "too old resource version"}},
-		"etcd has forgotten":                   {eventsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410, reason: metav1.StatusReasonExpired}},
-		"the future, with the state":           {mapsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999", failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
-		"the future of what is uncached":       {eventsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999", failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
-		"a deleted object that is not to read": {"/api/v1/namespaces/lost/events?watch=1&resourceVersion=" + h.lost, failure{code: 500, reason: metav1.StatusReasonStoreReadError, message: "saw a DELETED event, but object data is corrupt"}},
-		"an object that is not to read":        {"/api/v1/namespaces/broken/events?watch=1", failure{code: 500, reason: metav1.StatusReasonInternalError}},
+		"the ring has forgotten": {mapsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410,
+			reason: metav1.StatusReasonExpired, message: "too old resource version"}},
+		"etcd has forgotten": {eventsPath + "?watch=1&resourceVersion=" + h.old, failure{code: 410,
+			reason: metav1.StatusReasonExpired}},
+		"the future, with the state": {mapsPath +
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999",
+			failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
+		"the future of what is uncached": {eventsPath +
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999",
+			failure{code: 504, reason: metav1.StatusReasonTimeout, cause: tooLarge}},
+		"a deleted object that is not to read": {"/api/v1/namespaces/lost/events?watch=1&resourceVersion=" + h.lost,
+			failure{code: 500, reason: metav1.StatusReasonStoreReadError, message: "saw a DELETED event, but object " +
+				"data is corrupt"}},
+		"an object that is not to read": {"/api/v1/namespaces/broken/events?watch=1", failure{code: 500,
+			reason: metav1.StatusReasonInternalError}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

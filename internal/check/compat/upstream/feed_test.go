@@ -50,11 +50,13 @@ func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 		Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}},
 	}}
 	p.Status.Phase = corev1.PodRunning
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
 	return p
 }
 
-// prepare makes n events, in which pods change in turn. The returned function sends them; call it before the next prepare.
+// prepare makes n events, in which pods change in turn. The returned function sends them; call it before the next
+// prepare.
 func (f *feed) prepare(n int) (send func()) {
 	f.made = f.made[:0]
 	for range n {

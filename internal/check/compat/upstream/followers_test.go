@@ -139,7 +139,10 @@ func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 		Name: "pods", ListerWatcher: s, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{},
 		Indexers:     indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
 		ResyncPeriod: m.resync, UseWatchList: m.watchList, FIFO: informer.FIFOReal,
-		WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) { errs.note("error %s", reasonOf(err)) },
+		WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) {
+			errs.note("error %s",
+				reasonOf(err))
+		},
 	}
 	if m.delta {
 		cfg.FIFO = informer.FIFODelta
@@ -149,7 +152,8 @@ func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 	}
 	i := informer.NewSharedIndexInformer(cfg)
 	join := func(h *handler, resync *time.Duration) (func() bool, func() error) {
-		registration := must(i.AddEventHandlerWithOptions(h, informer.HandlerOptions{Name: h.name, ResyncPeriod: resync}))
+		registration := must(i.AddEventHandlerWithOptions(h, informer.HandlerOptions{Name: h.name,
+			ResyncPeriod: resync}))
 		return registration.HasSynced, func() error { return i.RemoveEventHandler(registration) }
 	}
 	return &follower{i.Run, join, i.GetStore(), i.LastSyncResourceVersion, i.HasSynced}
@@ -165,7 +169,8 @@ var defaultGates = features.FeatureGates()
 
 func (g gates) Enabled(key features.Feature) bool {
 	switch key {
-	case features.InOrderInformers, features.AtomicFIFO, features.InOrderInformersBatchProcess, features.UnlockWhileProcessingFIFO:
+	case features.InOrderInformers, features.AtomicFIFO, features.InOrderInformersBatchProcess,
+		features.UnlockWhileProcessingFIFO:
 		return !g.mode.delta
 	case features.WatchListClient:
 		return g.mode.watchList
@@ -179,7 +184,8 @@ func useGates(tb testing.TB, m mode) {
 }
 
 func newTheirFollower(s *apiServer, m mode, errs *diary) *follower {
-	i := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{ListWithContextFunc: s.List, WatchFuncWithContext: s.Watch}, &corev1.Pod{}, cache.SharedIndexInformerOptions{
+	i := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{ListWithContextFunc: s.List,
+		WatchFuncWithContext: s.Watch}, &corev1.Pod{}, cache.SharedIndexInformerOptions{
 		ResyncPeriod: m.resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { errs.note("error %s", reasonOf(err)) })

@@ -26,15 +26,16 @@ func keysOf(n int) []string {
 }
 
 // TestAKeyIsPreparedAsTheRealOneIs asks both for all of them. Two differences are declared: ours takes a key for one of
-// its own only if its prefix ends where a segment does, and never takes the prefix itself for an object's key. (Upstream's
-// stores are given a prefix that ends in a slash, which comes to the same; here both get one without.)
+// its own only if its prefix ends where a segment does, and never takes the prefix itself for an object's key.
+// (Upstream's stores are given a prefix that ends in a slash, which comes to the same; here both get one without.)
 func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 	declared, accepted := 0, 0
 	for _, key := range keysOf(5) {
 		for _, recursive := range []bool{false, true} {
 			ours, ourErr := storage.PrepareKey(prefix, key, recursive)
 			theirs, theirErr := realstorage.PrepareKey(prefix, key, recursive)
-			if ourErr != nil && theirErr == nil && !storage.HasPathPrefix(theirs, prefix) && strings.HasPrefix(theirs, prefix) {
+			if ourErr != nil && theirErr == nil && !storage.HasPathPrefix(theirs, prefix) && strings.HasPrefix(theirs,
+				prefix) {
 				declared++
 				continue
 			}

@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// TestTheElectorOfClientGoLeadsAndHandsOver runs two candidates for one lease. The first leads until it ends and gives the
-// lease back. Then the second leads, and the lease says so.
+// TestTheElectorOfClientGoLeadsAndHandsOver runs two candidates for one lease. The first leads until it ends and gives
+// the lease back. Then the second leads, and the lease says so.
 func TestTheElectorOfClientGoLeadsAndHandsOver(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t, alone...)
@@ -26,7 +26,8 @@ func TestTheElectorOfClientGoLeadsAndHandsOver(t *testing.T) {
 		lock := must(resourcelock.New(resourcelock.LeasesResourceLock, "default", "elected",
 			nil, client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: id}))
 		elector := must(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond,
+			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+			RetryPeriod:     200 * time.Millisecond,
 			ReleaseOnCancel: true, Name: "elected",
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(context.Context) { leads <- id }, OnStoppedLeading: func() {},

@@ -17,7 +17,8 @@ import (
 func (v versions) lists() map[string]query {
 	all := map[string]query{}
 	for _, version := range v.names() {
-		for _, match := range []metav1.ResourceVersionMatch{"", metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan} {
+		for _, match := range []metav1.ResourceVersionMatch{"", metav1.ResourceVersionMatchExact,
+			metav1.ResourceVersionMatchNotOlderThan} {
 			for _, limit := range []int64{0, 1, 2, 100} {
 				for _, selector := range []string{"", "app=x", "spec.nodeName=n1", "metadata.name=a"} {
 					for _, scope := range []string{"", "default", "default/a", "default/none", "nowhere"} {
@@ -28,7 +29,8 @@ func (v versions) lists() map[string]query {
 						} else {
 							q.label = selector
 						}
-						all[fmt.Sprintf("list %q at %s match=%q limit=%d selecting %q", scope, version, match, limit, selector)] = q
+						all[fmt.Sprintf("list %q at %s match=%q limit=%d selecting %q", scope, version, match, limit,
+							selector)] = q
 					}
 				}
 			}

@@ -46,12 +46,13 @@ func theirMetrics(t *testing.T) map[string]string {
 	return labels
 }
 
-// TestMetricsHaveTheirNamesAndLabels compares what the running program shows with what upstream has registered: an operator who
-// has a dashboard for the one has it for the other.
+// TestMetricsHaveTheirNamesAndLabels compares what the running program shows with what upstream has registered: an
+// operator who has a dashboard for the one has it for the other.
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t)
-	must(clientset(t, v).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "v"), metav1.CreateOptions{DryRun: []string{"All"}}))
+	must(clientset(t, v).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "v"),
+		metav1.CreateOptions{DryRun: []string{"All"}}))
 	shown := string(ask(t, v, "GET", "/metrics", "").body)
 	if want := `dry_run="All",group="",resource="configmaps"`; !strings.Contains(shown, want) {
 		t.Errorf("a dry run is not told from others: no %s", want)

@@ -146,7 +146,8 @@ func (s *stage) until(what string, is func() bool) {
 	})
 }
 
-// play writes n changes, one every so often. Both caches have each one before the next is due, so both have the same age.
+// play writes n changes, one every so often. Both caches have each one before the next is due, so both have the same
+// age.
 func (s *stage) play(n int, every time.Duration) {
 	s.t.Helper()
 	var tails [2]*stream
@@ -174,9 +175,11 @@ func (s *stage) compareStarts(what string) (oldest uint64) {
 	newest := s.script[0].version()
 	var dialogues []*dialogue
 	for rv := s.listRV - 1; rv <= newest+1; rv++ {
-		q := query{rv: fmt.Sprint(rv), namespace: "default", name: "p3"} // one of twenty: where it begins can be seen on it as well
+		// one of twenty: where it begins can be seen on it as well
+		q := query{rv: fmt.Sprint(rv), namespace: "default", name: "p3"}
 		dialogues = append(dialogues, &dialogue{
-			name: fmt.Sprintf("%s, a watch from %d", what, rv), ours: startStream(s.t.Context(), s.caches[0], q), theirs: startStream(s.t.Context(), s.caches[1], q),
+			name: fmt.Sprintf("%s, a watch from %d", what, rv), ours: startStream(s.t.Context(), s.caches[0], q),
+			theirs: startStream(s.t.Context(), s.caches[1], q),
 		})
 	}
 	settle(dialogues)
@@ -212,15 +215,17 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 	}
 }
 
-// A cache that has lost the history ends its watches without a word and begins again; afterwards it knows nothing of the
-// time before its new list.
+// A cache that has lost the history ends its watches without a word and begins again; afterwards it knows nothing of
+// the time before its new list.
 func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
 	s := newStage(t)
 	s.play(30, time.Second)
 	var open []*dialogue
-	for _, q := range []query{{rv: "100"}, {rv: "120", label: "app=a1"}, {rv: "130", field: "spec.nodeName=n1", bookmarks: true}} {
+	for _, q := range []query{{rv: "100"}, {rv: "120", label: "app=a1"}, {rv: "130", field: "spec.nodeName=n1",
+		bookmarks: true}} {
 		open = append(open, &dialogue{
-			name: fmt.Sprintf("open while it happens: %+v", q), ours: startStream(t.Context(), s.caches[0], q), theirs: startStream(t.Context(), s.caches[1], q),
+			name: fmt.Sprintf("open while it happens: %+v", q), ours: startStream(t.Context(), s.caches[0], q),
+			theirs: startStream(t.Context(), s.caches[1], q),
 		})
 	}
 	settle(open)
@@ -251,8 +256,10 @@ func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
 	if oldest := s.compareStarts("a ring that has gone round after a relist"); oldest != 160 {
 		t.Errorf("watches may begin at %d, want 160", oldest)
 	}
-	for name, q := range map[string]query{"all": {rv: "0"}, "selected": {rv: "0", label: "app=a1"}, "at an old version": {rv: "135", match: metav1.ResourceVersionMatchNotOlderThan}} {
-		same(t, "list, "+name, listAll(t.Context(), s.caches[0], q), listAll(t.Context(), s.caches[1], q), "page at 260")
+	for name, q := range map[string]query{"all": {rv: "0"}, "selected": {rv: "0", label: "app=a1"},
+		"at an old version": {rv: "135", match: metav1.ResourceVersionMatchNotOlderThan}} {
+		same(t, "list, "+name, listAll(t.Context(), s.caches[0], q), listAll(t.Context(), s.caches[1], q),
+			"page at 260")
 	}
 }
 

@@ -62,7 +62,8 @@ func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return pod.Labels, fields.Set{
 		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "spec.nodeName": pod.Spec.NodeName,
 		"spec.restartPolicy": string(pod.Spec.RestartPolicy), "spec.schedulerName": pod.Spec.SchedulerName,
-		"spec.serviceAccountName": pod.Spec.ServiceAccountName, "spec.hostNetwork": strconv.FormatBool(pod.Spec.HostNetwork),
+		"spec.serviceAccountName": pod.Spec.ServiceAccountName, "spec.hostNetwork": strconv.FormatBool(
+			pod.Spec.HostNetwork),
 		"status.phase": string(pod.Status.Phase), "status.podIP": pod.Status.PodIP,
 		"status.nominatedNodeName": pod.Status.NominatedNodeName,
 	}, nil
@@ -213,7 +214,8 @@ func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) *cach
 	return startOurCacheAt(tb, store, p, clock.RealClock{})
 }
 
-func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe, clk clock.WithTicker) *cacher.CacheDelegator {
+func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
+	clk clock.WithTicker) *cacher.CacheDelegator {
 	tb.Helper()
 	c, err := cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
@@ -248,7 +250,8 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 	k := &kubernetes.Client{Client: client}
 	k.Kubernetes = k
 	store, err := realetcd3.New(k, neverCompacts{}, codec, newPod, newPodList, "/", prefix, podsResource,
-		identity.NewEncryptCheckTransformer(), realetcd3.NewDefaultLeaseManagerConfig(), realetcd3.NewDefaultDecoder(codec, versioner), versioner)
+		identity.NewEncryptCheckTransformer(), realetcd3.NewDefaultLeaseManagerConfig(),
+		realetcd3.NewDefaultDecoder(codec, versioner), versioner)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -330,7 +333,8 @@ func (p *pair) write(line string) string {
 	case '+':
 		err = p.writer.Create(ctx, key, pod(id, attributes), out, 0)
 	case '~':
-		err = p.writer.GuaranteedUpdate(ctx, key, out, false, nil, func(current runtime.Object, _ realstorage.ResponseMeta) (runtime.Object, *uint64, error) {
+		err = p.writer.GuaranteedUpdate(ctx, key, out, false, nil, func(current runtime.Object,
+			_ realstorage.ResponseMeta) (runtime.Object, *uint64, error) {
 			pod := current.(*corev1.Pod)
 			setAttributes(pod, attributes)
 			pod.Generation++ // or etcd would be spared the write
@@ -363,7 +367,8 @@ func (p *pair) bothReach(rv string) {
 		q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}
 		err := s.list(context.Background(), q, &corev1.PodList{})
 		for began := time.Now(); apierrors.IsTimeout(err) && time.Since(began) < patience; {
-			err = s.list(context.Background(), q, &corev1.PodList{}) // 504 asks for that, on a busy machine more than once
+			// 504 asks for that, on a busy machine more than once
+			err = s.list(context.Background(), q, &corev1.PodList{})
 		}
 		if err != nil {
 			p.tb.Fatalf("%s does not reach %s: %v", name, rv, err)

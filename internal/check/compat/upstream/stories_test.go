@@ -216,20 +216,31 @@ func TestBothTellTheSameStory(t *testing.T) {
 		{"a burst", mode{}, []string{"+d ~d -d +d ~a ~a -b +e -e", "~a ~c ~d ~a"}},
 		{"bookmarks move the versions", mode{}, []string{"! *", "~a", "! ! *", "cut", "~b"}},
 		{"a watch that breaks off is resumed", mode{}, []string{"~a", "cut", "cut +d -a ~b", "~d", "cut -d"}},
-		{"a list tells of deletions no watch saw", mode{}, []string{"~a", "expire -a", "expire -b ~c +d +a", "~a", "expire"}},
-		{"an object made again while no watch was open is an update", mode{}, []string{"expire -a +a", "expire -b +b -b", "-a"}},
+		{"a list tells of deletions no watch saw", mode{}, []string{"~a", "expire -a", "expire -b ~c +d +a", "~a",
+			"expire"}},
+		{"an object made again while no watch was open is an update", mode{}, []string{"expire -a +a",
+			"expire -b +b -b", "-a"}},
 		{"everything goes", mode{}, []string{"expire -a -b -c", "+a", "expire -a", "expire"}},
-		{"errors in the apiStream", mode{}, []string{"error 410", "error 410 -a", "error 500 ~b", "error 504 +d", "error 403", "error 429 ~d", "~b"}},
-		{"requests that fail", mode{}, []string{"fail 3 refused", "cut ~a", "fail 3 429", "cut ~a", "fail 2 500", "cut ~a", "fail 1 410", "cut ~a", "fail 1 504", "expire -a", "fail 4 410", "expire", "fail 2 403", "cut +a", "fail 5 refused", "expire -b"}},
-		{"resync", mode{resync: time.Minute}, []string{"sleep 1m", "sleep 30s", "~a", "sleep 31s", "sleep 10m", "+d -a", "sleep 1m"}},
-		{"handlers with periods of their own", mode{resync: time.Minute}, []string{"join h2 resync=3m", "join h3 resync=0s", "join h4 resync=10s", "sleep 1m", "sleep 1m", "sleep 1m", "~a", "sleep 4m", "leave h1", "sleep 3m"}},
+		{"errors in the apiStream", mode{}, []string{"error 410", "error 410 -a", "error 500 ~b", "error 504 +d",
+			"error 403", "error 429 ~d", "~b"}},
+		{"requests that fail", mode{}, []string{"fail 3 refused", "cut ~a", "fail 3 429", "cut ~a", "fail 2 500",
+			"cut ~a", "fail 1 410", "cut ~a", "fail 1 504", "expire -a", "fail 4 410", "expire", "fail 2 403",
+			"cut +a", "fail 5 refused", "expire -b"}},
+		{"resync", mode{resync: time.Minute}, []string{"sleep 1m", "sleep 30s", "~a", "sleep 31s", "sleep 10m",
+			"+d -a", "sleep 1m"}},
+		{"handlers with periods of their own", mode{resync: time.Minute}, []string{"join h2 resync=3m",
+			"join h3 resync=0s", "join h4 resync=10s", "sleep 1m", "sleep 1m", "sleep 1m", "~a", "sleep 4m",
+			"leave h1", "sleep 3m"}},
 		{"no resync, whatever handlers ask", mode{}, []string{"join h2 resync=1m", "sleep 10m"}},
-		{"a relist after a resync is only for those it is due", mode{resync: time.Hour}, []string{"join h2 resync=0s", "expire ~a", "sleep 2h", "expire ~b"}},
+		{"a relist after a resync is only for those it is due", mode{resync: time.Hour}, []string{"join h2 resync=0s",
+			"expire ~a", "sleep 2h", "expire ~b"}},
 		{"a late handler", mode{}, []string{"~a", "join h2", "+d", "expire -a", "join h3", "~d", "-d"}},
 		{"a late handler of an empty store", mode{}, []string{"-a -b -c", "join h2", "+a"}},
-		{"handlers leave", mode{}, []string{"join h2", "leave h1", "~a", "leave h1", "leave h2", "~a", "join h3", "-a"}},
+		{"handlers leave", mode{}, []string{"join h2", "leave h1", "~a", "leave h1", "leave h2", "~a", "join h3",
+			"-a"}},
 		{"transformed", mode{transform: true}, []string{"~a", "+d", "-a", "expire -b ~c", "join h2", "cut ~d", "-d"}},
-		{"transformed and resynced", mode{transform: true, resync: time.Minute}, []string{"sleep 61s", "~a", "sleep 1m"}},
+		{"transformed and resynced", mode{transform: true, resync: time.Minute}, []string{"sleep 61s", "~a",
+			"sleep 1m"}},
 	}
 	for _, s := range stories {
 		for _, m := range modes {
@@ -239,8 +250,8 @@ func TestBothTellTheSameStory(t *testing.T) {
 	}
 }
 
-// The periods of stories that chance wrote. They are such that no resync falls on the moment of a step: how long a fault
-// takes to heal is left to a jitter, and both sides throw their own dice.
+// The periods of stories that chance wrote. They are such that no resync falls on the moment of a step: how long a
+// fault takes to heal is left to a jitter, and both sides throw their own dice.
 const (
 	randomResync       = 7*time.Hour + 13*time.Minute
 	randomSleep        = "8h7m"
@@ -248,8 +259,8 @@ const (
 	randomHandlerOften = "1s"
 )
 
-// TestBothTellAnyStory plays stories that chance wrote: a third of them with resyncs, a quarter with a transformation. A
-// story that fails is printed, and makes a case for the table above.
+// TestBothTellAnyStory plays stories that chance wrote: a third of them with resyncs, a quarter with a transformation.
+// A story that fails is printed, and makes a case for the table above.
 func TestBothTellAnyStory(t *testing.T) {
 	for seed := range uint64(200) {
 		for _, m := range modes {
@@ -291,7 +302,8 @@ func randomStory(random *rand.Rand) (story []string) {
 		case 5:
 			name := "h" + strconv.Itoa(len(handlers)+1)
 			handlers = append(handlers, name)
-			story = append(story, "join "+name+pick("", "", " resync=0s", " resync="+randomHandlerSlow, " resync="+randomHandlerOften))
+			story = append(story, "join "+name+pick("", "", " resync=0s", " resync="+randomHandlerSlow, " resync="+
+				randomHandlerOften))
 		case 6:
 			story = append(story, "leave "+pick(handlers...))
 		case 7, 8:

@@ -12,17 +12,21 @@ import (
 // begin, and what happens while they run. Objects come, go, come back, and pass in and out of selectors.
 var (
 	beforeCaches = []string{
-		"+default/a app=x node=n1", "+default/b app=y", "+default/ab app=x", "+other/a app=x node=n2", "+default/gone app=x",
+		"+default/a app=x node=n1", "+default/b app=y", "+default/ab app=x", "+other/a app=x node=n2",
+		"+default/gone app=x",
 		"~default/b app=x", "-default/gone",
 	}
 	beforeWatches = []string{
-		"+default/c app=y", "~default/c app=x node=n1", "~default/a app=y node=n1", "-other/a", "+other/a app=y node=n1",
+		"+default/c app=y", "~default/c app=x node=n1", "~default/a app=y node=n1", "-other/a",
+		"+other/a app=y node=n1",
 		"+other/d app=x", "~other/d app=x", "-other/d",
 	}
 	whileWatching = []string{
 		"~default/a app=x node=n1", "~default/a app=x node=n2", "~default/a app=y node=n2", "+default/e node=n1 app=x",
-		"~default/e node=n1 app=y", "~default/e node=n1 app=z", "-default/e", "+default/e app=x", "-default/e", "~other/a app=x",
-		"-other/a", "-default/a", "+default/a app=x node=n1", "+third/a app=x node=n1", "~default/ab app=y", "-default/ab",
+		"~default/e node=n1 app=y", "~default/e node=n1 app=z", "-default/e", "+default/e app=x", "-default/e",
+		"~other/a app=x",
+		"-other/a", "-default/a", "+default/a app=x node=n1", "+third/a app=x node=n1", "~default/ab app=y",
+		"-default/ab",
 	}
 )
 
@@ -53,7 +57,8 @@ func (v versions) queries() map[string]query {
 	for _, version := range v.names() {
 		for initial, ptr := range map[string]*bool{"": nil, " initial": &yes, " no-initial": &no} {
 			for _, bookmarks := range []bool{false, true} {
-				for _, selector := range []string{"", "app=x", "app!=x", "spec.nodeName=n1", "metadata.name=a", "metadata.namespace=other"} {
+				for _, selector := range []string{"", "app=x", "app!=x", "spec.nodeName=n1", "metadata.name=a",
+					"metadata.namespace=other"} {
 					for _, scope := range []string{"", "default", "default/a", "nowhere"} {
 						q := query{rv: v[version], initial: ptr, bookmarks: bookmarks}
 						q.namespace, q.name, _ = strings.Cut(scope, "/")
@@ -62,7 +67,8 @@ func (v versions) queries() map[string]query {
 						} else {
 							q.label = selector
 						}
-						all[fmt.Sprintf("watch %q from %s%s bookmarks=%t selecting %q", scope, version, initial, bookmarks, selector)] = q
+						all[fmt.Sprintf("watch %q from %s%s bookmarks=%t selecting %q", scope, version, initial,
+							bookmarks, selector)] = q
 					}
 				}
 			}
@@ -82,8 +88,10 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 		begun.Go(func() { d.ours = startStream(ctx, one, q) })
 		begun.Go(func() { d.theirs = startStream(ctx, other, q) })
 	}
-	begun.Wait()      // some wait for three seconds for a version that never comes
-	settle(dialogues) // a store reads the state with which a watch begins only after Watch has returned; the writes below must not be in it
+	begun.Wait() // some wait for three seconds for a version that never comes
+	// a store reads the state with which a watch begins only after Watch has returned; the writes below must not be in
+	// it
+	settle(dialogues)
 	p.bothReach(p.writeAll(whileWatching...))
 	settle(dialogues)
 	t.Cleanup(func() {

@@ -61,7 +61,8 @@ func (g *generator) prepare() error {
 		return err
 	}
 	args := []string{
-		"run", "k8s.io/kube-openapi/cmd/openapi-gen", "--output-dir", "definitions", "--output-pkg", "openapi/definitions",
+		"run", "k8s.io/kube-openapi/cmd/openapi-gen", "--output-dir", "definitions", "--output-pkg",
+		"openapi/definitions",
 		"--output-file", "definitions.go", "--go-header-file", os.DevNull, "--report-filename", os.DevNull,
 	}
 	_, err := g.goCommand(nil, append(args, typePackages...)...)

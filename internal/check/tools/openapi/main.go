@@ -1,9 +1,10 @@
-// Command openapi makes the documents by which internal/server/apiserver describes its API: openapi_v3.json.gz, openapi_v2.json.gz
-// and openapi_v2.pb.gz. The schemas are made from the Go types of k8s.io/api by upstream's own generator; the paths are those of
-// the core/v1 document that client-go carries as test data, as far as listwatch serves them, in the forms in which it does.
+// Command openapi makes the documents by which internal/server/apiserver describes its API: openapi_v3.json.gz,
+// openapi_v2.json.gz and openapi_v2.pb.gz. The schemas are made from the Go types of k8s.io/api by upstream's own
+// generator; the paths are those of the core/v1 document that client-go carries as test data, as far as listwatch
+// serves them, in the forms in which it does.
 //
-// It also makes internal/server/apiserver/field_types.yaml.gz, which says of each field of these kinds how it is merged, out
-// of what client-go knows for its apply configurations. Run it from the repository's root:
+// It also makes internal/server/apiserver/field_types.yaml.gz, which says of each field of these kinds how it is
+// merged, out of what client-go knows for its apply configurations. Run it from the repository's root:
 //
 //	go run -C internal/check/tools ./openapi
 package main
@@ -32,9 +33,11 @@ const (
 
 // served are the paths we have. A path is served if it equals one of these after /watch/ is taken out.
 var served = []string{
-	"/api/v1/configmaps", "/api/v1/namespaces/{namespace}/configmaps", "/api/v1/namespaces/{namespace}/configmaps/{name}",
+	"/api/v1/configmaps", "/api/v1/namespaces/{namespace}/configmaps",
+	"/api/v1/namespaces/{namespace}/configmaps/{name}",
 	"/api/v1/events", "/api/v1/namespaces/{namespace}/events", "/api/v1/namespaces/{namespace}/events/{name}",
-	"/api/v1/namespaces", "/api/v1/namespaces/{name}", "/api/v1/namespaces/{name}/status", "/api/v1/namespaces/{name}/finalize",
+	"/api/v1/namespaces", "/api/v1/namespaces/{name}", "/api/v1/namespaces/{name}/status",
+	"/api/v1/namespaces/{name}/finalize",
 	"/api/v1/nodes", "/api/v1/nodes/{name}", "/api/v1/nodes/{name}/status",
 	"/api/v1/pods", "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}",
 	"/api/v1/namespaces/{namespace}/pods/{name}/status", "/api/v1/namespaces/{namespace}/pods/{name}/binding",
@@ -45,7 +48,8 @@ var served = []string{
 var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
 
 // refused are content types that the real server takes or gives and ours does not.
-var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
+var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq",
+	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 
 func main() {
 	if err := run(); err != nil {
@@ -99,7 +103,8 @@ func writeDocuments(document map[string]any, generator *generator) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(output+"v3.json.gz", plain), write(output+"v2.json.gz", swagger), write(output+"v2.pb.gz", proto))
+	return errors.Join(write(output+"v3.json.gz", plain), write(output+"v2.json.gz", swagger), write(output+"v2.pb.gz",
+		proto))
 }
 
 // write writes data, compressed.

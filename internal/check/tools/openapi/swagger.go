@@ -33,7 +33,8 @@ func operationOf(v3 map[string]any) map[string]any {
 	if body, ok := v3["requestBody"].(map[string]any); ok {
 		content := body["content"].(map[string]any)
 		v2["consumes"] = slices.Sorted(maps.Keys(content))
-		parameters = append(parameters, map[string]any{"name": "body", "in": "body", "required": true, "schema": schemaIn(content)})
+		parameters = append(parameters, map[string]any{"name": "body", "in": "body", "required": true,
+			"schema": schemaIn(content)})
 	}
 	if len(parameters) > 0 {
 		v2["parameters"] = parameters
