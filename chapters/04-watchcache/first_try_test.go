@@ -49,10 +49,8 @@ func Example_keepTheNewest() {
 	// At version 5 both have one pod.
 	server, client := map[string]bool{"a": true}, map[string]bool{"a": true}
 	var newest []event
-	events := []event{
-		{6, "DELETED", "a"}, {7, "ADDED", "b"}, {8, "ADDED", "c"}, {9, "ADDED", "d"},
-	}
-	for _, e := range events {
+	all := []event{{6, "DELETED", "a"}, {7, "ADDED", "b"}, {8, "ADDED", "c"}, {9, "ADDED", "d"}}
+	for _, e := range all {
 		apply(server, e)
 		newest = append(newest, e)
 		newest = newest[max(0, len(newest)-3):]

@@ -100,8 +100,8 @@ func (d *deletion) normalise() {
 	}
 }
 
-// mark is the [storage.UpdateFunc] of a deletion. It sets the deletion timestamp if the deletion is graceful, or
-// anything holds the object back.
+// mark is the [storage.UpdateFunc] of a deletion. It sets the deletion timestamp if the
+// deletion is graceful, or anything holds the object back.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).updateForGracefulDeletionAndFinalizers
 func (d *deletion) mark(existing runtime.Object) (runtime.Object, error) {
@@ -170,7 +170,8 @@ func (d *deletion) beforeDelete(obj runtime.Object, accessor metav1.Object) (gra
 	return true, false
 }
 
-// shorten handles a second deletion of an object: the time that is left can be made shorter, never longer.
+// shorten handles a second deletion of an object: the time that is left can be made shorter,
+// never longer.
 func (d *deletion) shorten(accessor metav1.Object) (graceful, pending bool) {
 	current := accessor.GetDeletionGracePeriodSeconds()
 	if current == nil || *current == 0 {

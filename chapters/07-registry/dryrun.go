@@ -52,12 +52,15 @@ func (s DryRunnableStorage) Delete(ctx context.Context, key string, out runtime.
 }
 
 // GuaranteedUpdate is [storage.Interface.GuaranteedUpdate], perhaps dry.
-func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
+func (s DryRunnableStorage) GuaranteedUpdate(ctx context.Context, key string,
+	out runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, update storage.UpdateFunc, dryRun bool) error {
 	if !dryRun {
-		return s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, nil)
+		return s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions,
+			update, nil)
 	}
-	if err := s.Get(ctx, key, storage.GetOptions{IgnoreNotFound: ignoreNotFound}, out); err != nil {
+	if err := s.Get(ctx, key, storage.GetOptions{IgnoreNotFound: ignoreNotFound},
+		out); err != nil {
 		return err
 	}
 	if err := preconditions.Check(key, out); err != nil {

@@ -28,8 +28,10 @@ func Example_storeWhatTheClientSent() {
 		return nil
 	}
 	// kubectl replace -f a.yaml: a file that was written before pod a ran.
-	err := put(`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
-	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID, stored.Status.Phase, err)
+	err := put(
+		`{"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {"nodeName": "node-1"}}`)
+	fmt.Printf("labels %v, uid %q, phase %q, %v\n", stored.Labels, stored.UID,
+		stored.Status.Phase, err)
 	// Output: labels map[app:web], uid "", phase "", <nil>
 }
 
@@ -39,7 +41,8 @@ func Example_removeAtOnce() {
 	running := map[string]bool{"a@node-1": true} // containers on the nodes
 
 	delete(pods, "a") // kubectl delete pod a
-	// The controller sees that its pod is gone, and creates the next one, which is bound to node-2.
+	// The controller sees that its pod is gone, and creates the next one, which is bound to
+	// node-2.
 	if _, exists := pods["a"]; !exists {
 		pods["a"] = "node-2"
 		running["a@node-2"] = true

@@ -21,11 +21,13 @@ type NamespaceGetter interface {
 	Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error)
 }
 
-// admitCreate refuses what would be created in a namespace that does not exist, 404, or that is about to go away, 403.
+// admitCreate refuses what would be created in a namespace that does not exist, 404, or that is
+// about to go away, 403.
 //
 // Upstream: k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: (*Lifecycle).Admit
-// Differs: an admission plugin there, part of the registry here. Whether a namespace that exists is being deleted is
-// read from the cache, which may lag; for 30 s after a deletion, upstream reads twice if its cache says "active".
+// Differs: an admission plugin there, part of the registry here. Whether a namespace that
+// exists is being deleted is read from the cache, which may lag; for 30 s after a deletion,
+// upstream reads twice if its cache says "active".
 func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	if s.namespaces == nil || !s.resource.Namespaced {
 		return nil
@@ -41,13 +43,15 @@ func (s *Store) admitCreate(ctx context.Context, namespace, name string) error {
 	if obj.(*corev1.Namespace).Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
-	refused := apierrors.NewForbidden(s.resource.GroupResource(), name, fmt.Errorf("unable to create new content in "+
-		"namespace %s because it is being terminated", namespace))
-	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type:    corev1.NamespaceTerminatingCause,
-		Message: fmt.Sprintf("namespace %s is being terminated", namespace),
-		Field:   "metadata.namespace",
-	})
+	refused := apierrors.NewForbidden(s.resource.GroupResource(), name,
+		fmt.Errorf("unable to create new content in "+
+			"namespace %s because it is being terminated", namespace))
+	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes,
+		metav1.StatusCause{
+			Type:    corev1.NamespaceTerminatingCause,
+			Message: fmt.Sprintf("namespace %s is being terminated", namespace),
+			Field:   "metadata.namespace",
+		})
 	return refused
 }
 
@@ -60,8 +64,8 @@ func (s *Store) admitDelete(name string) error {
 		fmt.Errorf("this %s may not be deleted", s.resource.Singular))
 }
 
-// ContentKeeper is implemented by the strategy of a kind whose objects are held back from deletion by something other
-// than metadata.finalizers.
+// ContentKeeper is implemented by the strategy of a kind whose objects are held back from
+// deletion by something other than metadata.finalizers.
 type ContentKeeper interface {
 	// HoldsContent reports whether obj must not be erased yet.
 	HoldsContent(obj runtime.Object) bool

@@ -133,8 +133,8 @@ func (podStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	return append(problems, resources.ValidatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
-// CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has finished, needs none:
-// there is no kubelet that would come and say that it is over.
+// CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has
+// finished, needs none: there is no kubelet that would come and say that it is over.
 func (podStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	period := int64(corev1.DefaultTerminationGracePeriodSeconds)
@@ -144,7 +144,8 @@ func (podStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.Delet
 	if options.GracePeriodSeconds != nil {
 		period = *options.GracePeriodSeconds
 	}
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed ||
+		pod.Status.Phase == corev1.PodSucceeded {
 		period = 0
 	}
 	if period < 0 {

@@ -36,10 +36,12 @@ func (s *Store) predicate(options *metainternalversion.ListOptions) storage.Sele
 	}
 }
 
-// keyFor chooses what a list or watch is about: the key of one object if the predicate can select only that one, or
-// else the narrowest directory. A selector that pins the namespace narrows a request for all namespaces, if the
-// value could be a namespace's name at all. The error is 400, for a namespace in the path that could not.
-func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key string, recursive bool, err error) {
+// keyFor chooses what a list or watch is about: the key of one object if the predicate can
+// select only that one, or else the narrowest directory. A selector that pins the namespace
+// narrows a request for all namespaces, if the value could be a namespace's name at all. The
+// error is 400, for a namespace in the path that could not.
+func (s *Store) keyFor(namespace string,
+	p *storage.SelectionPredicate) (key string, recursive bool, err error) {
 	if err := s.resource.checkNamespace(namespace); err != nil {
 		return "", false, err
 	}
@@ -50,7 +52,8 @@ func (s *Store) keyFor(namespace string, p *storage.SelectionPredicate) (key str
 		}
 	}
 	if name, ok := p.MatchesSingle(); ok {
-		// Without a namespace there is no such key: the optimisation is skipped and the predicate does the work.
+		// Without a namespace there is no such key: the optimisation is skipped and the
+		// predicate does the work.
 		if key, err := s.resource.Key(namespace, name); err == nil {
 			return key, false, nil
 		}
@@ -97,12 +100,13 @@ func (s *Store) Watch(ctx context.Context, namespace string,
 	return s.WatchPredicate(ctx, namespace, s.predicate(options), options.ResourceVersion, options.SendInitialEvents)
 }
 
-// WatchPredicate turns a predicate into one watch of the storage: of a single key if that will do, otherwise of the
-// narrowest directory.
+// WatchPredicate turns a predicate into one watch of the storage: of a single key if that will
+// do, otherwise of the narrowest directory.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself.
-func (s *Store) WatchPredicate(ctx context.Context, namespace string, p storage.SelectionPredicate,
+func (s *Store) WatchPredicate(ctx context.Context, namespace string,
+	p storage.SelectionPredicate,
 	resourceVersion string, sendInitialEvents *bool) (watch.Interface, error) {
 	key, recursive, err := s.keyFor(namespace, &p)
 	if err != nil {

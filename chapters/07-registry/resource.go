@@ -16,11 +16,12 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// Resource is everything that is known about a kind of object before any storage is built. It is shared and never
-// changed.
+// Resource is everything that is known about a kind of object before any storage is built. It
+// is shared and never changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-// Differs: upstream spreads this over the fields of Store, the strategies, the scheme and the installer.
+// Differs: upstream spreads this over the fields of Store, the strategies, the scheme and the
+// installer.
 type Resource struct {
 	GroupVersion schema.GroupVersion // of core its group is ""
 
@@ -31,19 +32,20 @@ type Resource struct {
 	Categories []string
 	Namespaced bool
 
-	// Prefix is the directory of all objects, without a slash at its end. It need not contain Name: nodes are still
-	// kept as "/registry/minions", as they were once called.
+	// Prefix is the directory of all objects, without a slash at its end. It need not contain
+	// Name: nodes are still kept as "/registry/minions", as they were once called.
 	Prefix string
 
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
 
-	// GetAttrs returns what selectors see of an object; Fields lists the fields a selector may name.
+	// GetAttrs returns what selectors see of an object; Fields lists the fields a selector may
+	// name.
 	GetAttrs storage.AttrFunc
 	Fields   []string
 
-	// IndexFields names the field, at most one, by which the cache finds objects and watchers. Indexers reads its value
-	// off an object.
+	// IndexFields names the field, at most one, by which the cache finds objects and watchers.
+	// Indexers reads its value off an object.
 	IndexFields []string
 	Indexers    map[string]func(obj runtime.Object) string
 
@@ -53,15 +55,18 @@ type Resource struct {
 	// ValidateName says what is wrong with an object's name.
 	ValidateName validation.ValidateNameFunc
 
-	// Columns and Cells make the table that people see. Cells returns one row, one value for each column.
+	// Columns and Cells make the table that people see. Cells returns one row, one value for
+	// each column.
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
 
-	// Strategy says how objects are written, StatusStrategy how their status is, if that has a path of its own.
+	// Strategy says how objects are written, StatusStrategy how their status is, if that has a
+	// path of its own.
 	Strategy       Strategy
 	StatusStrategy UpdateStrategy
 
-	// OnDemand: the watch cache begins with the first watch, or list of a version, not with the server.
+	// OnDemand: the watch cache begins with the first watch, or list of a version, not with the
+	// server.
 	OnDemand bool
 
 	// TTL is how long after its last write an object is deleted by itself. 0: never.

@@ -28,11 +28,13 @@ type Config struct {
 	GenerateName func(base string) string
 }
 
-// Store gives one resource its meaning on top of one [storage.Interface]. It is safe for concurrent use.
+// Store gives one resource its meaning on top of one [storage.Interface]. It is safe for
+// concurrent use.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: Store
-// Differs: the namespace of a request is a parameter, not a value in the context; the time to live is the resource's;
-// no hooks; admission, which upstream does before, is only what concerns namespaces.
+// Differs: the namespace of a request is a parameter, not a value in the context; the time to
+// live is the resource's; no hooks; admission, which upstream does before, is only what
+// concerns namespaces.
 type Store struct {
 	// Set by New, never changed.
 	resource       *Resource
@@ -93,17 +95,19 @@ func SimpleName(base string) string {
 // five letters of 27 a collision is rare until a name prefix is used some thousand times.
 const maxNameGenerationAttempts = 8
 
-// Create stores a new object and returns it as stored. A name is generated if there is only a generateName. Errors:
-// 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422 Invalid. A resource version that is "0", or
-// does not parse, is ignored.
+// Create stores a new object and returns it as stored. A name is generated if there is only a
+// generateName. Errors: 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422
+// Invalid. A resource version that is "0", or does not parse, is ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Create
-// Differs: a resource version is refused before anything else, and with 400; upstream leaves that to the storage, whose
-// refusal is a 500.
+// Differs: a resource version is refused before anything else, and with 400; upstream leaves
+// that to the storage, whose refusal is a 500.
 func (s *Store) Create(ctx context.Context, namespace string, obj runtime.Object,
 	options *metav1.CreateOptions) (runtime.Object, error) {
-	if rv, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(obj); err == nil && rv != 0 {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	rv, err := storage.APIObjectVersioner{}.ObjectResourceVersion(obj)
+	if err == nil && rv != 0 {
+		return nil, apierrors.NewBadRequest(
+			"resourceVersion should not be set on objects to be created")
 	}
 	base := metadata(obj).GetGenerateName()
 	if metadata(obj).GetName() != "" || base == "" {

@@ -25,11 +25,14 @@ type CreateStrategy interface {
 // UpdateStrategy is what differs from kind to kind when an object is changed.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/update.go: RESTUpdateStrategy
-// Differs: a resource version is never required (upstream's AllowUnconditionalUpdate, which is true for all our kinds).
+// Differs: a resource version is never required (upstream's AllowUnconditionalUpdate, which is
+// true for all our kinds).
 type UpdateStrategy interface {
-	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It must not change old.
+	// PrepareForUpdate undoes in obj every change that this kind of update may not make. It
+	// must not change old.
 	PrepareForUpdate(obj, old runtime.Object)
-	// ValidateUpdate returns what is wrong with the change from old to obj. It must not change either.
+	// ValidateUpdate returns what is wrong with the change from old to obj. It must not change
+	// either.
 	ValidateUpdate(obj, old runtime.Object) field.ErrorList
 }
 
@@ -77,8 +80,9 @@ func (s *Store) ensureNamespace(namespace string, accessor metav1.Object) error 
 		"sent on the request: %s, %s", accessor.GetNamespace(), want))
 }
 
-// beforeCreate brings a client's object into the form in which it may be stored: system metadata, defaults, the
-// strategy's preparation, and only then validation. The error is 400 or 422.
+// beforeCreate brings a client's object into the form in which it may be stored: system
+// metadata, defaults, the strategy's preparation, and only then validation. The error is 400 or
+// 422.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/create.go: BeforeCreate
 // Differs: upstream applies defaults while decoding the request.

@@ -15,18 +15,20 @@ import (
 // optimisticLockErrorMsg is what a client is told who wrote over a version it has not seen.
 const optimisticLockErrorMsg = "the object has been modified; please apply your changes to the latest version and try again"
 
-// UpdatedObjectInfo makes the new object out of the one that is stored. A PUT has it from the body and ignores the
-// stored one, a PATCH computes it.
+// UpdatedObjectInfo makes the new object out of the one that is stored. A PUT has it from the
+// body and ignores the stored one, a PATCH computes it.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: UpdatedObjectInfo
 // Differs: AllowsCreate is a parameter of Update there.
 type UpdatedObjectInfo interface {
 	// Preconditions returns what must be true of the stored object, or nil.
 	Preconditions() *metav1.Preconditions
-	// AllowsCreate reports whether the object may be created if it does not exist, whatever its kind says.
+	// AllowsCreate reports whether the object may be created if it does not exist, whatever its
+	// kind says.
 	AllowsCreate() bool
-	// UpdatedObject returns the new object, which then belongs to the caller. It is called again, with a newer old,
-	// when another writer was faster. It must not change old, which is empty if the object does not exist.
+	// UpdatedObject returns the new object, which then belongs to the caller. It is called
+	// again, with a newer old, when another writer was faster. It must not change old, which is
+	// empty if the object does not exist.
 	UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error)
 }
 
@@ -122,13 +124,14 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 	return obj, nil
 }
 
-// checkVersion refuses an object made from another version, or from another object of the same name, than the one
-// that is stored.
+// checkVersion refuses an object made from another version, or from another object of the same
+// name, than the one that is stored.
 func (u *update) checkVersion(accessor, old metav1.Object) error {
 	resource := u.store.resource.GroupResource()
 	if uid := accessor.GetUID(); uid != "" && uid != old.GetUID() {
-		return apierrors.NewConflict(resource, u.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID "+
-			"in object meta: %s", uid, old.GetUID()))
+		return apierrors.NewConflict(resource, u.name,
+			fmt.Errorf("Precondition failed: UID in precondition: %s, UID "+
+				"in object meta: %s", uid, old.GetUID()))
 	}
 	if accessor.GetResourceVersion() == "" {
 		accessor.SetResourceVersion(old.GetResourceVersion())

@@ -20,8 +20,8 @@ type route struct {
 	verb  string
 }
 
-// instrument wraps a handler in everything that is the same for all: it is announced and counted, its time is limited,
-// and its panics are turned into answers.
+// instrument wraps a handler in everything that is the same for all: it is announced and
+// counted, its time is limited, and its panics are turned into answers.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc {
@@ -39,7 +39,7 @@ func (s *Server) instrument(to route, handler http.HandlerFunc) http.HandlerFunc
 		defer s.answered(recorder, r, line, end)
 		switch {
 		case s.shutsDown():
-			w.Header().Set("Connection", "close") // the next request finds another server, or none
+			w.Header().Set("Connection", "close") // the next request finds another server
 			WriteError(recorder, r, errShuttingDown)
 		case watching:
 			s.recovering(recorder, r, handler)

@@ -15,7 +15,8 @@ import (
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: CreateResource
 func (s *Scope) CreateResource(w http.ResponseWriter, r *http.Request) { s.Answer(w, r, s.create) }
 
-func (s *Scope) create(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
+func (s *Scope) create(w http.ResponseWriter,
+	r *http.Request) (obj runtime.Object, code int, err error) {
 	body, err := negotiation.ReadObject(w, r)
 	if err != nil {
 		return nil, 0, err
@@ -32,7 +33,8 @@ func (s *Scope) create(w http.ResponseWriter, r *http.Request) (obj runtime.Obje
 		return nil, 0, err
 	}
 	if s.Managed != nil {
-		// first: what the client leaves out, and so accepts as the default, is noted as its decision, too
+		// first: what the client leaves out, and so accepts as the default, is noted as its
+		// decision, too
 		s.Resource.Default(obj)
 		obj = s.Managed.Update(s.Storage.New(), obj, options.FieldManager, r.UserAgent())
 	}

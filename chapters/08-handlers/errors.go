@@ -21,8 +21,8 @@ func NewInvalidOptions(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }
 
-// toStatus returns what a client is told about err, code and all. An unforeseen error is a 500 with the
-// reason left empty.
+// toStatus returns what a client is told about err, code and all. An unforeseen error is a 500
+// with the reason left empty.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/status.go: ErrorToAPIStatus
 func toStatus(ctx context.Context, err error) *metav1.Status {
@@ -32,9 +32,11 @@ func toStatus(ctx context.Context, err error) *metav1.Status {
 	case errors.As(err, &known):
 		status = known.Status()
 	case errors.Is(context.Cause(ctx), errDeadlineExceeded):
-		status = apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0).ErrStatus
+		status = apierrors.NewTimeoutError(
+			"request did not complete within the allotted timeout", 0).ErrStatus
 	default:
-		status = metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+		status = metav1.Status{Status: metav1.StatusFailure,
+			Code: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if status.Status == "" {
 		status.Status = metav1.StatusFailure

@@ -62,8 +62,9 @@ func (s *Scope) ListResource(w http.ResponseWriter, r *http.Request) {
 // watchListEnabled is upstream's WatchList feature gate.
 const watchListEnabled = true
 
-// listOpts decodes, completes and checks the options of a list or watch. Errors: 400 for a query that does not parse
-// and for fields that cannot be selected by, 422 for options that contradict each other.
+// listOpts decodes, completes and checks the options of a list or watch. Errors: 400 for a
+// query that does not parse and for fields that cannot be selected by, 422 for options that
+// contradict each other.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: listOpts
 func (s *Scope) listOpts(r *http.Request) (metainternalversion.ListOptions, error) {
@@ -153,10 +154,12 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks
 }
 
-// watchTimeout returns how long the watch may last: as long as the client says, or a random time of one to two
-// MinRequestTimeouts. It is random so that clients that came together do not come back together.
+// watchTimeout returns how long the watch may last: as long as the client says, or a random
+// time of one to two MinRequestTimeouts. It is random so that clients that came together do not
+// come back together.
 //
-// Differs: a length of centuries is taken for 146 years, to which a grace period can be added; upstream's overflows.
+// Differs: a length of centuries is taken for 146 years, to which a grace period can be added;
+// upstream's overflows.
 func (s *Scope) watchTimeout(opts *metainternalversion.ListOptions) time.Duration {
 	const longest = math.MaxInt64 / int64(time.Second) / 2
 	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {

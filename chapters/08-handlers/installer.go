@@ -36,7 +36,8 @@ import (
 // A resource of another group has them below /apis/GROUP/VERSION, a cluster-scoped one without /namespaces/{namespace}.
 // Every request passes [Server.instrument] first.
 
-// Scope is what the handlers of one path know about it. From the first request on it is shared, and never changed.
+// Scope is what the handlers of one path know about it. From the first request on it is shared,
+// and never changed.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: RequestScope
 type Scope struct {
@@ -137,7 +138,8 @@ func (a *apiInstaller) registerCollection(s *Scope) {
 		a.handle(s, http.MethodGet, path, "list", s.ListResource)
 		if s.Resource.Namespaced {
 			// The same handler, for all namespaces at once.
-			a.server.Handle(s, http.MethodGet, s.Resource.Root()+"/"+s.Resource.Name, "list", s.ListResource)
+			a.server.Handle(s, http.MethodGet, s.Resource.Root()+"/"+s.Resource.Name, "list",
+				s.ListResource)
 		}
 	}
 	if _, ok := s.Storage.(Watcher); ok {

@@ -40,7 +40,8 @@ type Lister interface {
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Watcher
 type Watcher interface {
-	Watch(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (watch.Interface, error)
+	Watch(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (
+		watch.Interface, error)
 }
 
 // Creater creates objects in a collection.

@@ -67,7 +67,8 @@ func (n newObject) Preconditions() *metav1.Preconditions { return nil }
 func (n newObject) AllowsCreate() bool { return false }
 
 // UpdatedObject returns a copy each time: the registry fills it in, and may ask again.
-func (n newObject) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
+func (n newObject) UpdatedObject(_ context.Context,
+	old runtime.Object) (runtime.Object, error) {
 	obj := n.obj.DeepCopyObject()
 	n.scope.Resource.Default(obj)
 	if n.scope.Managed == nil {

@@ -83,17 +83,20 @@ const (
 	watchHasEnded   = "the watch has ended"
 )
 
-// HandleHTTP streams events until the watch ends, the time is over, the client goes away, or the server shuts down. It
-// returns an error only before the first byte; a later one is an event of the stream, or ends it.
+// HandleHTTP streams events until the watch ends, the time is over, the client goes away, or
+// the server shuts down. It returns an error only before the first byte; a later one is an
+// event of the stream, or ends it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleHTTP
-// Differs: always ends with the server; upstream's does so only with --shutdown-watch-termination-grace-period.
+// Differs: always ends with the server; upstream's does so only with
+// --shutdown-watch-termination-grace-period.
 func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 	flusher, ok := w.(http.Flusher)
 	if !ok {
 		return errors.New("unable to start watch - can't get http.Flusher: " + r.Proto)
 	}
-	writer := newWatchWriter(w, flusher, s.media.Name, s.watchList && negotiation.AcceptsGzip(r))
+	writer := newWatchWriter(w, flusher, s.media.Name,
+		s.watchList && negotiation.AcceptsGzip(r))
 	s.run(r.Context(), r, writer)
 	return nil
 }
@@ -101,8 +104,8 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 // HandleWS is HandleHTTP with the messages of a websocket, one for each event.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: (*WatchServer).HandleWS
-// Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it ends; upstream's close
-// message is always 1000, without a reason.
+// Differs: ends with the server, as HandleHTTP does here, counts its events, and says why it
+// ends; upstream's close message is always 1000, without a reason.
 func (s *WatchServer) HandleWS(w http.ResponseWriter, r *http.Request) {
 	ctx, socket := upgrade(w, r, s.scope.server.patience)
 	if socket != nil {
@@ -151,8 +154,9 @@ func (s *WatchServer) unlessShutDown(other string) string {
 	return other
 }
 
-// send writes one event, and flushes unless more are waiting: while there is a backlog the client gets it in as few
-// packets as possible, and once there is none it gets every event at once.
+// send writes one event, and flushes unless more are waiting: while there is a backlog the
+// client gets it in as few packets as possible, and once there is none it gets every event at
+// once.
 func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Event) error {
 	key, rv := reflector.Identify(s.probe, s.keyOf, event.Object)
 	s.probe.Event(probe.ResultReceived, string(event.Type), key, rv, len(events), cap(events))

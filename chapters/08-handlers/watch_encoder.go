@@ -61,10 +61,12 @@ func (e *watchEncoder) Encode(event watch.Event, w io.Writer) (int, error) {
 	return e.to.n, err
 }
 
-// doEncode writes the frame of one object. An object that cannot be turned into what was negotiated ends the stream.
+// doEncode writes the frame of one object. An object that cannot be turned into what was
+// negotiated ends the stream.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).doEncode
-// Differs: when the transformation to a Table fails, upstream logs the error and sends the plain object.
+// Differs: when the transformation to a Table fails, upstream logs the error and sends the
+// plain object.
 func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
 	out, err := negotiation.Transform(obj, e.options, e.media.Convert, e.scope.rows)
 	if err == nil {
@@ -84,13 +86,13 @@ func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
 	return err
 }
 
-// dropHeaders leaves the column definitions out of every table after the first. [Scope.rows] reads NoHeaders; a
-// bookmark is a row, too, and counts as the first. What was encoded with the columns is another encoding than what
-// comes now, so the identifiers change as well.
+// dropHeaders leaves the column definitions out of every table after the first. [Scope.rows]
+// reads NoHeaders; a bookmark is a row, too, and counts as the first. What was encoded with the
+// columns is another encoding than what comes now, so the identifiers change as well.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).doEncode
-// Differs: upstream sets NoHeaders while it encodes. A watcher whose first event was encoded for another before gets
-// the columns a second time, with its second event.
+// Differs: upstream sets NoHeaders while it encodes. A watcher whose first event was encoded
+// for another before gets the columns a second time, with its second event.
 func (e *watchEncoder) dropHeaders(obj runtime.Object) {
 	if e.options == nil || e.options.NoHeaders {
 		return

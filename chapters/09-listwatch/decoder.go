@@ -46,8 +46,9 @@ type watchEvent struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// Decode blocks until it can return the next event. A [DecodeError] or [ErrObjectTooLarge] means that the server sent
-// something unusable; other errors are those of the stream, io.EOF for its orderly end.
+// Decode blocks until it can return the next event. A [DecodeError] or [ErrObjectTooLarge]
+// means that the server sent something unusable; other errors are those of the stream, io.EOF
+// for its orderly end.
 //
 // Upstream: k8s.io/client-go/rest/watch/decoder.go: (*Decoder).Decode
 func (d *Decoder) Decode() (watch.EventType, runtime.Object, error) {
@@ -66,7 +67,8 @@ func (d *Decoder) Decode() (watch.EventType, runtime.Object, error) {
 	}
 	obj, err := runtime.Decode(d.embedded, event.Object)
 	if err != nil {
-		return "", nil, &DecodeError{fmt.Errorf("decode object of %s event: %w", event.Type, err)}
+		return "", nil, &DecodeError{
+			fmt.Errorf("decode object of %s event: %w", event.Type, err)}
 	}
 	return event.Type, obj, nil
 }

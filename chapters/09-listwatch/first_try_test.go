@@ -72,7 +72,8 @@ func Example_aClientWithATimeout() {
 	// Output: after 30s and 1 event: context deadline exceeded
 }
 
-// Second try: no timeout. The client decodes until the first error, and after an error it lists again.
+// Second try: no timeout. The client decodes until the first error, and after an error it lists
+// again.
 func Example_decodeUntilTheFirstError() {
 	serving(brief, func(client *http.Client) {
 		began := time.Now()

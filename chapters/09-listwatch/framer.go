@@ -19,8 +19,9 @@ const (
 // Upstream: k8s.io/apimachinery/pkg/runtime/serializer/streaming/streaming.go: ErrObjectTooLarge
 var ErrObjectTooLarge = errors.New("object to decode was longer than maximum allowed size")
 
-// frameReader cuts a stream into JSON objects. Where the objects lie in the stream says nothing about where the
-// network cut it: a read may end in the middle of a number, or bring three frames and a half.
+// frameReader cuts a stream into JSON objects. Where the objects lie in the stream says nothing
+// about where the network cut it: a read may end in the middle of a number, or bring three
+// frames and a half.
 //
 //	buf  ┌────────┬─────────────────────────┬───────────────────┐
 //	     │ before │ {"type":"ADDED","obj…   │ free              │
@@ -28,9 +29,9 @@ var ErrObjectTooLarge = errors.New("object to decode was longer than maximum all
 //	              start                     end
 //
 // Upstream: k8s.io/apimachinery/pkg/util/framer/framer.go: NewJSONFramedReader
-// Differs: finds the end of an object itself, by counting braces, so that the limit bounds what is held in memory.
-// Upstream lets a json.Decoder find it, which holds the whole object however large, and applies the limit when
-// copying it out.
+// Differs: finds the end of an object itself, by counting braces, so that the limit bounds what
+// is held in memory. Upstream lets a json.Decoder find it, which holds the whole object however
+// large, and applies the limit when copying it out.
 type frameReader struct {
 	reader     io.Reader
 	buf        []byte
@@ -42,9 +43,10 @@ func newFrameReader(reader io.Reader) *frameReader {
 	return &frameReader{reader: reader, buf: make([]byte, initialFrameSize)}
 }
 
-// ReadFrame returns the next object, which is valid until the next call. Its braces are balanced, but it may not be
-// valid JSON. The error is io.EOF between objects, io.ErrUnexpectedEOF inside one, [ErrObjectTooLarge], a
-// [DecodeError] if something else than an object begins, or the reader's.
+// ReadFrame returns the next object, which is valid until the next call. Its braces are
+// balanced, but it may not be valid JSON. The error is io.EOF between objects,
+// io.ErrUnexpectedEOF inside one, [ErrObjectTooLarge], a [DecodeError] if something else than
+// an object begins, or the reader's.
 func (f *frameReader) ReadFrame() ([]byte, error) {
 	var scan braceScanner
 	for {
@@ -72,7 +74,8 @@ func (f *frameReader) skipSpace() {
 	}
 }
 
-// fill reads more into the buffer, making room first: by moving what is there to the front, or by growing.
+// fill reads more into the buffer, making room first: by moving what is there to the front, or
+// by growing.
 func (f *frameReader) fill() error {
 	if f.err != nil {
 		return f.err
@@ -111,8 +114,8 @@ type braceScanner struct {
 	escaped  bool // the last byte was a backslash inside a string
 }
 
-// scan looks at data[from:] and reports whether data[:n] ends the object. Until then it must be given the same bytes
-// again, followed by more.
+// scan looks at data[from:] and reports whether data[:n] ends the object. Until then it must be
+// given the same bytes again, followed by more.
 func (s *braceScanner) scan(data []byte, from int) (n int, done bool, err error) {
 	for i := from; i < len(data); i++ {
 		switch b := data[i]; {
@@ -124,7 +127,8 @@ func (s *braceScanner) scan(data []byte, from int) (n int, done bool, err error)
 		case b == '{':
 			s.depth++
 		case s.depth == 0:
-			return 0, false, &DecodeError{fmt.Errorf("invalid character %q where an object should begin", b)}
+			return 0, false, &DecodeError{
+				fmt.Errorf("invalid character %q where an object should begin", b)}
 		case b == '"':
 			s.inString = true
 		case b == '}':

@@ -10,10 +10,12 @@ import (
 	reflector "listwatch/chapters/03-reflector"
 )
 
-// ListWatch is one resource of a server, in one namespace or all, as a [reflector.ListerWatcher].
+// ListWatch is one resource of a server, in one namespace or all, as a
+// [reflector.ListerWatcher].
 //
 // Upstream: k8s.io/client-go/tools/cache/listwatch.go: ListWatch
-// Differs: holds what it needs; upstream holds two functions, each in two generations, that hold it.
+// Differs: holds what it needs; upstream holds two functions, each in two generations, that
+// hold it.
 type ListWatch struct {
 	// Set by NewListWatch, never changed.
 	client          *RESTClient

@@ -21,8 +21,9 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// Request is one request under construction. Each method but Do and Watch returns the request itself, so that they
-// can be chained; the first mistake is kept and returned by Do or Watch. A Request belongs to one goroutine.
+// Request is one request under construction. Each method but Do and Watch returns the request
+// itself, so that they can be chained; the first mistake is kept and returned by Do or Watch. A
+// Request belongs to one goroutine.
 //
 // Upstream: k8s.io/client-go/rest/request.go: Request
 type Request struct {
@@ -186,10 +187,10 @@ func (r *Request) do(ctx context.Context) Result {
 	}
 }
 
-// Watch sends the request and returns the answer as a stream of events. The first attempt does not wait for the
-// limiter: a watch replaces another that has ended, and is not worth delaying. If the connection keeps breaking, the
-// result is a watch that is closed already: after ten seconds of attempts the reflector watches again. ctx bounds the
-// stream.
+// Watch sends the request and returns the answer as a stream of events. The first attempt does
+// not wait for the limiter: a watch replaces another that has ended, and is not worth delaying.
+// If the connection keeps breaking, the result is a watch that is closed already: after ten
+// seconds of attempts the reflector watches again. ctx bounds the stream.
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).Watch
 func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {

@@ -90,11 +90,12 @@ func (r *Request) result(response *http.Response) Result {
 	return result
 }
 
-// statusError returns the Status in an answer as an error, or makes one up if there is none: a proxy in between may
-// speak another language.
+// statusError returns the Status in an answer as an error, or makes one up if there is none: a
+// proxy in between may speak another language.
 func (r *Request) statusError(response *http.Response, body []byte) error {
 	obj, err := runtime.Decode(decoder, body)
-	if status, ok := obj.(*metav1.Status); err == nil && ok && status.Status == metav1.StatusFailure {
+	if status, ok := obj.(*metav1.Status); err == nil && ok &&
+		status.Status == metav1.StatusFailure {
 		return apierrors.FromObject(status)
 	}
 	message := "unknown"
@@ -103,7 +104,8 @@ func (r *Request) statusError(response *http.Response, body []byte) error {
 	}
 	retryAfter, _ := retryAfterSeconds(response)
 	resource := schema.GroupResource{Resource: r.resource}
-	return apierrors.NewGenericServerResponse(response.StatusCode, r.verb, resource, r.name, message, retryAfter, true)
+	return apierrors.NewGenericServerResponse(response.StatusCode, r.verb, resource, r.name,
+		message, retryAfter, true)
 }
 
 func isText(response *http.Response) bool {

@@ -38,16 +38,18 @@ type Reporter interface {
 // StreamWatcher turns a stream into a watch.Interface.
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: StreamWatcher
-// Differs: a constructor that starts nothing; ends with its context, too; Stop waits for the goroutine.
+// Differs: a constructor that starts nothing; ends with its context, too; Stop waits for the
+// goroutine.
 type StreamWatcher struct {
 	// Set by NewStreamWatcher, never changed.
 	source   EventDecoder
 	reporter Reporter
 	probe    *probe.Probe
 
-	// Sent and closed by receive. Unbuffered: a consumer can easily add a buffer, but could never remove one.
+	// Sent and closed by receive. Unbuffered: a consumer can easily add a buffer, but could
+	// never remove one.
 	result chan watch.Event
-	done   chan struct{} // closed by the first Stop; frees receive when the consumer takes no more events
+	done   chan struct{} // closed by the first Stop; frees a receive that waits to send
 	group  routine.Group // receive
 
 	mu      sync.Mutex // guards stopped; innermost
@@ -77,8 +79,9 @@ func (sw *StreamWatcher) Start(ctx context.Context) {
 // ResultChan returns the events. It is closed when the stream has ended.
 func (sw *StreamWatcher) ResultChan() <-chan watch.Event { return sw.result }
 
-// Stop closes the stream and waits until nothing is read from it any more. It may be called at any time, as often as
-// you like, from any goroutine. Events that were decoded but not received are lost.
+// Stop closes the stream and waits until nothing is read from it any more. It may be called at
+// any time, as often as you like, from any goroutine. Events that were decoded but not received
+// are lost.
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: (*StreamWatcher).Stop
 func (sw *StreamWatcher) Stop() {
@@ -130,7 +133,8 @@ func (sw *StreamWatcher) end(ctx context.Context, err error) {
 	sw.probe.Text(probe.StreamEnded, sw.reason(err), "", 0)
 }
 
-// isUnexpected tells the ends that every stream has from those that the consumer should hear of.
+// isUnexpected tells the ends that every stream has from those that the consumer should hear
+// of.
 func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || sw.isStopped() {
 		return false // the error follows from that

@@ -10,11 +10,12 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// tokenBucket limits requests: each takes a token, tokens come back at a steady rate, and a bucket that was left alone
-// is full. Safe for concurrent use.
+// tokenBucket limits requests: each takes a token, tokens come back at a steady rate, and a
+// bucket that was left alone is full. Safe for concurrent use.
 //
 // Upstream: k8s.io/client-go/util/flowcontrol/throttle.go: NewTokenBucketRateLimiter
-// Differs: lives on an injected clock; golang.org/x/time/rate, which upstream wraps, knows only wall time.
+// Differs: lives on an injected clock; golang.org/x/time/rate, which upstream wraps, knows only
+// wall time.
 type tokenBucket struct {
 	// Set by newTokenBucket, never changed.
 	qps   float64
@@ -46,7 +47,8 @@ func (b *tokenBucket) Wait(ctx context.Context) error {
 	return nil
 }
 
-// take removes a token, which may be one that does not exist yet, and returns how long until it does.
+// take removes a token, which may be one that does not exist yet, and returns how long until it
+// does.
 func (b *tokenBucket) take() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

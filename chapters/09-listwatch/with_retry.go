@@ -75,7 +75,8 @@ func (w *withRetry) decide(response *http.Response, err error) bool {
 	}
 	seconds, ok := retryAfterSeconds(response)
 	w.delay = time.Duration(seconds) * time.Second
-	return ok && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500)
+	return ok && (response.StatusCode == http.StatusTooManyRequests ||
+		response.StatusCode >= 500)
 }
 
 // retryAfterSeconds returns the number in Retry-After. ok is false if there is none; a date is not understood.

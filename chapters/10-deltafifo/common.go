@@ -95,8 +95,9 @@ func (c *commonFIFO) Close() {
 // A tombstone and an object of our own store (Sync) have been transformed before.
 //
 // Differs: runs before the lock is taken; upstream transforms under it.
-// Differs: the key is that of the transformed object, so an object whose transformation has no key is refused here;
-// upstream asks for the key before and stumbles when the delta is processed.
+// Differs: the key is that of the transformed object, so an object whose transformation has no
+// key is refused here; upstream asks for the key before and stumbles when the delta is
+// processed.
 func (c *commonFIFO) prepare(deltaType DeltaType, obj any) (Delta, error) {
 	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
 		return Delta{Type: deltaType, Object: obj, Key: tombstone.Key}, nil

@@ -38,11 +38,12 @@ const (
 //   - [ReplacedAllInfo], [SyncAllInfo] or [BookmarkInfo], for the types of these names.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: Delta
-// Differs: carries its key, worked out once on entry; upstream works it out again at every step.
+// Differs: carries its key, worked out once on entry; upstream works it out again at every
+// step.
 type Delta struct {
 	Type   DeltaType
 	Object any
-	Key    string // of Object; "" for ReplacedAll, SyncAll and Bookmark, which concern no single key
+	Key    string // of Object; "" for ReplacedAll, SyncAll and Bookmark
 }
 
 // Deltas is a list of changes, the oldest first.
@@ -60,9 +61,10 @@ func (d Deltas) Newest() *Delta {
 	return &d[len(d)-1]
 }
 
-// DeletedFinalStateUnknown stands in for the object of a deletion that was missed: while the watch was broken, the
-// object was deleted or left the selector, and the next list no longer had the key. Obj is the last state known, which
-// may be older than the one that was deleted, or nil.
+// DeletedFinalStateUnknown stands in for the object of a deletion that was missed: while the
+// watch was broken, the object was deleted or left the selector, and the next list no longer
+// had the key. Obj is the last state known, which may be older than the one that was deleted,
+// or nil.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeletedFinalStateUnknown
 type DeletedFinalStateUnknown struct {

@@ -22,7 +22,8 @@ func podWithUID(name, uid string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(uid)}}
 }
 
-// First try: the reflector sends objects into a channel, and the consumer stores what it receives.
+// First try: the reflector sends objects into a channel, and the consumer stores what it
+// receives.
 func Example_aChannelOfObjects() {
 	queue := make(chan *corev1.Pod, 100)
 	queue <- pod("a", "1")
@@ -45,7 +46,8 @@ func Example_aChannelOfObjects() {
 	// the store has  ["a" "b"]
 }
 
-// Second try: a map keeps the newest state of each key, nil for a deletion; a slice keeps the keys in order.
+// Second try: a map keeps the newest state of each key, nil for a deletion; a slice keeps the
+// keys in order.
 func Example_theNewestOfEachKey() {
 	newest, order := map[string]*corev1.Pod{}, []string{}
 	put := func(key string, obj *corev1.Pod) {

@@ -30,8 +30,9 @@ type ProcessBatchFunc func(deltas Deltas, isInInitialList bool) error
 type Queue interface {
 	reflector.Store
 
-	// Pop waits until there is something to process, takes it and calls process. It returns what process returned,
-	// or [ErrFIFOClosed] if the queue is closed and empty. What was taken is gone even if process fails.
+	// Pop waits until there is something to process, takes it and calls process. It returns
+	// what process returned, or [ErrFIFOClosed] if the queue is closed and empty. What was
+	// taken is gone even if process fails.
 	Pop(process PopProcessFunc) error
 	// HasSynced says whether all of the first list has been processed.
 	HasSynced() bool

@@ -35,10 +35,11 @@ type RealFIFOOptions struct {
 	EmitDeltaTypeBookmark bool
 }
 
-// RealFIFO is a queue of changes in the order of their arrival. Nothing is merged, nothing is dropped, and so a
-// consumer that applies them one by one passes through the states the server passed through.
+// RealFIFO is a queue of changes in the order of their arrival. Nothing is merged, nothing is
+// dropped, and so a consumer that applies them one by one passes through the states the server
+// passed through.
 //
-//	items [ Added a | Added b | Updated a | Deleted a | Added a | ReplacedAll [a c] | Updated c ]
+//	items [ Added a | Added b | Updated a | Deleted a | ReplacedAll [a c] | Updated c ]
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: RealFIFO
 type RealFIFO struct {
@@ -152,8 +153,9 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// replaceAll leaves to the consumer what the list means for its store: by the time it is processed, everything queued
-// before it has been applied. It counts as one item of a first list, so that an empty list is waited for, too.
+// replaceAll leaves to the consumer what the list means for its store: by the time it is
+// processed, everything queued before it has been applied. It counts as one item of a first
+// list, so that an empty list is waited for, too.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).addReplaceToItemsLocked
 func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
@@ -262,7 +264,8 @@ func (f *RealFIFO) Pop(process PopProcessFunc) error {
 	return f.takeLocked(1, process)
 }
 
-// PopBatch waits for an item, takes all that may be applied together with the oldest, and processes them.
+// PopBatch waits for an item, takes all that may be applied together with the oldest, and
+// processes them.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
@@ -283,8 +286,10 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 
 // batchLocked returns how many items the next batch has, at least 1. The batch ends
 //
-//   - before the second delta of a key, so that each has one "before" and one "after" in the store,
-//   - before a delta that concerns more than one key (or none), unless it is the first, and then it is alone,
+//   - before the second delta of a key, so that each has one "before" and one "after" in the
+//     store,
+//   - before a delta that concerns more than one key (or none), unless it is the first, and
+//     then it is alone,
 //   - with the first list, so that isInInitialList is true for all of it or none.
 func (f *RealFIFO) batchLocked() int {
 	limit := min(len(f.items), defaultBatchSize)
@@ -316,12 +321,14 @@ func batchable(deltaType DeltaType) bool {
 	}
 }
 
-// takeLocked takes the first n items and processes them. The queue counts as synced after the last item of the first
-// list has been processed, not before: a caller of HasSynced must find that item in the store.
+// takeLocked takes the first n items and processes them. The queue counts as synced after the
+// last item of the first list has been processed, not before: a caller of HasSynced must find
+// that item in the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).PopBatch
-// Differs: what was taken before there was a first list is not counted as part of it; upstream subtracts it when it has
-// been processed, and a queue to which a Bookmark came first can be synced while the list still waits in it.
+// Differs: what was taken before there was a first list is not counted as part of it; upstream
+// subtracts it when it has been processed, and a queue to which a Bookmark came first can be
+// synced while the list still waits in it.
 func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 	taken := Deltas(slices.Clone(f.items[:n]))
 	clear(f.items[:n]) // the array lives on: let go of the objects
@@ -335,11 +342,13 @@ func (f *RealFIFO) takeLocked(n int, process PopProcessFunc) error {
 	return err
 }
 
-// whileProcessingLocked calls process, without mu if the option allows it and fewer than two batches wait: the
-// reflector can queue meanwhile. It holds mu again in the end, even if process panics.
+// whileProcessingLocked calls process, without mu if the option allows it and fewer than two
+// batches wait: the reflector can queue meanwhile. It holds mu again in the end, even if
+// process panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).whileProcessing_locked
-func (f *RealFIFO) whileProcessingLocked(process PopProcessFunc, taken Deltas, isInInitialList bool) error {
+func (f *RealFIFO) whileProcessingLocked(process PopProcessFunc, taken Deltas,
+	isInInitialList bool) error {
 	if f.unlockWhileProcessing && len(f.items) < 2*defaultBatchSize {
 		f.mu.Unlock()
 		defer f.mu.Lock()

@@ -29,15 +29,17 @@ func Example_lookAtEveryObject() {
 	// Output: looked at 10000 pods to find 10
 }
 
-// Second try: an index by node beside the map. An update moves the key from the node of the old pod to that of the new
-// one.
+// Second try: an index by node beside the map. An update moves the key from the node of the old
+// pod to that of the new one.
 func Example_anIndexThatAHandlerMisleads() {
 	store := map[string]*corev1.Pod{}
 	byNode := map[string][]string{}
 	update := func(pod *corev1.Pod) {
 		if old, exists := store[pod.Name]; exists {
 			keys := byNode[old.Spec.NodeName]
-			byNode[old.Spec.NodeName] = slices.DeleteFunc(keys, func(key string) bool { return key == old.Name })
+			byNode[old.Spec.NodeName] = slices.DeleteFunc(keys, func(key string) bool {
+				return key == old.Name
+			})
 		}
 		byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod.Name)
 		store[pod.Name] = pod

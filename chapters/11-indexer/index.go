@@ -14,9 +14,9 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/index.go: NamespaceIndex
 const NamespaceIndex = "namespace"
 
-// IndexFunc returns the values under which obj is to be found. It may be called at any time with any object that is or
-// was stored, must return the same each time, and must not call the store. An error is a broken promise: the store
-// panics.
+// IndexFunc returns the values under which obj is to be found. It may be called at any time
+// with any object that is or was stored, must return the same each time, and must not call the
+// store. An error is a broken promise: the store panics.
 //
 // Upstream: k8s.io/client-go/tools/cache/index.go: IndexFunc
 type IndexFunc func(obj any) ([]string, error)

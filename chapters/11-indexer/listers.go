@@ -9,10 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Lister reads objects of type T from an [Indexer]. What it returns is shared by all readers: copy before you write.
+// Lister reads objects of type T from an [Indexer]. What it returns is shared by all readers:
+// copy before you write.
 //
-// It is generic, because all there is to a typed lister is the type: upstream generates one per resource and builds
-// them, since 1.33, on this very shape.
+// It is generic, because all there is to a typed lister is the type: upstream generates one per
+// resource and builds them, since 1.33, on this very shape.
 //
 // Upstream: k8s.io/client-go/listers/generic_helpers.go: ResourceIndexer
 type Lister[T runtime.Object] struct {
@@ -70,11 +71,12 @@ func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) erro
 	return appendMatching(store.List(), metav1.NamespaceAll, selector, appendFn)
 }
 
-// ListAllByNamespace calls appendFn with every object of one namespace that matches selector. Without a
-// [NamespaceIndex] it looks at all objects there are.
+// ListAllByNamespace calls appendFn with every object of one namespace that matches selector.
+// Without a [NamespaceIndex] it looks at all objects there are.
 //
 // Upstream: k8s.io/client-go/tools/cache/listers.go: ListAllByNamespace
-func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn func(obj any)) error {
+func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector,
+	appendFn func(obj any)) error {
 	if namespace == metav1.NamespaceAll {
 		return ListAll(indexer, selector, appendFn)
 	}

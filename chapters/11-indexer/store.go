@@ -44,7 +44,8 @@ type Indexer interface {
 	ByIndex(indexName, value string) ([]any, error)
 	// GetIndexers returns a copy of the indexers.
 	GetIndexers() Indexers
-	// AddIndexers adds more indexers, also to a filled store. Names that exist are an error, and nothing is added.
+	// AddIndexers adds more indexers, also to a filled store. Names that exist are an error,
+	// and nothing is added.
 	AddIndexers(newIndexers Indexers) error
 }
 

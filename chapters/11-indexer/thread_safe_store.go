@@ -19,8 +19,9 @@ const (
 	typeReplacedAll = string(deltafifo.ReplacedAll)
 )
 
-// ThreadSafeStore maps keys to objects and keeps indices over them. It also knows the resource version up to which it
-// has been told everything, see [ThreadSafeStore.LastStoreSyncResourceVersion].
+// ThreadSafeStore maps keys to objects and keeps indices over them. It also knows the resource
+// version up to which it has been told everything, see
+// [ThreadSafeStore.LastStoreSyncResourceVersion].
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: ThreadSafeStore
 // Differs: the type itself; upstream has an interface of this name and one implementation.
@@ -88,7 +89,8 @@ func (c *ThreadSafeStore) deleteLocked(key string, obj any) (old any, existed bo
 	return old, existed
 }
 
-// noteLocked moves the store's resource version to that of obj. A tombstone has none, and leaves it where it is.
+// noteLocked moves the store's resource version to that of obj. A tombstone has none, and
+// leaves it where it is.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: rvFromObject
 func (c *ThreadSafeStore) noteLocked(obj any) {

@@ -50,12 +50,14 @@ func (c *ThreadSafeStore) Transaction(txns []Transaction) {
 	}
 }
 
-// Replace makes txns, all of them updates, the whole content of the store as of resourceVersion. It returns what is
-// gone, as deletions sorted by key, with the last known object in Old.
+// Replace makes txns, all of them updates, the whole content of the store as of
+// resourceVersion. It returns what is gone, as deletions sorted by key, with the last known
+// object in Old.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
 // Differs: reports what the replacement changed; upstream compares before it replaces.
-func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (gone []Transaction) {
+func (c *ThreadSafeStore) Replace(txns []Transaction,
+	resourceVersion string) (gone []Transaction) {
 	items := make(map[string]any, len(txns))
 	for i := range txns { // of two with the same key the later one counts
 		items[txns[i].Key] = txns[i].Object
@@ -69,7 +71,8 @@ func (c *ThreadSafeStore) Replace(txns []Transaction, resourceVersion string) (g
 	for key, obj := range items {
 		c.index.update(key, nil, obj)
 	}
-	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{ResourceVersion: resourceVersion})
+	c.changedLocked(typeReplacedAll, "", deltafifo.ReplacedAllInfo{
+		ResourceVersion: resourceVersion})
 	return compare(before, items, txns)
 }
 

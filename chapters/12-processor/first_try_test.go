@@ -19,7 +19,9 @@ func Example_callTheHandlersInTurn() {
 	bubble.Example(func() {
 		began := time.Now()
 		database := func(string) { time.Sleep(time.Second) }
-		screen := func(pod string) { fmt.Println("screen hears of", pod, "after", time.Since(began)) }
+		screen := func(pod string) {
+			fmt.Println("screen hears of", pod, "after", time.Since(began))
+		}
 
 		handlers := []func(string){database, screen}
 		for _, pod := range []string{"a", "b", "c"} { // all three changed at once

@@ -4,8 +4,8 @@ package processor
 // and from how many on its handler is watched for slowness.
 const initialBufferSize = 1024
 
-// pendingRing is a queue without a limit. It doubles when it is full and never shrinks: a handler that was slow once
-// is expected to be slow again.
+// pendingRing is a queue without a limit. It doubles when it is full and never shrinks: a
+// handler that was slow once is expected to be slow again.
 //
 // Upstream: k8s.io/utils/buffer/ring_growing.go: RingGrowing
 type pendingRing struct {

@@ -21,7 +21,8 @@ const (
 	deleted  = string(watch.Deleted)
 )
 
-// notification says what a handler is to be called with. All listeners share it; nothing changes it.
+// notification says what a handler is to be called with. All listeners share it; nothing
+// changes it.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: addNotification
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: updateNotification
@@ -30,7 +31,7 @@ const (
 type notification struct {
 	typ             string // added, modified or deleted
 	old             any    // for modified only
-	obj             any    // for deleted, what was deleted or a [deltafifo.DeletedFinalStateUnknown]
+	obj             any    // for deleted, maybe a [deltafifo.DeletedFinalStateUnknown]
 	isInInitialList bool
 
 	// For probes only, and not set without them.
@@ -42,20 +43,23 @@ type notification struct {
 // more than initialBufferSize notifications waiting are watched.
 const slowHandler = 100 * time.Millisecond
 
-// processorListener brings notifications to one handler, through two unbuffered channels and a ring without a limit:
+// processorListener brings notifications to one handler, through two unbuffered channels and a
+// ring without a limit:
 //
 //	distribute ──addCh──► pop ──nextCh──► run ──► handler
 //	                      │ ▲
 //	                      ▼ │
 //	                 pending ring
 //
-// The ring is the one place on the whole path that takes in without giving back pressure. It has to be somewhere: one
-// slow handler must not stop the others, and the events of different handlers come from one stream.
+// The ring is the one place on the whole path that takes in without giving back pressure. It
+// has to be somewhere: one slow handler must not stop the others, and the events of different
+// handlers come from one stream.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener
-// Differs: a panic of the handler ends the program. Upstream can be told to skip the notification and go on.
-// Differs: no call begins once the listener is removed. Upstream's pop may hand on what is in its hand, and more,
-// because its select chooses at random between run and the closed addCh.
+// Differs: a panic of the handler ends the program. Upstream can be told to skip the
+// notification and go on.
+// Differs: no call begins once the listener is removed. Upstream's pop may hand on what is in
+// its hand, and more, because its select chooses at random between run and the closed addCh.
 type processorListener struct {
 	// Set by newProcessorListener, never changed.
 	id                string
@@ -67,12 +71,12 @@ type processorListener struct {
 
 	// sent by distribute, closed by RemoveListener or Stop; unbuffered: pop is always there
 	addCh       chan *notification
-	nextCh      chan *notification // sent and closed by pop; unbuffered: what waits is to wait in the ring
+	nextCh      chan *notification // sent and closed by pop; unbuffered: the ring waits
 	done        chan struct{}      // closed by pop, for watchSynced; nothing is sent
 	runFinished chan struct{}      // closed by finish; nothing is sent
 	others      routine.Group      // pop and watchSynced
 
-	removed atomic.Bool // set by closeLocked before it closes addCh; run calls the handler no more
+	removed atomic.Bool // set before addCh is closed; from then on run makes no call
 
 	// Owned by pop.
 	pending pendingRing
@@ -81,7 +85,8 @@ type processorListener struct {
 	pendingLen, pendingCap, slowCalls atomic.Int64
 
 	// Guarded by SharedProcessor.mu.
-	// whether updates that change nothing are for this listener, see [SharedProcessor.ShouldResync]
+	// whether updates that change nothing are for this listener, see
+	// [SharedProcessor.ShouldResync]
 	syncing               bool
 	requestedResyncPeriod time.Duration
 	resyncPeriod          time.Duration // requested and granted; 0 for none
@@ -140,16 +145,16 @@ func (l *processorListener) add(n *notification) {
 
 // pop runs until addCh is closed, and then drops what waits.
 //
-// At any time it holds one notification in hand, or none. With one in hand it offers it to run, and puts what comes in
-// meanwhile into the ring. With none in hand it only takes.
+// At any time it holds one notification in hand, or none. With one in hand it offers it to run,
+// and puts what comes in meanwhile into the ring. With none in hand it only takes.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).pop
 func (l *processorListener) pop(context.Context) {
 	defer close(l.nextCh) // ends run
 	defer close(l.done)   // ends watchSynced
 	var inHand *notification
-	// A send to a nil channel is never ready: nextCh is nil as long as there is nothing to send, which takes the first
-	// case out of the select.
+	// A send to a nil channel is never ready: nextCh is nil as long as there is nothing to
+	// send, which takes the first case out of the select.
 	var nextCh chan<- *notification
 	for {
 		select {
@@ -192,8 +197,8 @@ func (l *processorListener) readPending() *notification {
 	return n
 }
 
-// run calls the handler until the listener is removed or nextCh is closed. It is the last of the listener's goroutines
-// to end.
+// run calls the handler until the listener is removed or nextCh is closed. It is the last of
+// the listener's goroutines to end.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*processorListener).run
 func (l *processorListener) run(context.Context) {

@@ -22,13 +22,15 @@ type Config struct {
 	Probe *probe.Probe
 }
 
-// SharedProcessor is a [ResourceEventHandler] that hands every notification to all listeners, and notifications that
-// changed nothing only to those that are due for a resync; while resyncs are off, to all.
+// SharedProcessor is a [ResourceEventHandler] that hands every notification to all listeners,
+// and notifications that changed nothing only to those that are due for a resync; while resyncs
+// are off, to all.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedProcessor
-// Differs: listeners are told in the order in which they were added; upstream keeps them in a Go map.
-// Differs: Start returns when the listeners run, before the first notification; upstream starts them at the same
-// time as the controller, and distribute waits for them.
+// Differs: listeners are told in the order in which they were added; upstream keeps them in a
+// Go map.
+// Differs: Start returns when the listeners run, before the first notification; upstream starts
+// them at the same time as the controller, and distribute waits for them.
 type SharedProcessor struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
@@ -36,13 +38,13 @@ type SharedProcessor struct {
 
 	goroutines routine.Group // run of every listener
 
-	mu        sync.RWMutex         // guards the fields below and what processorListener says it guards
-	listeners []*processorListener // in order of arrival; replaced as a whole, never changed in place
+	mu        sync.RWMutex         // guards the fields below, and some of processorListener
+	listeners []*processorListener // in order of arrival; replaced, never changed in place
 	lastID    int
 	started   bool
 	stopped   bool
 
-	shown atomic.Pointer[[]*processorListener] // listeners, for Snapshot, which must not wait for a distribution
+	shown atomic.Pointer[[]*processorListener] // listeners, for Snapshot, which does not wait
 }
 
 var _ ResourceEventHandler = (*SharedProcessor)(nil)
@@ -112,12 +114,14 @@ type ListenerOptions struct {
 	Initial []any
 }
 
-// AddListener adds a handler. It will be told of everything in opts.Initial and of everything distributed after the
-// call. For nothing to be missing or double in between, the caller must see to it that the store does not change from
-// the moment opts.Initial was read until AddListener returns.
+// AddListener adds a handler. It will be told of everything in opts.Initial and of everything
+// distributed after the call. For nothing to be missing or double in between, the caller must
+// see to it that the store does not change from the moment opts.Initial was read until
+// AddListener returns.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).addListener
-func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts ListenerOptions) (Registration, error) {
+func (p *SharedProcessor) AddListener(handler ResourceEventHandler,
+	opts ListenerOptions) (Registration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
@@ -142,15 +146,16 @@ func (p *SharedProcessor) AddListener(handler ResourceEventHandler, opts Listene
 	for _, obj := range opts.Initial {
 		listener.add(p.identified(notification{typ: added, obj: obj, isInInitialList: true}))
 	}
-	// Only now: had watchSynced found the informer synced before the first add, the listener would count as synced.
+	// Only now: had watchSynced found the informer synced before the first add, the listener
+	// would count as synced.
 	listener.startWatchSynced()
 	return listener, nil
 }
 
-// RemoveListener removes a listener. It does not wait for a call of the handler that has begun, and run may be about to
-// begin one: when RemoveListener has returned, at most one more call begins. [Registration.ShutdownChan] says when none
-// will. To remove a listener twice, or one of another processor, does nothing; the error is for a registration of
-// another kind.
+// RemoveListener removes a listener. It does not wait for a call of the handler that has begun,
+// and run may be about to begin one: when RemoveListener has returned, at most one more call
+// begins. [Registration.ShutdownChan] says when none will. To remove a listener twice, or one
+// of another processor, does nothing; the error is for a registration of another kind.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).removeListener
 func (p *SharedProcessor) RemoveListener(registration Registration) error {
@@ -200,8 +205,9 @@ func sameVersion(old, obj any) bool {
 	return err == nil && oldMeta.GetResourceVersion() == objMeta.GetResourceVersion()
 }
 
-// distribute hands n to every listener; with sync, which says that n changes nothing, only to those that are syncing.
-// It waits for each listener's pop, which soon receives, and never for a handler.
+// distribute hands n to every listener; with sync, which says that n changes nothing, only to
+// those that are syncing. It waits for each listener's pop, which soon receives, and never for
+// a handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).distribute
 func (p *SharedProcessor) distribute(n notification, sync bool) {
@@ -210,8 +216,8 @@ func (p *SharedProcessor) distribute(n notification, sync bool) {
 	p.probe.Event(probe.Distributed, shared.typ, shared.key, shared.rv, handed)
 }
 
-// handAround returns how many listeners it has handed n to. It takes and releases mu: while a goroutine is sending, no
-// listener's addCh is closed.
+// handAround returns how many listeners it has handed n to. It takes and releases mu: while a
+// goroutine is sending, no listener's addCh is closed.
 func (p *SharedProcessor) handAround(n *notification, sync bool) (handed int) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

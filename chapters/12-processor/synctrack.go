@@ -6,17 +6,18 @@ import (
 	"sync/atomic"
 )
 
-// SingleFileTracker knows when the last object of the initial list has been dealt with, given that they are dealt with
-// one after the other. It is done when the informer has synced and as many were finished as were started.
+// SingleFileTracker knows when the last object of the initial list has been dealt with, given
+// that they are dealt with one after the other. It is done when the informer has synced and as
+// many were finished as were started.
 //
-// That is only right if everything that belongs to the initial list is started before UpstreamHasSynced is called:
-// until then, equal counts mean nothing.
+// That is only right if everything that belongs to the initial list is started before
+// UpstreamHasSynced is called: until then, equal counts mean nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: SingleFileTracker
 type SingleFileTracker struct {
 	// Set by newSingleFileTracker, never changed.
 	name   string
-	synced chan struct{} // closed once, by the later of Finished and UpstreamHasSynced; nothing is sent
+	synced chan struct{} // closed by the later of Finished and UpstreamHasSynced
 
 	once              sync.Once    // for closing synced
 	count             atomic.Int64 // started and not finished

@@ -25,7 +25,8 @@ type ControllerConfig struct {
 	ProcessBatch deltafifo.ProcessBatchFunc
 }
 
-// Controller moves what the server says from a reflector through a queue into a processing function.
+// Controller moves what the server says from a reflector through a queue into a processing
+// function.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: controller
 type Controller struct {
@@ -45,7 +46,8 @@ func NewController(cfg ControllerConfig) *Controller {
 	return &Controller{config: cfg, reflector: reflector.New(cfg.Reflector)}
 }
 
-// Run reflects and processes until ctx is done, and returns when both have ended. What is still queued is dropped.
+// Run reflects and processes until ctx is done, and returns when both have ended. What is still
+// queued is dropped.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: (*controller).RunWithContext
 // Differs: the loop is not restarted every second: nothing ends it but ctx.

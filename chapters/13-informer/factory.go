@@ -72,8 +72,8 @@ func NewSharedInformerFactory(cfg FactoryConfig) *SharedInformerFactory {
 	}
 }
 
-// InformerFor returns the informer of objects of example's type, and makes it with newFunc if there is none. newFunc is
-// called under the factory's lock.
+// InformerFor returns the informer of objects of example's type, and makes it with newFunc if
+// there is none. newFunc is called under the factory's lock.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
 func (f *SharedInformerFactory) InformerFor(example runtime.Object,
@@ -122,8 +122,8 @@ func (f *SharedInformerFactory) newInformer(example runtime.Object, resource str
 	})
 }
 
-// Start starts the informers that have been asked for and are not started yet. It does not wait. They run until ctx is
-// done.
+// Start starts the informers that have been asked for and are not started yet. It does not
+// wait. They run until ctx is done.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).StartWithContext
 func (f *SharedInformerFactory) Start(ctx context.Context) {

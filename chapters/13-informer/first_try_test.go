@@ -34,7 +34,8 @@ func Example_tellThenStore() {
 	// told of a; the store says "", true
 }
 
-// Second try: the store first. A handler that comes late is shown what is stored, and then added to the list.
+// Second try: the store first. A handler that comes late is shown what is stored, and then
+// added to the list.
 func Example_showThenAdd() {
 	bubble.Example(func() {
 		var mu sync.Mutex // guards store and handlers, in each step

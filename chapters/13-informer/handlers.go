@@ -29,8 +29,8 @@ func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHan
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
 }
 
-// AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs. A late handler is told of
-// everything the store holds before anything else.
+// AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs. A
+// late handler is told of everything the store holds before anything else.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandlerWithOptions
 func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler,
@@ -41,8 +41,8 @@ func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.Resou
 		return nil, fmt.Errorf("add handler to %s: the informer has stopped", s.name)
 	}
 	period := s.negotiateResyncLocked(opts.ResyncPeriod)
-	// From here until the listener is added the store stands still: what it holds now and what is distributed from
-	// then on is everything, once.
+	// From here until the listener is added the store stands still: what it holds now and what
+	// is distributed from then on is everything, once.
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
 	return s.processor.AddListener(handler, processor.ListenerOptions{
@@ -54,9 +54,9 @@ func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.Resou
 	})
 }
 
-// negotiateResyncLocked returns the resync period a handler is taken to ask for. Before the start, a handler that asks
-// for more resyncs than the informer checks for makes it check more often; after it, the handler gets the informer's
-// period. It expects startedMu.
+// negotiateResyncLocked returns the resync period a handler is taken to ask for. Before the
+// start, a handler that asks for more resyncs than the informer checks for makes it check more
+// often; after it, the handler gets the informer's period. It expects startedMu.
 func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) time.Duration {
 	period := s.config.ResyncPeriod
 	if requested != nil {

@@ -21,11 +21,13 @@ const (
 	mutationRetainDuration = 2 * time.Minute
 )
 
-// mutationDetector finds out that a handler or a lister's caller wrote to an object of the store, which all handlers
-// and listers share. It cannot find out which. It keeps a copy of each object and compares the two every second.
+// mutationDetector finds out that a handler or a lister's caller wrote to an object of the
+// store, which all handlers and listers share. It cannot find out which. It keeps a copy of
+// each object and compares the two every second.
 //
 // Upstream: k8s.io/client-go/tools/cache/mutation_detector.go: defaultCacheMutationDetector
-// Differs: switched on by [Config] and not by an environment variable; the panic names the object, without a diff.
+// Differs: switched on by [Config] and not by an environment variable; the panic names the
+// object, without a diff.
 type mutationDetector struct {
 	// Set by newMutationDetector, never changed.
 	name  string
@@ -35,7 +37,7 @@ type mutationDetector struct {
 	added []watchedObject
 
 	// Owned by run.
-	watched, retained []watchedObject // two generations: retained is dropped when watched has grown old
+	watched, retained []watchedObject // two generations; the older one, retained, is dropped
 	rotated           time.Time
 }
 

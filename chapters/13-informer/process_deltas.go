@@ -51,11 +51,12 @@ func (p *deltaProcessor) processDelta(one []deltafifo.Delta, isInInitialList boo
 	}
 }
 
-// processDeltasInBatch applies deltas, which are of different keys, as one step, and then tells of each in order. When
-// the handler is told of the first, the store holds the last.
+// processDeltasInBatch applies deltas, which are of different keys, as one step, and then tells
+// of each in order. When the handler is told of the first, the store holds the last.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: processDeltasInBatch
-func (p *deltaProcessor) processDeltasInBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
+func (p *deltaProcessor) processDeltasInBatch(deltas []deltafifo.Delta,
+	isInInitialList bool) error {
 	p.txns = p.txns[:0]
 	for i := range deltas {
 		txn, err := transaction(&deltas[i])
@@ -85,9 +86,10 @@ func transaction(delta *deltafifo.Delta) (indexer.Transaction, error) {
 	return txn, nil
 }
 
-// notify tells the handler what txn has done. Whether the store had the key decides between OnAdd and OnUpdate, and not
-// the type of the delta: a watch may begin with ADDED for objects we hold, and after a gap MODIFIED may be the first we
-// hear of an object. A deletion is told even if the store had nothing.
+// notify tells the handler what txn has done. Whether the store had the key decides between
+// OnAdd and OnUpdate, and not the type of the delta: a watch may begin with ADDED for objects
+// we hold, and after a gap MODIFIED may be the first we hear of an object. A deletion is told
+// even if the store had nothing.
 func (p *deltaProcessor) notify(txn *indexer.Transaction, isInInitialList bool) {
 	switch {
 	case txn.Type == indexer.TransactionTypeDelete:
@@ -99,12 +101,13 @@ func (p *deltaProcessor) notify(txn *indexer.Transaction, isInInitialList bool) 
 	}
 }
 
-// processReplacedAllInfo makes a list the content of the store and then tells what that changed: deletions first, as
-// tombstones, because the watch missed them; then additions and updates in the order of the list. Objects that did not
-// change are told as updates, too.
+// processReplacedAllInfo makes a list the content of the store and then tells what that
+// changed: deletions first, as tombstones, because the watch missed them; then additions and
+// updates in the order of the list. Objects that did not change are told as updates, too.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: processReplacedAllInfo
-func (p *deltaProcessor) processReplacedAllInfo(info deltafifo.ReplacedAllInfo, isInInitialList bool) error {
+func (p *deltaProcessor) processReplacedAllInfo(info deltafifo.ReplacedAllInfo,
+	isInInitialList bool) error {
 	changes, gone, err := p.clientState.ReplaceAll(info.Objects, info.ResourceVersion)
 	if err != nil {
 		return err

@@ -17,36 +17,42 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// SharedIndexInformer keeps a local copy of the objects of one type and tells any number of handlers how it changes.
+// SharedIndexInformer keeps a local copy of the objects of one type and tells any number of
+// handlers how it changes.
 //
-// At the server, the object of one key goes through a strict sequence of states, each either present, with a resource
-// version, or absent. The UID is not part of the key: an object that was deleted and one that was made again under its
-// name are states of one sequence. In these terms the informer promises:
+// At the server, the object of one key goes through a strict sequence of states, each either
+// present, with a resource version, or absent. The UID is not part of the key: an object that
+// was deleted and one that was made again under its name are states of one sequence. In these
+// terms the informer promises:
 //
-//   - Convergence. If the server ever holds a state of a key, the store in the end holds that state or a later one,
-//     unless the informer is stopped, the server cannot be reached for good, or etcd is restored from a backup.
-//   - Order. The states of a key that the store goes through are a subsequence of those at the server: some may never
-//     appear; those that do, appear in order, unless etcd is restored from a backup. Upstream promises nothing between
-//     keys; with [FIFOReal] and an unbroken watch, the store as a whole goes through a subsequence of the server's
-//     states, too.
+//   - Convergence. If the server ever holds a state of a key, the store in the end holds that
+//     state or a later one, unless the informer is stopped, the server cannot be reached for
+//     good, or etcd is restored from a backup.
+//   - Order. The states of a key that the store goes through are a subsequence of those at the
+//     server: some may never appear; those that do, appear in order, unless etcd is restored
+//     from a backup. Upstream promises nothing between keys; with [FIFOReal] and an unbroken
+//     watch, the store as a whole goes through a subsequence of the server's states, too.
 //   - One state per query. Every read of the store is answered from one state of it.
-//   - Store first. When a handler is told of a state, the store held it before, and now holds it or a later one, which
-//     includes that the object is gone, unless etcd is restored from a backup.
-//   - Every change is told. A handler that was added before Run is told of every change of the store. One that is added
-//     later is told, as OnAdd, of what the store holds then, and after that of every change: nothing is missing and
-//     nothing is double.
-//   - Order of calls. A handler is called once at a time, in the order in which the store changed: OnAdd, any number of
-//     OnUpdate, OnDelete, and again from the start. The old state of an OnUpdate is the one told before. Between
-//     handlers there is no order, and none waits for another.
+//   - Store first. When a handler is told of a state, the store held it before, and now holds
+//     it or a later one, which includes that the object is gone, unless etcd is restored from a
+//     backup.
+//   - Every change is told. A handler that was added before Run is told of every change of the
+//     store. One that is added later is told, as OnAdd, of what the store holds then, and after
+//     that of every change: nothing is missing and nothing is double.
+//   - Order of calls. A handler is called once at a time, in the order in which the store
+//     changed: OnAdd, any number of OnUpdate, OnDelete, and again from the start. The old state
+//     of an OnUpdate is the one told before. Between handlers there is no order, and none waits
+//     for another.
 //
 // Four things surprise:
 //
-//   - OnUpdate with two equal states happens, on a resync and on a relist: for the handlers that are due, or for all if
-//     the informer has no resyncs. A resync never asks the server.
-//   - OnUpdate may join two objects: one that was deleted and one that was made again while the watch was broken.
-//     Compare the UIDs if it matters.
-//   - OnDelete may come for an object that was never told, with [FIFOReal], if that is what the watch says. A deletion
-//     that only a list has shown is told with a [deltafifo.DeletedFinalStateUnknown], whose object may be old.
+//   - OnUpdate with two equal states happens, on a resync and on a relist: for the handlers
+//     that are due, or for all if the informer has no resyncs. A resync never asks the server.
+//   - OnUpdate may join two objects: one that was deleted and one that was made again while the
+//     watch was broken. Compare the UIDs if it matters.
+//   - OnDelete may come for an object that was never told, with [FIFOReal], if that is what the
+//     watch says. A deletion that only a list has shown is told with a
+//     [deltafifo.DeletedFinalStateUnknown], whose object may be old.
 //   - Objects are shared by the store and all handlers: no reader may write to them.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedIndexInformer
@@ -70,8 +76,9 @@ type SharedIndexInformer struct {
 	resyncCheckPeriod time.Duration
 	started, stopped  bool
 
-	// deltasMu is upstream's blockDeltas. A goroutine that holds it may read the store and add a listener as one step.
-	// Taken before the locks of chapters 11 and 12; no handler runs under it.
+	// deltasMu is upstream's blockDeltas. A goroutine that holds it may read the store and add
+	// a listener as one step. Taken before the locks of chapters 11 and 12; no handler runs
+	// under it.
 	deltasMu sync.Mutex
 }
 
@@ -103,8 +110,8 @@ func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
 	return s
 }
 
-// Run keeps the store up to date and tells the handlers until ctx is done, and returns when everything has ended. It
-// does nothing if the informer was run before.
+// Run keeps the store up to date and tells the handlers until ctx is done, and returns when
+// everything has ended. It does nothing if the informer was run before.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RunWithContext
 func (s *SharedIndexInformer) Run(ctx context.Context) {

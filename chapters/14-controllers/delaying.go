@@ -21,18 +21,19 @@ const (
 	waitingForAddSize = 1000
 )
 
-// DelayingQueue is a [Queue] to which keys can be added later. A waiting loop, one goroutine, keeps the keys whose time
-// has not come in a heap ordered by that time. A key waits at most once, with the earliest time asked for.
+// DelayingQueue is a [Queue] to which keys can be added later. A waiting loop, one goroutine,
+// keeps the keys whose time has not come in a heap ordered by that time. A key waits at most
+// once, with the earliest time asked for.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: delayingType
-// Differs: the waiting loop is started by Run, not by the constructor; both ways of shutting down end it at once
-// (upstream's drain leaves it to the next heartbeat).
+// Differs: the waiting loop is started by Run, not by the constructor; both ways of shutting
+// down end it at once (upstream's drain leaves it to the next heartbeat).
 type DelayingQueue struct {
 	*Queue
 
 	// Set by NewDelayingQueue, never changed.
 	clock         clock.WithTicker
-	waitingForAdd chan waitFor  // sent by AddAfter, never closed; 1000 so that handlers do not wait for the loop
+	waitingForAdd chan waitFor  // sent by AddAfter, never closed; 1000: handlers do not wait
 	stop          chan struct{} // closed by stopWaiting; ends Run and every blocked AddAfter
 	stopOnce      sync.Once
 
@@ -41,7 +42,7 @@ type DelayingQueue struct {
 	// Owned by the goroutine in Run.
 	waiting waitForPriorityQueue
 	known   map[string]*waitFor // the entries of waiting by key
-	timer   clock.Timer         // runs out when the head of waiting is ready; nil while waiting is empty
+	timer   clock.Timer         // until the head of waiting is ready; nil if there is none
 }
 
 // NewDelayingQueue returns an empty queue. Delays only run out while Run runs.
@@ -105,15 +106,18 @@ func (q *DelayingQueue) Run(ctx context.Context) {
 	}
 }
 
-// wait blocks until something may have become ready, and takes in what AddAfter sent. It returns false at the end.
+// wait blocks until something may have become ready, and takes in what AddAfter sent. It
+// returns false at the end.
 func (q *DelayingQueue) wait(ctx context.Context, heartbeat <-chan time.Time) bool {
-	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched off.
+	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched
+	// off.
 	var nextReadyAt <-chan time.Time
 	if q.timer != nil {
 		nextReadyAt = q.timer.C()
 	}
-	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because the caller that shuts a queue
-	// down (any worker, through ShutDown) is not the one that runs it.
+	// Five cases, one more than we allow ourselves elsewhere: stop cannot be ctx, because the
+	// caller that shuts a queue down (any worker, through ShutDown) is not the one that runs
+	// it.
 	select {
 	case <-ctx.Done():
 		return false
@@ -140,8 +144,8 @@ func (q *DelayingQueue) takeIn(entry waitFor) {
 	}
 }
 
-// insert lets a key wait, or moves its time forward if it waits already. A time is never moved back: the caller that
-// asked for the earlier one was promised it.
+// insert lets a key wait, or moves its time forward if it waits already. A time is never moved
+// back: the caller that asked for the earlier one was promised it.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: insert
 func (q *DelayingQueue) insert(entry waitFor) {

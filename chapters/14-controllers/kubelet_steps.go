@@ -107,11 +107,12 @@ func (k *Kubelet) do(ctx context.Context, step podStep, pod *corev1.Pod) error {
 	return err
 }
 
-// updateStatus replaces the status of a pod. It carries the resourceVersion that was looked at, so if another client
-// has changed the pod since, the server answers 409 Conflict: the decision was about an older state. The key comes
-// back, and by then the cache has it.
+// updateStatus replaces the status of a pod. It carries the resourceVersion that was looked at,
+// so if another client has changed the pod since, the server answers 409 Conflict: the decision
+// was about an older state. The key comes back, and by then the cache has it.
 func (k *Kubelet) updateStatus(ctx context.Context, pod *corev1.Pod) error {
-	return k.config.Client.Put().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status").
+	return k.config.Client.Put().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+		SubResource("status").
 		Body(pod).Do(ctx).Error()
 }
 

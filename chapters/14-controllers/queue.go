@@ -8,30 +8,32 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Queue is a work queue of keys. It answers one question, "which key should a worker look at next?", and promises
-// two things: a key that is added any number of times before a worker takes it is taken once, and no key is ever in
-// the hands of two workers. All methods are safe for concurrent use; only Get and ShutDownWithDrain block.
+// Queue is a work queue of keys. It answers one question, "which key should a worker look at
+// next?", and promises two things: a key that is added any number of times before a worker
+// takes it is taken once, and no key is ever in the hands of two workers. All methods are safe
+// for concurrent use; only Get and ShutDownWithDrain block.
 //
 // A key is in one of four states, which dirty and processing tell apart:
 //
-//	                 Add                  Get                     Add
-//	(unknown) ─────────────► waiting ─────────────► being worked ─────────────► being worked,
-//	   ▲                  dirty, queue               processing                 wanted again
-//	   │                        ▲                        │                    dirty, processing
-//	   └──────── Done ──────────┼────────────────────────┘                           │
-//	                            └─────────────────── Done ────────────────────────────┘
+//	                Add                  Get                     Add
+//	(unknown) ────────────► waiting ────────────► being worked ────────────► being worked,
+//	   ▲                 dirty, queue              processing                wanted again
+//	   │                       ▲                       │                   dirty, processing
+//	   └─────── Done ──────────┼───────────────────────┘                          │
+//	                           └─────────────────── Done ──────────────────────────┘
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: Typed
-// Differs: keys are strings, not any comparable type; the order is always first in, first out (upstream lets a
-// [Queue] be swapped for a priority queue); probes instead of metrics, hence no 500 ms metrics goroutine.
+// Differs: keys are strings, not any comparable type; the order is always first in, first out
+// (upstream lets a [Queue] be swapped for a priority queue); probes instead of metrics, hence
+// no 500 ms metrics goroutine.
 type Queue struct {
 	// Set by NewQueue, never changed.
 	probe *probe.Probe
 
-	mu         sync.Mutex       // guards the fields below and is the lock of cond; innermost but for the probe log's
-	cond       *sync.Cond       // signalled when queue grows or the last worker lets go; broadcast at shutdown
+	mu         sync.Mutex       // guards the fields below; innermost but for the probe log's
+	cond       *sync.Cond       // of mu: queue grew, the last worker let go, or shutdown
 	queue      []string         // the order. Every key in it is dirty and none is processing
-	dirty      sets.Set[string] // keys a worker has to look at, whether queued or waiting for their Done
+	dirty      sets.Set[string] // keys to be looked at: queued, or waiting for their Done
 	processing sets.Set[string] // keys in the hands of a worker, from Get to Done
 
 	shuttingDown bool // Add is ignored; Get hands out what is left, then says so
@@ -61,8 +63,8 @@ func (q *Queue) Add(key string) {
 func (q *Queue) addLocked(key string) {
 	if !q.dirty.Has(key) {
 		q.dirty.Insert(key)
-		// A key that is being worked on only becomes dirty. Were it queued too, a second worker could take it, and the
-		// two would act on one object at once; so its Done queues it.
+		// A key that is being worked on only becomes dirty. Were it queued too, a second worker
+		// could take it, and the two would act on one object at once; so its Done queues it.
 		if !q.processing.Has(key) {
 			q.queue = append(q.queue, key)
 			q.cond.Signal()
@@ -71,8 +73,8 @@ func (q *Queue) addLocked(key string) {
 	q.probe.At(probe.WorkAdded, key, 0, len(q.queue), 0)
 }
 
-// Get blocks until there is a key and hands it to the caller, who must call Done with it. After ShutDown it hands out
-// what is still queued, and then returns shutdown true: the worker ends.
+// Get blocks until there is a key and hands it to the caller, who must call Done with it. After
+// ShutDown it hands out what is still queued, and then returns shutdown true: the worker ends.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Get
 func (q *Queue) Get() (key string, shutdown bool) {
@@ -87,8 +89,9 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	key = q.queue[0]
 	q.queue[0] = "" // the array lives on: let go of the string
 	q.queue = q.queue[1:]
-	// No longer dirty from here on, although the work has not begun: whatever changes after this line may come too late
-	// for the worker's read of its cache, so an Add after this line must count as a new wish.
+	// No longer dirty from here on, although the work has not begun: whatever changes after
+	// this line may come too late for the worker's read of its cache, so an Add after this line
+	// must count as a new wish.
 	q.processing.Insert(key)
 	q.dirty.Delete(key)
 	q.probe.At(probe.WorkGot, key, 0, len(q.queue), 0)
@@ -103,8 +106,8 @@ func (q *Queue) waitLocked() {
 	q.probe.At(probe.WorkWoken, "", 0)
 }
 
-// Done releases a key that Get handed out. If the key was added meanwhile, Done queues it again, at the end, and does
-// so even after ShutDown: the addition was accepted before.
+// Done releases a key that Get handed out. If the key was added meanwhile, Done queues it
+// again, at the end, and does so even after ShutDown: the addition was accepted before.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Done
 func (q *Queue) Done(key string) {

@@ -18,9 +18,9 @@ const (
 	bucketBurst = 100
 )
 
-// RateLimitingQueue is a [DelayingQueue] that knows how long a key that failed should wait: longer each time for one
-// key, and for all keys together no more than ten a second once a burst of a hundred is spent. It is what a controller
-// means by its workqueue.
+// RateLimitingQueue is a [DelayingQueue] that knows how long a key that failed should wait:
+// longer each time for one key, and for all keys together no more than ten a second once a
+// burst of a hundred is spent. It is what a controller means by its workqueue.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: rateLimitingType
 // Differs: the two limiters of upstream's default are built in.
@@ -43,12 +43,14 @@ func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQue
 	}
 }
 
-// AddRateLimited adds key after the longer of what the two limiters ask for, and returns that delay.
+// AddRateLimited adds key after the longer of what the two limiters ask for, and returns that
+// delay.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).AddRateLimited
 // Differs: returns the delay, so that it can be shown.
 func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
-	// Both are asked, always: the bucket must give a token even when the key's own delay is the longer.
+	// Both are asked, always: the bucket must give a token even when the key's own delay is the
+	// longer.
 	delay := max(q.perKey.When(key), q.overall.When())
 	q.AddAfter(key, delay)
 	return delay

@@ -48,12 +48,12 @@ type SchedulerConfig struct {
 	Probe    *probe.Probe // bound to the subject as which the scheduler appears: "scheduler"
 }
 
-// Scheduler gives every pod that has no node one, by POSTing a Binding. It does not wait to see its own writes: a pod
-// counts for its node from the moment of the decision.
+// Scheduler gives every pod that has no node one, by POSTing a Binding. It does not wait to see
+// its own writes: a pod counts for its node from the moment of the decision.
 //
-// Differs: k8s.io/kubernetes/pkg/scheduler looks at what a pod asks for and what nodes offer, in a framework of
-// plugins, binds in the background while it decides about the next pod, and keeps pods that fit nowhere until something
-// changes.
+// Differs: k8s.io/kubernetes/pkg/scheduler looks at what a pod asks for and what nodes offer,
+// in a framework of plugins, binds in the background while it decides about the next pod, and
+// keeps pods that fit nowhere until something changes.
 type Scheduler struct {
 	// Set by NewScheduler, never changed.
 	config       SchedulerConfig
@@ -106,8 +106,8 @@ func (s *Scheduler) OnAdd(pod *corev1.Pod, _ bool) { s.see(pod) }
 // OnUpdate is called by the informer for a pod that has changed, or that is only shown again.
 func (s *Scheduler) OnUpdate(_, pod *corev1.Pod) { s.see(pod) }
 
-// see does what every event handler should: it notes the key and returns. Whether there is anything to do is for the
-// worker to find out, when it looks.
+// see does what every event handler should: it notes the key and returns. Whether there is
+// anything to do is for the worker to find out, when it looks.
 func (s *Scheduler) see(pod *corev1.Pod) {
 	key := podKey(pod)
 	if podIsTerminal(pod) { // an informer without the selector shows these too
@@ -144,7 +144,8 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 		return outcome{}, err
 	}
 	if !s.responsible(pod) {
-		return outcome{did: fmt.Sprintf("%s is on %s: nothing to do", key, pod.Spec.NodeName)}, nil
+		return outcome{did: fmt.Sprintf("%s is on %s: nothing to do", key, pod.Spec.NodeName)},
+			nil
 	}
 	node, err := s.cache.assume(key)
 	if err != nil {
@@ -158,8 +159,9 @@ func (s *Scheduler) reconcile(ctx context.Context, key string) (outcome, error) 
 	if apierrors.IsNotFound(err) {
 		return outcome{did: key + " is gone"}, nil
 	}
-	// Most likely a conflict: another scheduler bound the pod first and our cache does not know yet, or the pod is
-	// another one of the same name. The error is not looked into. The key comes back, and then the cache decides.
+	// Most likely a conflict: another scheduler bound the pod first and our cache does not know
+	// yet, or the pod is another one of the same name. The error is not looked into. The key
+	// comes back, and then the cache decides.
 	return outcome{}, fmt.Errorf("bind %s to %s: %w", key, node, err)
 }
 

@@ -48,8 +48,8 @@ func newSchedulerCache(nodes []string, strategy Strategy) *schedulerCache {
 	}
 }
 
-// update takes in what the informer shows. A pod that is shown without a node keeps the one that is assumed: what is
-// shown may be older than the decision.
+// update takes in what the informer shows. A pod that is shown without a node keeps the one
+// that is assumed: what is shown may be older than the decision.
 func (c *schedulerCache) update(key, node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,14 +7,15 @@ import (
 	indexer "listwatch/chapters/11-indexer"
 )
 
-// undeltaStore is a store that asks for a look at whatever changed in it. It is all that stands between a kubelet's
-// reflector and its workqueue: no FIFO, no processor, no handlers. One consumer needs none of them.
+// undeltaStore is a store that asks for a look at whatever changed in it. It is all that stands
+// between a kubelet's reflector and its workqueue: no FIFO, no processor, no handlers. One
+// consumer needs none of them.
 //
 // Its writers are the one goroutine of its reflector; any goroutine may read.
 //
 // Upstream: k8s.io/client-go/tools/cache/undelta_store.go: UndeltaStore
-// Differs: adds the keys that changed to a queue; upstream hands the complete list to a function after every change,
-// and the kubelet finds out by comparison what changed.
+// Differs: adds the keys that changed to a queue; upstream hands the complete list to a
+// function after every change, and the kubelet finds out by comparison what changed.
 type undeltaStore struct {
 	*indexer.Cache
 	queue     *RateLimitingQueue

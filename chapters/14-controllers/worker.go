@@ -43,7 +43,8 @@ func (w *worker) processNextWorkItem(ctx context.Context) bool {
 	if shutdown {
 		return false
 	}
-	// Done comes last, after the retry was asked for: until then an Add of the key cannot start a second look.
+	// Done comes last, after the retry was asked for: until then an Add of the key cannot start
+	// a second look.
 	defer w.queue.Done(key)
 	outcome, err := w.reconciler.reconcile(ctx, key)
 	if ctx.Err() != nil {

@@ -67,8 +67,10 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// newFactory returns a factory whose informers appear as subject, with a client of their own that calls itself name.
-func (c *Client) newFactory(subject, name string, config informer.FactoryConfig) *informer.SharedInformerFactory {
+// newFactory returns a factory whose informers appear as subject, with a client of their own
+// that calls itself name.
+func (c *Client) newFactory(subject, name string,
+	config informer.FactoryConfig) *informer.SharedInformerFactory {
 	config.Probe = c.config.Probe.Subject(subject)
 	config.Client = c.NewClient(name, config.Probe.Resource("pods"), nil)
 	config.Clock = c.config.Clock
@@ -81,9 +83,9 @@ func (c *Client) newFactory(subject, name string, config informer.FactoryConfig)
 // Pods returns the informer of all pods.
 func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.informers.Pods() }
 
-// addScheduler makes the toy scheduler and its informer. It does not share the informer of all pods: the scheduler has
-// no use for a pod that has ended, and its watch says so to the server. To the scheduler such a pod is deleted. A
-// selector of its own is a factory of its own.
+// addScheduler makes the toy scheduler and its informer. It does not share the informer of all
+// pods: the scheduler has no use for a pod that has ended, and its watch says so to the server.
+// To the scheduler such a pod is deleted. A selector of its own is a factory of its own.
 func (c *Client) addScheduler() (err error) {
 	const name = userAgent + "-scheduler"
 	c.unfinished = c.newFactory("scheduler-informer", name, informer.FactoryConfig{
@@ -95,22 +97,25 @@ func (c *Client) addScheduler() (err error) {
 	return err
 }
 
-// addControllers makes the toy scheduler, a kubelet for each node and the controller of namespaces. All of them watch
-// for themselves: a kubelet wants the pods of its own node and no others.
+// addControllers makes the toy scheduler, a kubelet for each node and the controller of
+// namespaces. All of them watch for themselves: a kubelet wants the pods of its own node and no
+// others.
 func (c *Client) addControllers() error {
 	if err := c.addScheduler(); err != nil {
 		return err
 	}
 	config := &c.config
 	c.namespaces = controllers.NewNamespaceController(controllers.NamespaceControllerConfig{
-		Client: c.NewClient(userAgent+"-namespaces", nil, nil), Clock: config.Clock, UseWatchList: config.UseWatchList,
+		Client: c.NewClient(userAgent+"-namespaces", nil, nil), Clock: config.Clock,
+		UseWatchList: config.UseWatchList,
 	})
 	for _, node := range nodes {
 		name := "kubelet-" + node
 		c.kubelets = append(c.kubelets, controllers.NewKubelet(controllers.KubeletConfig{
 			NodeName: node, Client: c.NewClient(name, nil, nil), Clock: config.Clock,
-			Probe: config.Probe.Resource("pods").Subject(name), UseWatchList: config.UseWatchList,
-			Transform: controllers.StripManagedFields,
+			Probe:        config.Probe.Resource("pods").Subject(name),
+			UseWatchList: config.UseWatchList,
+			Transform:    controllers.StripManagedFields,
 		}))
 	}
 	return nil

@@ -6,23 +6,27 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Pipeline is both halves. They know of each other only by an address: whatever passes between them is HTTP.
+// Pipeline is both halves. They know of each other only by an address: whatever passes between
+// them is HTTP.
 type Pipeline struct {
 	Server *Server
 	Client *Client
 }
 
-// Run runs the server half, then what serves it to the network, then the client half, until ctx is done. Then it stops
-// them in the opposite order, each when the one that depends on it has ended, and returns when nothing runs any more:
+// Run runs the server half, then what serves it to the network, then the client half, until ctx
+// is done. Then it stops them in the opposite order, each when the one that depends on it has
+// ended, and returns when nothing runs any more:
 //
 //	start   server half ──► front ──► client half, when the server half is ready
 //	stop    client half ──► front ──► server half
 //
-// front serves [Server.Handler] until its ctx is done, and returns when its last handler has ended. [Server.EndStreams]
-// comes before, so that streams say the true reason. The client half ends first, because otherwise it would take the
-// end of every stream for a fault, and begin to reconnect. others are clients in this program that are not part of the
-// client half: they run, and end, together with it.
-func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context), others ...func(ctx context.Context)) {
+// front serves [Server.Handler] until its ctx is done, and returns when its last handler has
+// ended. [Server.EndStreams] comes before, so that streams say the true reason. The client half
+// ends first, because otherwise it would take the end of every stream for a fault, and begin to
+// reconnect. others are clients in this program that are not part of the client half: they run,
+// and end, together with it.
+func (p *Pipeline) Run(ctx context.Context, front func(ctx context.Context),
+	others ...func(ctx context.Context)) {
 	var server, middle, client routine.Group
 	// Neither of these ends with ctx: each is cancelled when its turn has come.
 	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))

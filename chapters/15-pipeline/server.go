@@ -115,11 +115,12 @@ func NewServer(config ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// storageOf returns what a resource is read from and written to: its etcd3 store, behind a cache unless it is to have
-// none.
+// storageOf returns what a resource is read from and written to: its etcd3 store, behind a
+// cache unless it is to have none.
 //
 // Upstream: k8s.io/apiserver/pkg/server/options/etcd.go: (*StorageFactoryRestOptionsFactory).GetRESTOptions
-func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (storage.Interface, error) {
+func (s *Server) storageOf(resource *registry.Resource,
+	config ServerConfig) (storage.Interface, error) {
 	mediaType := config.MediaType
 	if mediaType == "" {
 		mediaType = etcd3.MediaTypeProtobuf
@@ -131,7 +132,8 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 	raw, err := etcd3.New(etcd3.Config{
 		Client: config.Client, Codec: codec, NewFunc: resource.NewFunc,
 		ResourcePrefix: resource.Prefix, Resource: resource.GroupResource(), TTL: resource.TTL,
-		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name), Watcher: config.EtcdWatcher,
+		Clock: config.Clock, Probe: config.Probe.Resource(resource.Name),
+		Watcher: config.EtcdWatcher,
 	})
 	if err != nil {
 		return nil, err
@@ -140,13 +142,16 @@ func (s *Server) storageOf(resource *registry.Resource, config ServerConfig) (st
 		s.stores = append(s.stores, raw)
 		return raw, nil
 	}
-	begin := func() (*cacher.Cacher, storage.Interface, error) { return s.cache(resource, raw, config) }
+	begin := func() (*cacher.Cacher, storage.Interface, error) {
+		return s.cache(resource, raw, config)
+	}
 	if resource.OnDemand {
 		patience := config.Patience
 		if patience == nil {
 			patience = config.Clock
 		}
-		return &onDemand{Interface: raw, patience: patience, make: begin, run: func(c *cacher.Cacher) { s.late <- c }},
+		return &onDemand{Interface: raw, patience: patience, make: begin,
+				run: func(c *cacher.Cacher) { s.late <- c }},
 			nil
 	}
 	cached, delegator, err := begin()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -283,9 +284,6 @@ func TestChaptersAreReadInAnHour(t *testing.T) {
 // and those that name upstream's counterpart.
 const columns = 96
 
-// wrapped are the chapters whose excerpts keep to it.
-const wrapped = 6
-
 func TestExcerptsFitTheirBox(t *testing.T) {
 	tree, err := source.Parse(chapters.FS())
 	if err != nil {
@@ -298,7 +296,7 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := 0
-	for _, chapter := range list[:wrapped] {
+	for _, chapter := range list {
 		for _, match := range quoted.FindAllStringSubmatch(read(t, chapter.Folder+"/README.md"), -1) {
 			file := path.Join(chapter.Folder, match[2])
 			decl, err := tree.Holding(file).Find(match[1], path.Base(file))
@@ -317,6 +315,29 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 	}
 	if lines < 1000 {
 		t.Errorf("looked at %d lines only", lines)
+	}
+}
+
+// A first try is what a reader can take in before the question. Comments, and the bubble around it, do not count.
+func TestAFirstTryIsShort(t *testing.T) {
+	tries, err := fs.Glob(chapters.FS(), "*/first_try_test.go")
+	if err != nil || len(tries) < 13 {
+		t.Fatalf("found %d files of first tries, %v", len(tries), err)
+	}
+	example := regexp.MustCompile(`(?sm)^func (Example_\w+)\(\) \{\n(.*?)^\t+// (?:Unordered o|O)utput:`)
+	passed := regexp.MustCompile(`^\t+//|^\tbubble\.Example|^\t}\)$`)
+	for _, file := range tries {
+		found := example.FindAllStringSubmatch(read(t, file), -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no example", file)
+		}
+		for _, try := range found {
+			lines := strings.Split(strings.TrimRight(try[2], "\n"), "\n")
+			lines = slices.DeleteFunc(lines, passed.MatchString)
+			if len(lines) > 25 {
+				t.Errorf("%s: %s has %d lines, want at most 25", file, try[1], len(lines))
+			}
+		}
 	}
 }
 
