@@ -1,6 +1,9 @@
 package registry
 
 import (
+	"cmp"
+	"reflect"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -10,30 +13,50 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/kube/resources"
+	"listwatch/internal/kube/scheme"
 )
 
-// Resources returns every resource of the program, by name.
+// Resources returns every resource of the program, by name: those that something here acts on, and those that are only
+// kept.
 func Resources() []*Resource {
 	return []*Resource{ConfigMaps(), Events(), Leases(), Namespaces(), Nodes(), Pods()}
 }
 
+// complete fills in what follows from the Go types of a kind and its list, and what most kinds have in common.
+func complete(r Resource, obj, list runtime.Object) *Resource {
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		panic("registry: " + r.Name + ": " + err.Error())
+	}
+	r.GroupVersion, r.Kind = kinds[0].GroupVersion(), kinds[0].Kind
+	r.Singular = strings.ToLower(r.Kind)
+	r.Prefix = cmp.Or(r.Prefix, "/registry/"+r.Name)
+	r.NewFunc, r.NewListFunc = emptyLike(obj), emptyLike(list)
+	if r.GetAttrs == nil {
+		r.GetAttrs, r.Fields = storage.DefaultNamespaceScopedAttr, []string{"metadata.name", "metadata.namespace"}
+	}
+	if r.Default == nil {
+		r.Default = func(runtime.Object) {}
+	}
+	if r.ValidateName == nil {
+		r.ValidateName = validation.NameIsDNSSubdomain
+	}
+	return &r
+}
+
+// emptyLike returns what makes empty objects of the type of obj.
+func emptyLike(obj runtime.Object) func() runtime.Object {
+	of := reflect.TypeOf(obj).Elem()
+	return func() runtime.Object { return reflect.New(of).Interface().(runtime.Object) }
+}
+
 // ConfigMaps describes configmaps.
 func ConfigMaps() *Resource {
-	return &Resource{
-		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"},
-		Namespaced:   true,
-		Prefix:       "/registry/configmaps",
-		NewFunc:      func() runtime.Object { return &corev1.ConfigMap{} },
-		NewListFunc:  func() runtime.Object { return &corev1.ConfigMapList{} },
-		GetAttrs:     storage.DefaultNamespaceScopedAttr,
-		Fields:       []string{"metadata.name", "metadata.namespace"},
-		Default:      func(runtime.Object) {},
-		ValidateName: validation.NameIsDNSSubdomain,
-		Columns:      resources.ConfigMapColumns(),
-		Cells:        resources.ConfigMapCells,
-		Strategy:     resources.ConfigMapStrategy{},
-	}
+	return complete(Resource{
+		Name: "configmaps", ShortNames: []string{"cm"}, Namespaced: true,
+		Columns:  resources.ConfigMapColumns,
+		Strategy: resources.ConfigMapStrategy{},
+	}, &corev1.ConfigMap{}, &corev1.ConfigMapList{})
 }
 
 // eventTTL is how long an event is kept after it was last reported. Upstream's default.
@@ -41,85 +64,58 @@ const eventTTL = time.Hour
 
 // Events describes events: what the people who run a cluster are told, not to be taken for watch events.
 func Events() *Resource {
-	return &Resource{
-		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "events", Singular: "event", Kind: "Event", ShortNames: []string{"ev"}, Namespaced: true,
-		Prefix:      "/registry/events",
-		NewFunc:     func() runtime.Object { return &corev1.Event{} },
-		NewListFunc: func() runtime.Object { return &corev1.EventList{} },
-		GetAttrs:    resources.EventAttrs,
+	return complete(Resource{
+		Name: "events", ShortNames: []string{"ev"}, Namespaced: true,
+		GetAttrs: resources.EventAttrs,
 		Fields: []string{
 			"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace",
 			"involvedObject.name", "involvedObject.uid",
 			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
 			"reportingComponent", "source", "type",
 		},
-		Default:      func(runtime.Object) {},
-		ValidateName: validation.NameIsDNSSubdomain,
-		Columns:      resources.EventColumns(),
-		Cells:        resources.EventCells,
-		Strategy:     resources.EventStrategy{},
-		TTL:          eventTTL,
-	}
+		Columns:  resources.EventColumns,
+		Strategy: resources.EventStrategy{},
+		TTL:      eventTTL,
+	}, &corev1.Event{}, &corev1.EventList{})
 }
 
 // Leases describes leases: who of several controllers may act, and until when. Their watch cache begins with the first
 // watch: most clusters of this program have none.
 func Leases() *Resource {
-	return &Resource{
-		GroupVersion: coordinationv1.SchemeGroupVersion,
-		Name:         "leases", Singular: "lease", Kind: "Lease", Namespaced: true,
-		Prefix:       "/registry/leases",
-		NewFunc:      func() runtime.Object { return &coordinationv1.Lease{} },
-		NewListFunc:  func() runtime.Object { return &coordinationv1.LeaseList{} },
-		GetAttrs:     storage.DefaultNamespaceScopedAttr,
-		Fields:       []string{"metadata.name", "metadata.namespace"},
-		Default:      func(runtime.Object) {},
-		ValidateName: validation.NameIsDNSSubdomain,
-		Columns:      resources.LeaseColumns(),
-		Cells:        resources.LeaseCells,
-		Strategy:     resources.LeaseStrategy{},
-		OnDemand:     true,
-	}
+	return complete(Resource{
+		Name: "leases", Namespaced: true,
+		Columns:  resources.LeaseColumns,
+		Strategy: resources.LeaseStrategy{},
+		OnDemand: true,
+	}, &coordinationv1.Lease{}, &coordinationv1.LeaseList{})
 }
 
 // Namespaces describes namespaces. One that is deleted is only marked: it is erased when each that is on the list in
 // its spec has removed what is in it. That is a controller, as upstream.
 func Namespaces() *Resource {
-	return &Resource{
-		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
-		Prefix:              "/registry/namespaces",
-		NewFunc:             func() runtime.Object { return &corev1.Namespace{} },
-		NewListFunc:         func() runtime.Object { return &corev1.NamespaceList{} },
+	return complete(Resource{
+		Name: "namespaces", ShortNames: []string{"ns"},
 		GetAttrs:            resources.NamespaceAttrs,
 		Fields:              []string{"metadata.name", "status.phase"},
 		Default:             resources.DefaultNamespace,
 		ValidateName:        validation.NameIsDNSLabel,
-		Columns:             resources.NamespaceColumns(),
-		Cells:               resources.NamespaceCells,
+		Columns:             resources.NamespaceColumns,
 		Strategy:            resources.NamespaceStrategy{},
 		StatusStrategy:      resources.NamespaceStatusStrategy{},
 		Immortal:            SystemNamespaces,
 		ReturnDeletedObject: true,
-	}
+	}, &corev1.Namespace{}, &corev1.NamespaceList{})
 }
 
 // Nodes describes nodes.
 func Nodes() *Resource {
-	return &Resource{
-		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "nodes", Singular: "node", Kind: "Node", ShortNames: []string{"no"},
+	return complete(Resource{
+		Name: "nodes", ShortNames: []string{"no"},
 		Prefix:         "/registry/minions",
-		NewFunc:        func() runtime.Object { return &corev1.Node{} },
-		NewListFunc:    func() runtime.Object { return &corev1.NodeList{} },
 		GetAttrs:       resources.NodeAttrs,
 		Fields:         []string{"metadata.name", "spec.unschedulable"},
-		Default:        func(runtime.Object) {},
-		ValidateName:   validation.NameIsDNSSubdomain,
-		Columns:        resources.NodeColumns(),
-		Cells:          resources.NodeCells,
+		Columns:        resources.NodeColumns,
 		Strategy:       resources.NodeStrategy{},
 		StatusStrategy: resources.NodeStatusStrategy{},
-	}
+	}, &corev1.Node{}, &corev1.NodeList{})
 }

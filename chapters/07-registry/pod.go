@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,25 +19,18 @@ import (
 
 // Pods describes pods.
 func Pods() *Resource {
-	return &Resource{
-		GroupVersion: corev1.SchemeGroupVersion,
-		Name:         "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"},
-		Namespaced:          true,
-		Prefix:              "/registry/pods",
-		NewFunc:             func() runtime.Object { return &corev1.Pod{} },
-		NewListFunc:         func() runtime.Object { return &corev1.PodList{} },
+	return complete(Resource{
+		Name: "pods", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
 		GetAttrs:            podAttrs,
 		Fields:              slices.Collect(maps.Keys(podField)),
 		IndexFields:         []string{"spec.nodeName"},
 		Indexers:            map[string]func(runtime.Object) string{"spec.nodeName": NodeNameTriggerFunc},
 		Default:             func(obj runtime.Object) { resources.DefaultPod(obj.(*corev1.Pod)) },
-		ValidateName:        validation.NameIsDNSSubdomain,
-		Columns:             resources.PodColumns(),
-		Cells:               resources.PodCells,
+		Columns:             resources.PodColumns,
 		Strategy:            podStrategy{},
 		StatusStrategy:      podStatusStrategy{},
 		ReturnDeletedObject: true,
-	}
+	}, &corev1.Pod{}, &corev1.PodList{})
 }
 
 // NodeNameTriggerFunc returns the node a pod is bound to. A watcher that selects one node hears of no other's pods:

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/kube/resources"
 )
 
 // Resource is everything that is known about a kind of object before any storage is built. It
@@ -55,10 +55,8 @@ type Resource struct {
 	// ValidateName says what is wrong with an object's name.
 	ValidateName validation.ValidateNameFunc
 
-	// Columns and Cells make the table that people see. Cells returns one row, one value for
-	// each column.
-	Columns []metav1.TableColumnDefinition
-	Cells   func(obj runtime.Object, now time.Time) []any
+	// Columns make the table that people see.
+	Columns []resources.Column
 
 	// Strategy says how objects are written, StatusStrategy how their status is, if that has a
 	// path of its own.

@@ -1,10 +1,7 @@
 package resources
 
 import (
-	"time"
-
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -33,19 +30,3 @@ func (LeaseStrategy) Validate(obj runtime.Object) (problems field.ErrorList) {
 
 // ValidateUpdate is Validate.
 func (s LeaseStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
-
-// LeaseColumns are the columns of a table of leases.
-func LeaseColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{nameColumn(), column("Holder", "string", "Who holds the lease.", 0),
-		ageColumn()}
-}
-
-// LeaseCells returns a lease's row.
-func LeaseCells(obj runtime.Object, now time.Time) []any {
-	lease := obj.(*coordinationv1.Lease)
-	holder := "<none>"
-	if who := lease.Spec.HolderIdentity; who != nil {
-		holder = *who
-	}
-	return []any{lease.Name, holder, age(lease.CreationTimestamp, now)}
-}

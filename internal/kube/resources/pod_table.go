@@ -2,62 +2,80 @@ package resources
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // PodColumns are the columns of a table of pods.
-func PodColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		nameColumn(),
-		column("Ready", "string", "How many of the pod's containers are ready to serve.", 0),
-		column("Status", "string", "What the pod is doing, as a summary of its containers' states.", 0),
-		column("Restarts", "string", "How often containers of the pod have been restarted, and when last.", 0),
-		ageColumn(),
-		column("IP", "string", "Address of the pod.", 1),
-		column("Node", "string", "Node the pod is bound to.", 1),
-		column("Nominated Node", "string", "Node on which room is being made for the pod.", 1),
-		column("Readiness Gates", "string", "How many of the pod's further conditions for readiness hold.", 1),
+var PodColumns = append(NameAndAge(
+	Column{"Ready", "How many of the pod's containers are ready to serve.", false, by(podReady)},
+	Column{"Status", "What the pod is doing, as a summary of its containers' states.", false, by(podReason)},
+	Column{"Restarts", "How often containers of the pod have been restarted, and when last.", false, podRestarts},
+),
+	Column{"IP", "Address of the pod.", true, by(func(pod *corev1.Pod) any { return orNone(podAddress(pod)) })},
+	Column{"Node", "Node the pod is bound to.", true, by(func(pod *corev1.Pod) any {
+		return orNone(pod.Spec.NodeName)
+	})},
+	Column{"Nominated Node", "Node on which room is being made for the pod.", true, by(func(pod *corev1.Pod) any {
+		return orNone(pod.Status.NominatedNodeName)
+	})},
+	Column{"Readiness Gates", "How many of the pod's further conditions for readiness hold.", true,
+		by(readinessGates)},
+)
+
+// sidecars returns the names of the init containers that run as long as the pod does: people count them among its
+// containers.
+func sidecars(pod *corev1.Pod) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			names[c.Name] = true
+		}
 	}
+	return names
 }
 
-// PodCells returns a pod's row.
-func PodCells(obj runtime.Object, now time.Time) []any {
-	pod := obj.(*corev1.Pod)
-	ready, restarts, last := 0, 0, metav1.Time{}
-	for _, status := range pod.Status.ContainerStatuses {
+// lasting returns the states of the containers that are to run as long as the pod does.
+func lasting(pod *corev1.Pod) []corev1.ContainerStatus {
+	statuses, lasts := pod.Status.ContainerStatuses, sidecars(pod)
+	for _, status := range pod.Status.InitContainerStatuses {
+		if lasts[status.Name] {
+			statuses = append(slices.Clip(statuses), status)
+		}
+	}
+	return statuses
+}
+
+func podReady(pod *corev1.Pod) any {
+	ready := 0
+	for _, status := range lasting(pod) {
 		if status.Ready && status.State.Running != nil {
 			ready++
 		}
+	}
+	return fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+len(sidecars(pod)))
+}
+
+func podRestarts(r *Row) any {
+	restarts, last := 0, metav1.Time{}
+	for _, status := range lasting(r.Object.(*corev1.Pod)) {
 		restarts += int(status.RestartCount)
 		if ended := status.LastTerminationState.Terminated; ended != nil && last.Before(&ended.FinishedAt) {
 			last = ended.FinishedAt
 		}
 	}
-	restartsText := strconv.Itoa(restarts)
 	if restarts > 0 && !last.IsZero() {
-		restartsText = fmt.Sprintf("%d (%s ago)", restarts, age(last, now))
+		return fmt.Sprintf("%d (%s ago)", restarts, age(last, r.Now))
 	}
-	return []any{
-		pod.Name,
-		fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)),
-		podReason(pod),
-		restartsText,
-		age(pod.CreationTimestamp, now),
-		orNone(podAddress(pod)),
-		orNone(pod.Spec.NodeName),
-		orNone(pod.Status.NominatedNodeName),
-		readinessGates(pod),
-	}
+	return strconv.Itoa(restarts)
 }
 
 // podReason sums up a pod in one word. Later facts win over earlier ones: the phase is overruled by its reason, that
 // by what the containers say, and everything by the wish to delete the pod.
-func podReason(pod *corev1.Pod) string {
+func podReason(pod *corev1.Pod) any {
 	reason := string(pod.Status.Phase)
 	if pod.Status.Reason != "" {
 		reason = pod.Status.Reason
@@ -87,9 +105,12 @@ func podReason(pod *corev1.Pod) string {
 
 // initReason reports whether the pod is still busy with its init containers, and with what.
 func initReason(pod *corev1.Pod) (initializing bool, reason string) {
+	lasts := sidecars(pod)
 	for i, status := range pod.Status.InitContainerStatuses {
 		state := status.State
 		switch {
+		case lasts[status.Name] && status.Started != nil && *status.Started:
+			continue
 		case state.Terminated != nil && state.Terminated.ExitCode == 0:
 			continue
 		case state.Terminated != nil:
@@ -147,7 +168,7 @@ func podAddress(pod *corev1.Pod) string {
 	return pod.Status.PodIP
 }
 
-func readinessGates(pod *corev1.Pod) string {
+func readinessGates(pod *corev1.Pod) any {
 	gates := pod.Spec.ReadinessGates
 	if len(gates) == 0 {
 		return "<none>"

@@ -1,28 +1,50 @@
 package resources
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
+// Column is one column of a kind's table: how it is headed, and what a row shows in it.
+type Column struct {
+	Name, Description string
+	Wide              bool // shown only when people ask for a wide table
+	Cell              func(*Row) any
+}
+
+// Row is one object, as the cells of its row read it. It belongs to one goroutine.
+type Row struct {
+	Object runtime.Object
+	Now    time.Time
+	fields map[string]any // Object as JSON has it; nil until a cell asks
+}
+
 // Table turns an object or a list into rows for people. Each row carries its object; what of that is sent is the
-// caller's business. columns may be left out; cells makes a row's.
+// caller's business. headers says whether the table describes its columns.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
 // Differs: a method of every storage there.
-func Table(obj runtime.Object, columns []metav1.TableColumnDefinition, cells func(runtime.Object, time.Time) []any,
-	now time.Time) (*metav1.Table, error) {
-	table := &metav1.Table{ColumnDefinitions: columns}
+func Table(obj runtime.Object, columns []Column, headers bool, now time.Time) (*metav1.Table, error) {
+	table := &metav1.Table{}
+	if headers {
+		table.ColumnDefinitions = definitions(columns)
+	}
 	add := func(item runtime.Object) error {
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells(item, now), Object: runtime.RawExtension{
-			Object: item}})
+		row := &Row{Object: item, Now: now}
+		cells := make([]any, len(columns))
+		for i := range columns {
+			cells[i] = columns[i].Cell(row)
+		}
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: item}})
 		return nil
 	}
 	if !meta.IsListType(obj) {
@@ -43,69 +65,126 @@ func Table(obj runtime.Object, columns []metav1.TableColumnDefinition, cells fun
 	return table, meta.EachListItem(obj, add)
 }
 
-// Each kind has columns, and cells: one row, with a value for each column.
-
-// ConfigMapColumns are the columns of a table of configmaps.
-func ConfigMapColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		nameColumn(), column("Data", "string", "Number of entries.", 0), ageColumn(),
-	}
-}
-
-// ConfigMapCells returns a configmap's row.
-func ConfigMapCells(obj runtime.Object, now time.Time) []any {
-	configMap := obj.(*corev1.ConfigMap)
-	return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)),
-		age(configMap.CreationTimestamp, now)}
-}
-
-// NamespaceColumns are the columns of a table of namespaces.
-func NamespaceColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		nameColumn(), column("Status", "string", "Active, or Terminating.", 0), ageColumn(),
-	}
-}
-
-// NamespaceCells returns a namespace's row.
-func NamespaceCells(obj runtime.Object, now time.Time) []any {
-	namespace := obj.(*corev1.Namespace)
-	return []any{namespace.Name, string(namespace.Status.Phase), age(namespace.CreationTimestamp, now)}
-}
-
-// NodeColumns are the columns of a table of nodes.
-func NodeColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		nameColumn(),
-		column("Status", "string", "Whether the node is ready, and whether it takes new pods.", 0),
-		column("Roles", "string", "Roles the node is labelled with.", 0),
-		ageColumn(),
-		column("Version", "string", "Version of the node's kubelet.", 0),
-		column("Internal-IP", "string", "Address inside the cluster.", 1),
-		column("External-IP", "string", "Address outside the cluster.", 1),
-		column("OS-Image", "string", "Operating system.", 1),
-		column("Kernel-Version", "string", "Version of its kernel.", 1),
-		column("Container-Runtime", "string", "Runtime that runs the containers, with its version.", 1),
-	}
-}
-
-// NodeCells returns a node's row.
-func NodeCells(obj runtime.Object, now time.Time) []any {
-	node := obj.(*corev1.Node)
-	info := node.Status.NodeInfo
-	unknown := func(s string) string {
-		if s == "" {
-			return "<unknown>"
+func definitions(columns []Column) (described []metav1.TableColumnDefinition) {
+	for _, c := range columns {
+		d := metav1.TableColumnDefinition{Name: c.Name, Type: "string", Description: c.Description}
+		if c.Name == nameColumn.Name {
+			d.Format = "name" // identifies the row
 		}
-		return s
+		if c.Wide {
+			d.Priority = 1
+		}
+		described = append(described, d)
 	}
-	return []any{
-		node.Name, nodeStatus(node), nodeRoles(node), age(node.CreationTimestamp, now), info.KubeletVersion,
-		orNone(nodeAddress(node, corev1.NodeInternalIP)), orNone(nodeAddress(node, corev1.NodeExternalIP)),
-		unknown(info.OSImage), unknown(info.KernelVersion), unknown(info.ContainerRuntimeVersion),
+	return described
+}
+
+// field returns the value at a path of JSON names, such as "spec.nodeName"; nil if there is none.
+func (r *Row) field(path string) any {
+	if kept, ok := r.Object.(*unstructured.Unstructured); ok {
+		r.fields = kept.Object
+	}
+	if r.fields == nil {
+		// The error is for objects that JSON cannot say, and these have all come from JSON or could go there.
+		r.fields, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(r.fields, strings.Split(path, ".")...)
+	return value
+}
+
+// show returns the cell of a field; of what has none, otherwise.
+func show(path, otherwise string) func(*Row) any {
+	return func(r *Row) any {
+		if value := r.field(path); value != nil && value != "" {
+			return value
+		}
+		return otherwise
 	}
 }
 
-func nodeStatus(node *corev1.Node) string {
+// count returns the cell that says how many entries the fields have together, which are lists or maps.
+func count(paths ...string) func(*Row) any {
+	return func(r *Row) any {
+		n := 0
+		for _, path := range paths {
+			switch value := r.field(path).(type) {
+			case []any:
+				n += len(value)
+			case map[string]any:
+				n += len(value)
+			}
+		}
+		return int64(n)
+	}
+}
+
+// by returns a cell that a function of the object makes.
+func by[T runtime.Object](make func(T) any) func(*Row) any {
+	return func(r *Row) any { return make(r.Object.(T)) }
+}
+
+var (
+	nameColumn = Column{"Name", "Name of the object, unique within its namespace.", false, func(r *Row) any {
+		return r.Object.(metav1.Object).GetName()
+	}}
+	ageColumn = Column{"Age", "Time since the object was created.", false, func(r *Row) any {
+		return age(r.Object.(metav1.Object).GetCreationTimestamp(), r.Now)
+	}}
+)
+
+// NameAndAge returns the columns that every kind has, with its own between them.
+func NameAndAge(columns ...Column) []Column {
+	return slices.Concat([]Column{nameColumn}, columns, []Column{ageColumn})
+}
+
+// The columns of the kinds.
+var (
+	ConfigMapColumns = NameAndAge(Column{"Data", "Number of entries.", false, count("data", "binaryData")})
+	LeaseColumns     = NameAndAge(Column{"Holder", "Who holds the lease.", false,
+		show("spec.holderIdentity", "<none>")})
+	NamespaceColumns = NameAndAge(Column{"Status", "Active, or Terminating.", false, show("status.phase", "")})
+
+	NodeColumns = append(NameAndAge(
+		Column{"Status", "Whether the node is ready, and whether it takes new pods.", false, by(nodeStatus)},
+		Column{"Roles", "Roles the node is labelled with.", false, by(nodeRoles)},
+	),
+		Column{"Version", "Version of the node's kubelet.", false, show("status.nodeInfo.kubeletVersion", "")},
+		Column{"Internal-IP", "Address inside the cluster.", true, nodeAddress(corev1.NodeInternalIP)},
+		Column{"External-IP", "Address outside the cluster.", true, nodeAddress(corev1.NodeExternalIP)},
+		Column{"OS-Image", "Operating system.", true, show("status.nodeInfo.osImage", "<unknown>")},
+		Column{"Kernel-Version", "Version of its kernel.", true, show("status.nodeInfo.kernelVersion", "<unknown>")},
+		Column{"Container-Runtime", "Runtime that runs the containers, with its version.", true,
+			show("status.nodeInfo.containerRuntimeVersion", "<unknown>")},
+	)
+
+	EventColumns = []Column{
+		{"Last Seen", "Time since it happened last.", false, func(r *Row) any {
+			_, last, _ := eventTimes(r.Object.(*corev1.Event))
+			return age(last, r.Now)
+		}},
+		{"Type", "Normal or Warning.", false, show("type", "")},
+		{"Reason", "Why it happened, in one word.", false, show("reason", "")},
+		{"Object", "What it happened to.", false, by(func(event *corev1.Event) any {
+			return strings.ToLower(event.InvolvedObject.Kind) + "/" + event.InvolvedObject.Name
+		})},
+		{"Subobject", "Which part of that.", true, show("involvedObject.fieldPath", "")},
+		{"Source", "Who reports it.", true, by(eventSource)},
+		{"Message", "What happened.", false, by(func(event *corev1.Event) any {
+			return strings.TrimSpace(event.Message)
+		})},
+		{"First Seen", "Time since it happened first.", true, func(r *Row) any {
+			first, _, _ := eventTimes(r.Object.(*corev1.Event))
+			return age(first, r.Now)
+		}},
+		{"Count", "How often it happened.", true, by(func(event *corev1.Event) any {
+			_, _, n := eventTimes(event)
+			return n
+		})},
+		{nameColumn.Name, nameColumn.Description, true, nameColumn.Cell},
+	}
+)
+
+func nodeStatus(node *corev1.Node) any {
 	status := "Unknown"
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {
@@ -122,7 +201,7 @@ func nodeStatus(node *corev1.Node) string {
 	return status
 }
 
-func nodeRoles(node *corev1.Node) string {
+func nodeRoles(node *corev1.Node) any {
 	var roles []string
 	for label, value := range node.Labels {
 		if role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/"); ok && role != "" {
@@ -131,84 +210,42 @@ func nodeRoles(node *corev1.Node) string {
 			roles = append(roles, value)
 		}
 	}
-	sort.Strings(roles)
+	slices.Sort(roles)
 	return orNone(strings.Join(roles, ","))
 }
 
-func nodeAddress(node *corev1.Node, kind corev1.NodeAddressType) string {
-	for _, address := range node.Status.Addresses {
-		if address.Type == kind {
-			return address.Address
+func nodeAddress(kind corev1.NodeAddressType) func(*Row) any {
+	return by(func(node *corev1.Node) any {
+		for _, address := range node.Status.Addresses {
+			if address.Type == kind {
+				return orNone(address.Address)
+			}
 		}
-	}
-	return ""
+		return "<none>"
+	})
 }
 
-// EventColumns are the columns of a table of events.
-func EventColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		column("Last Seen", "string", "Time since it happened last.", 0),
-		column("Type", "string", "Normal or Warning.", 0),
-		column("Reason", "string", "Why it happened, in one word.", 0),
-		column("Object", "string", "What it happened to.", 0),
-		column("Subobject", "string", "Which part of that.", 1),
-		column("Source", "string", "Who reports it.", 1),
-		column("Message", "string", "What happened.", 0),
-		column("First Seen", "string", "Time since it happened first.", 1),
-		column("Count", "string", "How often it happened.", 1),
-		withPriority(nameColumn(), 1),
-	}
-}
-
-func withPriority(c metav1.TableColumnDefinition, priority int32) metav1.TableColumnDefinition {
-	c.Priority = priority
-	return c
-}
-
-// EventCells returns an event's row.
-func EventCells(obj runtime.Object, now time.Time) []any {
-	event := obj.(*corev1.Event)
-	first, last, count := event.FirstTimestamp, event.LastTimestamp, int64(event.Count)
+// eventTimes returns when an event was seen first and last, and how often.
+func eventTimes(event *corev1.Event) (first, last metav1.Time, n int64) {
+	first, last, n = event.FirstTimestamp, event.LastTimestamp, int64(event.Count)
 	if first.IsZero() {
 		first = metav1.NewTime(event.EventTime.Time)
 	}
 	if event.Series != nil {
-		last, count = metav1.NewTime(event.Series.LastObservedTime.Time), int64(event.Series.Count)
+		last, n = metav1.NewTime(event.Series.LastObservedTime.Time), int64(event.Series.Count)
 	}
 	if last.IsZero() {
 		last = first
 	}
-	if count == 0 {
-		count = 1
-	}
-	object := strings.ToLower(event.InvolvedObject.Kind) + "/" + event.InvolvedObject.Name
-	source := event.Source.Component
-	if source == "" {
-		source = event.ReportingController
-	}
+	return first, last, max(n, 1)
+}
+
+func eventSource(event *corev1.Event) any {
+	source := cmp.Or(event.Source.Component, event.ReportingController)
 	if event.Source.Host != "" {
 		source += ", " + event.Source.Host
 	}
-	return []any{
-		age(last, now), event.Type, event.Reason, object, event.InvolvedObject.FieldPath, source,
-		strings.TrimSpace(event.Message), age(first, now), count, event.Name,
-	}
-}
-
-// column describes a column; priority 0 is always shown, 1 only when people ask for a wide table.
-func column(name, kind, description string, priority int32) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: kind, Description: description, Priority: priority}
-}
-
-// nameColumn marks the column that identifies the row.
-func nameColumn() metav1.TableColumnDefinition {
-	c := column("Name", "string", "Name of the object, unique within its namespace.", 0)
-	c.Format = "name"
-	return c
-}
-
-func ageColumn() metav1.TableColumnDefinition {
-	return column("Age", "string", "Time since the object was created.", 0)
+	return source
 }
 
 // age returns the time since t as people say it: "5m", "3h12m", "<unknown>".
@@ -219,9 +256,4 @@ func age(t metav1.Time, now time.Time) string {
 	return duration.HumanDuration(now.Sub(t.Time))
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "<none>"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "<none>") }
