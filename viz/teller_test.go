@@ -10,12 +10,17 @@ const theatre = `
 	var cursor = 0, asked = [], arrive = null, fails = "", troubles = [];
 	var beats = [
 		{ say: "One thing happens to one pod.", look: ["ring"] },
-		{ say: "Then another one does.", look: ["wire"], question: { ask: "Which?", answers: ["This", "That"], right: 1 } },
+		{ say: "Then another one does.", look: ["wire"],
+			question: { ask: "Which?", answers: ["This", "That"], right: 1 } },
 		{ say: "And so it ends.", look: ["handler"] },
 	];
 	var teller = page.teller.newTeller(beats, {
-		range: async (i) => { asked.push(i); if (fails) throw new Error(fails); return { from: i * 10, to: i * 10 + 10 }; },
-		play: (range) => new Promise((done) => { arrive = (reached) => { if (reached) cursor = range.to; done(reached); }; }),
+		range: async (i) => {
+			asked.push(i); if (fails) throw new Error(fails); return { from: i * 10, to: i * 10 + 10 };
+		},
+		play: (range) => new Promise((done) => {
+			arrive = (reached) => { if (reached) cursor = range.to; done(reached); };
+		}),
 		seek: async (seq) => { arrive?.(false); cursor = seq; return true; },
 		changed() {},
 		trouble: (problem) => troubles.push(problem.message),

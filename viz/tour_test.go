@@ -37,13 +37,15 @@ func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
 		const fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
 		const state = page.fold.complete(JSON.parse(`+quote(t, start.Canonical())+`));
 		const records = JSON.parse(`+quote(t, foldtest.Feed(records))+`);
-		const reader = Object.entries(state.resources.pods.subjects).find(([, s]) => s.kind === "watcher" && s.texts.WireOpened.includes("informer"))[0];
+		const reader = Object.entries(state.resources.pods.subjects)
+			.find(([, s]) => s.kind === "watcher" && s.texts.WireOpened.includes("informer"))[0];
 		const plot = page.tour.plotOf(records, { key: "default/my-pod", agent: "listwatch-page-1", reader });
 		const rests = page.tour.restsOf(plot);
 		const steps = page.tour.steps.map((step, i) => {
 			if (!rests[i]) return { title: step.title, look: step.look };
 			fold.apply(state, records.filter((r) => r.seq > state.seq && r.seq <= rests[i]));
-			return { title: step.title, look: step.look, asked: step.purpose(plot, false), purpose: step.purpose(plot, true), happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
+			const [asked, purpose] = [step.purpose(plot, false), step.purpose(plot, true)];
+			return { title: step.title, look: step.look, asked, purpose, happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
 		});
 		JSON.stringify({ rests, steps })`)
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {

@@ -39,15 +39,16 @@ func TestVersionsAskedFor(t *testing.T) {
 				s.onWatch(played(time.Hour, again), played(time.Hour, again))
 			},
 			// The retry keeps the page size that was chosen for the version given up.
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n800ms watch rv=9\n" +
-				"2.4s list rv=9 limit=0\n2.4s watch rv=9",
+			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
+				"800ms watch rv=9\n2.4s list rv=9 limit=0\n2.4s watch rv=9",
 		}, {
 			name: "too large on a list: at once the newest",
 			arrange: func(s *server) {
 				s.onList(listing(podList("5")), failing(tooLarge()), listing(podList("3")))
 				s.onWatch(played(time.Hour, again))
 			},
-			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n800ms watch rv=3",
+			want: "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n800ms list rv= limit=0\n" +
+				"800ms watch rv=3",
 		}, {
 			name: "the newest fails too: the newest again after a wait",
 			arrange: func(s *server) {

@@ -13,7 +13,8 @@ import (
 )
 
 // optimisticLockErrorMsg is what a client is told who wrote over a version it has not seen.
-const optimisticLockErrorMsg = "the object has been modified; please apply your changes to the latest version and try again"
+const optimisticLockErrorMsg = "the object has been modified; " +
+	"please apply your changes to the latest version and try again"
 
 // UpdatedObjectInfo makes the new object out of the one that is stored. A PUT has it from the
 // body and ignores the stored one, a PATCH computes it.

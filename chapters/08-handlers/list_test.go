@@ -117,7 +117,8 @@ func TestDefaultWatchTimeoutsDiffer(t *testing.T) {
 	}
 }
 
-const tableV1 = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+const tableV1 = "application/json;as=Table;v=v1;g=meta.k8s.io," +
+	"application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 
 func TestAListCanBeATable(t *testing.T) {
 	a := newAPI(t)
@@ -166,7 +167,8 @@ func TestAListCanBeMetadataOnly(t *testing.T) {
 	a := newAPI(t)
 	a.create(podA)
 	list := into[metav1.PartialObjectMetadataList](t, a.do("GET", podsPath, "", "Accept",
-		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"+
+			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Body)
 	if list.Kind != "PartialObjectMetadataList" || list.ResourceVersion == "" || len(list.Items) != 1 ||
 		list.Items[0].Kind != "PartialObjectMetadata" || list.Items[0].Labels["app"] != "web" {
 		t.Errorf("got %+v", list)

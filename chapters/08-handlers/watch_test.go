@@ -131,8 +131,10 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		requests := a.recorded(probe.RequestReceived, probe.RequestAnswered)
-		if want := []string{"RequestReceived POST " + podsPath, "RequestAnswered POST " + podsPath,
-			"RequestReceived GET " + path + " by Go-http-client", "RequestAnswered GET " + path}; !slices.Equal(requests, want) {
+		if want := []string{
+			"RequestReceived POST " + podsPath, "RequestAnswered POST " + podsPath,
+			"RequestReceived GET " + path + " by Go-http-client", "RequestAnswered GET " + path,
+		}; !slices.Equal(requests, want) {
 			t.Errorf("requests: got %v, want %v", requests, want)
 		}
 	})

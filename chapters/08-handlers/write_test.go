@@ -27,8 +27,9 @@ func TestBodiesCanBeJSONYAMLAndProtobuf(t *testing.T) {
 		"":                               podA,
 		"application/json":               podA,
 		"application/json;charset=utf-8": podA,
-		"application/yaml":               "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i}]}\n",
-		runtime.ContentTypeProtobuf:      protobuf.String(),
+		"application/yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n" +
+			"spec: {containers: [{name: c, image: i}]}\n",
+		runtime.ContentTypeProtobuf: protobuf.String(),
 	} {
 		t.Run(contentType, func(t *testing.T) {
 			w := newAPI(t).do("POST", podsPath, body, "Content-Type", contentType)

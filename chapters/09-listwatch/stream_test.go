@@ -326,7 +326,8 @@ func TestProbesOfAStream(t *testing.T) {
 		want string
 	}{
 		{"ends", frame(watch.Added, pod("a", "7")) + frame(watch.Error, status(expired())), "The client decodes " +
-			"ADDED default/a at 7.\nThe client decodes ERROR.\nThe client sees the end of the stream: the server closed it."},
+			"ADDED default/a at 7.\nThe client decodes ERROR.\n" +
+			"The client sees the end of the stream: the server closed it."},
 		{"breaks", frame(watch.Added, pod("a", "7")) + "{", "The client decodes ADDED default/a at 7.\nThe client " +
 			"sees the end of the stream: unexpected EOF."},
 	}

@@ -313,8 +313,9 @@ func TestAfterABurstTheShelvesAreKnownAgain(t *testing.T) {
 			w.create(t, podNamed(fmt.Sprintf("p%02d", n), corev1.RestartPolicyAlways))
 		}
 		for n := 2; n < 40; n++ {
-			if err := w.client.Delete().Namespace("default").Resource("pods").Name(fmt.Sprintf("p%02d", n)).
-				VersionedParams(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)}).Do(t.Context()).Error(); err != nil {
+			deletion := w.client.Delete().Namespace("default").Resource("pods").Name(fmt.Sprintf("p%02d", n)).
+				VersionedParams(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+			if err := deletion.Do(t.Context()).Error(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,7 +2,7 @@
 // network.
 //
 //	go run ./cmd/bag dist DIR    writes a release for each system into DIR, and SHA256SUMS
-//	go run ./cmd/bag pack FILE   writes the bag: sources, Go modules, the site, and viz, kubectl and delve for each system
+//	go run ./cmd/bag pack FILE   writes the bag: sources, modules, the site; viz, kubectl and delve for each system
 //
 // -targets linux/amd64,windows/arm64 makes less. `make bag-check` works from a bag as an attendee would.
 //

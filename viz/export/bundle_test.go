@@ -22,7 +22,9 @@ func (r room) read(path string) ([]byte, error) {
 
 func TestModulesBecomeOneScript(t *testing.T) {
 	modules := room{
-		"frame/page.js": "import { add, base as from } from \"../log/sum.js\";\nimport { say } from \"./say.js\";\n\nconst modules = await Promise.resolve([from, 2]);\nsay(add(...modules));\n",
+		"frame/page.js": "import { add, base as from } from \"../log/sum.js\";\n" +
+			"import { say } from \"./say.js\";\n\n" +
+			"const modules = await Promise.resolve([from, 2]);\nsay(add(...modules));\n",
 		"frame/say.js": "import { base } from \"../log/sum.js\";\nconst own = base;\nexport async function later() " +
 			"{}\nexport function say(n) {\n  heard.push(n + own);\n}\n",
 		"log/sum.js": "heard.push(0); // once\nexport const base = 40;\nexport const add = (a, b) => a + b;\n",

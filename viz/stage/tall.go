@@ -70,7 +70,8 @@ func shift(name string) (dx, dy float64) {
 func TallStyle() []byte {
 	var sheet bytes.Buffer
 	fmt.Fprintln(&sheet,
-		".stacked { display: none; }\n#stage.tall .stacked { display: inline; }\n#stage.tall .spread { display: none; }")
+		".stacked { display: none; }\n#stage.tall .stacked { display: inline; }\n"+
+			"#stage.tall .spread { display: none; }")
 	move := func(selector string, dx, dy float64, rest string) {
 		fmt.Fprintf(&sheet, "#stage.tall %s { transform: translate(%vpx, %vpx)%s; }\n", selector, dx, dy, rest)
 	}

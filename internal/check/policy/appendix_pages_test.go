@@ -16,8 +16,9 @@ func differencesPage(tree *source.Tree) []byte {
 	var out strings.Builder
 	out.WriteString("# What differs from upstream\n\n" + generatedNotice)
 	out.WriteString(`
-We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is declared, in a line
-that begins with "Differs:". This is all of them. What a whole chapter leaves out is in the last sections of its README.
+We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is
+declared, in a line that begins with "Differs:". This is all of them. What a whole chapter leaves out is in the last
+sections of its README.
 `)
 	eachPackage(tree, func(note source.Note) bool { return note.Differs != "" && note.Err == nil },
 		func(pkg *source.Package, notes []source.Note) {

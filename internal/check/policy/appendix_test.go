@@ -54,22 +54,22 @@ func labsPage() []byte {
 
 <!-- Generated from chapters/*/labs: go test ./internal/check/policy -run Fresh -update -->
 
-A lab is an exercise on a working copy of these sources, and needs no network. In *find it* something is broken: you get the symptom, as a
-user would report it, and mend the cause. In *build it* the heart of a station is taken out: you write it. In *predict it* you answer a question
-and look the answer up in a recording.
+A lab is an exercise on a working copy of these sources, and needs no network. In *find it* something is broken: you get
+the symptom, as a user would report it, and mend the cause. In *build it* the heart of a station is taken out: you write
+it. In *predict it* you answer a question and look the answer up in a recording.
 
 ~~~console TestALabIsStartedCheckedHintedAndSolved
 $ go run ./cmd/lab                     # lists the labs
 $ go run ./cmd/lab start neighbours    # writes a working copy into .lab/neighbours, and says what is wrong in it
 $ cd .lab/neighbours
-$ go run ./cmd/viz                     # shows it on the stage, which names the lab, its goal and what the last check found; the first start compiles for a while
+$ go run ./cmd/viz                     # shows it on the stage with the lab and what the last check found
 $ go run ./cmd/lab hint neighbours     # one hint more at each call
 $ go run ./cmd/lab check neighbours    # is it solved? If not: which promise does not hold, and what the test says
 $ go run ./cmd/lab solution neighbours # the difference to the present sources
 ~~~
 
-Stars say how hard a lab is, minutes how long it takes at a first try. Every chapter's README is the reading for its labs. On the page, the
-gallery of stories (Y) has the same list.
+Stars say how hard a lab is, minutes how long it takes at a first try. Every chapter's README is the reading for its labs. On the
+page, the gallery of stories (Y) has the same list.
 `)
 	chapter := ""
 	for _, each := range lab.All() {

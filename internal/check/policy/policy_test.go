@@ -50,15 +50,21 @@ func sound() map[string]string {
 		"chapters/01-storage/README.md":    prose,
 		"chapters/01-storage/doc.go": "// Package storage stores.\n//\n//   - store.go: [Store].\n//   - " +
 			"routine.go: its goroutine.\npackage storage\n",
-		"chapters/01-storage/store.go":      "package storage\n\nimport \"listwatch/internal/observe/probe\"\n\n// Store holds. See [Store.Get] and [probe.Probe].\n//\n// Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface\ntype Store struct{ *probe.Probe }\n\nfunc (s *Store) Get() {\n\ts.At(probe.Appended, key, rv, 1)\n}\n",
-		"chapters/01-storage/store_test.go": "package storage\n\nimport (\n\t\"time\"\n\t\"go.uber.org/goleak\"\n)\n\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n\nfunc TestStore(t *testing.T) { time.Sleep(1) }\n",
+		"chapters/01-storage/store.go": "package storage\n\nimport \"listwatch/internal/observe/probe\"\n\n" +
+			"// Store holds. See [Store.Get] and [probe.Probe].\n//\n" +
+			"// Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface\ntype Store struct{ *probe.Probe }\n\n" +
+			"func (s *Store) Get() {\n\ts.At(probe.Appended, key, rv, 1)\n}\n",
+		"chapters/01-storage/store_test.go": "package storage\n\nimport (\n\t\"time\"\n\t\"go.uber.org/goleak\"\n)\n\n" +
+			"func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n\n" +
+			"func TestStore(t *testing.T) { time.Sleep(1) }\n",
 		"chapters/01-storage/routine.go": "package storage\n\nfunc (s *Store) run() {\n\ts.group.Go(ctx, " +
 			"\"store.loop\", s.loop)\n}\n",
 		"README.md": "See [the store](chapters/01-storage/store.go) and " +
 			"[upstream](https://example.com/x).\n",
-		"docs/ARCHITECTURE.md": "## Goroutines\n\n| name | does |\n|---|---|\n| `store.loop` | loops, see `other.table` |\n\n## Locks\n\n| `no.goroutine` |\n",
-		"docs/DEBUGGING.md":    "break storage.(*Store).Get, not sync.(*Mutex).Lock, and [back](../README.md#top).\n",
-		"cmd/viz/main.go":      "package main\n\nimport _ \"listwatch/viz\"\n",
+		"docs/ARCHITECTURE.md": "## Goroutines\n\n| name | does |\n|---|---|\n| `store.loop` | " +
+			"loops, see `other.table` |\n\n## Locks\n\n| `no.goroutine` |\n",
+		"docs/DEBUGGING.md": "break storage.(*Store).Get, not sync.(*Mutex).Lock, and [back](../README.md#top).\n",
+		"cmd/viz/main.go":   "package main\n\nimport _ \"listwatch/viz\"\n",
 	}
 }
 
@@ -104,7 +110,8 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			file + ":3: imports chapters/01-storage: a chapter imports only chapters with lower numbers"},
 		{"higher chapter in a test", "no import leads up", map[string]string{
 			"chapters/01-storage/x_test.go": "package storage\n\nimport _ \"listwatch/chapters/02-etcd3\"\n"},
-			"chapters/01-storage/x_test.go:3: imports chapters/02-etcd3: a chapter imports only chapters with lower numbers"},
+			"chapters/01-storage/x_test.go:3: imports chapters/02-etcd3: " +
+				"a chapter imports only chapters with lower numbers"},
 		{"page in a chapter", "no import leads up", code("import _ \"listwatch/viz\"\n"),
 			file + ":3: imports viz: it is on a higher floor"},
 		{"server in a chapter", "no import leads up", code("import _ \"listwatch/internal/server/apiserver\"\n"),

@@ -222,7 +222,8 @@ func handout() ([]byte, error) {
 		return nil, err
 	}
 	page.WriteString(
-		"\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n| | question | my guess |\n|---|---|---|\n")
+		"\n---\n\n## My guesses\n\nFirst guess, then look. [ANSWERS.md](ANSWERS.md) has the answers.\n\n" +
+			"| | question | my guess |\n|---|---|---|\n")
 	for _, each := range question.FindAllStringSubmatch(string(workshop), -1) {
 		fmt.Fprintf(&page, "| %s | %s | |\n", each[1], each[2])
 	}

@@ -50,7 +50,7 @@ const (
 	CacheLockWaited
 	// CacheLockTaken: the writer has the watchCache's lock.
 	CacheLockTaken
-	// RingAppend: the event is in the ring; the store does not have it yet; no reader can see either before the lock is
+	// RingAppend: the event is in the ring; the store does not have it yet; no reader sees either before the lock is
 	// released. Args: start, end, capacity, oldest.
 	RingAppend
 	// RingResize: the events have moved into a ring of another size; their absolute positions are unchanged. Args:
@@ -98,8 +98,8 @@ const (
 	WatcherAdded
 	// WatcherInterval: the watcher has sent everything up to its starting point. Args: n.
 	WatcherInterval
-	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it
-	// closes the watcher.
+	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it is
+	// closed.
 	WatcherForced
 	// WatcherSummed: the watcher is one of many, and quiet; so many routine moments were counted and not reported since
 	// its last sum. Args: InputSent, InputReceived, ResultSent, ResultReceived.
@@ -176,8 +176,7 @@ const (
 	ListenerRemoved
 	// AddBlocked: pop is busy; it takes the notification soon, because it never waits for a handler.
 	AddBlocked
-	// AddReceived: pop has taken the notification from addCh, which is unbuffered: this is also the end of distribute's
-	// send.
+	// AddReceived: pop has taken the notification from addCh, which is unbuffered: this also ends distribute's send.
 	AddReceived
 	// PendingPushed: the handler is busy: the notification waits in the growing ring. Args: len, cap.
 	PendingPushed
@@ -187,8 +186,8 @@ const (
 	HandlerCalled
 	// HandlerReturned: the handler has returned.
 	HandlerReturned
-	// HandlerSlow: the handler has returned late, and more notifications wait than the pending ring had places for at
-	// first.
+	// HandlerSlow: the handler has returned late, and more notifications wait than the pending ring first had places
+	// for.
 	HandlerSlow
 	// WorkAdded: the key is queued, or was queued or being worked on already. Args: len, cap.
 	WorkAdded

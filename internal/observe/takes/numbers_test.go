@@ -147,10 +147,15 @@ const heading = "### The story in numbers\n"
 // cast stands in the last chapter, and all others lead there.
 const cast = `Each chapter shows its part of one story. This program plays it, with its informer, its scheduler and its kubelets:
 
-- The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs: 8 to 19.
-- Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The fifth, the sleeper, selects everything and never reads.
-- With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's connection breaks.
-- Then c changes eighteen times within a second, up to version 40. Before that the ring is made to hold ten events. The observer's handler takes a second for each call, and for the first five changes the informer's loop stands still. The sleeper's channels fill, and it is evicted.
+- The pods are a (app=web), b (app=db) and c (app=web). Each is created, and takes three more versions until it runs:
+  8 to 19.
+- Five more watchers take part. One selects everything, one app=web, one node-1, and one the pods without a node. The
+  fifth, the sleeper, selects everything and never reads.
+- With version 20 the pod a becomes app=db, and with 21 the pod b becomes app=web. Between the two, the informer's
+  connection breaks.
+- Then c changes eighteen times within a second, up to version 40. Before that the ring is made to hold ten events. The
+  observer's handler takes a second for each call, and for the first five changes the informer's loop stands still. The
+  sleeper's channels fill, and it is evicted.
 - In the end a latecomer asks for a watch from 20.
 
 `

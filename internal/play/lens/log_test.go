@@ -71,14 +71,16 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	want := []string{
 		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
 		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** (90 bytes at version 7) with 200.",
-		"  Request GET /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
+		"  Request GET " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
 		"secrets c2 c2 streams to me/1 authorization: *** " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
 		"secrets c2 ADDED x/a at 8 is written as 128 bytes; result still holds 0.",
 		"secrets c2 The stream of c2 ends: the server ended it.",
 		"secrets c2 Watcher c2 is gone.",
-		"  Answered GET /apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
+		"  Answered GET " +
+			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** with 200.",
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %s\nwant %s", strings.Join(lines, "\n"), strings.Join(want, "\n"))

@@ -44,13 +44,13 @@ type apiServer struct {
 // New returns the handler of a whole API server. It starts no goroutine; those of a request end with the request.
 // Beside the routes of [handlers.Server] it has these:
 //
-//	PATCH  …/{name} and …/{name}/status   four kinds of patch, one of them server-side apply   patch.go, field_manager.go
-//	POST   /apis/authorization.k8s.io/…   what a client may do: everything                     reviews.go
-//	GET    /api, /apis and below          what resources there are                             discovery.go
-//	GET    /version                       which kube-apiserver this is like                    discovery.go
-//	GET    /openapi/v2, /openapi/v3       what their fields are                                openapi.go
-//	GET    /healthz, /livez, /readyz      whether the server is alive, and can serve           health.go
-//	GET    /metrics                       what it has counted                                  metrics.go
+//	PATCH  …/{name} and …/{name}/status   four kinds of patch; one is server-side apply  patch.go, field_manager.go
+//	POST   /apis/authorization.k8s.io/…   what a client may do: everything                   reviews.go
+//	GET    /api, /apis and below          what resources there are                           discovery.go
+//	GET    /version                       which kube-apiserver this is like                  discovery.go
+//	GET    /openapi/v2, /openapi/v3       what their fields are                              openapi.go
+//	GET    /healthz, /livez, /readyz      whether the server is alive, and can serve         health.go
+//	GET    /metrics                       what it has counted                                metrics.go
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 func New(cfg Config) http.Handler {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
 func TestDiscoveryInOnePieceNamesEveryResource(t *testing.T) {
 	a := newAPI(t)

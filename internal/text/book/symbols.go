@@ -17,9 +17,9 @@ func symbolsPage(tree *source.Tree) []byte {
 	var out strings.Builder
 	fmt.Fprintf(&out, `# Our symbols and upstream's
 
-Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and etcd %s.
-[DIFFERENCES.md](DIFFERENCES.md) says what each of ours leaves out or does in another way. The tests of internal/check/compat check the
-right column against the real modules.
+Keep the two windows side by side: on the left what we wrote, on the right what it stands for in Kubernetes %s and
+etcd %s. [DIFFERENCES.md](DIFFERENCES.md) says what each of ours leaves out or does in another way. The tests of
+internal/check/compat check the right column against the real modules.
 `, source.KubernetesVersion, source.EtcdVersion)
 	for _, pkg := range tree.Packages {
 		var files []string
