@@ -9,34 +9,37 @@ import (
 	"strings"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	etcd3 "listwatch/chapters/02-etcd3"
-	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
-	"listwatch/internal/play/sandbox"
 	"listwatch/internal/server/etcdnode"
 )
 
 // lastWords is how long the page has to receive why the program ends.
 const lastWords = 500 * time.Millisecond
 
-// etcd is the etcd that is used. It outlives sessions.
+// etcd is the etcd that is used.
 type etcd struct {
-	client  etcd3.Client
-	keeper  *etcdnode.Keeper
-	close   func() error                    // ends it and everything that was started for it
-	restart func(ctx context.Context) error // nil: it is not ours, or has several nodes
-	cluster sandbox.Cluster                 // nil: it is not ours, or has one node
-	broken  <-chan struct{}                 // closed when it cannot go on; nil: it is not ours
-	err     func() error                    // then: why
+	machine.Etcd
+	keeper *etcdnode.Keeper
+	close  func() error    // ends it and everything that was started for it
+	broken <-chan struct{} // closed when it cannot go on; nil: it is not ours
+	err    func() error    // then: why
 }
 
-// ready returns why etcd would refuse a write.
-func (e etcd) ready() error { return e.keeper.State().Ready() }
+// keptBy returns an etcd that keeper looks after.
+func keptBy(keeper *etcdnode.Keeper, client *clientv3.Client, end func() error) etcd {
+	return etcd{keeper: keeper, close: end, Etcd: machine.Etcd{
+		Client: etcd3.NewClient(client), Looked: keeper.Looked(),
+		Ready: func() error { return keeper.State().Ready() }, State: func() any { return keeper.State() },
+	}}
+}
 
 // openEtcd returns the etcd to use.
 func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err error) {
@@ -45,8 +48,7 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 		if err != nil {
 			return etcd{}, err
 		}
-		keeper := etcdnode.NewKeeper(external, false, clock.RealClock{})
-		return etcd{client: etcd3.NewClient(external), keeper: keeper, close: external.Close}, nil
+		return keptBy(etcdnode.NewKeeper(external, false, clock.RealClock{}), external, external.Close), nil
 	}
 	dir, removeDir := o.dataDir, func() error { return nil }
 	if dir == "" {
@@ -62,15 +64,18 @@ func openEtcd(ctx context.Context, o *options, stderr io.Writer) (used etcd, err
 	if err != nil {
 		return etcd{}, errors.Join(err, removeDir())
 	}
-	used = etcd{client: etcd3.NewClient(ours.Client()), broken: ours.Broken(), err: ours.Err}
-	used.close = func() error { return errors.Join(ours.Close(), removeDir()) }
+	var names []string // of nodes that can die one by one
+	if o.etcdNodes > 1 {
+		names = ours.Names()
+	}
+	used = keptBy(etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{}, names...), ours.Client(),
+		func() error { return errors.Join(ours.Close(), removeDir()) })
+	used.broken, used.err = ours.Broken(), ours.Err
 	if o.etcdNodes == 1 {
-		used.keeper = etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{})
-		used.restart = func(ctx context.Context) error { return conflict(ours.Restart(ctx)) }
+		used.Restart = func(ctx context.Context) error { return conflict(ours.Restart(ctx)) }
 		return used, nil
 	}
-	used.keeper = etcdnode.NewKeeper(ours.Client(), true, clock.RealClock{}, ours.Names()...)
-	used.cluster = ours
+	used.Cluster = ours
 	const line = "viz: another viz on this etcd: -etcd-endpoints %s -etcd-cacert %s -etcd-cert %s -etcd-key %s\n"
 	files := ours.Files()
 	fmt.Fprintf(stderr, line, strings.Join(ours.Endpoints(), ","), files.CACert, files.Cert, files.Key)
@@ -85,15 +90,12 @@ func conflict(err error) error {
 	return err
 }
 
-// lookAfterEtcd starts what looks after etcd while a session runs: what keeps it within its quota and says in the log
-// how it is, and what ends the program, by fail, when etcd cannot go on.
-func lookAfterEtcd(
-	ctx context.Context, group *routine.Group, used etcd, server *pipeline.Server, p *probe.Probe,
-	fail context.CancelCauseFunc,
-) {
-	said := &etcdReport{probe: p, percent: -1}
-	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, server.Compact, said.hear) })
-	group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used, p, fail) })
+// lookAfterEtcd starts what looks after etcd beside a run: what keeps it within its quota and says in the log how it is,
+// and what ends the program when etcd cannot go on.
+func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run) {
+	said := &etcdReport{probe: probe.New(run.Log), percent: -1}
+	group.Go(ctx, "viz.etcdKeeper", func(ctx context.Context) { used.keeper.Run(ctx, run.Server.Compact, said.hear) })
+	group.Go(ctx, "viz.etcdBroken", func(ctx context.Context) { awaitBroken(ctx, used, said.probe, run.Fail) })
 }
 
 // awaitBroken runs until ctx is done or etcd cannot go on.
@@ -104,12 +106,7 @@ func awaitBroken(ctx context.Context, used etcd, p *probe.Probe, fail context.Ca
 	case <-used.broken:
 	}
 	p.Text(probe.EtcdFailed, used.err().Error(), "", 0)
-	words := time.NewTimer(lastWords)
-	defer words.Stop()
-	select {
-	case <-ctx.Done():
-	case <-words.C:
-	}
+	_ = routine.Sleep(ctx, clock.RealClock{}, lastWords) // returns early if ctx is done
 	fail(used.err())
 }
 
@@ -135,17 +132,4 @@ func (r *etcdReport) hear(state etcdnode.State) {
 		refuses = 1
 	}
 	r.probe.Text(probe.EtcdLookedAt, text, "", 0, percent, kB, refuses)
-}
-
-// awaitReady returns when both halves hold their first state and the keeper knows how etcd is.
-func awaitReady(ctx context.Context, p *pipeline.Pipeline, used etcd) error {
-	if err := p.WaitReady(ctx); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-used.keeper.Looked():
-		return nil
-	}
 }

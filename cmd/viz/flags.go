@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	watchcache "listwatch/chapters/04-watchcache"
+	"listwatch/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/server/etcdnode"
 	"listwatch/viz/stories"
@@ -20,25 +20,17 @@ import (
 
 // options is the command line.
 type options struct {
+	machine.Options
+
 	listen        string
 	dataDir       string
 	etcdEndpoints string
 	etcdTLS       etcdnode.TLSFiles
 	etcdNodes     int
 	etcdQuota     int64
-	demo          bool
-	controllers   bool
-	fifo          string
-	initial       string
-	etcdWatcher   string
-	dispatch      string
-	mediaType     string
-	ringCapacity  int
 	record        string
 	replay        string
 	flight        string // folder, or flightOff
-	logSize       int
-	clock         string
 	open          bool
 	ready         bool
 	version       bool
@@ -46,34 +38,7 @@ type options struct {
 	export        string     // folder of pages, or file of one
 	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
-
-	recorded map[string]string // the switches of the recording that is replayed; nil: nothing is
 }
-
-// switches returns what the page says about how the program was started.
-func (o *options) switches() map[string]string {
-	if o.recorded != nil {
-		return o.recorded
-	}
-	ring := "dynamic"
-	if o.ringCapacity > 0 {
-		ring = strconv.Itoa(o.ringCapacity)
-	}
-	all := map[string]string{
-		"fifo": o.fifo, "initial": o.initial, "etcd-watcher": o.etcdWatcher, "dispatch": o.dispatch,
-		"storage-media-type": o.mediaType, "ring-capacity": ring, "clock": o.clock,
-	}
-	if o.server != nil {
-		all[serverSwitch] = "elsewhere" // a recording need not tell where
-	}
-	return all
-}
-
-// serverSwitch says in a recording that the server half was not ours.
-const serverSwitch = "server"
-
-// clockManual as -clock: the clock stands once everything is ready.
-const clockManual = "manual"
 
 // flightOff as -flight saves nothing by itself.
 const flightOff = "off"
@@ -93,7 +58,7 @@ const (
 // parseOptions reads the command line. It returns flag.ErrHelp after printing the usage that was asked for, and an
 // error of one line for anything that cannot be meant.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
-	o := &options{}
+	o := &options{Options: machine.Options{Modes: machine.Today()}}
 	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are printed once, by main
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; "+
@@ -108,23 +73,23 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"the three with -etcd-endpoints")
 	flags.Int64Var(&o.etcdQuota, "etcd-quota", etcdnode.DefaultQuota, "the embedded etcd refuses writes when its "+
 		"database has this many `bytes`")
-	flags.BoolVar(&o.demo, "demo", true, "gentle built-in traffic, so that the first page moves")
-	flags.BoolVar(&o.controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
-	for name, mode := range o.modes() {
-		choice(flags, name, mode)
+	flags.BoolVar(&o.Demo, "demo", true, "gentle built-in traffic, so that the first page moves")
+	flags.BoolVar(&o.Controllers, "controllers", true, "run the toy scheduler and the toy kubelets")
+	for _, mode := range stories.Modes {
+		choice(flags, mode.Name, mode.Use, func(value string) { o.Modes[mode.Name] = value }, mode.Today, mode.Before)
 	}
-	choice(flags, "storage-media-type", &choiceValue{&o.mediaType, "how objects are stored in etcd",
-		[]string{"application/vnd.kubernetes.protobuf", "application/json"}})
-	flags.IntVar(&o.ringCapacity, "ring-capacity", 0,
+	choice(flags, "storage-media-type", "how objects are stored in etcd", func(value string) { o.MediaType = value },
+		"application/vnd.kubernetes.protobuf", "application/json")
+	flags.IntVar(&o.RingCapacity, "ring-capacity", 0,
 		fmt.Sprintf("fix the history ring at `N` events; 0: dynamic, up to %d", watchcache.MaxRingCapacity))
 	flags.StringVar(&o.record, "record", "", "write the log to `file`")
 	flags.StringVar(&o.replay, "replay", "", "show the log in `file` and run nothing")
 	flags.StringVar(&o.flight, "flight", os.TempDir(), "when a watcher is evicted, a client gets 410 or a promise is "+
 		"broken, save the last half minute in `folder`; off: save nothing")
-	flags.IntVar(&o.logSize, "log-size", probe.DefaultLogSize,
+	flags.IntVar(&o.LogSize, "log-size", probe.DefaultLogSize,
 		"keep the newest `N` records: how far back the page can go")
-	choice(flags, "clock", &choiceValue{&o.clock, "manual: time moves only from the page", []string{"real",
-		clockManual}})
+	choice(flags, "clock", "manual: time moves only from the page", func(value string) { o.Clock = value }, "real",
+		machine.ClockManual)
 	server := flags.String("server", "", "watch the API server at `URL`, such as kubectl proxy's, instead of running "+
 		"one, and forward our port to it; A,B: if one does not answer, the other is asked")
 	flags.BoolVar(&o.serverWrites, "server-writes", false, "also forward requests that write to -server")
@@ -200,11 +165,11 @@ func (o *options) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("-listen %q: %w", o.listen, err)
 	}
-	if o.ringCapacity < 0 || o.ringCapacity > watchcache.MaxRingCapacity {
-		return fmt.Errorf("-ring-capacity %d: want 0 to %d", o.ringCapacity, watchcache.MaxRingCapacity)
+	if o.RingCapacity < 0 || o.RingCapacity > watchcache.MaxRingCapacity {
+		return fmt.Errorf("-ring-capacity %d: want 0 to %d", o.RingCapacity, watchcache.MaxRingCapacity)
 	}
-	if o.logSize < minLogSize || o.logSize > maxLogSize {
-		return fmt.Errorf("-log-size %d: want %d to %d", o.logSize, minLogSize, maxLogSize)
+	if o.LogSize < minLogSize || o.LogSize > maxLogSize {
+		return fmt.Errorf("-log-size %d: want %d to %d", o.LogSize, minLogSize, maxLogSize)
 	}
 	if o.etcdQuota < minEtcdQuota {
 		return fmt.Errorf("-etcd-quota %d: want %d or more", o.etcdQuota, minEtcdQuota)
@@ -260,40 +225,26 @@ func (o *options) checkEndpoints() error {
 	return nil
 }
 
-// modes are the switches between what the machinery does today, the first value, and what it did before.
-func (o *options) modes() map[string]*choiceValue {
-	targets := map[string]*string{"fifo": &o.fifo, "initial": &o.initial, "etcd-watcher": &o.etcdWatcher,
-		"dispatch": &o.dispatch}
-	modes := map[string]*choiceValue{}
-	for _, mode := range stories.Modes {
-		modes[mode.Name] = &choiceValue{targets[mode.Name], mode.Use, []string{mode.Today, mode.Before}}
-	}
-	return modes
-}
-
 // choice declares a flag that takes one of some values; the first is the default.
-func choice(flags *flag.FlagSet, name string, value *choiceValue) {
-	*value.target = value.values[0]
-	flags.Var(value, name, fmt.Sprintf("%s: `%s`", value.usage, strings.Join(value.values, "|")))
+func choice(flags *flag.FlagSet, name, usage string, set func(string), values ...string) {
+	set(values[0])
+	flags.Var(&choiceValue{values[0], values, set}, name,
+		fmt.Sprintf("%s: `%s`", usage, strings.Join(values, "|")))
 }
 
 type choiceValue struct {
-	target *string
-	usage  string
+	now    string
 	values []string
+	set    func(string)
 }
 
-func (c *choiceValue) String() string {
-	if c.target == nil {
-		return ""
-	}
-	return *c.target
-}
+func (c *choiceValue) String() string { return c.now }
 
 func (c *choiceValue) Set(value string) error {
 	if !slices.Contains(c.values, value) {
 		return fmt.Errorf("want %s", strings.Join(c.values, " or "))
 	}
-	*c.target = value
+	c.now = value
+	c.set(value)
 	return nil
 }

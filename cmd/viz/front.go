@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -202,4 +204,26 @@ func newHTTPClient(dial func(ctx context.Context, network, address string) (net.
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     30 * time.Second,
 	}}
+}
+
+// lentListener is a listener that its user may close: only the user ends by it.
+type lentListener struct{ *net.TCPListener }
+
+// lend returns listener for one user; there is one at a time.
+func lend(listener *net.TCPListener) lentListener {
+	_ = listener.SetDeadline(time.Time{}) // fails only if it is closed, and Accept will say so
+	return lentListener{listener}
+}
+
+// Close makes a waiting Accept return. The next user accepts the connections that come from now on.
+func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
+
+// Accept says of a listener that is given back that it is closed. For net/http a deadline would be a reason to try
+// again.
+func (l lentListener) Accept() (net.Conn, error) {
+	conn, err := l.TCPListener.Accept()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = net.ErrClosed
+	}
+	return conn, err
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/guest"
@@ -41,6 +42,9 @@ type visit struct {
 	choice    guest.Choice
 	resources []guest.Resource
 }
+
+// serverSwitch says in a recording that the server half was not ours.
+const serverSwitch = "server"
 
 // serveGuest shows a server that is not ours until ctx is done. Nothing of a server half runs.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
@@ -75,7 +79,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 		}
 		ready = func() {}
 	}
-	return ended(ctx)
+	return machine.Ended(ctx)
 }
 
 // ServeHTTP lets the visit that runs answer. The front outlives visits, and so do the requests that the lens forwards.
@@ -84,25 +88,27 @@ func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load(
 // run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until another choice is made.
 func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, err error) {
 	o := g.options
-	clocks := startClocks()
-	defer clocks.stop()
-	log := probe.NewLog(clocks.world, o.logSize)
-	held := newHold(clocks, log, g.stderr)
+	clocks := machine.StartClocks()
+	defer clocks.Stop()
+	log := probe.NewLog(clocks.World, o.LogSize)
+	held := clocks.Hold(log, func(line string) { fmt.Fprintf(g.stderr, "viz: %s\n", line) })
 	visitor, err := guest.New(guest.Config{
-		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.world, Probe: probe.New(log),
-		FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
+		Servers: o.server, Choice: v.choice, Resources: v.resources, Clock: clocks.World, Probe: probe.New(log),
+		FIFO: o.Modes["fifo"], UseWatchList: o.UseWatchList(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	stopRecording, err := startRecording(o, log, g.stderr)
+	switches := o.Switches()
+	switches[serverSwitch] = "elsewhere" // a recording need not tell where
+	stopRecording, err := startRecording(o.record, switches, log, g.stderr)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stopRecording()) }()
 	ui := newUI(o, g.listener, viz.Config{
 		Log: log, Hold: held, API: g.lens, Server: o.server[0].String(), Lens: func() any { return g.lens.Report() },
-		Guest:   g,
+		Guest: g, Switches: switches,
 		Recount: visitor.Recount, Snapshot: func() any { return visitor.Snapshot() },
 	})
 	ctx, end := context.WithCancel(ctx)
@@ -115,7 +121,7 @@ func (g *guests) run(ctx context.Context, v visit, ready func()) (next *visit, e
 	group.Go(ctx, "viz.ui", ui.Run)
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.guest", visitor.Run)
-	held.SetPaused(o.clock == clockManual)
+	held.SetPaused(o.Clock == machine.ClockManual)
 	ready()
 	select {
 	case <-ctx.Done():
@@ -134,7 +140,7 @@ func (g *guests) Choose(ctx context.Context, wanted guest.Choice) error {
 		return err
 	}
 	if g.options.record != "" {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record, errOneRecording)
+		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, g.options.record, machine.ErrOneRecording)
 	}
 	found, err := g.discovery.Find(ctx, wanted.Resources)
 	if err != nil {
@@ -144,7 +150,7 @@ func (g *guests) Choose(ctx context.Context, wanted guest.Choice) error {
 	case g.next <- visit{wanted, found}:
 		return nil
 	default:
-		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, "", errEndsAlready)
+		return apierrors.NewConflict(schema.GroupResource{Resource: "resources"}, "", machine.ErrEndsAlready)
 	}
 }
 

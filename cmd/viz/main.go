@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	case o.ready:
-		return ready(ctx, machine{exec.LookPath, runCommand}, o.listen, stdout)
+		return ready(ctx, computer{exec.LookPath, runCommand}, o.listen, stdout)
 	case o.sleeper != nil:
 		err = runSleeper(ctx, o.sleeper, stdout)
 	case o.export != "":

@@ -27,8 +27,8 @@ const (
 		"x-www-browser xdg-open open rundll32"
 )
 
-// machine is what -ready asks about the computer that it runs on.
-type machine struct {
+// computer is what -ready asks about the computer that it runs on.
+type computer struct {
 	lookPath func(file string) (string, error)
 	// dir "": the current one
 	run func(ctx context.Context, dir, name string, args ...string) (stdout string, err error)
@@ -36,7 +36,7 @@ type machine struct {
 
 // ready writes one line for each thing that a workshop needs, and returns the exit status. Outside a checkout nothing
 // but the program itself is to run: a release needs no go.
-func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int {
+func ready(ctx context.Context, m computer, listen string, stdout io.Writer) int {
 	bad := 0
 	say := func(text string, err error) {
 		if err != nil {
@@ -68,7 +68,7 @@ func ready(ctx context.Context, m machine, listen string, stdout io.Writer) int 
 
 // checkout returns the folder of the sources around the current folder, or "": without go, or elsewhere, there are
 // none.
-func (m machine) checkout(ctx context.Context) string {
+func (m computer) checkout(ctx context.Context) string {
 	out, _ := m.run(ctx, "", "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}")
 	dir, ours := strings.CutPrefix(strings.TrimSpace(out), "listwatch ")
 	if !ours {
@@ -81,7 +81,7 @@ func (m machine) checkout(ctx context.Context) string {
 var versionNumber = regexp.MustCompile(`\d+\.\d+[-+.\w]*`)
 
 // version returns a program's name and version, as its command says it, if that is not older than the oldest.
-func (m machine) version(ctx context.Context, dir, oldest, name string, args ...string) (string, error) {
+func (m computer) version(ctx context.Context, dir, oldest, name string, args ...string) (string, error) {
 	if _, err := m.lookPath(name); err != nil {
 		return "", fmt.Errorf("no %s on the PATH: install %s or newer", name, oldest)
 	}
@@ -101,7 +101,7 @@ func (m machine) version(ctx context.Context, dir, oldest, name string, args ...
 }
 
 // debugger looks for what `make debug` uses: a dlv on the PATH, if it knows this Go, or else the pinned one.
-func (m machine) debugger(ctx context.Context, checkout string) (string, error) {
+func (m computer) debugger(ctx context.Context, checkout string) (string, error) {
 	ours, _ := m.run(ctx, checkout, "go", "env", "GOVERSION") // "": said elsewhere
 	if found, err := m.version(ctx, checkout, minor(ours), "dlv", "version"); err == nil {
 		return "debugger " + found, nil
@@ -132,7 +132,7 @@ func portIsFree(address string) (string, error) {
 	return fmt.Sprintf("port %s is free", address), listener.Close()
 }
 
-func (m machine) browser() (string, error) {
+func (m computer) browser() (string, error) {
 	for name := range strings.FieldsSeq(browsers) {
 		if path, err := m.lookPath(name); err == nil {
 			return "browser " + path, nil

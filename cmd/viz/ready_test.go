@@ -64,7 +64,7 @@ ready
 `
 	var out strings.Builder
 	f := healthy()
-	if status := ready(t.Context(), machine{f.lookPath, f.run}, "127.0.0.1:0", &out); out.String() != want ||
+	if status := ready(t.Context(), computer{f.lookPath, f.run}, "127.0.0.1:0", &out); out.String() != want ||
 		status != exitOK {
 		t.Errorf("got status %d and\n%swant\n%s", status, &out, want)
 	}
@@ -107,7 +107,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 				}
 			}
 			var out strings.Builder
-			status := ready(t.Context(), machine{f.lookPath, f.run}, cmp.Or(each.listen, "127.0.0.1:0"), &out)
+			status := ready(t.Context(), computer{f.lookPath, f.run}, cmp.Or(each.listen, "127.0.0.1:0"), &out)
 			if got := out.String(); !strings.Contains(got, each.want) || !strings.HasSuffix(got,
 				"\nnot ready: repair what the lines with !! say (1)\n") || status != exitError {
 				t.Errorf("got status %d and\n%swant %q", status, got, each.want)
@@ -121,7 +121,7 @@ func TestTheDebuggerIsTheOneThatKnowsThisGo(t *testing.T) {
 		"Version: 1.20.2\n": "dlv 1.27.2, the pinned one"} {
 		f := healthy()
 		f.on, f.says["dlv version"] = append(f.on, "dlv"), dlv
-		if got, err := (machine{f.lookPath, f.run}).debugger(t.Context(), "/src"); got != "debugger "+want ||
+		if got, err := (computer{f.lookPath, f.run}).debugger(t.Context(), "/src"); got != "debugger "+want ||
 			err != nil {
 			t.Errorf("%q: got %q, %v", dlv, got, err)
 		}
@@ -131,14 +131,14 @@ func TestTheDebuggerIsTheOneThatKnowsThisGo(t *testing.T) {
 func TestAReleaseNeedsNoGo(t *testing.T) {
 	f := healthy()
 	f.on, f.says = []string{"kubectl", "rundll32"}, map[string]string{"kubectl version": "v1.37.2"}
-	if status := ready(t.Context(), machine{f.lookPath, f.run}, "127.0.0.1:0", io.Discard); status != exitOK {
+	if status := ready(t.Context(), computer{f.lookPath, f.run}, "127.0.0.1:0", io.Discard); status != exitOK {
 		t.Errorf("got status %d", status)
 	}
 }
 
 // TestReadyAsksThisMachine looks at the real look-ups where their answer is known.
 func TestReadyAsksThisMachine(t *testing.T) {
-	m := machine{exec.LookPath, runCommand}
+	m := computer{exec.LookPath, runCommand}
 	if root, err := filepath.Abs("../.."); err != nil || m.checkout(t.Context()) != root {
 		t.Errorf("checkout: got %q, want %q, %v", m.checkout(t.Context()), root, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"
@@ -21,21 +22,32 @@ import (
 // startRecording begins to write the log to -record's file, if there is one. stop ends it when nothing writes to the
 // log any more, and returns when the file is complete: it contains the end of both halves. A recording that cannot go
 // on says so at once and ends, and not the program; stop returns why.
-func startRecording(o *options, log *probe.Log, stderr io.Writer) (stop func() error, err error) {
-	if o.record == "" {
+func startRecording(
+	name string, switches map[string]string, log *probe.Log, stderr io.Writer,
+) (stop func() error, _ error) {
+	if name == "" {
 		return func() error { return nil }, nil
 	}
-	file, err := createPrivate(o.record)
+	file, err := createPrivate(name)
 	if err != nil {
 		return nil, fmt.Errorf("-record: %w", err)
 	}
-	r := &recorder{options: o, log: log, file: file, stderr: stderr}
+	var group routine.Group
 	ctx, cancel := context.WithCancel(context.Background())
-	r.group.Go(ctx, "viz.record", r.run)
+	group.Go(ctx, "viz.record", func(ctx context.Context) {
+		wrong := errors.Join(recording.Write(ctx, log, clock.RealClock{}, switches, file), file.Close())
+		if wrong == nil {
+			return
+		}
+		err = fmt.Errorf("-record %s: %w", name, wrong) // read when this goroutine has ended
+		if ctx.Err() == nil {
+			fmt.Fprintf(stderr, "viz: %v; the file ends there, and the program continues without it\n", err)
+		}
+	})
 	return func() error {
 		cancel()
-		r.group.Wait()
-		return r.err
+		group.Wait()
+		return err
 	}, nil
 }
 
@@ -55,45 +67,6 @@ func createPrivate(name string) (*os.File, error) {
 	return file, nil
 }
 
-// recorder writes one recording.
-type recorder struct {
-	// Set by startRecording, never changed.
-	options *options
-	log     *probe.Log
-	file    *os.File
-	stderr  io.Writer
-	group   routine.Group
-
-	err error // written by run, read when it has ended
-}
-
-// run writes until ctx is done, or until it cannot go on.
-func (r *recorder) run(ctx context.Context) {
-	err := recording.Write(ctx, r.log, clock.RealClock{}, r.options.switches(), r.file)
-	if err = errors.Join(err, r.file.Close()); err == nil {
-		return
-	}
-	r.err = fmt.Errorf("-record %s: %w", r.options.record, err)
-	if ctx.Err() == nil {
-		fmt.Fprintf(r.stderr, "viz: %v; the file ends there, and the program continues without it\n", r.err)
-	}
-}
-
-// startFlight begins to watch for what goes wrong, unless -flight is "off".
-func startFlight(ctx context.Context, group *routine.Group, s *session, log *probe.Log, promises *rules.Monitor,
-	ui *viz.UI) {
-	o := s.options
-	if o.flight == flightOff {
-		return
-	}
-	flight := &recording.Flight{
-		Log: log, Clock: clock.RealClock{}, Dir: o.flight, Switches: o.switches(), Keyframe: ui.Keyframe,
-		Breaches: promises.Breaches,
-		Budget:   s.flights, Say: func(line string) { fmt.Fprintf(s.stderr, "viz: %s\n", line) },
-	}
-	group.Go(ctx, "viz.flight", flight.Run)
-}
-
 // replay shows a recording. Nothing runs: the API answers that it is not there. The whole recording is in the log at
 // once, and the page moves through it as people like.
 func replay(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
@@ -108,10 +81,9 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 		fmt.Fprintf(stderr, "viz: another version of this program wrote %s; parts that have changed since may be "+
 			"shown wrongly\n", o.replay)
 	}
-	o.recorded = rec.Header.Switches
 	ui := newUI(o, listener, viz.Config{
 		Log: log, Replay: true, Recording: rec.Hash, Keyframe: rec.Start, Rules: rules.NewMonitor(log),
-		Scenarios: scenario.All,
+		Scenarios: scenario.All, Switches: rec.Header.Switches,
 	})
 	ctx, fail := context.WithCancelCause(ctx)
 	var group routine.Group
@@ -122,5 +94,5 @@ func replay(ctx context.Context, o *options, listener net.Listener, stdout, stde
 	group.Go(ctx, "viz.front", front.run)
 	announce(o, listener, stdout, stderr)
 	<-ctx.Done()
-	return ended(ctx)
+	return machine.Ended(ctx)
 }

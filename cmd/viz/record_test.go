@@ -50,7 +50,7 @@ func TestARecordingIsItsOwnersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{old, filepath.Join(dir, "new.gz")} {
-		stop, err := startRecording(&options{record: name}, probe.NewLog(clock.RealClock{}, 4), io.Discard)
+		stop, err := startRecording(name, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "log.gz")
 		var stderr strings.Builder
 		log := probe.NewLog(clock.RealClock{}, 4)
-		stop, err := startRecording(&options{record: name}, log, &stderr)
+		stop, err := startRecording(name, nil, log, &stderr)
 		if err != nil {
 			t.Fatal(err)
 		}

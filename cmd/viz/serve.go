@@ -10,10 +10,12 @@ import (
 	"net/url"
 	"time"
 
-	cacher "listwatch/chapters/06-cacher"
-	pipeline "listwatch/chapters/15-pipeline"
+	"k8s.io/utils/clock"
+
+	"listwatch/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
+	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/lab"
 	"listwatch/viz"
 )
@@ -37,54 +39,46 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return live(ctx, o, listener, stdout, stderr)
 }
 
-// live runs the real thing, and again after each change of a switch: etcd with its data, and the port, stay.
+// live runs the machine with a real etcd behind the port. Etcd with its data, and the port, outlive the machine's runs.
 func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, stderr io.Writer) (err error) {
 	etcd, err := openEtcd(ctx, o, stderr)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, etcd.close()) }()
-	ready := func() { announce(o, listener, stdout, stderr) }
 	flights := &recording.Budget{}
-	for now := o; now != nil && err == nil; ready = func() {} {
-		s := &session{options: now, first: o, etcd: etcd, listener: listener, flights: flights, stderr: stderr,
-			next: make(chan *options, 1)}
-		now, err = s.run(ctx, ready)
-	}
-	return err
+	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
+	return machine.Serve(ctx, &machine.Host{
+		Etcd:  etcd.Etcd,
+		Base:  baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
+		Lines: func() (client, watchers *http.Client) { return newHTTPClient(nil), newHTTPClient(dialNarrow) },
+		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
+			(&front{listener: lend(listener), handler: handler, fail: fail}).run(ctx)
+		},
+		Page: func(config *viz.Config) { o.complete(config, listener) },
+		Record: func(log *probe.Log) (func() error, error) {
+			return startRecording(o.record, o.Switches(), log, stderr)
+		},
+		Recorded: o.record,
+		Beside: func(ctx context.Context, group *routine.Group, run *machine.Run) {
+			lookAfterEtcd(ctx, group, etcd, run)
+			if o.flight != flightOff {
+				group.Go(ctx, "viz.flight", (&recording.Flight{
+					Log: run.Log, Clock: clock.RealClock{}, Dir: o.flight, Switches: run.Now(),
+					Keyframe: run.UI.Keyframe, Breaches: run.Promises.Breaches, Budget: flights, Say: say,
+				}).Run)
+			}
+		},
+		Say: say,
+	}, o.Options, func() { announce(o, listener, stdout, stderr) })
 }
 
-func newPipeline(o *options, used etcd, clocks *clocks, p *probe.Probe, base *url.URL,
-	over *http.Client) (*pipeline.Pipeline, error) {
-	dispatch := cacher.TwoPhase
-	if o.dispatch == cacher.Sequential.String() {
-		dispatch = cacher.Sequential
-	}
-	server, err := pipeline.NewServer(pipeline.ServerConfig{
-		Client: used.client, EtcdReady: used.ready, Clock: clocks.world, Patience: clocks.patience, Probe: p,
-		MediaType: o.mediaType, EtcdWatcher: o.etcdWatcher,
-		Dispatch: dispatch, RingCapacity: o.ringCapacity, UseWatchList: o.initial == "watchlist",
-	})
-	if err != nil {
-		return nil, err
-	}
-	clientHalf, err := pipeline.NewClient(pipeline.ClientConfig{
-		Base: base, HTTP: over, Clock: clocks.world, Probe: p, FIFO: o.fifo, UseWatchList: o.initial == "watchlist",
-		Controllers: o.controllers, Registry: server.Registry(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &pipeline.Pipeline{Server: server, Client: clientHalf}, nil
-}
-
-// newUI fills in what every page of this program has: the book, the switches, the lab in whose working copy it runs,
-// and the names it may be called by.
-func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
+// complete fills in what every page of this program has: the book, the lab in whose working copy it runs, and the names
+// it may be called by.
+func (o *options) complete(config *viz.Config, listener net.Listener) {
 	host, _, _ := net.SplitHostPort(o.listen)
 	config.Book = viz.NewBook()
 	config.Hosts = []string{host, listener.Addr().String()}
-	config.Switches = o.switches()
 	if chosen, _, ok := lab.In("."); ok {
 		started := time.Now()
 		config.Lab = &chosen
@@ -93,15 +87,12 @@ func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
 			return checked.Sentence(started), checked.Broken(), err
 		}
 	}
-	return viz.New(config)
 }
 
-// ended returns why ctx is done: nil if the program was told to end, otherwise what broke.
-func ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	return nil
+// newUI returns the page of a program that runs no machine of ours.
+func newUI(o *options, listener net.Listener, config viz.Config) *viz.UI {
+	o.complete(&config, listener)
+	return viz.New(config)
 }
 
 // announce prints the one line that scripts wait for.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"listwatch/internal/check/eventually"
 )
 
@@ -65,28 +63,6 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 		t.Errorf("runs with %v", now.Switches)
 	}
 	p.end(t)
-}
-
-func TestASecondWishIsRefusedWhileTheFirstIsGranted(t *testing.T) {
-	asIs := &options{fifo: "real", initial: "watchlist", etcdWatcher: "etcd3", dispatch: "two-phase"}
-	s := &session{options: asIs, first: asIs, next: make(chan *options, 1)}
-	first, err := s.Switch("fifo", "delta")
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := s.Switch("dispatch", "sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first(); err != nil {
-		t.Fatal(err)
-	}
-	if err := second(); !apierrors.IsConflict(err) {
-		t.Errorf("the second: got %v, want a conflict", err)
-	}
-	if next := <-s.next; next.fifo != "delta" || next.dispatch != "two-phase" {
-		t.Errorf("starts again with %+v", next)
-	}
 }
 
 // how is which log the program writes, and with which switches it runs.

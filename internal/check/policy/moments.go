@@ -65,7 +65,8 @@ func momentFaults(repo *Repo, infos map[string]*probe.Info) []Fault {
 // product reports whether a folder's code runs in the program and reports moments: stations do, and what serves them,
 // and what acts on them.
 func product(dir string) bool {
-	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
+	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox" ||
+		dir == "internal/machine"
 }
 
 // momentFault returns what is wrong with one report.

@@ -1,0 +1,259 @@
+// Package machine is the program that every host of listwatch runs: both halves on an etcd, what is done to them, and the
+// page that shows them, wired once. It knows no socket, no signal, no file and no other process. Those are its host's:
+// cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+package machine
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	etcd3 "listwatch/chapters/02-etcd3"
+	cacher "listwatch/chapters/06-cacher"
+	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
+	"listwatch/internal/observe/rules"
+	"listwatch/internal/play/sandbox"
+	"listwatch/internal/play/scenario"
+	"listwatch/viz"
+	"listwatch/viz/stories"
+)
+
+// Host is what a machine stands on. It outlives runs: one ends and the next begins when a mode is switched.
+type Host struct {
+	Etcd Etcd
+	Base *url.URL // where the client half reaches what Serve serves
+
+	// Lines returns the connections of a run's client half, and of the watchers that its viewers open.
+	Lines func() (client, watchers *http.Client)
+	// Serve serves a run until ctx is done and every handler has ended. What breaks before is told to fail.
+	Serve func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc)
+	// Page completes what the page says of its host; nil: nothing is to be added.
+	Page func(config *viz.Config)
+	// Record begins to write the log; nil: nothing is recorded. stop is called when nothing else of the run is left.
+	Record func(log *probe.Log) (stop func() error, err error)
+	// Recorded names what Record writes: a recording is of one run, so modes cannot be switched. "": they can.
+	Recorded string
+	// Beside starts what the host does beside a run; nil: nothing.
+	Beside func(ctx context.Context, group *routine.Group, run *Run)
+	// Say tells the person at the host a line.
+	Say func(line string)
+}
+
+// Etcd is the etcd of a host.
+type Etcd struct {
+	Client  etcd3.Client
+	Ready   func() error                    // why it would refuse a write; nil: it never does
+	State   func() any                      // how it is, as something that marshals to JSON; nil: unknown
+	Looked  <-chan struct{}                 // closed when Ready and State know; nil: they always do
+	Restart func(ctx context.Context) error // nil: it cannot be restarted
+	Cluster sandbox.Cluster                 // nil: it has no nodes to stop
+}
+
+// Run is one run of both halves, with its own log and clocks, as its host sees it.
+type Run struct {
+	Options  Options
+	Log      *probe.Log
+	Promises *rules.Monitor
+	Server   *pipeline.Server
+	UI       *viz.UI
+	Fail     context.CancelCauseFunc // ends the program, for a reason
+
+	host  *Host
+	first Options      // of the host's first run
+	next  chan Options // sent by begin, received by run, never closed; buffered so that begin never blocks
+}
+
+// Serve runs the machine until ctx is done or something essential breaks, and returns when nothing of it runs any more.
+// It calls ready once, when everything of the first run is.
+func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
+	now := &first
+	for now != nil {
+		r := &Run{Options: *now, host: h, first: first, next: make(chan Options, 1)}
+		var err error
+		if now, err = r.run(ctx, ready); err != nil {
+			return err
+		}
+		ready = func() {}
+	}
+	return nil
+}
+
+// run runs until ctx is done or something essential breaks, and then returns nil; or until other modes are wanted, and
+// returns the options with those. Then nothing of it runs any more.
+func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
+	h := r.host
+	clocks := StartClocks()
+	defer clocks.Stop()
+	log := probe.NewLog(clocks.World, r.Options.LogSize)
+	log.LimitLoud(probe.LoudLanes, sandbox.Followed)
+	r.Log, r.Promises = log, rules.NewMonitor(log)
+	held := clocks.Hold(log, h.Say)
+	connections := sandbox.NewConnections(h.Lines())
+	p, err := r.newPipeline(clocks, connections.Client())
+	if err != nil {
+		return nil, err
+	}
+	owner, err := sandbox.New(sandbox.Config{
+		Pipeline: p, Connections: connections, Clock: clocks.World, Probe: probe.New(log), Gate: log.Gate(),
+		Demo: r.Options.Demo, RingCapacity: r.Options.RingCapacity, Modes: r,
+		RestartEtcd: h.Etcd.Restart, Cluster: h.Etcd.Cluster, Etcd: h.Etcd.State,
+	})
+	if err != nil {
+		return nil, err
+	}
+	stories := &scenario.World{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
+	page := viz.Config{
+		Log: log, Snapshot: func() any { return p.Snapshot() }, Recount: p.Recount, Wire: connections.Wire,
+		API: p.Server.Handler(), Hold: held, Rules: r.Promises, Sandbox: owner, Play: stories.Play,
+		Scenarios: scenario.All, Switches: r.Options.Switches(),
+	}
+	if h.Page != nil {
+		h.Page(&page)
+	}
+	stories.Lab = page.Lab != nil
+	r.Server, r.UI = p.Server, viz.New(page)
+
+	if h.Record != nil {
+		stop, err := h.Record(log)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, stop()) }() // last: the recording contains the end of all the others
+	}
+	ctx, r.Fail = context.WithCancelCause(ctx)
+	var group routine.Group
+	defer group.Wait()
+	defer r.Fail(nil)
+	group.Go(ctx, "viz.ui", r.UI.Run)
+	group.Go(ctx, "viz.stops", func(ctx context.Context) { clocks.tellStops(ctx, probe.New(log)) })
+	group.Go(ctx, "viz.hold", held.Run)
+	group.Go(ctx, "viz.rules", func(ctx context.Context) { r.Promises.Run(ctx, clock.RealClock{}) })
+	group.Go(ctx, "viz.lanes", func(ctx context.Context) {
+		routine.Every(ctx, clock.RealClock{}, time.Second, func(context.Context) { log.SumLanes() })
+	})
+	if h.Beside != nil {
+		h.Beside(ctx, &group, r)
+	}
+	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, r.serve, owner.Run) })
+
+	err = r.awaitReady(ctx, p)
+	held.SetPaused(r.Options.Clock == ClockManual) // not before: without time nothing would ever become ready
+	if err == nil {
+		ready()
+		select {
+		case <-ctx.Done():
+		case other := <-r.next:
+			next = &other
+		}
+	}
+	return next, Ended(ctx)
+}
+
+func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline, error) {
+	o, etcd, p := r.Options, r.host.Etcd, probe.New(r.Log)
+	dispatch := cacher.TwoPhase
+	if o.Modes["dispatch"] == cacher.Sequential.String() {
+		dispatch = cacher.Sequential
+	}
+	server, err := pipeline.NewServer(pipeline.ServerConfig{
+		Client: etcd.Client, EtcdReady: etcd.Ready, Clock: clocks.World, Patience: clocks.patience, Probe: p,
+		MediaType: o.MediaType, EtcdWatcher: o.Modes["etcd-watcher"], Dispatch: dispatch,
+		RingCapacity: o.RingCapacity, UseWatchList: o.UseWatchList(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	client, err := pipeline.NewClient(pipeline.ClientConfig{
+		Base: r.host.Base, HTTP: over, Clock: clocks.World, Probe: p, FIFO: o.Modes["fifo"],
+		UseWatchList: o.UseWatchList(), Controllers: o.Controllers, Registry: server.Registry(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline.Pipeline{Server: server, Client: client}, nil
+}
+
+func (r *Run) serve(ctx context.Context) { r.host.Serve(ctx, r.UI, r.Fail) }
+
+// awaitReady returns when both halves hold their first state and the host knows how etcd is.
+func (r *Run) awaitReady(ctx context.Context, p *pipeline.Pipeline) error {
+	if err := p.WaitReady(ctx); err != nil || r.host.Etcd.Looked == nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.host.Etcd.Looked:
+		return nil
+	}
+}
+
+// Ended returns why ctx is done: nil if the program was told to end, otherwise what broke.
+func Ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+var _ sandbox.Modes = (*Run)(nil)
+
+// Why nothing is switched.
+var (
+	ErrOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
+	ErrEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
+)
+
+// Switch implements [sandbox.Modes].
+func (r *Run) Switch(name, value string) (again func() error, err error) {
+	for _, mode := range stories.Modes {
+		if mode.Name != name {
+			continue
+		}
+		if values := []string{mode.Today, mode.Before}; !slices.Contains(values, value) {
+			return nil, apierrors.NewBadRequest("-" + name + " " + value + ": want " + mode.Today + " or " + mode.Before)
+		}
+		other := r.Options
+		other.Modes = maps.Clone(other.Modes)
+		other.Modes[name] = value
+		return r.switchTo(other)
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "switches"}, name)
+}
+
+// Now implements [sandbox.Modes].
+func (r *Run) Now() map[string]string { return r.Options.Switches() }
+
+// Restore implements [sandbox.Modes].
+func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
+
+// switchTo returns what ends the run for another with these options; nil if they are the same.
+func (r *Run) switchTo(other Options) (again func() error, err error) {
+	if maps.Equal(other.Modes, r.Options.Modes) {
+		return nil, nil
+	}
+	if name := r.host.Recorded; name != "" {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, name, ErrOneRecording)
+	}
+	return func() error { return r.begin(other) }, nil
+}
+
+// begin ends the run, for another with these options. The error is 409 if it ends already.
+func (r *Run) begin(other Options) error {
+	select {
+	case r.next <- other:
+		return nil
+	default:
+		return apierrors.NewConflict(schema.GroupResource{Resource: "switches"}, "", ErrEndsAlready)
+	}
+}

@@ -1,0 +1,44 @@
+package machine
+
+import (
+	"maps"
+	"strconv"
+
+	"listwatch/viz/stories"
+)
+
+// ClockManual as Options.Clock: the clock stands once everything is ready.
+const ClockManual = "manual"
+
+// Options say how both halves run.
+type Options struct {
+	Demo         bool              // gentle built-in traffic
+	Controllers  bool              // the toy scheduler and the toy kubelets
+	Modes        map[string]string // one value for each of [stories.Modes]
+	MediaType    string            // in which objects are stored in etcd
+	RingCapacity int               // of every history ring; 0: dynamic
+	LogSize      int               // how many records the log keeps
+	Clock        string            // "real" or [ClockManual]
+}
+
+// Today returns the modes of today's machinery.
+func Today() map[string]string {
+	modes := map[string]string{}
+	for _, mode := range stories.Modes {
+		modes[mode.Name] = mode.Today
+	}
+	return modes
+}
+
+// Switches returns what the page says about how the program was started.
+func (o Options) Switches() map[string]string {
+	all := maps.Clone(o.Modes)
+	all["storage-media-type"], all["ring-capacity"], all["clock"] = o.MediaType, "dynamic", o.Clock
+	if o.RingCapacity > 0 {
+		all["ring-capacity"] = strconv.Itoa(o.RingCapacity)
+	}
+	return all
+}
+
+// UseWatchList reports whether reflectors get their first state as a stream.
+func (o Options) UseWatchList() bool { return o.Modes["initial"] == "watchlist" }
