@@ -38,8 +38,8 @@
     return stories[id];
   }
 
-  // take returns a recording of these pages; or, from a web server, any that lies there.
-  async function take(name) {
+  // take returns a recording of these pages; or, from a web server, any that lies there: fileAt fetches that.
+  async function take(name, fileAt) {
     if (/^[\w-]+$/.test(name)) return new File([await bytes(`takes/${name}`)], name);
     const address = new URL(name, location.href);
     if (!/^https?:$/.test(address.protocol)) {
@@ -47,9 +47,7 @@
         "A recording can be named by its address on a web server only. Drop its file onto the page instead."
       );
     }
-    const response = await fetch(address);
-    if (!response.ok) throw new Error(`${address.host} answers ${response.status}.`);
-    return new File([await response.arrayBuffer()], name);
+    return fileAt(address, name);
   }
 
   async function leaf(station, tab, query) {

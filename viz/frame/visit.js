@@ -2,7 +2,7 @@
 
 import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
 import { newTape } from "../log/tape.js";
-import { shelf } from "../lib/api.js";
+import { shelf, take } from "../lib/api.js";
 
 export function newVisit(stage) {
   const { player, follow, timeline, fold } = stage;
@@ -60,7 +60,7 @@ export function newVisit(stage) {
   // layTake puts a recording that the program brings along on the stage, if it is still wanted when it has come, and
   // returns whether it was. It stands still.
   async function layTake(name, wanted = () => true) {
-    const recording = await read(await shelf.take(name));
+    const recording = await read(await take(name));
     if (!wanted()) return false;
     leave(recording.hash);
     lay(recording);
@@ -81,7 +81,7 @@ export function newVisit(stage) {
   // openTake shows such a recording from its beginning. In a chapter it stands still: the chapter moves it.
   async function openTake(name) {
     try {
-      if (!stage.figure.ready) return await openRecording(await shelf.take(name), true);
+      if (!stage.figure.ready) return await openRecording(await take(name), true);
       await layTake(name);
       stage.figure.ready();
     } catch (problem) {

@@ -1,7 +1,7 @@
 // Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges; the page
 // asks how it stands once a second, and less often while the panel is closed.
 
-import { ask, get } from "../lib/api.js";
+import { ask, get, shelf } from "../lib/api.js";
 import { below, mark, say } from "../lib/dom.js";
 
 const period = { open: 1000, closed: 3000 }; // ms between two questions
@@ -115,7 +115,7 @@ function item(finding) {
   const made = document.createElement("li");
   made.dataset.finding = finding.id;
   const chapter = element("a", "", `Chapter ${finding.chapter.slice(0, 2)}`);
-  chapter.href = `/book/${finding.chapter}`;
+  chapter.href = shelf.page(`/book/${finding.chapter}`);
   const rest = element("span", "advice", ` ${finding.advice} `);
   rest.append(chapter);
   if (finding.incident) {

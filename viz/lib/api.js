@@ -1,12 +1,24 @@
-// The page's only way to the program: every request and every stream begins here. A page without a program (viz/export)
-// brings its own answers in window.listwatchShelf, which it sets before page.js runs; such a page asks for nothing
-// else.
+// The page's only way to the program: every request and every stream begins here.
+//
+// A page without a program (viz/export) brings its own answers in window.listwatchShelf, which it sets before page.js
+// runs; such a page asks for nothing else. A page whose program is not behind a port brings its own wire in
+// window.listwatchWire, in the same way.
+
+// web is the wire to a program behind a port. request returns a Response, whose body may still be on its way, and obeys
+// options.signal; events returns what an EventSource is, its resuming included; word sends a Blob, and does not wait.
+const web = {
+  request: (url, options) => fetch(url, options),
+  events: (url) => new EventSource(url),
+  word: (url, blob) => navigator.sendBeacon(url, blob),
+};
+
+const wire = globalThis.listwatchWire ?? web;
 
 // send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and
 // gone for 410.
 async function send(method, url, body, { type = "application/json", cache = "no-store", signal } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
-  const response = await fetch(url, { method, cache, signal, ...content });
+  const response = await wire.request(url, { method, cache, signal, ...content });
   if (response.ok) return response;
   const text = await response.text();
   let message = text;
@@ -35,12 +47,15 @@ export async function html(url) {
 
 const elementOf = (text) => new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
 
-// watch opens a stream of events. The browser resumes a broken one by itself, with Last-Event-ID.
-export const watch = (url) => new EventSource(url);
+// watch opens a stream of events. A broken one is resumed by itself, with Last-Event-ID.
+export const watch = (url) => wire.events(url);
 
 // leave sends a last word that arrives also when the page goes away.
-export function leave(url, body) {
-  navigator.sendBeacon(url, new Blob([JSON.stringify(body)], { type: "application/json" }));
+export const leave = (url, body) =>
+  wire.word(url, new Blob([JSON.stringify(body)], { type: "application/json" }));
+
+async function fileAt(url, name) {
+  return new File([await (await send("GET", url)).arrayBuffer()], name);
 }
 
 const scenario = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
@@ -57,10 +72,7 @@ const server = {
   story: (id) => get(scenario(id)),
 
   // take returns a recording that the program brings along, as a File.
-  take: async (name) => {
-    const response = await send("GET", `/viz/takes/${encodeURIComponent(name)}`);
-    return new File([await response.arrayBuffer()], name);
-  },
+  take: (name) => fileAt(`/viz/takes/${encodeURIComponent(name)}`, name),
 
   // run plays a story on the machine and returns what was seen: {from, to, saw, beats, untold}. Aborted, it is undone.
   run: (id, signal) => ask("POST", scenario(id), undefined, { signal }),
@@ -68,11 +80,14 @@ const server = {
   // leaf returns a leaf of the inspector as HTML.
   leaf: async (station, tab, query) => (await send("GET", `/viz/part/${station}/${tab}?${query}`)).text(),
 
-  // page returns the address of a page of the book.
+  // page returns the address at which a page of the program lies: of the book, or the speaker's notes.
   page: (path) => path,
 };
 
 export const shelf = globalThis.listwatchShelf ?? server;
+
+// take returns a recording by its name, as a File; where the shelf has files, by its address, too.
+export const take = (name) => shelf.take(name, fileAt);
 
 // leaf returns a leaf of the inspector as an element.
 export const leaf = async (station, tab, query) => elementOf(await shelf.leaf(station, tab, query));

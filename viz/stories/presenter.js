@@ -57,7 +57,7 @@ export function newPresenter(stage) {
   function openNotes() {
     if (!on()) toggle();
     if (notes.hidden) return;
-    window.open("/viz/notes", "listwatch-notes", "popup,width=900,height=1000");
+    window.open(shelf.page("/viz/notes"), "listwatch-notes", "popup,width=900,height=1000");
   }
 
   const text = (selector) => document.querySelector(selector).textContent;
