@@ -99,7 +99,10 @@ const player = newPlayer(fold, {
   motion: {
     travels: (r) => here(r) && motion.travels(r),
     plan: (list) => motion.plan(list.filter(here), player.state.resources[resource]),
-    launch: (...hop) => motion.launch(...hop),
+    launch(...hop) {
+      motion.launch(...hop);
+      if (motion.change) telling.travels(motion.change);
+    },
     land: (...hop) => motion.land(...hop),
     abort: (now) => motion.abort(now),
     under: (change) => motion.under(change),
@@ -276,10 +279,10 @@ function turn(now, ms) {
   player.tick(player.runs() || now < moving ? ms : 0);
   if (scene.stale || (dirty && (!player.sweeping || now - shownAt >= sweep))) show(now);
   motion.draw(player.clock, player.pile());
+  if (player.mode !== "frozen" && !dirty) telling.draw(now, Boolean(motion.change));
   if (!dirty) table.draw(now, player, telling.told());
   follow.draw(now, player.cursor);
   timeline.draw(now);
-  if (player.mode !== "frozen" && !dirty) telling.draw(now);
   all("draw", now);
 }
 

@@ -13,7 +13,7 @@ import { isAnomaly, objectKey } from "../log/fold.js";
 import { flowPeriod, newFlow } from "./flow.js";
 import { newLevel } from "./level.js";
 import { heldIn, shortKey } from "./pipe.js";
-import { departs, newSteps } from "./steps.js";
+import { changeOf, departs, newSteps } from "./steps.js";
 import { shapeOf } from "./tokens.js";
 import { along, endOf, legsOf, lengthOf } from "./way.js";
 
@@ -79,7 +79,7 @@ export function newMotion(canvas, scene, infos, follow) {
       point: r.point, seq: r.seq, order, x, y, at: endOf(path.at(-1)), queue, in: queue || (look.at ?? info.station),
       station: info.station, ends: look.ends ?? false, takes: look.takes ?? move.takes,
       colour: look.colour ?? "moving", shape: shapeOf(r.type ?? (before ?? parent)?.type), followed: follow.matches(r),
-      type: r.type ?? (before ?? parent)?.type, departs: departs(info, r), change: `${r.rv ?? ""} ${r.key ?? ""}`,
+      type: r.type ?? (before ?? parent)?.type, departs: departs(info, r), change: changeOf(r),
       label: look.label ?? (r.key ? cut(shortKey(r.key), 18) : r.type === "BOOKMARK" ? "bookmark" : ""),
     });
     making.slow ||= look.slow ?? false;
@@ -358,6 +358,7 @@ export function newMotion(canvas, scene, infos, follow) {
     labels: () => brush.labels, detail, flow,
     get alive() { return trails.length; },
     get anomalies() { return trails.filter((each) => each.colour === "anomaly").length; },
+    get change() { return air?.moves.at(-1)?.change; }, // that is in the air
     get level() { return detail.level; }, get every() { return detail.every; },
   };
 }

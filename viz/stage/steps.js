@@ -220,10 +220,13 @@ const inOne = (groups, a, b) => groups.some((points) => points.includes(a.point)
 const hurried = 1.3; // times the reading pace
 const greatly = 2;
 
+// changeOf names the change that a record is about: one version of one object, in either half.
+export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
+
 // together reports whether two records, the second soon after the first, are one hop: copies that go the same kind of
 // way, and, in a hurry, what one copy does next.
 export function together(a, b, pace) {
-  if (a.rv !== b.rv || a.key !== b.key) return false;
+  if (changeOf(a) !== changeOf(b)) return false;
   if (a.point === b.point) return a.subject !== b.subject;
   const one = a.subject === b.subject || inOne(runs.slice(0, 2), a, b); // up to the dispatcher there is one copy
   return one && pace > hurried && inOne(pace > greatly ? runs : phases, a, b);

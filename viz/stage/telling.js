@@ -1,36 +1,41 @@
-// Telling: the one sentence below the stage. Live, it takes its time and leads through every station; when the viewer
-// steps, it says what the record at the cursor says.
+// Telling: the one sentence below the stage. It speaks of the change that is on its way; when the viewer steps, of the
+// record at the cursor.
 
 import { put, say } from "../lib/dom.js";
 import { isAlarm, isAnomaly, sentence } from "../log/fold.js";
+import { changeOf } from "./steps.js";
 
-const period = 2000; // ms that a sentence stays at least
+const read = 1000; // ms that a sentence stays at least, if its change does
+const period = 2000; // … where nothing travels
+const kept = 64; // changes of which it may speak again
 
 export function newTelling(infos, scene) {
   const bar = document.querySelector("#sentence");
-  const lastTold = new Map(); // by point: when there was a sentence about it
-  const candidates = new Map(); // by point: the newest record since the last sentence
+  const latest = new Map(); // by change, the one that came last at the end: its newest record
+  let change = ""; // that is on its way
+  let next = null; // the newest record that the sentence may turn to
+  let alarm = null; // one of which it has to speak
+  let told = null; // the record that it is about
   let toldAt = 0;
-  let about = 0; // the record that the sentence is about
+  let movedAt = 0;
+
+  // travels is told which change sets out, or goes on. Of another one there is nothing more to be said.
+  function travels(name) {
+    if (name === change) return;
+    [change, next] = [name, latest.get(name) ?? null];
+  }
 
   function consider(list, resource) {
     for (const r of list) {
-      if ((r.resource ?? "") === resource || (r.resource ?? "") === "") candidates.set(r.point, r);
+      if ((r.resource ?? "") !== resource && (r.resource ?? "") !== "") continue;
+      if (isAnomaly(infos.get(r.point), r)) alarm ??= r;
+      const name = changeOf(r);
+      if (!change || name === change) next = r;
+      if (!r.rv) continue;
+      latest.delete(name);
+      latest.set(name, r);
+      if (latest.size > kept) latest.delete(latest.keys().next().value);
     }
-  }
-
-  // choose picks, of what has happened, what is worth a sentence: an anomaly before anything else, then what has not
-  // been told for the longest time, so that a viewer who keeps reading is led through every station.
-  function choose() {
-    let best = null;
-    let rank = Infinity;
-    for (const point of infos.keys()) {
-      const r = candidates.get(point);
-      if (!r) continue;
-      const age = isAnomaly(infos.get(point), r) ? -Infinity : (lastTold.get(point) ?? -1);
-      if (best === null || age < rank) [best, rank] = [r, age];
-    }
-    return best;
   }
 
   // at says which record the picture is of.
@@ -38,19 +43,27 @@ export function newTelling(infos, scene) {
 
   // is says which record the sentence is about, beside it.
   function is(seq) {
-    about = seq;
     put(bar, "data-told", seq);
     say(bar.querySelector(".at"), `record ${seq}`);
   }
 
-  function draw(now) {
-    if (candidates.size === 0 || now - toldAt < period) return;
-    tell(choose(), now);
+  // passed reports whether the sentence is not about the change that is on its way.
+  const passed = () => !told || (changeOf(told) !== change && !isAnomaly(infos.get(told.point), told));
+
+  // draw turns to another record when the sentence has been read, or when its change is not the one in the air any
+  // more. moving is whether one is.
+  function draw(now, moving) {
+    if (moving) movedAt = now;
+    else if (now - movedAt > read) change = ""; // it has arrived
+    const stays = now - toldAt < (moving || alarm ? read : period);
+    if (stays && !(moving && next && passed())) return;
+    if (alarm ?? next) tell(alarm ?? next, now);
   }
 
   // begins is said where no record leads to: before the first one there is.
   function begins(seq) {
-    candidates.clear();
+    clear();
+    told = null;
     is(seq);
     say(bar.querySelector(".where"), "start");
     say(
@@ -58,22 +71,28 @@ export function newTelling(infos, scene) {
       seq > 0 ? "The first moment there is. What led here is not in the log any more."
         : "The first moment there is: nothing has happened yet."
     );
-    put(bar, "class", "sentence");
+    light("sentence", null);
+  }
+
+  function light(look, station) {
+    put(bar, "class", look);
     document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
+    station?.classList.add("told");
   }
 
   function tell(r, now) {
-    candidates.clear();
-    lastTold.set(r.point, now);
-    toldAt = now;
+    [next, alarm, told, toldAt] = [null, null, r, now];
     const info = infos.get(r.point);
     is(r.seq);
     say(bar.querySelector(".where"), info.station);
     say(bar.querySelector(".words"), sentence(info, r));
-    put(bar, "class", isAlarm(info, r) ? "sentence anomaly" : "sentence");
-    document.querySelectorAll(".station.told").forEach((el) => el.classList.remove("told"));
-    scene.stations.get(info.station)?.classList.add("told");
+    light(isAlarm(info, r) ? "sentence anomaly" : "sentence", scene.stations.get(info.station));
   }
 
-  return { at, told: () => about, consider, draw, tell, begins, clear: () => candidates.clear() };
+  function clear() {
+    [change, next, alarm] = ["", null, null];
+    latest.clear();
+  }
+
+  return { at, told: () => told?.seq ?? 0, travels, consider, draw, tell, begins, clear };
 }

@@ -11,7 +11,7 @@
 // time, whole, and the others land meanwhile. Above twenty a second the cursor sweeps over the records, and the stage
 // shows it ten times a second.
 
-import { together, departs } from "../stage/steps.js";
+import { changeOf as nameOf, departs, together } from "../stage/steps.js";
 
 const longestWait = 1500; // ms: where longer nothing would happen, the replay moves on
 const rest = 400; // ms that are left of such a wait
@@ -40,8 +40,8 @@ const still = {
   rated: () => 0, matches: () => false,
 };
 
-// changeOf names the change that a record is about: one version of one object. "" is none.
-const changeOf = (r) => (r.rv ? `${r.rv} ${r.key ?? ""}` : "");
+// changeOf names the change that a record is about; "" is none.
+const changeOf = (r) => (r.rv ? nameOf(r) : "");
 
 // newPlayer calls on.applied(list) when records have been folded one after the other, on.summed(before, kept) when the
 // newest picture came instead of the records between, of which kept matter one by one, on.jumped() when the picture is
@@ -421,7 +421,7 @@ export function newPlayer(fold, on) {
   // tells reports whether the change of a record is told. One that is not lands as its records are folded.
   function tells(r) {
     const change = changeOf(r);
-    if (!change) return !samples() || !r.key || current.endsWith(` ${r.key}`);
+    if (!change) return !samples() || !r.key || current.endsWith(nameOf(r)); // a key in a workqueue
     if (!tellings.has(change)) {
       if (tellings.size > noted) tellings.delete(tellings.keys().next().value);
       tellings.set(change, chooses(r));
@@ -452,6 +452,8 @@ export function newPlayer(fold, on) {
     return (p.pace = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - p.clock))));
   }
 
+  const leaves = (r) => departs(fold.infos.get(r.point), r);
+
   // groupFrom returns the records that are one hop, from one that travels.
   function groupFrom(first, end) {
     const pace = hurry(first.seq) * Math.max(1, frame / lateFrame);
@@ -463,6 +465,9 @@ export function newPlayer(fold, on) {
       list.push(r);
       if (!motion.travels(r)) continue;
       if (!together(list[n], r, pace)) break;
+      // Copies leave their queues together as a hop begins, for that is when they are folded. What waits in a queue
+      // while others arrive leaves it with the next hop.
+      if (list[n].point === r.point && leaves(r) && list.some((each) => motion.travels(each) && !leaves(each))) break;
       n = list.length - 1;
     }
     return list.slice(0, n + 1);
@@ -471,7 +476,7 @@ export function newPlayer(fold, on) {
   // take begins a hop: its tokens set out, and land at its end. What has left is folded at once.
   function take(list, more = {}) {
     const plan = motion.plan(list);
-    const arriving = list.findIndex((r) => motion.travels(r) && !departs(fold.infos.get(r.point), r));
+    const arriving = list.findIndex((r) => motion.travels(r) && !leaves(r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
     const pace = more.step ? 1 : hurry(list[0].seq);
     const ms = plan.ms > 0 ? Math.max(quickest, plan.ms / pace) : 0;

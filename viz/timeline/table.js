@@ -37,7 +37,11 @@ export function newTable(infos, follow) {
 
   // draw writes what is new, and marks the row of which the sentence speaks: told, or, frozen, the cursor's.
   function draw(now, player, told) {
+    write(now, player);
     point(player.mode === "frozen" ? player.cursor : told);
+  }
+
+  function write(now, player) {
     const read = player.mode !== "frozen" && section.matches(":hover, :focus-within, :focus");
     if (passed && !dirty && !read && now - passed > rest) forced = dirty = true;
     if (!dirty || (!forced && read)) return;
