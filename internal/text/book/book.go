@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"listwatch/chapters"
@@ -175,16 +176,16 @@ type editor struct {
 }
 
 func newEditor(fsys fs.FS, tree *source.Tree) *editor {
-	points := make(map[string]bool)
-	for _, point := range probe.Points() {
-		points[point.String()] = true
-	}
-	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string)}
-	e.moments = tree.Moments(func(name string) bool { return points[name] })
+	e := &editor{fsys: fsys, tree: tree, told: make(map[string]string), moments: tree.Moments(isPoint)}
 	for _, moment := range e.moments {
 		e.told[fmt.Sprintf("%s:%d", moment.File.Path, moment.Line)] = moment.Point
 	}
 	return e
+}
+
+// isPoint reports whether a name is that of a probe point.
+func isPoint(name string) bool {
+	return slices.ContainsFunc(probe.Points(), func(p probe.Point) bool { return p.String() == name })
 }
 
 // problem notes what is wrong at a line of a file; line 0 means the file as a whole.
@@ -212,7 +213,7 @@ func (e *editor) chapter(entry chapters.Chapter) *Chapter {
 
 // files highlights every Go file of a folder, tests after the rest.
 func (e *editor) files(folder string) []*File {
-	var code, tests []*File
+	var all []*File
 	for _, pkg := range e.tree.Packages {
 		if pkg.Dir != folder {
 			continue
@@ -220,14 +221,11 @@ func (e *editor) files(folder string) []*File {
 		for _, src := range pkg.Files {
 			file := &File{Name: path.Base(src.Path), Path: Root + src.Path, Test: src.Test}
 			file.HTML = e.code(src.Path, strings.TrimSuffix(string(src.Src), "\n"), 1, anchored)
-			if file.Test {
-				tests = append(tests, file)
-			} else {
-				code = append(code, file)
-			}
+			all = append(all, file)
 		}
 	}
-	return append(code, tests...)
+	slices.SortStableFunc(all, func(a, b *File) int { return strings.Compare(fmt.Sprint(a.Test), fmt.Sprint(b.Test)) })
+	return all
 }
 
 // momentsOf returns what a folder's package reports, in path order.

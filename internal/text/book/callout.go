@@ -1,7 +1,6 @@
 package book
 
 import (
-	"html"
 	"regexp"
 	"strings"
 
@@ -9,28 +8,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// calloutNode is a quotation whose first line is [!NOTE] or one of its kin, or which begins with the word "Answer" in
-// bold.
-type calloutNode struct {
-	ast.BaseBlock
-	word string // "note", "tip", "important", "warning", "caution"; answer: it is folded
-}
-
+// answer begins, in bold, a quotation that is folded.
 const answer = "Answer"
-
-var kindCallout = ast.NewNodeKind("Callout")
-
-// Kind implements [ast.Node].
-func (n *calloutNode) Kind() ast.NodeKind { return kindCallout }
-
-// Dump implements [ast.Node].
-func (n *calloutNode) Dump(src []byte, level int) {
-	ast.DumpHelper(n, src, level, map[string]string{"word": n.word}, nil)
-}
 
 var calloutMark = regexp.MustCompile(`^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*$`)
 
-// blockquote turns a marked quotation into a callout and takes the mark away.
+// blockquote notes on a quotation that it is an answer, or which callout, and takes the mark away.
 func (d *document) blockquote(quote *ast.Blockquote) {
 	first, ok := quote.FirstChild().(*ast.Paragraph)
 	if !ok || first.Lines().Len() == 0 {
@@ -41,7 +24,8 @@ func (d *document) blockquote(quote *ast.Blockquote) {
 			behind.Segment = behind.Segment.TrimLeftSpace(d.src)
 		}
 		first.RemoveChild(first, bold)
-		replace(quote, &calloutNode{word: answer})
+		quote.SetAttributeString(answer, answer)
+		d.chapter.Reading.Exercises++
 		return
 	}
 	line := first.Lines().At(0)
@@ -49,7 +33,7 @@ func (d *document) blockquote(quote *ast.Blockquote) {
 	if match == nil {
 		return
 	}
-	callout := &calloutNode{word: strings.ToLower(string(match[1]))}
+	quote.SetAttributeString("callout", strings.ToLower(string(match[1])))
 	for inline := first.FirstChild(); inline != nil; {
 		next := inline.NextSibling()
 		if text, ok := inline.(*ast.Text); ok && text.Segment.Start >= line.Stop {
@@ -61,31 +45,19 @@ func (d *document) blockquote(quote *ast.Blockquote) {
 	if !first.HasChildren() {
 		quote.RemoveChild(quote, first)
 	}
-	replace(quote, callout)
 }
 
-// replace puts a callout with all that is in a quotation in its place.
-func replace(quote *ast.Blockquote, callout *calloutNode) {
-	for child := quote.FirstChild(); child != nil; child = quote.FirstChild() {
-		callout.AppendChild(callout, child) // takes it out of quote
+func (d *document) renderQuote(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	before, after := "<blockquote>\n", "</blockquote>\n"
+	if _, folded := node.AttributeString(answer); folded {
+		before, after = `<details class="answer"><summary>`+answer+"</summary>\n", "</details>\n"
+	} else if word, ok := node.AttributeString("callout"); ok {
+		before = `<aside class="callout ` + word.(string) + `"><p class="word">` + word.(string) + "</p>\n"
+		after = "</aside>\n"
 	}
-	parent := quote.Parent()
-	parent.ReplaceChild(parent, quote, callout)
-}
-
-func (d *document) renderCallout(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	word := html.EscapeString(node.(*calloutNode).word)
-	switch {
-	case word == answer && entering:
-		_, _ = w.WriteString(`<details class="answer"><summary>` + word + "</summary>\n")
-		return ast.WalkContinue, nil
-	case word == answer:
-		_, _ = w.WriteString("</details>\n")
-		return ast.WalkContinue, nil
-	case !entering:
-		_, _ = w.WriteString("</aside>\n")
-		return ast.WalkContinue, nil
+	if !entering {
+		before = after
 	}
-	_, _ = w.WriteString(`<aside class="callout ` + word + `"><p class="word">` + word + "</p>\n")
+	_, _ = w.WriteString(before)
 	return ast.WalkContinue, nil
 }

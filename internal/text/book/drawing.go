@@ -12,28 +12,10 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/util"
 )
 
-// drawingNode is an image: an SVG file beside the README. On a forge the file is shown with its own style, in light or
-// dark. In the book it is part of the page, has the page's colours, and its parts are parts of the stage.
-type drawingNode struct {
-	ast.BaseInline
-	svg string
-	alt string
-}
-
-var kindDrawing = ast.NewNodeKind("Drawing")
-
-// Kind implements [ast.Node].
-func (n *drawingNode) Kind() ast.NodeKind { return kindDrawing }
-
-// Dump implements [ast.Node].
-func (n *drawingNode) Dump(src []byte, level int) {
-	ast.DumpHelper(n, src, level, map[string]string{"alt": n.alt}, nil)
-}
-
-// drawing replaces an image by what its file draws.
+// drawing replaces an image by what its SVG file draws. On a forge the file is shown with its own style, in light or dark. In the book it is
+// part of the page, has the page's colours, and its parts are parts of the stage.
 func (d *document) drawing(image *ast.Image) {
 	file := string(image.Destination)
 	if path.Ext(file) != ".svg" {
@@ -48,8 +30,9 @@ func (d *document) drawing(image *ast.Image) {
 		d.problem(image, "%s: %w", file, err)
 		return
 	}
-	image.Parent().ReplaceChild(image.Parent(), image, &drawingNode{svg: withoutStyle.ReplaceAllString(string(svg),
-		""), alt: d.text(image)})
+	image.Parent().ReplaceChild(image.Parent(), image, ready(
+		`<span class="drawn" role="img" tabindex="0" aria-label="%s">%s</span>`,
+		html.EscapeString(d.text(image)), withoutStyle.ReplaceAllString(string(svg), "")))
 }
 
 // withoutStyle is what only a forge needs: the style, and a ground to be seen on.
@@ -81,14 +64,4 @@ func harmless(svg string) error {
 			}
 		}
 	}
-}
-
-// renderDrawing writes the drawing.
-func (d *document) renderDrawing(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		drawing := node.(*drawingNode)
-		_, _ = fmt.Fprintf(w, `<span class="drawn" role="img" tabindex="0" aria-label="%s">%s</span>`,
-			html.EscapeString(drawing.alt), drawing.svg)
-	}
-	return ast.WalkSkipChildren, nil
 }

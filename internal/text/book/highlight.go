@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"go/doc"
 	"go/scanner"
 	"go/token"
 	"html"
@@ -93,20 +94,10 @@ func classOf(tok token.Token, literal string, before token.Token) string {
 		return "n"
 	case tok == token.IDENT && (before == token.FUNC || before == token.TYPE):
 		return "d"
-	case tok == token.IDENT && predeclared[literal]:
+	case tok == token.IDENT && before != token.PERIOD && doc.IsPredeclared(literal):
 		return "b"
 	}
 	return ""
-}
-
-// predeclared are the names a Go reader knows without looking them up.
-var predeclared = map[string]bool{
-	"any": true, "append": true, "bool": true, "byte": true, "cap": true, "clear": true, "close": true, "copy": true,
-	"delete": true, "error": true, "false": true, "float64": true, "int": true, "int32": true, "int64": true,
-	"iota": true,
-	"len":  true, "make": true, "max": true, "min": true, "new": true, "nil": true, "panic": true, "recover": true,
-	"rune": true, "string": true, "true": true, "uint": true, "uint16": true, "uint32": true, "uint64": true,
-	"uint8": true,
 }
 
 // painter collects escaped text, wraps it in spans, and cuts it at line ends: no span reaches over one.

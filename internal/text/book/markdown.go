@@ -3,12 +3,14 @@ package book
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"html"
 	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -73,6 +75,14 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.heading(node)
 		case *ast.Paragraph:
 			d.paragraph(node)
+		case *ast.TextBlock, *east.TableCell:
+			d.count(node)
+		case *ast.FencedCodeBlock:
+			if string(node.Language(d.src)) == "console" {
+				d.chapter.Reading.Exercises++
+			} else if string(node.Language(d.src)) == "go" {
+				d.chapter.Reading.addCode(string(node.Lines().Value(d.src)))
+			}
 		case *ast.Blockquote:
 			d.blockquote(node)
 		case *ast.Link:
@@ -90,7 +100,6 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 			d.problem(node, "raw HTML is dropped")
 		}
 	}
-	d.chapter.Reading = d.readingOf(root)
 }
 
 // heading takes the title out, which the page shows itself, and notes the others.
@@ -100,6 +109,7 @@ func (d *document) heading(node *ast.Heading) {
 		node.Parent().RemoveChild(node.Parent(), node)
 		return
 	}
+	d.count(node)
 	if node.Level > 3 {
 		return
 	}
@@ -113,10 +123,23 @@ func (d *document) paragraph(node *ast.Paragraph) {
 	if d.excerpt(node) {
 		return
 	}
+	if _, drawn := node.FirstChild().(*ast.Image); !drawn {
+		d.count(node)
+	}
 	sections := d.chapter.Contents
 	if d.chapter.Question == "" && len(sections) > 0 && sections[len(sections)-1].Text == "The question" {
 		d.chapter.Question = d.text(node)
 	}
+}
+
+// count adds the words of a node to what there is to read.
+func (d *document) count(node ast.Node) { d.chapter.Reading.Words += len(strings.Fields(d.text(node))) }
+
+// ready is HTML that is written as it is. It has no words for [document.text].
+func ready(format string, args ...any) *ast.String {
+	node := ast.NewString(fmt.Appendf(nil, format, args...))
+	node.SetCode(true) // in goldmark's language: neither escaped nor resolved
+	return node
 }
 
 // text returns the words of a node without their markup.
@@ -128,8 +151,6 @@ func (d *document) text(node ast.Node) string {
 			words += " "
 		}
 		return words
-	case *ast.String:
-		return string(node.Value)
 	}
 	var out strings.Builder
 	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
@@ -160,11 +181,8 @@ func (d *document) lineOf(offset int) int { return bytes.Count(d.src[:offset], [
 
 // RegisterFuncs tells goldmark which nodes are rendered here.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
-	reg.Register(kindExcerpt, d.renderExcerpt)
-	reg.Register(kindCallout, d.renderCallout)
+	reg.Register(ast.KindBlockquote, d.renderQuote)
 	reg.Register(ast.KindLink, d.renderLink)
-	reg.Register(kindPart, d.renderPart)
-	reg.Register(kindDrawing, d.renderDrawing)
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }
 
@@ -174,12 +192,7 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 		return ast.WalkContinue, nil
 	}
 	fence := node.(*ast.FencedCodeBlock)
-	var src strings.Builder
-	for i := range fence.Lines().Len() {
-		segment := fence.Lines().At(i)
-		src.Write(segment.Value(d.src))
-	}
-	content := strings.TrimSuffix(src.String(), "\n")
+	content := strings.TrimSuffix(string(fence.Lines().Value(d.src)), "\n")
 	switch language := string(fence.Language(d.src)); language {
 	case "go":
 		content = d.editor.code("", content, 0, plain)

@@ -1,13 +1,11 @@
 package book
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
 )
 
 // Part is a station or a queue of the stage, and how chapters speak of it. The page gives both one colour, and lights
@@ -78,23 +76,6 @@ func isLetter(text string, i int) bool {
 		unicode.IsDigit(rune(text[i])))
 }
 
-// partNode is around the words that mean a part.
-type partNode struct {
-	ast.BaseInline
-	part  *Part
-	reach bool // by the keyboard: once in a chapter is enough
-}
-
-var kindPart = ast.NewNodeKind("Part")
-
-// Kind implements [ast.Node].
-func (n *partNode) Kind() ast.NodeKind { return kindPart }
-
-// Dump implements [ast.Node].
-func (n *partNode) Dump(src []byte, level int) {
-	ast.DumpHelper(n, src, level, map[string]string{"name": n.part.Name}, nil)
-}
-
 // mention wraps a link, code or words that mean a part, the first time in each section.
 func (d *document) mention(node ast.Node) {
 	if node.Parent() == nil {
@@ -120,41 +101,30 @@ func (d *document) mention(node ast.Node) {
 			continue
 		}
 		d.mentioned[part] = section
-		around := &partNode{part: part, reach: !ever && !isLink}
-		node.Parent().ReplaceChild(node.Parent(), node, around)
 		if isText {
-			d.split(words, around, from, to)
-		} else {
-			around.AppendChild(around, node)
+			node = d.split(words, from, to)
 		}
+		reach := "" // by the keyboard: once in a chapter is enough
+		if !ever && !isLink {
+			reach = ` tabindex="0"`
+		}
+		above := node.Parent()
+		above.InsertBefore(above, node, ready(`<span data-part="%s" data-kind="%s"%s>`, part.Name, part.Kind, reach))
+		above.InsertAfter(above, node, ready("</span>"))
 		return
 	}
 }
 
-// split leaves of words what is in front of around and what is behind it; what is in [from, to) goes into it.
-func (d *document) split(words *ast.Text, around *partNode, from, to int) {
+// split cuts words into three texts and returns the one in the middle, [from, to). In the others there may be a part.
+func (d *document) split(words *ast.Text, from, to int) ast.Node {
 	start := words.Segment.Start
 	before := ast.NewTextSegment(text.NewSegment(start, start+from))
-	around.AppendChild(around, ast.NewTextSegment(text.NewSegment(start+from, start+to)))
+	middle := ast.NewTextSegment(text.NewSegment(start+from, start+to))
 	words.Segment = text.NewSegment(start+to, words.Segment.Stop) // keeps how its line ends
-	parent := around.Parent()
-	parent.InsertBefore(parent, around, before)
-	parent.InsertAfter(parent, around, words)
+	parent := words.Parent()
+	parent.InsertBefore(parent, words, before)
+	parent.InsertBefore(parent, words, middle)
 	d.mention(before)
 	d.mention(words)
-}
-
-// renderPart writes what is around a mention.
-func (d *document) renderPart(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	mention := node.(*partNode)
-	reach := ""
-	if mention.reach {
-		reach = ` tabindex="0"`
-	}
-	if entering {
-		_, _ = fmt.Fprintf(w, `<span data-part="%s" data-kind="%s"%s>`, mention.part.Name, mention.part.Kind, reach)
-	} else {
-		_, _ = w.WriteString("</span>")
-	}
-	return ast.WalkContinue, nil
+	return middle
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 
-	"listwatch/internal/observe/probe"
 	"listwatch/internal/text/source"
 )
 
@@ -39,13 +38,9 @@ func Sites(fsys fs.FS) (map[string]*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	points := make(map[string]bool)
-	for _, point := range probe.Points() {
-		points[point.String()] = true
-	}
 	sites := make(map[string]*Site)
 	byDecl := make(map[*source.Decl]*Site)
-	for _, moment := range tree.Moments(func(name string) bool { return points[name] }) {
+	for _, moment := range tree.Moments(isPoint) {
 		decl, err := moment.Package.Find(moment.Function, path.Base(moment.File.Path))
 		if moment.Method == "" || err != nil {
 			continue // a mention, or a report outside of any function: the policy tests complain about it

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"path"
 )
 
 // Decl is a declaration as its file has it: doc comment and body, byte for byte.
@@ -51,22 +52,15 @@ func (p *Package) Find(symbol, file string) (*Decl, error) {
 		if decl.Symbol != symbol {
 			continue
 		}
-		if file == "" || decl.File.Path == joinDir(p.Dir, file) {
+		if file == "" || decl.File.Path == path.Join(p.Dir, file) {
 			return decl, nil
 		}
 		elsewhere = decl
 	}
 	if elsewhere != nil {
-		return nil, fmt.Errorf("%s is declared in %s, not in %s", symbol, elsewhere.File.Path, joinDir(p.Dir, file))
+		return nil, fmt.Errorf("%s is declared in %s, not in %s", symbol, elsewhere.File.Path, path.Join(p.Dir, file))
 	}
 	return nil, fmt.Errorf("%s is not declared in %s", symbol, p.Dir)
-}
-
-func joinDir(dir, file string) string {
-	if dir == "." {
-		return file
-	}
-	return dir + "/" + file
 }
 
 // funcSymbol names a function or method the way prose does: receiver type without star and type parameters.
@@ -150,15 +144,8 @@ func (p *Package) decl(file *File, symbol string, name *ast.Ident, node ast.Node
 	}
 	first, last := p.tree.lineStart(file, from), p.tree.lineEnd(file, node.End())
 	return &Decl{
-		Symbol: symbol,
-		File:   file,
-		From:   p.tree.Line(from),
-		To:     p.tree.Line(node.End()),
-		Src:    string(file.Src[first:last]),
-		Notes:  p.tree.notes(doc),
-		node:   node,
-		name:   name,
-		tree:   p.tree,
+		Symbol: symbol, File: file, From: p.tree.Line(from), To: p.tree.Line(node.End()),
+		Src: string(file.Src[first:last]), Notes: p.tree.notes(doc), node: node, name: name, tree: p.tree,
 	}
 }
 

@@ -1,9 +1,9 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"go/ast"
-	"go/token"
 	"slices"
 	"strconv"
 )
@@ -36,104 +36,60 @@ func (t *Tree) Moments(isPoint func(name string) bool) []Moment {
 	var all []Moment
 	for _, pkg := range t.Packages {
 		for _, file := range pkg.Files {
-			if file.Test || !slices.Contains(importPaths(file), ProbePath) {
-				continue
+			if !file.Test {
+				all = append(all, t.momentsIn(pkg, file, isPoint)...)
 			}
-			all = append(all, t.momentsIn(pkg, file, isPoint)...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.Point, b.Point) })
 	return all
 }
 
-func importPaths(file *File) []string {
-	var paths []string
-	for _, path := range file.Imports() {
-		paths = append(paths, path)
-	}
-	return paths
-}
-
 // momentsIn walks one file. A point that is the first argument of At, Event or Text is a report; the walk does not
 // come to it a second time as a mere mention.
 func (t *Tree) momentsIn(pkg *Package, file *File, isPoint func(string) bool) []Moment {
 	var all []Moment
-	var seen []ast.Node // selectors that were taken care of as part of a call
+	reported := make(map[ast.Node]bool) // points that were taken care of as part of a call
 	imports := file.Imports()
+	point := func(node ast.Node) string { // X if node is probe.X and X is a point
+		if selector, ok := node.(*ast.SelectorExpr); ok {
+			pkg, ok := selector.X.(*ast.Ident)
+			if ok && imports[pkg.Name] == ProbePath && isPoint(selector.Sel.Name) {
+				return selector.Sel.Name
+			}
+		}
+		return ""
+	}
 	for _, decl := range file.AST.Decls {
 		fn, _ := decl.(*ast.FuncDecl)
 		for node := range ast.Preorder(decl) {
-			moment, selector := t.moment(node, imports, isPoint)
-			if selector == nil || slices.Contains(seen, selector) {
+			moment := Moment{Point: point(node), Package: pkg, File: file}
+			if call, ok := node.(*ast.CallExpr); ok && len(call.Args) > 0 {
+				method, _ := call.Fun.(*ast.SelectorExpr)
+				if method != nil && fixedArgs[method.Sel.Name] > 0 {
+					moment.Point, moment.Method = point(call.Args[0]), method.Sel.Name
+					moment.Args, moment.Spread = len(call.Args)-fixedArgs[moment.Method], call.Ellipsis.IsValid()
+					reported[call.Args[0]] = true
+				}
+			}
+			if moment.Point == "" || reported[node] {
 				continue
 			}
-			seen = append(seen, selector)
-			moment.Package, moment.File, moment.Line = pkg, file, t.Line(node.Pos())
+			moment.Line, moment.OwnLine = t.Line(node.Pos()), t.ownLine(file, node)
 			if fn != nil {
-				moment.Function = funcSymbol(fn)
-				moment.Locked = holdsLock(fn, node.Pos())
+				moment.Function, moment.Locked = funcSymbol(fn), holdsLock(fn, node.Pos())
 			}
-			moment.OwnLine = t.ownLine(file, node)
 			all = append(all, moment)
 		}
 	}
 	return all
 }
 
-// moment recognizes a report or a mention. The selector it returns is the qualified point, nil if node is neither.
-func (t *Tree) moment(node ast.Node, imports map[string]string, isPoint func(string) bool) (Moment, ast.Node) {
-	if call, ok := node.(*ast.CallExpr); ok && len(call.Args) > 0 {
-		method, ok := call.Fun.(*ast.SelectorExpr)
-		point := pointName(call.Args[0], imports, isPoint)
-		if !ok || point == "" || fixedArgs[method.Sel.Name] == 0 {
-			return Moment{}, nil
-		}
-		moment := Moment{Point: point, Method: method.Sel.Name, Spread: call.Ellipsis.IsValid()}
-		moment.Args = len(call.Args) - fixedArgs[moment.Method]
-		return moment, call.Args[0]
-	}
-	if expr, ok := node.(ast.Expr); ok {
-		if point := pointName(expr, imports, isPoint); point != "" {
-			return Moment{Point: point}, node
-		}
-	}
-	return Moment{}, nil
-}
-
-// pointName returns X if expr is probe.X and X is a point.
-func pointName(expr ast.Expr, imports map[string]string, isPoint func(string) bool) string {
-	selector, ok := expr.(*ast.SelectorExpr)
-	if !ok {
-		return ""
-	}
-	pkg, ok := selector.X.(*ast.Ident)
-	if !ok || imports[pkg.Name] != ProbePath || !isPoint(selector.Sel.Name) {
-		return ""
-	}
-	return selector.Sel.Name
-}
-
 // ownLine reports whether node has its line or lines to itself, but for a comment behind it.
 func (t *Tree) ownLine(file *File, node ast.Node) bool {
-	before := file.Src[t.lineStart(file, node.Pos()):t.offset(node.Pos())]
-	after := file.Src[t.offset(node.End()):t.lineEnd(file, node.End())]
-	return blank(before) && (blank(after) || isComment(after))
-}
-
-func blank(text []byte) bool {
-	for _, c := range text {
-		if c != ' ' && c != '\t' && c != '\r' {
-			return false
-		}
-	}
-	return true
-}
-
-func isComment(text []byte) bool {
-	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') {
-		text = text[1:]
-	}
-	return len(text) > 1 && text[0] == '/' && text[1] == '/'
+	before := bytes.TrimSpace(file.Src[t.lineStart(file, node.Pos()):t.offset(node.Pos())])
+	after := bytes.TrimSpace(file.Src[t.offset(node.End()):t.lineEnd(file, node.End())])
+	return len(before) == 0 && (len(after) == 0 || bytes.HasPrefix(after, []byte("//")))
 }
 
 // Routines returns the names under which goroutines are started: the constant second argument of every call of a
@@ -162,16 +118,10 @@ func routineName(node ast.Node) string {
 		return ""
 	}
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || method.Sel.Name != "Go" {
+	literal, constant := call.Args[1].(*ast.BasicLit)
+	if !ok || !constant || method.Sel.Name != "Go" {
 		return ""
 	}
-	literal, ok := call.Args[1].(*ast.BasicLit)
-	if !ok || literal.Kind != token.STRING {
-		return ""
-	}
-	name, err := strconv.Unquote(literal.Value)
-	if err != nil {
-		return ""
-	}
+	name, _ := strconv.Unquote(literal.Value) // "" for what is no string
 	return name
 }

@@ -3,7 +3,6 @@ package source
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"strings"
 )
 
@@ -73,7 +72,8 @@ func (t *Tree) scan(group *ast.CommentGroup) []Note {
 	differs := -1 // index of the Differs note that is still growing
 	for _, comment := range group.List {
 		first := t.Line(comment.Pos())
-		for i, text := range commentLines(comment.Text) {
+		for i, text := range strings.Split(comment.Text, "\n") {
+			text = strings.TrimSpace(strings.TrimLeft(strings.TrimSuffix(text, "*/"), "/*"))
 			switch {
 			case strings.HasPrefix(text, upstreamMark):
 				upstream, err := ParseUpstream(strings.TrimSpace(strings.TrimPrefix(text, upstreamMark)))
@@ -96,49 +96,16 @@ func (t *Tree) scan(group *ast.CommentGroup) []Note {
 	return notes
 }
 
-// commentLines returns the lines of one comment without its markers, each trimmed.
-func commentLines(text string) []string {
-	if rest, ok := strings.CutPrefix(text, "//"); ok {
-		return []string{strings.TrimSpace(rest)}
-	}
-	text = strings.TrimSuffix(strings.TrimPrefix(text, "/*"), "*/")
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return lines
-}
-
 // documented returns the symbol that a comment is about: the smallest declaration whose doc comment it is or in which
 // it stands; "" if it stands between declarations.
 func (p *Package) documented(file *File, group *ast.CommentGroup) string {
-	symbol, size := "", token.Pos(0)
+	symbol, size := "", 0
+	from, to := p.tree.Line(group.Pos()), p.tree.Line(group.End())
 	for _, decl := range p.Decls() {
-		if decl.File != file {
-			continue
-		}
-		from, to := decl.node.Pos(), decl.node.End()
-		if doc := docOf(decl.node); doc != nil {
-			from = doc.Pos()
-		}
-		if from <= group.Pos() && group.End() <= to && (symbol == "" || to-from < size) {
-			symbol, size = decl.Symbol, to-from
+		inside := decl.File == file && decl.From <= from && to <= decl.To
+		if inside && (symbol == "" || decl.To-decl.From < size) {
+			symbol, size = decl.Symbol, decl.To-decl.From
 		}
 	}
 	return symbol
-}
-
-// docOf returns the doc comment of a declaration, specification or field.
-func docOf(node ast.Node) *ast.CommentGroup {
-	switch node := node.(type) {
-	case *ast.FuncDecl:
-		return node.Doc
-	case *ast.GenDecl:
-		return node.Doc
-	case *ast.TypeSpec:
-		return node.Doc
-	case *ast.Field:
-		return node.Doc
-	}
-	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,8 +54,18 @@ type File struct {
 // underscore, and those in nested modules. A file that does not parse is an error.
 func Parse(fsys fs.FS) (*Tree, error) {
 	tree := &Tree{fset: token.NewFileSet()}
-	reader := &treeReader{fsys, tree}
-	if err := fs.WalkDir(fsys, ".", reader.visit); err != nil {
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && skipped(fsys, name):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		return tree.add(fsys, name)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("parse sources: %w", err)
 	}
 	for _, pkg := range tree.Packages {
@@ -66,38 +77,11 @@ func Parse(fsys fs.FS) (*Tree, error) {
 	return tree, nil
 }
 
-// treeReader fills a tree.
-type treeReader struct {
-	fsys fs.FS
-	tree *Tree
-}
-
-func (r *treeReader) visit(name string, entry fs.DirEntry, err error) error {
-	if err != nil {
-		return err
-	}
-	if entry.IsDir() {
-		return skipFolder(r.fsys, name)
-	}
-	if path.Ext(name) != ".go" {
-		return nil
-	}
-	return r.tree.add(r.fsys, name)
-}
-
-// skipFolder returns fs.SkipDir for folders that the go tool would not take as part of this module either.
-func skipFolder(fsys fs.FS, name string) error {
-	if name == "." {
-		return nil
-	}
+// skipped reports whether the go tool would not take a folder as part of this module either.
+func skipped(fsys fs.FS, name string) bool {
 	base := path.Base(name)
-	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
-		return fs.SkipDir
-	}
-	if _, err := fs.Stat(fsys, path.Join(name, "go.mod")); err == nil {
-		return fs.SkipDir
-	}
-	return nil
+	_, err := fs.Stat(fsys, path.Join(name, "go.mod"))
+	return name != "." && (base == "testdata" || base[0] == '.' || base[0] == '_' || err == nil)
 }
 
 // add parses one file and puts it into its package.
@@ -110,13 +94,8 @@ func (t *Tree) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	file := &File{
-		Path:      name,
-		Src:       src,
-		AST:       parsed,
-		Test:      strings.HasSuffix(name, "_test.go"),
-		Generated: ast.IsGenerated(parsed),
-	}
+	file := &File{Path: name, Src: src, AST: parsed, Test: strings.HasSuffix(name, "_test.go"),
+		Generated: ast.IsGenerated(parsed)}
 	pkg := t.pkg(path.Dir(name), parsed.Name.Name)
 	pkg.Files = append(pkg.Files, file)
 	return nil
@@ -181,20 +160,16 @@ func (f *File) Imports() map[string]string {
 	return imports
 }
 
+var (
+	majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+	numbered     = regexp.MustCompile(`^[0-9]{2}-`)
+)
+
 // importName guesses the name of the package at an import path. Our own numbered folders drop their number.
 func importName(importPath string) string {
 	base := path.Base(importPath)
-	if majorVersion(base) {
+	if majorVersion.MatchString(base) {
 		base = path.Base(path.Dir(importPath))
 	}
-	if len(base) > 3 && base[2] == '-' && base[0] <= '9' {
-		base = base[3:]
-	}
-	return base
-}
-
-// majorVersion reports whether s is "v2", "v3" and so on.
-func majorVersion(s string) bool {
-	digits, ok := strings.CutPrefix(s, "v")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+	return numbered.ReplaceAllString(base, "")
 }

@@ -87,28 +87,21 @@ func (u Upstream) URL() string {
 	if path.Ext(u.Path) == ".go" {
 		view = "blob"
 	}
-	if rest, ok := strings.CutPrefix(u.Path, "k8s.io/kubernetes/"); ok {
-		return fmt.Sprintf("https://github.com/kubernetes/kubernetes/%s/%s/%s", view, KubernetesVersion, rest)
-	}
-	if rest, ok := strings.CutPrefix(u.Path, "k8s.io/utils/"); ok {
-		return fmt.Sprintf("https://github.com/kubernetes/utils/%s/%s/%s", view, UtilsVersion, rest)
-	}
-	if strings.HasPrefix(u.Path, "k8s.io/") { // developed in the staging area of the main repository
-		return fmt.Sprintf("https://github.com/kubernetes/kubernetes/%s/%s/staging/src/%s", view, KubernetesVersion,
-			u.Path)
-	}
-	if rest, ok := strings.CutPrefix(u.Path, "go.etcd.io/etcd/"); ok {
-		return fmt.Sprintf("https://github.com/etcd-io/etcd/%s/%s/%s", view, EtcdVersion, etcdFolder(rest))
+	for _, forge := range forges {
+		if rest, ok := strings.CutPrefix(u.Path, forge.prefix); ok {
+			return "https://github.com/" + forge.repository + "/" + view + "/" + forge.version + "/" + forge.folder + rest
+		}
 	}
 	return ""
 }
 
-// etcdFolder turns the path of an etcd module into that of its folder: only client/v3 keeps its version there.
-func etcdFolder(rest string) string {
-	for _, module := range []string{"server", "api", "pkg"} {
-		if inside, ok := strings.CutPrefix(rest, module+"/v3/"); ok {
-			return module + "/" + inside
-		}
-	}
-	return rest
+// forges say where the modules are developed. The first prefix that fits counts.
+var forges = []struct{ prefix, repository, version, folder string }{
+	{"k8s.io/kubernetes/", "kubernetes/kubernetes", KubernetesVersion, ""},
+	{"k8s.io/utils/", "kubernetes/utils", UtilsVersion, ""},
+	{"k8s.io/", "kubernetes/kubernetes", KubernetesVersion, "staging/src/k8s.io/"},
+	{"go.etcd.io/etcd/server/v3/", "etcd-io/etcd", EtcdVersion, "server/"},
+	{"go.etcd.io/etcd/api/v3/", "etcd-io/etcd", EtcdVersion, "api/"},
+	{"go.etcd.io/etcd/pkg/v3/", "etcd-io/etcd", EtcdVersion, "pkg/"},
+	{"go.etcd.io/etcd/", "etcd-io/etcd", EtcdVersion, ""}, // the client keeps its version in its folder
 }
