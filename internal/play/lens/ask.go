@@ -98,8 +98,11 @@ func (a *Ask) reads() bool {
 	return a.Method == http.MethodGet && a.Resource != "" && (a.Watch || a.Name == "")
 }
 
-// state reports whether it asks for the state there is: a list, or a watch-list.
-func (a *Ask) state() bool { return a.reads() && (!a.Watch || a.InitialEvents) }
+// state reports whether it asks for all of the state there is: a list from its first page, or a watch-list.
+func (a *Ask) state() bool { return a.reads() && !a.Continue && (!a.Watch || a.InitialEvents) }
+
+// resumes reports whether it is a watch that begins at a version.
+func (a *Ask) resumes() bool { return a.Watch && !a.InitialEvents }
 
 // writes reports whether it changes an object.
 func (a *Ask) writes() bool {
@@ -107,10 +110,19 @@ func (a *Ask) writes() bool {
 		a.Method != http.MethodOptions
 }
 
-// history is the key of what requests have in common that belong together: the work of one informer.
-func (a *Ask) history() string {
+// trail is the key of what requests have in common that belong together: the work of one informer.
+func (a *Ask) trail() string {
 	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
 }
+
+// object is the key of the object that it names.
+func (a *Ask) object() string {
+	return a.Resource + "\x00" + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
+}
+
+// election reports whether it is about a lease: it is written all the time by whichever client leads, and that is no
+// controller's work.
+func (a *Ask) election() bool { return a.Resource == "leases.coordination.k8s.io" }
 
 // plural is the resource without its group, as our client half calls it.
 func (a *Ask) plural() string {

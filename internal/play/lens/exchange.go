@@ -30,12 +30,12 @@ var ErrEnds = errors.New(weEnded)
 // exchange is one request and its answer.
 type exchange struct {
 	// Set by begin, never changed.
-	lens    *Lens
-	id      uint64
-	began   time.Time
-	ask     Ask
-	line    string // see requestLine
-	request *request
+	lens  *Lens
+	id    uint64
+	began time.Time
+	ask   Ask
+	line  string // see requestLine
+	row   *Row   // findings own it
 
 	// Owned by the goroutine of the request.
 	body                *body // nil: there is none to look at
@@ -44,7 +44,7 @@ type exchange struct {
 	cause               string
 	bytes               int64
 	firstByte           time.Duration // since began; 0: none has come
-	head                []byte        // of a list's body
+	head                []byte        // of a body that is no watch's
 	events              *wiretap.Events
 
 	streams atomic.Bool  // it is a watch that is answered
@@ -57,7 +57,7 @@ type exchange struct {
 // begin sees a request come.
 func (l *Lens) begin(r *http.Request) *exchange {
 	x := &exchange{lens: l, id: l.lastID.Add(1), began: l.config.Clock.Now(), ask: newAsk(r), line: requestLine(r)}
-	x.request = l.findings.begin(x.id, x.ask, x.began)
+	x.row = l.findings.begin(x.id, x.ask, x.began)
 	l.running.Store(x, true)
 	x.tell(probe.RequestReceived, probe.Record{Text: x.line + " by " + short(x.ask.Client)})
 	return x
@@ -70,7 +70,7 @@ func (x *exchange) answered(response *http.Response, retryAfter time.Duration) {
 	x.events = wiretap.NewEvents(x.mediaType)
 	opened := x.status == http.StatusOK || x.status == http.StatusSwitchingProtocols
 	x.streams.Store(opened && x.ask.Watch && x.ask.reads())
-	x.request.answered(x.status, retryAfter, x.lens.config.Clock.Now())
+	x.lens.findings.answered(x.row, x.status, retryAfter, x.lens.config.Clock.Now())
 	x.show()
 }
 
@@ -86,13 +86,13 @@ func (x *exchange) end(ctx context.Context) {
 		x.body.look()
 	}
 	x.lens.running.Delete(x)
-	var list wiretap.ListHead
-	if x.ask.reads() && !x.ask.Watch && x.status == http.StatusOK {
-		list = wiretap.ReadListHead(x.head, x.mediaType, x.encoding)
+	var head wiretap.Head
+	if x.status == http.StatusOK {
+		head = wiretap.ReadHead(x.head, x.mediaType, x.encoding, x.ask.Name == "")
 	}
-	x.request.end(end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, List: list, Cause: x.cause},
+	x.lens.findings.end(x.row, end{Status: x.status, Bytes: x.bytes, FirstByte: x.firstByte, Head: head, Cause: x.cause},
 		x.lens.config.Clock.Now())
-	x.close(list)
+	x.close(head)
 }
 
 // tick looks whether the client reads.
@@ -100,7 +100,7 @@ func (x *exchange) tick(now time.Time) {
 	x.show()
 	since := time.Duration(x.writing.Load())
 	if waited := now.Sub(x.began) - since; since > 0 && waited >= period && x.streams.Load() {
-		x.request.stuck(waited, now)
+		x.lens.findings.stuck(x.row, waited, now)
 	}
 }
 
@@ -138,15 +138,15 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep keeps what the lens reads: all of a watch until it has been looked at, the beginning of a list.
+// keep keeps what the lens reads: all of a watch until it has been looked at, the beginning of a list or an object.
 func (b *body) keep(p []byte) {
 	x := b.exchange
 	switch {
-	case !x.ask.reads():
+	case x.ask.Resource == "":
 	case x.ask.Watch && x.status == http.StatusOK:
 		x.body, b.piece = b, append(b.piece[:0], p...)
-	case len(x.head) < wiretap.ListHeadSize:
-		x.head = append(x.head, p[:min(len(p), wiretap.ListHeadSize-len(x.head))]...)
+	case len(x.head) < wiretap.HeadSize:
+		x.head = append(x.head, p[:min(len(p), wiretap.HeadSize-len(x.head))]...)
 	}
 }
 
@@ -154,7 +154,7 @@ func (b *body) keep(p []byte) {
 func (b *body) look() {
 	x := b.exchange
 	for _, event := range x.events.Read(b.piece) {
-		x.request.frame(event, b.at)
+		x.lens.findings.frame(x.row, event, b.at)
 		x.showFrame(event)
 	}
 	b.piece = b.piece[:0]

@@ -15,15 +15,17 @@ import (
 
 // Bounds of what is kept.
 const (
-	maxHistories = 512
-	maxFindings  = 256
-	maxWritten   = 64  // objects of one history
-	maxRows      = 200 // requests that are shown
-	maxFrames    = 8   // that are shown of a watch
-	maxGivens    = 64
+	maxTrails   = 512
+	maxSteps    = 16 // rows of one trail
+	maxObjects  = 512
+	maxWrites   = 64 // of one object
+	maxFindings = 256
+	maxRows     = 200 // requests that are shown
+	maxFrames   = 8   // that are shown of a watch
+	maxGivens   = 64
 )
 
-// Row is a request as it is shown. The pages of one list are one row.
+// Row is one request: as the page shows it, and as the verdicts judge it. The pages of one list are one row.
 type Row struct {
 	Request   uint64    `json:"request"`
 	At        time.Time `json:"at"`
@@ -37,12 +39,19 @@ type Row struct {
 	Newest    string    `json:"newest"` // the newest version that the client was given
 	Took      int64     `json:"took"`   // milliseconds; of a request that has not ended: so far
 	End       string    `json:"end"`    // why it ended; "" if it has not
-	// milliseconds from its end to the next request of the same history; -1: there is none yet
+	// milliseconds from its end to the next request of the same trail; -1: there is none yet
 	Next int64   `json:"next"`
 	Last []Frame `json:"last"` // the newest frames of a watch
 
-	ended  time.Time
-	framed int64 // bytes of the frames so far
+	trail      *trail // nil: the request is none of the API's, and nothing else is kept of it
+	written    *write // nil: it writes no object
+	ended      time.Time
+	framed     int64 // bytes of the frames so far
+	gone       bool  // a watch that was told that its version is too old
+	initialEnd bool
+	lastFrame  time.Time     // or the header of the answer
+	retryAfter time.Duration // as a 429 said
+	stuckFor   time.Duration // the connection is full; 0: it never was
 }
 
 // Frame is one frame of a watch as it is shown.
@@ -76,44 +85,36 @@ type View struct {
 	Rows     []Row     `json:"rows"`
 }
 
-// findings keeps what clients did, and judges it by [rules]. What it keeps is bounded in every respect. Its methods,
-// and those of its requests, may be called from any goroutine; times must not go back.
+// findings keeps what clients did, and judges it by [verdicts]. What it keeps is bounded in every respect. Its methods
+// may be called from any goroutine; times must not go back.
 type findings struct {
-	mu        sync.Mutex // guards all fields, and everything they lead to; innermost
-	histories map[string]*history
-	rows      []*Row // oldest first
-	said      map[string]*Finding
-	frames    int64
-	requests  int64
+	mu       sync.Mutex // guards all fields, and everything they lead to; innermost
+	trails   map[string]*trail
+	objects  map[string]*object // that were written
+	rows     []*Row             // oldest first
+	said     map[string]*Finding
+	frames   int64
+	requests int64
 }
 
 func newFindings() *findings {
-	return &findings{histories: map[string]*history{}, said: map[string]*Finding{}}
+	return &findings{trails: map[string]*trail{}, objects: map[string]*object{}, said: map[string]*Finding{}}
 }
 
-// history is what is remembered of the requests that belong together: those of one client for one resource with one
-// selector. These are the facts that [rules] judge.
-type history struct {
-	client string
-	last   time.Time // when the newest request came
-	ended  *Row      // of the newest request that has ended, while no next one has come
-	pages  *Row      // of the list whose next page may come
+// trail is what one client did with one resource and one selector: the work of one informer.
+type trail struct {
+	client, resource string
 
-	watches  map[*request]bool   // that are open
-	together int                 // of them, those that were open for togetherFor at the last tick
-	written  map[string]*written // by name
-	times    map[string]int      // how often a rule has seen what it looks for, by its id
+	last  time.Time      // when the newest request came
+	rows  []*Row         // the newest lists and watches, oldest first
+	open  map[*Row]bool  // watches
+	times map[string]int // how often a verdict has found what it looks for, by its id
+	ended *Row           // the newest request that has ended, while no next one has come
+	pages *Row           // the list whose next page may come
 
-	lists     []time.Time   // the newest lists at "" in a row, without a watch
-	listRV    string        // of the newest list; "" before the first
-	givens    []given       // the newest versions from frames
-	settled   string        // the newest version that the client has surely read, at the end of its newest watch
-	stuckFor  time.Duration // the connection of the newest watch was full; 0: it was not
-	gone      string        // the version that was answered with 410; "" if a list came since
-	goneBlind bool          // that watch asked for no bookmarks
-	goneAt    time.Time
-	retryAt   time.Time // a 429 has said: not before
-	retryIn   time.Duration
+	listRV  string  // of the newest list; "" before the first
+	givens  []given // the newest versions from frames
+	settled string  // the newest version that the client has surely read, at the end of its newest watch
 }
 
 // given is a version that was sent to a client.
@@ -122,79 +123,72 @@ type given struct {
 	rv string
 }
 
-// written is how often an object was written within writesWithin.
-type written struct {
-	first time.Time
-	n     int
+// object is what is remembered of an object that clients write.
+type object struct {
+	last   time.Time
+	rv     string   // the newest that was seen
+	writes []*write // the newest, oldest first
 }
 
-// request is one request.
-type request struct {
-	findings *findings // set by begin, never changed
-
-	// Guarded by findings.mu.
-	ask        *Ask
-	row        *Row
-	history    *history // nil: the request is none of the API's, and nothing is kept of it
-	at         time.Time
-	answeredOK bool // with 200
-	initialEnd bool
-	lastFrame  time.Time // or the header of the answer
+// write is one write of an object.
+type write struct {
+	client, sub string // sub is the subresource
+	at          time.Time
+	status      int    // 0: it is not answered yet
+	rv          string // of the answer
+	before      string // the newest version of the object that was seen before
+	echo        bool   // the client was given nothing since its last write but the result of that, just now
+	given       given  // the newest version that the client was given after this write and before its next one
 }
 
 // begin notes that a request has come.
-func (f *findings) begin(id uint64, ask Ask, now time.Time) *request {
+func (f *findings) begin(id uint64, ask Ask, now time.Time) *Row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
-	r := &request{findings: f, ask: &ask, at: now}
 	if ask.Resource == "" {
-		return r
+		return &Row{}
 	}
-	h := f.historyLocked(&ask, now)
-	r.history, r.row = h, h.pages
-	if !ask.Continue || r.row == nil {
-		r.row = &Row{Request: id, At: now, Ask: ask, Next: -1}
-		f.rows = appendLast(f.rows, r.row, maxRows)
+	t := kept(f.trails, ask.trail(), maxTrails, func(t *trail) time.Time { return t.last }, func() *trail {
+		return &trail{client: ask.Client, resource: ask.Resource, open: map[*Row]bool{}, times: map[string]int{}}
+	})
+	t.last = now
+	row := t.pages
+	next := ask.Continue && row != nil
+	if !next {
+		row = &Row{Request: id, At: now, Ask: ask, Next: -1, trail: t}
+		f.rows = appendLast(f.rows, row, maxRows)
 	}
-	if h.ended != nil {
-		h.ended.Next = now.Sub(h.ended.ended).Milliseconds()
-		h.ended = nil
+	if t.ended != nil {
+		t.ended.Next = now.Sub(t.ended.ended).Milliseconds()
+		t.ended = nil
 	}
 	switch {
-	case ask.writes():
-		h.write(ask.Name, now)
-		f.judgeLocked(wrote, h, r, now)
-	case ask.reads():
-		f.judgeLocked(asked, h, r, now)
-		h.read(r)
-	}
-	return r
-}
-
-// historyLocked finds a history, or makes room for it by forgetting the one that has been quiet longest. The caller
-// holds f.mu.
-func (f *findings) historyLocked(ask *Ask, now time.Time) *history {
-	key := ask.history()
-	h := f.histories[key]
-	if h == nil {
-		if len(f.histories) == maxHistories {
-			delete(f.histories, oldest(f.histories, func(h *history) time.Time { return h.last }))
+	case ask.writes() && !ask.election():
+		row.written = f.writeLocked(&ask, now)
+	case ask.reads() && !next:
+		f.judgeLocked(asked, row, now)
+		t.rows = appendLast(t.rows, row, maxSteps)
+		if ask.Watch {
+			t.open[row] = true
 		}
-		h = &history{client: ask.Client, watches: map[*request]bool{}, written: map[string]*written{},
-			times: map[string]int{}}
-		f.histories[key] = h
 	}
-	h.last = now
-	return h
+	return row
 }
 
-// oldest returns the key of the value whose time is the earliest.
-func oldest[V any](all map[string]V, at func(V) time.Time) string {
-	return slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int {
-		return at(all[a]).Compare(
-			at(all[b]))
-	})
+// kept finds a value, or makes it; then the one whose time is the earliest is forgotten if there are limit others.
+func kept[V any](all map[string]V, key string, limit int, at func(V) time.Time, make func() V) V {
+	value, found := all[key]
+	if !found {
+		if len(all) == limit {
+			delete(all, slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int {
+				return at(all[a]).Compare(at(all[b]))
+			}))
+		}
+		value = make()
+		all[key] = value
+	}
+	return value
 }
 
 // appendLast appends to the newest values, of which there are at most limit.
@@ -205,141 +199,169 @@ func appendLast[V any](all []V, value V, limit int) []V {
 	return append(all, value)
 }
 
-// write counts a write to an object.
-func (h *history) write(name string, now time.Time) {
-	w := h.written[name]
-	if w == nil || now.Sub(w.first) > writesWithin {
-		if w == nil && len(h.written) == maxWritten {
-			delete(h.written, oldest(h.written, func(w *written) time.Time { return w.first }))
-		}
-		w = &written{first: now}
-		h.written[name] = w
+// writeLocked notes that an object is being written. The caller holds f.mu.
+func (f *findings) writeLocked(ask *Ask, now time.Time) *write {
+	o := kept(f.objects, ask.object(), maxObjects, func(o *object) time.Time { return o.last },
+		func() *object { return &object{} })
+	o.last = now
+	w := &write{client: ask.Client, sub: ask.Subresource, at: now, before: o.rv}
+	if last := o.lastOf(ask.Client); last != nil {
+		own := last.rv != "" && last.given.rv == last.rv
+		w.echo = own && now.Sub(last.given.at) <= echoWithin
 	}
-	w.n++
+	o.writes = appendLast(o.writes, w, maxWrites)
+	return w
 }
 
-// read notes that a list or a watch was asked for.
-func (h *history) read(r *request) {
-	h.retryAt = time.Time{}
-	if r.ask.Watch {
-		h.watches[r] = true
+// changes reports whether a write has changed its object.
+func (w *write) changes() bool { return w.status/100 == 2 && (w.rv == "" || w.rv != w.before) }
+
+// lastOf returns the newest write of a client; nil if it has none.
+func (o *object) lastOf(client string) *write {
+	for _, w := range slices.Backward(o.writes) {
+		if w.client == client {
+			return w
+		}
 	}
-	if r.ask.Watch || r.ask.Version != "" {
-		h.lists = nil
+	return nil
+}
+
+// giveLocked notes that a client was given an object: in a frame, in a list, or by itself. The caller holds f.mu.
+func (o *object) giveLocked(client, rv string, now time.Time) {
+	if older(o.rv, rv) {
+		o.rv = rv
 	}
-	if r.ask.state() && !r.ask.Continue || h.jumps(r.ask) {
-		h.gone = ""
-		delete(h.times, staleAgain)
+	if w := o.lastOf(client); w != nil {
+		w.given = given{now, rv}
 	}
 }
 
 // answered notes the header of the answer. retryAfter is that of a 429; 0: it says nothing.
-func (r *request) answered(status int, retryAfter time.Duration, now time.Time) {
-	r.findings.mu.Lock()
-	defer r.findings.mu.Unlock()
-	if r.history == nil {
-		return
+func (f *findings) answered(row *Row, status int, retryAfter time.Duration, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	row.Status, row.lastFrame = status, now
+	row.gone = status == http.StatusGone && row.Ask.Watch
+	row.retryAfter = 0
+	if status == http.StatusTooManyRequests {
+		row.retryAfter = retryAfter
 	}
-	r.row.Status, r.answeredOK, r.lastFrame = status, status == http.StatusOK, now
-	switch {
-	case status == http.StatusGone && r.ask.Watch:
-		r.history.isGone(r.ask, now)
-	case status == http.StatusTooManyRequests:
-		r.history.retryIn, r.history.retryAt = retryAfter, now.Add(retryAfter)
-	}
-}
-
-// isGone notes that a watch was told that its version is too old.
-func (h *history) isGone(ask *Ask, now time.Time) {
-	if h.gone != ask.Version {
-		delete(h.times, staleAgain)
-		h.goneAt = now
-	}
-	h.gone, h.goneBlind = ask.Version, !ask.Bookmarks
 }
 
 // frame notes a frame of a watch.
-func (r *request) frame(event wiretap.Event, now time.Time) {
-	f, h := r.findings, r.history
+func (f *findings) frame(row *Row, event wiretap.Event, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.frames++
-	if h == nil {
+	t := row.trail
+	if t == nil {
 		return
 	}
-	r.lastFrame = now
-	r.row.Frames++
-	r.row.framed += int64(event.Size)
-	r.row.Newest = cmp.Or(event.RV, r.row.Newest)
+	row.lastFrame = now
+	row.Frames++
+	row.framed += int64(event.Size)
+	row.Newest = cmp.Or(event.RV, row.Newest)
 	if event.Type == "BOOKMARK" {
-		r.row.Bookmarks++
+		row.Bookmarks++
 	}
-	r.row.Last = appendLast(r.row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size},
-		maxFrames)
+	row.Last = appendLast(row.Last, Frame{Type: event.Type, Key: event.Key, RV: event.RV, Size: event.Size}, maxFrames)
 	switch {
-	case event.Type == "ERROR" && event.Code == http.StatusGone:
-		h.isGone(r.ask, now)
-	case event.Type == "ERROR" || event.RV == "":
+	case event.Type == "ERROR":
+		row.gone = row.gone || event.Code == http.StatusGone
+		return
+	case event.RV == "":
 		return
 	case event.InitialEnd:
-		r.initialEnd = true
-		h.listRV = event.RV
+		row.initialEnd, t.listRV = true, event.RV
 	}
-	if event.Type != "ERROR" && (!r.ask.InitialEvents || r.initialEnd) {
-		h.givens = appendLast(h.givens, given{now, event.RV}, maxGivens)
+	if !row.Ask.InitialEvents || row.initialEnd {
+		t.givens = appendLast(t.givens, given{now, event.RV}, maxGivens)
+	}
+	if len(f.objects) > 0 {
+		if o := f.objects[t.resource+"\x00"+event.Key]; o != nil {
+			o.giveLocked(t.client, event.RV, now)
+		}
 	}
 }
 
 // stuck notes that the client has not read its watch for so long.
-func (r *request) stuck(waited time.Duration, now time.Time) {
-	f := r.findings
+func (f *findings) stuck(row *Row, waited time.Duration, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r.history != nil {
-		r.history.stuckFor = waited
-		f.judgeLocked(stuck, r.history, r, now)
+	if row.trail != nil {
+		row.stuckFor = waited
+		f.judgeLocked(full, row, now)
 	}
 }
 
-// end is how a request ended.
+// end is the end of an exchange.
 type end struct {
 	Status    int
 	Bytes     int64
 	FirstByte time.Duration
-	List      wiretap.ListHead
+	Head      wiretap.Head // what a list or an object says of itself
 	Cause     string
 }
 
 // end notes the end of a request.
-func (r *request) end(e end, now time.Time) {
-	f, h, row := r.findings, r.history, r.row
+func (f *findings) end(row *Row, e end, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if h == nil {
+	t := row.trail
+	if t == nil {
 		return
 	}
+	row.Pages++
 	row.Bytes += e.Bytes
-	if row.Pages++; row.Pages == 1 {
+	if row.Pages == 1 {
 		row.FirstByte = e.FirstByte.Milliseconds()
 	}
 	row.Status, row.Took, row.End, row.ended = e.Status, now.Sub(row.At).Milliseconds(), e.Cause, now
-	h.ended, h.pages = row, nil
-	if e.List.Continue {
-		h.pages = row
+	t.ended, t.pages = row, nil
+	if e.Head.Continue {
+		t.pages = row
 	}
-	if e.List.RV != "" {
-		row.Newest = e.List.RV
-		h.listRV, h.givens, h.settled = e.List.RV, nil, ""
+	row.Newest = cmp.Or(e.Head.RV, row.Newest)
+	if row.Ask.reads() && !row.Ask.Watch && e.Head.RV != "" {
+		t.listRV, t.givens, t.settled = e.Head.RV, nil, ""
+		f.listedLocked(t, now)
 	}
 	switch {
-	case r.ask.Watch:
-		delete(h.watches, r)
-		h.settle(now)
-		f.judgeLocked(watched, h, r, now)
-	case r.ask.reads() && e.Status == http.StatusOK && !r.ask.Continue && r.ask.Version == "":
-		h.lists = appendLast(h.lists, r.at, minPolls)
-		f.judgeLocked(listed, h, r, now)
+	case row.Ask.Watch:
+		delete(t.open, row)
+		t.settle(row, now)
+		f.judgeLocked(watched, row, now)
+	case row.written != nil:
+		f.wroteLocked(row, e, now)
+	case row.Ask.reads() && e.Status == http.StatusOK && row.Pages == 1:
+		f.judgeLocked(listed, row, now)
+	case row.Ask.Name != "" && e.Status == http.StatusOK:
+		if o := f.objects[row.Ask.object()]; o != nil {
+			o.giveLocked(t.client, e.Head.RV, now)
+		}
 	}
+}
+
+// listedLocked notes that a client was given every object of a resource. The caller holds f.mu.
+func (f *findings) listedLocked(t *trail, now time.Time) {
+	for key, o := range f.objects {
+		if strings.HasPrefix(key, t.resource+"\x00") {
+			o.giveLocked(t.client, "", now)
+		}
+	}
+}
+
+// wroteLocked notes the answer to a write. The caller holds f.mu.
+func (f *findings) wroteLocked(row *Row, e end, now time.Time) {
+	o, w := f.objects[row.Ask.object()], row.written
+	if o == nil {
+		return // it was forgotten while the server was at work
+	}
+	w.status, w.rv = e.Status, e.Head.RV
+	if older(o.rv, w.rv) {
+		o.rv = w.rv
+	}
+	f.judgeLocked(wrote, row, now)
 }
 
 // readTime is how long a client may take until what was sent to it has surely been read, if its connection is not
@@ -347,13 +369,12 @@ func (r *request) end(e end, now time.Time) {
 const readTime = time.Second
 
 // settle notes what the client has surely read when a watch ends.
-func (h *history) settle(now time.Time) {
-	for _, each := range h.givens {
-		if h.stuckFor == 0 && now.Sub(each.at) >= readTime && older(h.settled, each.rv) {
-			h.settled = each.rv
+func (t *trail) settle(row *Row, now time.Time) {
+	for _, each := range t.givens {
+		if row.stuckFor == 0 && now.Sub(each.at) >= readTime && older(t.settled, each.rv) {
+			t.settled = each.rv
 		}
 	}
-	h.stuckFor = 0
 }
 
 // older reports whether version a is before b. Clients may compare versions of one resource since Kubernetes 1.35; ""
@@ -368,48 +389,47 @@ func older(a, b string) bool {
 func (f *findings) tick(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, h := range f.histories {
-		h.together = 0
-		for r := range h.watches {
-			if r.answeredOK && now.Sub(r.at) >= togetherFor {
-				h.together++
-			}
-		}
-		for r := range h.watches {
-			f.judgeLocked(ticked, h, r, now)
+	for _, t := range f.trails {
+		if len(t.rows) > 0 {
+			f.judgeLocked(ticked, t.rows[len(t.rows)-1], now)
 		}
 	}
 }
 
-// judgeLocked asks each rule of the moment. The caller holds f.mu.
-func (f *findings) judgeLocked(m moment, h *history, r *request, now time.Time) {
-	c := &judged{history: h, request: r, ask: r.ask, now: now}
-	for i := range rules {
-		if c.rule = &rules[i]; c.rule.at&m == 0 {
+// judgeLocked asks each verdict of the moment. The caller holds f.mu.
+func (f *findings) judgeLocked(m moment, row *Row, now time.Time) {
+	c := &judged{all: f, trail: row.trail, row: row, ask: &row.Ask, now: now}
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.at&m == 0 {
 			continue
 		}
-		if sentence := c.rule.find(c); sentence != "" {
-			f.sayLocked(c, sentence)
+		c.key, c.seen = row.Ask.trail(), row.trail.times[v.id]+1
+		sentence := v.find(c)
+		if sentence == "" {
+			continue
+		}
+		if row.trail.times[v.id] = c.seen; c.seen >= v.least {
+			f.sayLocked(v, c, sentence)
 		}
 	}
 }
 
 // sayLocked adds a finding, or renews it. The caller holds f.mu.
-func (f *findings) sayLocked(c *judged, sentence string) {
-	key := strings.Join([]string{c.rule.id, c.ask.history()}, "\x00")
+func (f *findings) sayLocked(v *verdict, c *judged, sentence string) {
+	key := v.id + "\x00" + c.key
 	finding := f.said[key]
 	if finding == nil {
 		if len(f.said) == maxFindings {
 			return
 		}
 		finding = &Finding{
-			ID: c.rule.id, Client: c.ask.Client, Resource: c.ask.Resource,
-			Chapter: c.rule.chapter, Incident: c.rule.incident, Advice: c.rule.advice, First: c.now,
+			ID: v.id, Client: c.ask.Client, Resource: c.ask.Resource,
+			Chapter: v.chapter, Incident: v.incident, Advice: v.advice, First: c.now,
 		}
 		f.said[key] = finding
 	}
-	finding.Last = c.now
-	finding.Sentence = short(c.ask.Client) + " " + sentence
+	finding.Last, finding.Sentence = c.now, short(c.ask.Client)+" "+sentence
 }
 
 // view returns what is shown. The caller owns it.
@@ -418,8 +438,8 @@ func (f *findings) view(now time.Time) View {
 	defer f.mu.Unlock()
 	view := View{Requests: f.requests, Frames: f.frames, Findings: []Finding{}, Rows: []Row{}}
 	clients := map[string]bool{}
-	for _, h := range f.histories {
-		clients[h.client] = true
+	for _, t := range f.trails {
+		clients[t.client] = true
 	}
 	view.Clients = len(clients)
 	for _, finding := range f.said {

@@ -87,8 +87,8 @@ func (x *exchange) showFrame(event wiretap.Event) {
 	}
 }
 
-// close tells of the end. list is what a list said of itself.
-func (x *exchange) close(list wiretap.ListHead) {
+// close tells of the end. head is what a list or an object said of itself.
+func (x *exchange) close(head wiretap.Head) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.shownIn != nil && x.shownIn == x.lens.log.Load() {
@@ -97,8 +97,8 @@ func (x *exchange) close(list wiretap.ListHead) {
 	}
 	x.streams.Store(false) // tick may still have the exchange
 	text := x.line
-	if list.RV != "" {
-		text = fmt.Sprintf("%s (%d bytes at version %s)", text, x.bytes, list.RV)
+	if x.ask.reads() && head.RV != "" {
+		text = fmt.Sprintf("%s (%d bytes at version %s)", text, x.bytes, head.RV)
 	}
 	x.tell(probe.RequestAnswered, probe.Record{Text: text, Args: [4]int{x.status}})
 }

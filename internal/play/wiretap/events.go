@@ -18,8 +18,9 @@ const (
 	// MaxEvent is how long a frame of a watch may be, in bytes, for its object to be read. Longer ones are only
 	// counted.
 	MaxEvent = 256 << 10
-	// ListHeadSize is how many bytes of a list [ReadListHead] needs: a list says its version before its items.
-	ListHeadSize = 4 << 10
+	// HeadSize is how many bytes of a body [ReadHead] needs: a list says its version before its items, an object before
+	// its spec, though perhaps behind the fields that its managers own.
+	HeadSize = 16 << 10
 
 	protobufEnvelope = "k8s\x00" // before every object in Kubernetes' protobuf
 
@@ -170,34 +171,51 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:n]), "")
 }
 
-// ListHead is what a list says of itself.
-type ListHead struct {
+// Head is what a list, or an object, says of itself.
+type Head struct {
 	RV       string `json:"rv"`
-	Continue bool   `json:"continue,omitempty"` // there are more pages
+	Continue bool   `json:"continue,omitempty"` // of a list: there are more pages
 }
 
-// ReadListHead reads the beginning of a list's body, up to ListHeadSize bytes of it.
-func ReadListHead(head []byte, mediaType, encoding string) (list ListHead) {
+// ReadHead reads the beginning of a body, up to HeadSize bytes of it. It finds the version if that has come.
+func ReadHead(head []byte, mediaType, encoding string, list bool) Head {
 	if encoding == "gzip" {
 		packed, err := gzip.NewReader(bytes.NewReader(head))
 		if err != nil {
-			return list
+			return Head{}
 		}
-		head, _ = io.ReadAll(io.LimitReader(packed, ListHeadSize)) // it is cut off: what has come is enough
+		head, _ = io.ReadAll(io.LimitReader(packed, HeadSize)) // it is cut off: what has come is enough
 	}
-	var meta metav1.ListMeta
 	if raw, ok := bytes.CutPrefix(head, []byte(protobufEnvelope)); ok && strings.Contains(mediaType, "protobuf") {
-		_ = meta.Unmarshal(field(field(raw, 2), 1)) // nothing in it is what we know then
-		return ListHead{RV: cut(meta.ResourceVersion, maxVersion), Continue: meta.Continue != ""}
+		meta := field(field(raw, 2), 1) // of the object within the Unknown
+		if list {
+			return Head{RV: cut(string(field(meta, 2)), maxVersion), Continue: len(field(meta, 3)) > 0}
+		}
+		return Head{RV: cut(string(field(meta, 6)), maxVersion)}
 	}
-	at := bytes.Index(head, []byte(`"metadata":`))
-	if at < 0 {
-		return list
+	_, meta, found := bytes.Cut(head, []byte(`"metadata":`))
+	if !found {
+		return Head{}
 	}
-	if json.NewDecoder(bytes.NewReader(head[at+len(`"metadata":`):])).Decode(&meta) != nil {
-		return list
+	return readMeta(json.NewDecoder(bytes.NewReader(meta)))
+}
+
+// readMeta reads a list's or an object's metadata, field by field, to its end or to where it is cut off.
+func readMeta(decoder *json.Decoder) (head Head) {
+	_, _ = decoder.Token() // the bracket, or what no field follows
+	for {
+		name, err := decoder.Token()
+		var value any
+		if _, isName := name.(string); err != nil || !isName || decoder.Decode(&value) != nil {
+			return head
+		}
+		switch text, _ := value.(string); name {
+		case "resourceVersion":
+			head.RV = cut(text, maxVersion)
+		case "continue":
+			head.Continue = text != ""
+		}
 	}
-	return ListHead{RV: cut(meta.ResourceVersion, maxVersion), Continue: meta.Continue != ""}
 }
 
 // field returns the first field of that number in a message, or what has come of it; nil if there is none.

@@ -151,11 +151,12 @@ func FuzzEvents(f *testing.F) {
 		if !slices.Equal(whole, cut) {
 			t.Errorf("at once %+v, byte by byte %+v", whole, cut)
 		}
-		ReadListHead(body, media, "")
+		ReadHead(body, media, "", true)
+		ReadHead(body, media, "", false)
 	})
 }
 
-func TestAListSaysItsVersionAtItsBeginning(t *testing.T) {
+func TestAListAndAnObjectSayTheirVersion(t *testing.T) {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{
 		ResourceVersion: "77", Continue: "abc"}}
 	for range 100 {
@@ -172,17 +173,28 @@ func TestAListSaysItsVersionAtItsBeginning(t *testing.T) {
 	zip := gzip.NewWriter(&packed)
 	zip.Write(written)
 	zip.Close()
-	want := ListHead{RV: "77", Continue: true}
-	for name, got := range map[string]ListHead{
-		"json":     ReadListHead(written[:ListHeadSize], "application/json", ""),
-		"protobuf": ReadListHead(raw.Bytes()[:ListHeadSize], "application/vnd.kubernetes.protobuf", ""),
-		"gzip":     ReadListHead(packed.Bytes()[:packed.Len()/2], "application/json", "gzip"),
+	want := Head{RV: "77", Continue: true}
+	for name, got := range map[string]Head{
+		"json":     ReadHead(written[:HeadSize], "application/json", "", true),
+		"protobuf": ReadHead(raw.Bytes()[:HeadSize], "application/vnd.kubernetes.protobuf", "", true),
+		"gzip":     ReadHead(packed.Bytes()[:packed.Len()/2], "application/json", "gzip", true),
 	} {
 		if got != want {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
-	if got := ReadListHead([]byte("no list"), "application/json", "gzip"); got != (ListHead{}) {
+	object := `{"kind":"Pod","metadata":{"managedFields":[{"manager":"x"}],"name":"a","resourceVersion":"5","uid":"`
+	if got := ReadHead([]byte(object), "application/json", "", false); got != (Head{RV: "5"}) {
+		t.Errorf("an object, cut off: got %+v", got)
+	}
+	raw.Reset()
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(&list.Items[0], &raw); err != nil {
+		t.Fatal(err)
+	}
+	if got := ReadHead(raw.Bytes(), "application/vnd.kubernetes.protobuf", "", false); got != (Head{RV: "5"}) {
+		t.Errorf("an object in protobuf: got %+v", got)
+	}
+	if got := ReadHead([]byte("no list"), "application/json", "gzip", true); got != (Head{}) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -245,6 +245,36 @@ func TestEveryIncidentIsTold(t *testing.T) {
 				c.do(t, http.MethodPatch, configmaps+"/hot", fmt.Sprintf(`{"data":{"n":"%d"}}`, n))
 			}
 		},
+		"answers-itself": func(t *testing.T, c *client) {
+			c.do(t, http.MethodPost, configmaps, configMap("echo", ""))
+			watch := c.open(t, http.MethodGet, configmaps+"?watch=true&fieldSelector=metadata.name%3Decho&resourceVersion="+
+				c.list(t, configmaps), "")
+			defer watch.Body.Close()
+			events := bufio.NewReader(watch.Body)
+			for n := range 15 {
+				c.do(t, http.MethodPatch, configmaps+"/echo", fmt.Sprintf(`{"data":{"n":"%d"}}`, n))
+				if _, err := events.ReadString('\n'); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+		"changes-nothing": func(t *testing.T, c *client) {
+			c.do(t, http.MethodPost, configmaps, configMap("same", ""))
+			for range 12 {
+				c.do(t, http.MethodPatch, configmaps+"/same", `{"data":{"n":"1"}}`)
+			}
+		},
+		"same-conflict": func(t *testing.T, c *client) {
+			c.do(t, http.MethodPost, configmaps, configMap("stale", ""))
+			for range 6 {
+				c.do(t, http.MethodPatch, configmaps+"/stale", `{"metadata":{"resourceVersion":"1"}}`)
+			}
+		},
+		"deaf-to-deletions": func(t *testing.T, c *client) {
+			for range 3 {
+				c.do(t, http.MethodGet, pods+"?watch=true&timeoutSeconds=1&resourceVersion=0", "")
+			}
+		},
 		"jumps-forward": func(t *testing.T, c *client) {
 			watch := configmaps + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion="
 			said := c.gone(t, watch+c.list(t, configmaps))

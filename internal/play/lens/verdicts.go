@@ -1,0 +1,406 @@
+package lens
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// moment is when a verdict is asked for.
+type moment int
+
+const (
+	asked   moment = 1 << iota // a list or a watch is asked for; the trail does not contain it yet
+	listed                     // the first page of a list was answered
+	watched                    // a watch has ended
+	full                       // a client does not read its watch: the connection is full
+	ticked                     // a second has passed
+	wrote                      // a write of an object was answered
+)
+
+// judged is what a verdict is about.
+type judged struct {
+	*trail
+	all  *findings // whose lock is held
+	row  *Row      // at ticked the newest of the trail
+	ask  *Ask      // of the row
+	now  time.Time
+	seen int    // how often the verdict has found what it looks for, this time included
+	key  string // findings with one key are one; a verdict may set it, otherwise it is that of the trail
+}
+
+// When a habit is a finding.
+const (
+	minPolls       = 3 // lists in a row
+	pollsWithin    = time.Minute
+	minGone        = 3 // times the same stale version
+	minWrites      = 30
+	writesWithin   = 10 * time.Second
+	minRepeats     = 10 // writes that change nothing, or that answer their own event
+	minConflicts   = 5
+	repeatsWithin  = time.Minute
+	echoWithin     = 500 * time.Millisecond // from an event to the write that answers it
+	minTurns       = 10                     // of two clients that write one object by turns
+	minPerObject   = 20                     // watches of one object each; a client with a few may mean these few
+	minRestarts    = 5
+	restartsWithin = time.Minute
+	silentFor      = 2 * time.Minute // longer than any client waits before it tries again
+	togetherFor    = 2 * time.Second // two watches are open
+	endMissingFor  = 5 * time.Second // after the last frame of a first state that was asked for without bookmarks,
+	endLateFor     = time.Minute     // or with them: the server may be at work
+	patienceLeeway = 100 * time.Millisecond
+)
+
+// verdict is one habit that does harm. To add one, add a row to verdicts, two programs to TestFindings, one that has
+// the habit and one that nearly has it, and a row to docs/BEYOND.md.
+type verdict struct {
+	id       string
+	at       moment
+	chapter  string // folder of the chapter that explains it
+	incident string // where it happened to others; "" if it is everyday
+	advice   string
+	least    int // how often it must be found, if once may be an accident
+	// find returns the rest of a sentence that begins with the client's name; "" if there is nothing to say. It changes
+	// nothing but the key.
+	find func(c *judged) string
+}
+
+// verdicts are all of them.
+var verdicts = []verdict{{
+	id: "no-bookmarks", at: asked, chapter: "06-cacher", least: 2,
+	advice: "Set allowWatchBookmarks: bookmarks keep the version young while nothing of yours changes.",
+	find: func(c *judged) string {
+		gone, _ := c.gone()
+		return c.say(c.ask.state() && gone != nil && !gone.Ask.Bookmarks,
+			"relists %s after every 410 (%d times so far), because its watches ask for no bookmarks: "+
+				"while nothing of its own changes, the version it knows grows too old.", c.ask.what(), c.seen)
+	},
+}, {
+	id: "polls", at: listed, chapter: "03-reflector", incident: "argoproj/argo-workflows#13461",
+	advice: "Use an informer, or at least resourceVersion=0, which the cache answers.",
+	find: func(c *judged) string {
+		every, polls := c.polls("")
+		return c.say(polls, `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
+			"and never watches.", c.ask.what(), rounded(every))
+	},
+}, {
+	id: "polls-cache", at: listed, chapter: "03-reflector",
+	advice: "Use an informer: it is told of each change, and lists once.",
+	find: func(c *judged) string {
+		every, polls := c.polls("0")
+		return c.say(polls && every <= pollsWithin, "lists all %s every %v at resourceVersion 0, and never watches: "+
+			"each list sends every object, changed or not, and may be older than the one before.",
+			c.ask.what(), rounded(every))
+	},
+}, {
+	id: "no-initial-end", at: ticked, chapter: "03-reflector", advice: askForBookmarks,
+	find: func(c *judged) string {
+		for r := range c.open {
+			limit, why := endLateFor, "the server never sent it"
+			if !r.Ask.Bookmarks {
+				limit, why = endMissingFor, "it does not ask for bookmarks"
+			}
+			if r.lacksEnd() && c.now.Sub(r.lastFrame) >= limit {
+				return fmt.Sprintf(neverSyncs, r.Ask.what(), why, fmt.Sprintf("open for %v", rounded(c.now.Sub(r.At))))
+			}
+		}
+		return ""
+	},
+}, {
+	id: "no-initial-end", at: watched, chapter: "03-reflector", advice: askForBookmarks, least: 2,
+	find: func(c *judged) string {
+		why := "the server never sent it"
+		if !c.ask.Bookmarks {
+			why = "it does not ask for bookmarks"
+		}
+		return c.say(c.row.lacksEnd(), neverSyncs, c.ask.what(), why,
+			fmt.Sprintf("%d of them have ended without it", c.seen))
+	},
+}, {
+	id: "two-informers", at: ticked, chapter: "13-informer",
+	advice: "Share one factory: two informers hold every object twice and cost the server two watches.",
+	find: func(c *judged) string {
+		n := 0
+		for r := range c.open {
+			if r.Status == 200 && c.now.Sub(r.At) >= togetherFor {
+				n++
+			}
+		}
+		return c.say(n >= 2, "has %d watches of %s open at once: two informers of one process, or two processes "+
+			"of one name.", n, c.ask.what())
+	},
+}, {
+	id: "watch-per-object", at: asked, chapter: "13-informer", incident: "kubernetes/kubernetes#74412",
+	advice: "Watch the collection once, with a selector if need be, and look objects up in the informer's store.",
+	find: func(c *judged) string {
+		if !c.ask.Watch || !c.ask.ofOne() {
+			return ""
+		}
+		n := 1
+		for _, t := range c.all.trails {
+			if t != c.trail && t.client == c.client && t.resource == c.resource && len(t.open) > 0 &&
+				t.rows[len(t.rows)-1].Ask.ofOne() {
+				n++
+			}
+		}
+		c.key = c.client + "\x00" + c.resource
+		return c.say(n >= minPerObject, "has %d watches of %s open, each of one object: every change of any %[2]s "+
+			"is compared with each of them.", n, c.resource)
+	},
+}, {
+	id: "slow-reader", at: full, chapter: "05-cachewatcher", incident: "kubernetes/kubernetes#123448",
+	advice: "Do slow work in a queue, not where the watch is read.",
+	find: func(c *judged) string {
+		return c.say(true, "reads its watch on %s too slowly: its connection has been full for %v, and the server "+
+			"may evict it.", c.ask.what(), rounded(c.row.stuckFor))
+	},
+}, {
+	id: "gone-silent", at: ticked, chapter: "03-reflector", incident: "operator-framework/java-operator-sdk#630",
+	advice: "When a watch ends, open the next one, whatever ended it: every watch ends some day.",
+	find: func(c *judged) string {
+		r := c.row
+		silent := r.Ask.Watch && r.Status == 200 && (r.End == serverEnded || r.End == broken) && len(c.open) == 0 &&
+			c.now.Sub(r.ended) >= silentFor && c.lives(r.ended)
+		return c.say(silent, "has not come back for %s since its watch ended %v ago (%s), although its other watches "+
+			"go on: what it knows of them grows old.", c.ask.what(), rounded(c.now.Sub(r.ended)), r.End)
+	},
+}, {
+	id: "starts-over", at: asked, chapter: "03-reflector",
+	advice: "See why it ends: a crash, a probe, or a loop around the informer. An informer lives as long as its process.",
+	find: func(c *judged) string {
+		n := 0
+		for i, r := range c.rows {
+			next := c.row
+			if i+1 < len(c.rows) {
+				next = c.rows[i+1]
+			}
+			if r.Ask.Watch && r.End == clientLeft && next.Ask.state() && c.now.Sub(r.At) <= restartsWithin {
+				n++
+			}
+		}
+		return c.say(n >= minRestarts && c.ask.state() && !c.ask.ofOne(), "starts over again and again: %d times within %v it has left "+
+			"its watch on %s and read the whole state again.", n, restartsWithin, c.ask.what())
+	},
+}, {
+	id: "hot-loop", at: wrote, chapter: "14-controllers",
+	advice: "Compare before you write, and let the queue's rate limit hold back retries.",
+	find: func(c *judged) string {
+		n, first := c.run(writesWithin, func(w *write) bool { return w.changes() && !w.echo })
+		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.ask.one(), n, rounded(first))
+	},
+}, {
+	id: "answers-itself", at: wrote, chapter: "14-controllers", incident: "operator-framework/operator-sdk#3332",
+	advice: "Write the status only if it differs, without the time of day in it; or pass over events that leave the " +
+		"generation as it was.",
+	find: func(c *judged) string {
+		n, first := c.run(repeatsWithin, func(w *write) bool { return w.changes() && w.echo })
+		return c.say(n >= minRepeats, "answers its own writes: %d times in %v the event of its last write of %s was "+
+			"all it was told before it wrote again.", n, rounded(first), c.ask.one())
+	},
+}, {
+	id: "changes-nothing", at: wrote, chapter: "14-controllers", incident: "kubernetes-sigs/lws#51",
+	advice: "Compare with the object in your cache, and write only if they differ.",
+	find: func(c *judged) string {
+		n, first := c.run(repeatsWithin, func(w *write) bool { return w.status == 200 && w.rv != "" && !w.changes() })
+		return c.say(n >= minRepeats, "writes %s as it is already: %d times in %v its version has stayed %s.",
+			c.ask.one(), n, rounded(first), c.row.written.rv)
+	},
+}, {
+	id: "same-conflict", at: wrote, chapter: "14-controllers", incident: "ksonnet/ksonnet#650",
+	advice: "After a 409 read the object again, make the change on what you have read, and write that.",
+	find: func(c *judged) string {
+		n, first := c.run(repeatsWithin, func(w *write) bool {
+			return w.status == 409 && (w == c.row.written || w.given.at.IsZero())
+		})
+		return c.say(n >= minConflicts, "tries to write the same %s again after a 409: %d times in %v, and has not "+
+			"read it in between, so that its version can only be the stale one.", c.ask.one(), n, rounded(first))
+	},
+}, {
+	id: "fight", at: wrote, chapter: "14-controllers", incident: "buildpacks-community/kpack#6",
+	advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
+	find: func(c *judged) string {
+		turns, other, last := 0, "", c.row.written
+		for _, w := range slices.Backward(c.all.objects[c.ask.object()].writes) {
+			if w.sub != last.sub || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
+				continue
+			}
+			if w.client != c.client {
+				other = w.client
+			}
+			if w.client != last.client {
+				turns++
+			}
+			last = w
+		}
+		c.key = c.ask.object()
+		return c.say(turns >= minTurns, "and %s fight over %s: they have written it by turns, %d times in %v.",
+			short(other), c.ask.one(), turns, rounded(c.now.Sub(last.at)))
+	},
+}, {
+	id: "jumps-forward", at: asked, chapter: "09-listwatch", incident: "kubernetes/minikube#2585",
+	advice: "After 410 list again, and watch from the list's version.",
+	find: func(c *judged) string {
+		gone, _ := c.gone()
+		if !c.ask.resumes() || gone == nil || !older(gone.Ask.Version, c.ask.Version) {
+			return ""
+		}
+		return fmt.Sprintf("continues at version %s of %s after a 410 for %s, without a list: it loses what happened "+
+			"in between, deletions too.", c.ask.Version, c.ask.what(), gone.Ask.Version)
+	},
+}, {
+	id: "stale-again", at: asked, chapter: "03-reflector", incident: "projectcalico/typha#227",
+	advice: "410 does not heal by waiting: list again.",
+	find: func(c *judged) string {
+		gone, n := c.gone()
+		if !c.ask.resumes() || gone == nil || c.ask.Version != gone.Ask.Version {
+			return ""
+		}
+		return c.say(n >= minGone, "asks for version %s of %s again, %d times in %v, although it gets 410 each time.",
+			c.ask.Version, c.ask.what(), n, rounded(c.now.Sub(gone.At)))
+	},
+}, {
+	id: "no-version", at: asked, chapter: "06-cacher", incident: "kubernetes/kubernetes#121688", least: 2,
+	advice: "Name the version of a list: without one the server asks etcd how far it is, and sends every object again.",
+	find: func(c *judged) string {
+		return c.say(c.ask.resumes() && c.ask.Version == "" && c.listRV == "",
+			"watches %s without a resourceVersion (%d times): each time the server asks etcd how far it is, and "+
+				"sends every object again; a server of 1.27 to 1.29 may open a watch on etcd for it.",
+			c.ask.what(), c.seen)
+	},
+}, {
+	id: "deaf-to-deletions", at: asked, chapter: "03-reflector", incident: "dotnet/dotnet-operator-sdk#675", least: 2,
+	advice: "Resume from the newest version that you were given; after 410 list again, and compare.",
+	find: func(c *judged) string {
+		again := len(c.rows) > 0 && c.rows[len(c.rows)-1].Ask.resumes()
+		return c.say(again && c.ask.resumes() && c.ask.Version == "0" && c.listRV == "",
+			"watches %s from 0 again after a watch has ended (%d times): it is sent what exists, and never learns "+
+				"what was deleted meanwhile.", c.ask.what(), c.seen)
+	},
+}, {
+	id: "tweak", at: asked, chapter: "13-informer", incident: "argoproj/argo-workflows#11948", least: 2,
+	advice: "Let TweakListOptions set selectors only; the reflector owns resourceVersion.",
+	find: func(c *judged) string {
+		gone, _ := c.gone()
+		stale := gone != nil && gone.Ask.Version == c.ask.Version
+		fromAny := c.ask.resumes() && (c.ask.Version == "" || c.ask.Version == "0")
+		return c.say(fromAny && !stale && c.listRV != "",
+			"lists %s at version %s and then watches from %q (%d times): something, such as a tweak of the list "+
+				"options, overrides the version of the watch.", c.ask.what(), c.listRV, c.ask.Version, c.seen)
+	},
+}, {
+	id: "ignores-retry-after", at: asked, chapter: "09-listwatch", incident: "kubernetes/client-go#222", least: 2,
+	advice: "Wait as long as Retry-After says, and some more at random.",
+	find: func(c *judged) string {
+		if len(c.rows) == 0 {
+			return ""
+		}
+		told := c.rows[len(c.rows)-1]
+		return c.say(c.now.Before(told.lastFrame.Add(told.retryAfter-patienceLeeway)),
+			"asks for %s again before the %v that a 429 told it to wait are over (%d times).", c.ask.what(),
+			told.retryAfter, c.seen)
+	},
+}, {
+	id: "goes-back", at: asked, chapter: "09-listwatch", incident: "kubernetes-client/python#819", least: 2,
+	advice: "Resume from the newest version of the stream, bookmarks included, and not from that of some object.",
+	find: func(c *judged) string {
+		version := c.ask.Version
+		gone, _ := c.gone()
+		knows := version != "" && version != "0" && (gone == nil || version != gone.Ask.Version)
+		return c.say(c.ask.resumes() && len(c.open) == 0 && knows && older(version, c.settled),
+			"resumes %s from version %s although it was given %s (%d times): the server sends it again what it knows.",
+			c.ask.what(), version, c.settled, c.seen)
+	},
+}}
+
+const (
+	askForBookmarks = "A watch-list needs allowWatchBookmarks=true: the end of the first state is a bookmark."
+	neverSyncs      = "waits for the bookmark that ends the first state of %s, and %s (%s): its informer never syncs."
+)
+
+// say returns a sentence if what it says is so.
+func (c *judged) say(so bool, format string, args ...any) string {
+	if !so {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// gone returns the first watch of those that were told 410 for one version and after which nothing but further tries
+// came, and how many they are; nil: the newest watch was not told 410, or the client has read the state since.
+func (c *judged) gone() (first *Row, n int) {
+	for _, r := range slices.Backward(c.rows) {
+		switch {
+		case r.Ask.state(), first != nil && r.gone && r.Ask.Version != first.Ask.Version, !r.gone && r.Status == 200:
+			return first, n
+		case r.gone:
+			first, n = r, n+1
+		}
+	}
+	return first, n
+}
+
+// polls reports whether the newest requests of the trail are lists at that version, and how far apart.
+func (c *judged) polls(version string) (every time.Duration, polls bool) {
+	var at []time.Time // newest first
+	for _, r := range slices.Backward(c.rows) {
+		if r.Ask.Watch || r.Ask.Version != version {
+			break
+		}
+		if r.Status == 200 {
+			at = append(at, r.At)
+		}
+	}
+	if len(at) < minPolls || len(c.open) > 0 {
+		return 0, false
+	}
+	return at[0].Sub(at[minPolls-1]) / (minPolls - 1), true
+}
+
+// run returns how many of the client's newest writes of the object and subresource are all alike, and how long ago the
+// first of them was.
+func (c *judged) run(within time.Duration, like func(*write) bool) (n int, first time.Duration) {
+	for _, w := range slices.Backward(c.all.objects[c.ask.object()].writes) {
+		if w.client != c.client || w.sub != c.ask.Subresource || w.status == 0 {
+			continue // another's, or one that is under way beside this one
+		}
+		if !like(w) || c.now.Sub(w.at) > within {
+			break
+		}
+		n, first = n+1, c.now.Sub(w.at)
+	}
+	return n, first
+}
+
+// lives reports whether the client has a watch open that it opened before a time: its process is the same since.
+func (c *judged) lives(since time.Time) bool {
+	for _, t := range c.all.trails {
+		if t.client != c.client {
+			continue
+		}
+		for r := range t.open {
+			if r.At.Before(since) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lacksEnd reports whether the watch is a watch-list whose first state has not ended.
+func (r *Row) lacksEnd() bool { return r.Ask.InitialEvents && !r.initialEnd && r.Status == 200 }
+
+// ofOne reports whether it selects one object by its name.
+func (a *Ask) ofOne() bool { return strings.Contains(a.Fields, "metadata.name=") }
+
+// one names the object that a request is about.
+func (a *Ask) one() string {
+	return a.Resource + " " + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
+}
+
+func rounded(d time.Duration) time.Duration {
+	if d >= 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(10 * time.Millisecond)
+}
