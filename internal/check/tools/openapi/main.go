@@ -24,25 +24,14 @@ import (
 )
 
 const (
-	source = "openapi/openapitest/testdata/api__v1_openapi.json" // in client-go
-	output = "../../internal/server/apiserver/openapi_"
-
-	typesSource = "applyconfigurations/internal/internal.go" // in client-go
-	typesOutput = "../../internal/server/apiserver/field_types.yaml.gz"
+	source      = "openapi/openapitest/testdata/api__v1_openapi.json" // in client-go
+	typesSource = "applyconfigurations/internal/internal.go"          // in client-go
+	output      = "../../server/apiserver/"
 )
 
-// served are the paths we have. A path is served if it equals one of these after /watch/ is taken out.
-var served = []string{
-	"/api/v1/configmaps", "/api/v1/namespaces/{namespace}/configmaps",
-	"/api/v1/namespaces/{namespace}/configmaps/{name}",
-	"/api/v1/events", "/api/v1/namespaces/{namespace}/events", "/api/v1/namespaces/{namespace}/events/{name}",
-	"/api/v1/namespaces", "/api/v1/namespaces/{name}", "/api/v1/namespaces/{name}/status",
-	"/api/v1/namespaces/{name}/finalize",
-	"/api/v1/nodes", "/api/v1/nodes/{name}", "/api/v1/nodes/{name}/status",
-	"/api/v1/pods", "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}",
-	"/api/v1/namespaces/{namespace}/pods/{name}/status", "/api/v1/namespaces/{namespace}/pods/{name}/binding",
-	"/api/v1/",
-}
+// served are the paths we have.
+var served = regexp.MustCompile(`^/api/v1/(watch/)?(namespaces/\{namespace\}/)?` +
+	`((configmaps|events|namespaces|nodes|pods)(/\{name\}(/status)?)?|namespaces/\{name\}/finalize|pods/\{name\}/binding)?$`)
 
 // kinds that people may want explained although no body refers to them.
 var kinds = []string{"Pod", "Node", "ConfigMap", "Namespace", "Event"}
@@ -74,18 +63,32 @@ func run() error {
 	if err := json.Unmarshal(data, &document); err != nil {
 		return fmt.Errorf("parse %s: %w", source, err)
 	}
-	trim(document)
-	generator, err := newGenerator()
+	dir, err := os.MkdirTemp("", "openapi-")
 	if err != nil {
 		return err
 	}
-	defer generator.close()
-	return writeDocuments(document, generator)
+	defer os.RemoveAll(dir)
+	return writeDocuments(document, generator(dir))
 }
 
-// writeDocuments completes a document of paths with schemas and writes it in all its forms.
-func writeDocuments(document map[string]any, generator *generator) error {
-	v3, v2, err := generator.schemasOf(referred(document))
+// writeDocuments trims a document to the paths that are served, completes it with schemas and writes it in all forms.
+func writeDocuments(document map[string]any, generator generator) error {
+	maps.DeleteFunc(document["paths"].(map[string]any), func(path string, _ any) bool {
+		return !served.MatchString(path)
+	})
+	names := map[string]bool{} // of the schemas that are needed
+	for _, kind := range kinds {
+		names["io.k8s.api.core.v1."+kind] = true
+	}
+	walk(document["paths"], func(node map[string]any) {
+		if content, ok := node["content"].(map[string]any); ok {
+			maps.DeleteFunc(content, func(name string, _ any) bool { return slices.Contains(refused, name) })
+		}
+		if ref, ok := node["$ref"].(string); ok {
+			names[strings.TrimPrefix(ref, "#/components/schemas/")] = true
+		}
+	})
+	v3, v2, err := generator.schemasOf(slices.Sorted(maps.Keys(names)))
 	if err != nil {
 		return err
 	}
@@ -99,22 +102,24 @@ func writeDocuments(document map[string]any, generator *generator) error {
 	if err != nil {
 		return err
 	}
-	proto, err := generator.proto(swagger)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(output+"v3.json.gz", plain), write(output+"v2.json.gz", swagger), write(output+"v2.pb.gz",
-		proto))
+	proto, err := generator.run(swagger, "run", ".", "proto")
+	return errors.Join(err, write("openapi_v3.json.gz", plain), write("openapi_v2.json.gz", swagger),
+		write("openapi_v2.pb.gz", proto))
 }
 
-// write writes data, compressed.
-func write(path string, data []byte) error {
-	out, err := compress(data)
-	if err != nil {
-		return err
+// walk calls visit for every object in a document, the outer before the inner ones.
+func walk(node any, visit func(map[string]any)) {
+	switch node := node.(type) {
+	case map[string]any:
+		visit(node)
+		for _, child := range node {
+			walk(child, visit)
+		}
+	case []any:
+		for _, child := range node {
+			walk(child, visit)
+		}
 	}
-	fmt.Printf("%s: %d bytes\n", path, len(out))
-	return os.WriteFile(path, out, 0o644)
 }
 
 // writeFieldTypes cuts the YAML out of client-go's source and keeps the entries that our kinds refer to.
@@ -133,103 +138,41 @@ func writeFieldTypes(clientGo string) error {
 		name, _, _ := strings.Cut(entry, "\n")
 		entries[name] = strings.TrimRight(entry, "\n")
 	}
-	wanted := map[string]bool{}
-	collectTypes("io.k8s.api.coordination.v1.Lease", entries, wanted)
+	wanted := []string{"io.k8s.api.coordination.v1.Lease"}
 	for _, kind := range kinds {
-		collectTypes("io.k8s.api.core.v1."+kind, entries, wanted)
+		wanted = append(wanted, "io.k8s.api.core.v1."+kind)
 	}
-	var out strings.Builder
-	out.WriteString("types:\n")
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+	for i := 0; i < len(wanted); i++ { // it grows by what each entry refers to
+		for _, match := range namedType.FindAllStringSubmatch(entries[wanted[i]], -1) {
+			if !slices.Contains(wanted, match[1]) {
+				wanted = append(wanted, match[1])
+			}
+		}
+	}
+	slices.Sort(wanted)
+	out := "types:\n"
+	for _, name := range wanted {
 		if entries[name] == "" {
 			return fmt.Errorf("no type %s in %s", name, typesSource)
 		}
-		out.WriteString("- name: " + entries[name] + "\n")
+		out += "- name: " + entries[name] + "\n"
 	}
-	return write(typesOutput, []byte(out.String()))
+	return write("field_types.yaml.gz", []byte(out))
 }
 
 var namedType = regexp.MustCompile(`(?:namedType|elementType): (\S+)`)
 
-// collectTypes marks an entry and those it refers to.
-func collectTypes(name string, entries map[string]string, wanted map[string]bool) {
-	if wanted[name] {
-		return
-	}
-	wanted[name] = true
-	for _, match := range namedType.FindAllStringSubmatch(entries[name], -1) {
-		collectTypes(match[1], entries, wanted)
-	}
-}
-
-func trim(document map[string]any) {
-	paths := document["paths"].(map[string]any)
-	for path := range paths {
-		if !slices.Contains(served, strings.Replace(path, "/watch/", "/", 1)) {
-			delete(paths, path)
-		}
-	}
-	dropContent(paths)
-	delete(document, "components")
-}
-
-// referred returns the names of our kinds and of every type that a path refers to.
-func referred(document map[string]any) []string {
-	names := map[string]bool{}
-	for _, kind := range kinds {
-		names["io.k8s.api.core.v1."+kind] = true
-	}
-	collect(document["paths"], names)
-	return slices.Sorted(maps.Keys(names))
-}
-
-// dropContent removes refused content types, wherever they stand.
-func dropContent(node any) {
-	switch node := node.(type) {
-	case map[string]any:
-		if content, ok := node["content"].(map[string]any); ok {
-			for _, name := range refused {
-				delete(content, name)
-			}
-		}
-		for _, child := range node {
-			dropContent(child)
-		}
-	case []any:
-		for _, child := range node {
-			dropContent(child)
-		}
-	}
-}
-
-// collect notes every schema that node refers to.
-func collect(node any, names map[string]bool) {
-	switch node := node.(type) {
-	case map[string]any:
-		if ref, ok := node["$ref"].(string); ok {
-			names[strings.TrimPrefix(ref, "#/components/schemas/")] = true
-		}
-		for _, child := range node {
-			collect(child, names)
-		}
-	case []any:
-		for _, child := range node {
-			collect(child, names)
-		}
-	}
-}
-
-func compress(plain []byte) ([]byte, error) {
+// write writes data, compressed, beside the code that serves it.
+func write(name string, data []byte) error {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := writer.Write(plain); err != nil {
-		return nil, err
+	_, err = writer.Write(data)
+	if err := errors.Join(err, writer.Close()); err != nil {
+		return err
 	}
-	if err := writer.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	fmt.Printf("%s: %d bytes\n", name, out.Len())
+	return os.WriteFile(output+name, out.Bytes(), 0o644)
 }

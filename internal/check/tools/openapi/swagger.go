@@ -14,10 +14,10 @@ func swaggerOf(v3 map[string]any, definitions map[string]any) map[string]any {
 		converted := map[string]any{}
 		for method, operation := range operations.(map[string]any) {
 			if method == "parameters" {
-				converted[method] = parametersOf(operation.([]any))
-				continue
+				converted[method] = parametersOf(operation)
+			} else {
+				converted[method] = operationOf(operation.(map[string]any))
 			}
-			converted[method] = operationOf(operation.(map[string]any))
 		}
 		paths[path] = converted
 	}
@@ -28,56 +28,54 @@ func swaggerOf(v3 map[string]any, definitions map[string]any) map[string]any {
 func operationOf(v3 map[string]any) map[string]any {
 	v2 := maps.Clone(v3)
 	delete(v2, "requestBody")
-	parameters, _ := v3["parameters"].([]any)
-	parameters = parametersOf(parameters)
+	parameters := parametersOf(v3["parameters"])
 	if body, ok := v3["requestBody"].(map[string]any); ok {
-		content := body["content"].(map[string]any)
-		v2["consumes"] = slices.Sorted(maps.Keys(content))
-		parameters = append(parameters, map[string]any{"name": "body", "in": "body", "required": true,
-			"schema": schemaIn(content)})
+		types, schema := contentOf(body)
+		v2["consumes"] = types
+		parameters = append(parameters, map[string]any{"name": "body", "in": "body", "required": true, "schema": schema})
 	}
 	if len(parameters) > 0 {
 		v2["parameters"] = parameters
 	}
-	produces := map[string]bool{}
+	var produces []string
 	responses := map[string]any{}
 	for code, response := range v3["responses"].(map[string]any) {
-		converted := map[string]any{"description": response.(map[string]any)["description"]}
-		if content, ok := response.(map[string]any)["content"].(map[string]any); ok {
-			converted["schema"] = schemaIn(content)
-			for name := range content {
-				produces[name] = true
-			}
+		response := response.(map[string]any)
+		converted := map[string]any{"description": response["description"]}
+		if types, schema := contentOf(response); types != nil {
+			converted["schema"] = schema
+			produces = append(produces, types...)
 		}
 		responses[code] = converted
 	}
-	v2["responses"] = responses
-	v2["produces"] = slices.Sorted(maps.Keys(produces))
+	slices.Sort(produces)
+	v2["responses"], v2["produces"] = responses, slices.Compact(produces)
 	return v2
 }
 
 // parametersOf puts the schema of each parameter into the parameter itself.
-func parametersOf(v3 []any) []any {
-	var v2 []any
-	for _, each := range v3 {
+func parametersOf(v3 any) (v2 []any) {
+	all, _ := v3.([]any)
+	for _, each := range all {
 		parameter := maps.Clone(each.(map[string]any))
-		if schema, ok := parameter["schema"].(map[string]any); ok {
-			delete(parameter, "schema")
-			maps.Copy(parameter, schema)
-		}
+		schema, _ := parameter["schema"].(map[string]any)
+		delete(parameter, "schema")
+		maps.Copy(parameter, schema)
 		v2 = append(v2, parameter)
 	}
 	return v2
 }
 
-// schemaIn returns the schema of a content, which is the same for each type.
-func schemaIn(content map[string]any) map[string]any {
-	for _, name := range slices.Sorted(maps.Keys(content)) {
-		schema := maps.Clone(content[name].(map[string]any)["schema"].(map[string]any))
-		if ref, ok := schema["$ref"].(string); ok {
-			schema["$ref"] = strings.Replace(ref, "#/components/schemas/", "#/definitions/", 1)
-		}
-		return schema
+// contentOf returns the types in which a body is, nil if there is none, and its schema, which is the same in each.
+func contentOf(v3 map[string]any) (types []string, schema map[string]any) {
+	content, _ := v3["content"].(map[string]any)
+	types = slices.Sorted(maps.Keys(content))
+	if len(types) == 0 {
+		return types, map[string]any{}
 	}
-	return map[string]any{}
+	schema = maps.Clone(content[types[0]].(map[string]any)["schema"].(map[string]any))
+	if ref, ok := schema["$ref"].(string); ok {
+		schema["$ref"] = strings.Replace(ref, "#/components/schemas/", "#/definitions/", 1)
+	}
+	return types, schema
 }
