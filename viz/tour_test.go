@@ -45,7 +45,8 @@ func tellTour(t *testing.T, records []probe.Record) (answer toldTour) {
 			if (!rests[i]) return { title: step.title, look: step.look };
 			fold.apply(state, records.filter((r) => r.seq > state.seq && r.seq <= rests[i]));
 			const [asked, purpose] = [step.purpose(plot, false), step.purpose(plot, true)];
-			return { title: step.title, look: step.look, asked, purpose, happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
+			return { title: step.title, look: step.look, asked, purpose,
+				happened: step.happened(plot, state.resources.pods, step.rest(plot)) };
 		});
 		JSON.stringify({ rests, steps })`)
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {

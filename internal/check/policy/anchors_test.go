@@ -1,13 +1,11 @@
 package policy
 
 import (
-	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 )
 
 var (
@@ -42,43 +40,6 @@ func deadAnchors(repo *Repo) []Fault {
 		}
 	}
 	return faults
-}
-
-func TestEveryLinkHasItsAnchor(t *testing.T) {
-	repo, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, each := range deadAnchors(repo) {
-		t.Error(each)
-	}
-}
-
-func TestADeadAnchorIsFound(t *testing.T) {
-	repo := seeded(t, map[string]string{
-		"docs/DEBUGGING.md": "",
-		glossary:            "# Glossary\n\n## Words\n\n### DeltaFIFO, RealFIFO\n\nTwo queues.\n",
-		"docs/READS.md": "# Reads\n\n[sound](GLOSSARY.md#deltafifo-realfifo) and [here](#reads), [of its " +
-			"`own`](#gone)\n",
-		"docs/ENDINGS.md":    "[a section](GLOSSARY.md#words)\n",
-		"docs/CHANNELS.md":   "[elsewhere](https://example.com/#x), [a line](../cmd/viz/main.go#L3)\n",
-		"docs/SIGNALS.md":    "\n[nothing](READS.md#nothing)\n",
-		"README.md":          "words\n",
-		"docs/CONTRIBUTE.md": "",
-	})
-	var got []string
-	for _, each := range deadAnchors(repo) {
-		got = append(got, each.String())
-	}
-	slices.Sort(got)
-	want := []string{
-		"docs/ENDINGS.md:1: #words is no term of the glossary",
-		"docs/READS.md:3: docs/READS.md has no heading for #gone",
-		"docs/SIGNALS.md:2: docs/READS.md has no heading for #nothing",
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q\nwant %q", got, want)
-	}
 }
 
 // texts returns the files that match, by name, and those that cannot be read.

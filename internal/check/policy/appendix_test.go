@@ -68,8 +68,8 @@ $ go run ./cmd/lab check neighbours    # is it solved? If not: which promise doe
 $ go run ./cmd/lab solution neighbours # the difference to the present sources
 ~~~
 
-Stars say how hard a lab is, minutes how long it takes at a first try. Every chapter's README is the reading for its labs. On the
-page, the gallery of stories (Y) has the same list.
+Stars say how hard a lab is, minutes how long it takes at a first try. Every chapter's README is the reading for its
+labs. On the page, the gallery of stories (Y) has the same list.
 `)
 	chapter := ""
 	for _, each := range lab.All() {

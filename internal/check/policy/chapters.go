@@ -24,7 +24,7 @@ var sections = []string{
 	"Questions",
 }
 
-// A chapter that begins with a first try has this heading in the place of the walk. Before it no excerpt is from the
+// A chapter that begins with first tries has this heading in the place of the walk. Before it no excerpt is from the
 // station.
 const repair = "The repair"
 
@@ -34,11 +34,8 @@ var excerptOf = regexp.MustCompile(`\]\(\S+ "(code|whole)[^"]*"\)`)
 // firstTry is the file of a chapter's first tries.
 const firstTry = "first_try_test.go"
 
-// summary may still come behind the last section.
-const summary = "You can now explain"
-
-// appendix is where a chapter has its side roads, if it has any.
-const appendix = "Appendix"
+// after are what may still come behind the last section: a summary and side roads.
+var after = []string{"You can now explain", "Appendix"}
 
 // checkChapters looks for what every chapter must have: a number, and prose with all sections.
 func checkChapters(repo *Repo) []Fault {
@@ -61,77 +58,39 @@ func checkChapters(repo *Repo) []Fault {
 	return faults
 }
 
-func checkProse(repo *Repo, dir string) []Fault {
+func checkProse(repo *Repo, dir string) (faults []Fault) {
 	name := path.Join(dir, "README.md")
-	text, err := fs.ReadFile(repo.FS, name)
+	prose, err := fs.ReadFile(repo.FS, name)
 	if err != nil {
 		return []Fault{fault(name, 0, "the chapter has no prose")}
 	}
-	var headings []string
-	var faults []Fault
+	want := slices.Clone(sections)
 	_, err = fs.Stat(repo.FS, path.Join(dir, firstTry))
 	tries := err == nil
-	fenced := false
-	line := 0
-	for text := range strings.Lines(string(text)) {
-		line++
-		if strings.HasPrefix(text, "```") {
-			fenced = !fenced
-		}
-		heading, ok := strings.CutPrefix(text, "## ")
-		if ok && !fenced {
-			headings = append(headings, strings.TrimSpace(heading))
-		}
-		early := tries && !slices.Contains(headings, repair)
-		if early && excerptOf.MatchString(text) && !strings.Contains(text, "]("+firstTry+" ") {
-			faults = append(faults, fault(name, line, "an excerpt of the station before %q", repair))
-		}
+	if tries {
+		want[slices.Index(want, "The walk")] = repair
 	}
-	if number := path.Base(dir)[:2]; !strings.HasPrefix(string(text), "# "+number+" · ") {
-		faults = append(faults, fault(name, 1, "begins with %q", "# "+number+" · Title"))
+	if title := "# " + path.Base(dir)[:2] + " · "; !strings.HasPrefix(string(prose), title) {
+		faults = append(faults, fault(name, 1, "begins with %q", title+"Title"))
 	}
-	at := 0
-	for _, section := range sections {
-		if section == "The walk" && tries {
-			section = repair
-		}
-		i := slices.Index(headings, section)
+	fenced, repaired, next := false, !tries, 0 // next: the section that comes next
+	for i, line := range strings.Split(string(prose), "\n") {
+		heading, ok := strings.CutPrefix(line, "## ")
 		switch {
-		case i < 0:
-			faults = append(faults, fault(name, 0, "the section %q is missing", section))
-		case i < at:
-			faults = append(faults, fault(name, 0, "the section %q is out of order", section))
-		default:
-			at = i
+		case strings.HasPrefix(line, "```"):
+			fenced = !fenced
+		case !repaired && excerptOf.MatchString(line) && !strings.Contains(line, "]("+firstTry+" "):
+			faults = append(faults, fault(name, i+1, "an excerpt of the station before %q", repair))
+		case !ok || fenced:
+		case next == len(want) && !slices.Contains(after, heading):
+			faults = append(faults, fault(name, i+1, "the section %q comes after %q", heading, want[next-1]))
+		case next < len(want) && heading == want[next]:
+			next++
+			repaired = repaired || heading == repair
 		}
 	}
-	for _, heading := range headings[at:] {
-		if heading != headings[at] && heading != summary && heading != appendix {
-			faults = append(faults, fault(name, 0, "the section %q comes after %q", heading, headings[at]))
-		}
-	}
-	return faults
-}
-
-// top is what belongs at the top of the repository, besides names that begin with a dot.
-var top = []string{"chapters", "internal", "viz", "cmd", "docs", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE"}
-
-// checkTop keeps the top a table of contents. What .gitignore lists with a leading slash is not part of it.
-func checkTop(repo *Repo) []Fault {
-	entries, err := fs.ReadDir(repo.FS, ".")
-	if err != nil {
-		return []Fault{fault(".", 0, "%v", err)}
-	}
-	ignore, _ := fs.ReadFile(repo.FS, ".gitignore") // without one nothing is ignored
-	ignored := strings.Fields(string(ignore))
-	var faults []Fault
-	for _, entry := range entries {
-		name := entry.Name()
-		if strings.HasPrefix(name, ".") || slices.Contains(top, name) || slices.Contains(ignored, "/"+name) ||
-			slices.Contains(ignored, "/"+name+"/") {
-			continue
-		}
-		faults = append(faults, fault(name, 0, "does not belong at the top; there may be %s", strings.Join(top, ", ")))
+	if next < len(want) {
+		faults = append(faults, fault(name, 0, "the section %q is missing, or out of order", want[next]))
 	}
 	return faults
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,12 +20,16 @@ var open = sync.OnceValues(func() (*Repo, error) {
 	return Open(os.DirFS(root))
 })
 
+// all are the rules, and those that only a test needs.
+var all = append(slices.Clone(Rules), Rule{"links lead to headings", deadAnchors},
+	Rule{"every reader's shell understands the commands", shellFaults})
+
 func TestTheHouseRulesAreKept(t *testing.T) {
 	repo, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rule := range Rules {
+	for _, rule := range all {
 		t.Run(rule.Name, func(t *testing.T) {
 			for _, fault := range rule.Check(repo) {
 				t.Error(fault)
@@ -52,14 +57,16 @@ func sound() map[string]string {
 			"routine.go: its goroutine.\npackage storage\n",
 		"chapters/01-storage/store.go": "package storage\n\nimport \"listwatch/internal/observe/probe\"\n\n" +
 			"// Store holds. See [Store.Get] and [probe.Probe].\n//\n" +
-			"// Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface\ntype Store struct{ *probe.Probe }\n\n" +
+			"// Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: Interface\n" +
+			"type Store struct{ *probe.Probe }\n\n" +
 			"func (s *Store) Get() {\n\ts.At(probe.Appended, key, rv, 1)\n}\n",
-		"chapters/01-storage/store_test.go": "package storage\n\nimport (\n\t\"time\"\n\t\"go.uber.org/goleak\"\n)\n\n" +
+		"chapters/01-storage/store_test.go": "package storage\n\n" +
+			"import (\n\t\"time\"\n\t\"go.uber.org/goleak\"\n)\n\n" +
 			"func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n\n" +
 			"func TestStore(t *testing.T) { time.Sleep(1) }\n",
 		"chapters/01-storage/routine.go": "package storage\n\nfunc (s *Store) run() {\n\ts.group.Go(ctx, " +
 			"\"store.loop\", s.loop)\n}\n",
-		"README.md": "See [the store](chapters/01-storage/store.go) and " +
+		"README.md": "# Top\n\nSee [the store](chapters/01-storage/store.go) and " +
 			"[upstream](https://example.com/x).\n",
 		"docs/ARCHITECTURE.md": "## Goroutines\n\n| name | does |\n|---|---|\n| `store.loop` | " +
 			"loops, see `other.table` |\n\n## Locks\n\n| `no.goroutine` |\n",
@@ -121,7 +128,8 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			"internal/observe/probe/x.go:3: imports chapters/01-storage: it is on a higher floor"},
 		{"no floor", "no import leads up", map[string]string{"internal/util/x.go": "package util\n"},
 			"internal/util: stands on no floor; there are docs, internal/kube, internal/observe, chapters, " +
-				"internal/server, chapters/15-pipeline, internal/text, internal/play, viz, internal/machine, cmd, internal/check"},
+				"internal/server, chapters/15-pipeline, internal/text, internal/play, viz, internal/machine, cmd, " +
+				"internal/check"},
 		{"no path", "upstream lines have the agreed form",
 			code("// X.\n//\n// Upstream: cacher.go: Cacher\ntype X int\n"), file + ":5: upstream \"cacher.go: " +
 				"Cacher\": \"cacher.go\" is not the import path of a package or file"},
@@ -132,26 +140,37 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			"chapters/01-storage/README.md:5: Gone is not declared in 01-storage"},
 		{"dead link", "documents point at what exists", map[string]string{"docs/STYLE.md": "\n[x](../gone.md#y)\n"},
 			"docs/STYLE.md:2: ../gone.md#y does not exist"},
+		{"dead anchor", "links lead to headings", map[string]string{
+			glossary: "# Glossary\n\n## Words\n\n### DeltaFIFO, RealFIFO\n\nTwo queues.\n",
+			"docs/READS.md": "# Reads\n\n[sound](GLOSSARY.md#deltafifo-realfifo), [here](#reads), [a " +
+				"site](https://example.com/#x), [a line](../cmd/viz/main.go#L3), [of its `own`](#gone)\n"},
+			"docs/READS.md:3: docs/READS.md has no heading for #gone"},
+		{"anchor elsewhere", "links lead to headings", map[string]string{"docs/READS.md": "\n[x](../README.md#gone)\n"},
+			"docs/READS.md:2: README.md has no heading for #gone"},
+		{"no term", "links lead to headings", map[string]string{
+			glossary: "# Glossary\n\n## Words\n", "docs/ENDINGS.md": "[a section](GLOSSARY.md#words)\n"},
+			"docs/ENDINGS.md:1: #words is no term of the glossary"},
+		{"shell", "every reader's shell understands the commands", map[string]string{
+			"docs/READS.md": "```console\n$ seq 2\n```\n"},
+			"docs/READS.md:2: \"seq \" is for a Unix shell: write what PowerShell understands, too"},
 		{"dead breakpoint", "documents point at what exists", map[string]string{"docs/DEBUGGING.md": "break " +
 			"storage.(*Store).Gone\n"}, "docs/DEBUGGING.md:1: storage.(*Store).Gone does not exist"},
 		{"section", "chapters are complete", prose("## Try it", "## Try"), "chapters/01-storage/README.md: the " +
-			"section \"Try it\" is missing"},
-		{"order", "chapters are complete", prose("## The question", "## The walk\n\n## The question"),
-			"chapters/01-storage/README.md: the section \"The walk\" is out of order"},
+			"section \"Try it\" is missing, or out of order"},
+		{"order", "chapters are complete", prose("## The question\n\nWords.\n\n## The picture",
+			"## The picture\n\nWords.\n\n## The question"),
+			"chapters/01-storage/README.md: the section \"The picture\" is missing, or out of order"},
 		{"side road", "chapters are complete", prose("## Questions", "## Questions\n\n## More"),
-			"chapters/01-storage/README.md: the section \"More\" comes after \"Questions\""},
+			"chapters/01-storage/README.md:37: the section \"More\" comes after \"Questions\""},
 		{"walk", "chapters are complete",
 			map[string]string{"chapters/01-storage/first_try_test.go": "package storage_test\n"},
-			"chapters/01-storage/README.md: the section \"The repair\" is missing"},
+			"chapters/01-storage/README.md: the section \"The repair\" is missing, or out of order"},
 		{"too early", "chapters are complete", tried("[Store](store.go \"code\")\n\n## The repair\n"),
 			"chapters/01-storage/README.md:15: an excerpt of the station before \"The repair\""},
 		{"title", "chapters are complete", prose("# 01 · Storage", "# Storage"), "chapters/01-storage/README.md:1: " +
 			"begins with \"# 01 · Title\""},
 		{"no prose", "chapters are complete", map[string]string{"chapters/01-storage/README.md": ""},
 			"chapters/01-storage/README.md: the chapter has no prose"},
-		{"top", "nothing else stands at the top", map[string]string{"util.go": "package x\n"}, "util.go: does not " +
-			"belong at the top; there may be chapters, internal, viz, cmd, docs, go.mod, go.sum, Makefile, " +
-			"README.md, LICENSE"},
 		{"go statement", "who starts goroutines looks for leaks", map[string]string{"viz/x.go": "package viz\n\nfunc " +
 			"f() {\n\tgo f()\n}\n"}, "viz/x.go:4: starts a goroutine, and no test of the package calls " +
 			"goleak.VerifyTestMain"},
@@ -176,7 +195,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 			found[test.rule] = true
 		})
 	}
-	for _, rule := range Rules {
+	for _, rule := range all {
 		if !found[rule.Name] && rule.Name != "a moment is one line" { // see TestAMomentThatIsNotOneLineIsFound
 			t.Errorf("no seeded fault for %q", rule.Name)
 		}
@@ -185,13 +204,11 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 
 func ruleNamed(t *testing.T, name string) Rule {
 	t.Helper()
-	for _, rule := range Rules {
-		if rule.Name == name {
-			return rule
-		}
+	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no rule %q", name)
 	}
-	t.Fatalf("there is no rule %q", name)
-	return Rule{}
+	return all[i]
 }
 
 func TestAMomentThatIsNotOneLineIsFound(t *testing.T) {

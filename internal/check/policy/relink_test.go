@@ -45,17 +45,9 @@ func TestLinksToSymbolsAreFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := strings.ReplaceAll(string(text), "\r\n", "\n")
-		name := "docs/" + filepath.Base(file)
+	texts, _ := repo.texts("docs/*.md")
+	for name, text := range texts {
+		now := strings.ReplaceAll(text, "\r\n", "\n")
 		want, faults := relink(repo, name, now)
 		for _, each := range faults {
 			t.Error(each)
@@ -67,7 +59,7 @@ func TestLinksToSymbolsAreFresh(t *testing.T) {
 			t.Errorf("%s links to a symbol where it was declared before: run make generate and commit the result", name)
 			continue
 		}
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

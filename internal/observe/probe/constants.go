@@ -50,8 +50,8 @@ const (
 	CacheLockWaited
 	// CacheLockTaken: the writer has the watchCache's lock.
 	CacheLockTaken
-	// RingAppend: the event is in the ring; the store does not have it yet; no reader sees either before the lock is
-	// released. Args: start, end, capacity, oldest.
+	// RingAppend: the event is in the ring; the store does not have it yet; no reader sees either while the lock is
+	// held. Args: start, end, capacity, oldest.
 	RingAppend
 	// RingResize: the events have moved into a ring of another size; their absolute positions are unchanged. Args:
 	// start, end, capacity, oldest.

@@ -81,7 +81,7 @@ var points = [...]Info{
 		Fact: "the writer has the watchCache's lock",
 		Says: "The writer has the watchCache's lock."},
 	{Name: "RingAppend", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true,
-		Fact: "the event is in the ring; the store does not have it yet; no reader sees either before the lock is released",
+		Fact: "the event is in the ring; the store does not have it yet; no reader sees either while the lock is held",
 		Says: "The ring takes {type} {key} at {rv}; its next position is {end}, its capacity {capacity}."},
 	{Name: "RingResize", Station: Ring, Op: Mark, Args: "start end capacity oldest", Locked: true, Anomaly: true,
 		Fact: "the events have moved into a ring of another size; their absolute positions are unchanged",

@@ -14,8 +14,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// drawing replaces an image by what its SVG file draws. On a forge the file is shown with its own style, in light or dark. In the book it is
-// part of the page, has the page's colours, and its parts are parts of the stage.
+// drawing replaces an image by what its SVG file draws. On a forge the file is shown with its own style, in light or
+// dark. In the book it is part of the page, has the page's colours, and its parts are parts of the stage.
 func (d *document) drawing(image *ast.Image) {
 	file := string(image.Destination)
 	if path.Ext(file) != ".svg" {

@@ -89,7 +89,7 @@ func (u Upstream) URL() string {
 	}
 	for _, forge := range forges {
 		if rest, ok := strings.CutPrefix(u.Path, forge.prefix); ok {
-			return "https://github.com/" + forge.repository + "/" + view + "/" + forge.version + "/" + forge.folder + rest
+			return strings.Join([]string{"https://github.com", forge.repository, view, forge.version, forge.folder + rest}, "/")
 		}
 	}
 	return ""

@@ -32,7 +32,8 @@ func operationOf(v3 map[string]any) map[string]any {
 	if body, ok := v3["requestBody"].(map[string]any); ok {
 		types, schema := contentOf(body)
 		v2["consumes"] = types
-		parameters = append(parameters, map[string]any{"name": "body", "in": "body", "required": true, "schema": schema})
+		parameters = append(parameters, map[string]any{"name": "body", "in": "body", "required": true,
+			"schema": schema})
 	}
 	if len(parameters) > 0 {
 		v2["parameters"] = parameters
