@@ -1,7 +1,7 @@
 // The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
 // mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a
 // part of the stage light it. Where it is narrow, the mini-stage is above the text: there it opens with the first
-// button, and from then on the buttons choose.
+// button, and from then on the buttons choose. Some chapters first show their first try, from a recording of its own.
 
 const mini = document.querySelector("#mini");
 if (mini) stageBeside(mini);
@@ -10,10 +10,12 @@ function stageBeside(mini) {
   const steps = [...mini.querySelectorAll(".steps li")];
   const lines = new Map(
     [...document.querySelectorAll("article .l[data-point]")]
-      .map((line) => [line, steps.findIndex((li) => li.dataset.point === line.dataset.point)])
+      .map((line) => [line, steps.findIndex((li) => !li.dataset.lab && li.dataset.point === line.dataset.point)])
   );
   const reading = [...lines].filter(([, step]) => step >= 0);
   const text = document.querySelector("article");
+  const repair = document.querySelector("#the-repair");
+  const tried = steps.filter((li) => li.dataset.lab).length; // so many steps are of the first try
   const place = mini.querySelector(".frame");
   const range = mini.querySelector("input[type=range]");
   const live = mini.querySelector("input[type=checkbox]");
@@ -21,11 +23,13 @@ function stageBeside(mini) {
   let frame = null;
   let step = -1;
   let held = 0; // until then scrolling does not choose: a button has
+  let shown = ""; // the frame's address
   let ready = false; // the frame can hear
   let named = null; // the words that are pointed at, and mean a part of the stage
 
   function open(address) {
-    ready = false;
+    if (address === shown) return;
+    [shown, ready] = [address, false];
     frame?.remove();
     frame = document.createElement("iframe");
     frame.title = `Mini-stage: ${mini.querySelector("h2").textContent}`;
@@ -81,6 +85,9 @@ function stageBeside(mini) {
     mini.querySelector(".where").textContent = `step ${step + 1} of ${steps.length}`;
     mini.querySelector(".whole").href = steps[step].dataset.whole;
     mini.dataset.step = step + 1;
+    const { act } = steps[step].closest("[data-act]").dataset;
+    mini.querySelectorAll("[data-act]").forEach((part) => part.toggleAttribute("hidden", part.dataset.act !== act));
+    if (frame && !live.checked) open(steps[step].dataset.frame);
     tell();
   }
 
@@ -96,6 +103,11 @@ function stageBeside(mini) {
   function scrolled() {
     if (performance.now() < held || (frame && !wide.matches)) return;
     const middle = innerHeight * 0.55;
+    const over = repair?.getBoundingClientRect().top;
+    if (tried > 0 && over > middle) {
+      const top = text.getBoundingClientRect().top;
+      return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - top) / (over - top))) * tried));
+    }
     if (new Set(reading.map(([, at]) => at)).size < 2) {
       const box = text.getBoundingClientRect();
       return choose(Math.floor(Math.min(0.999, Math.max(0, (middle - box.top) / box.height)) * steps.length));
@@ -105,14 +117,14 @@ function stageBeside(mini) {
       const folded = each[0].closest("details:not([open])");
       if (!folded && each[0].getBoundingClientRect().top < middle) best = each;
     }
-    choose(best?.[1] ?? 0, best?.[0]);
+    choose(best?.[1] ?? tried, best?.[0]);
   }
 
   function turn(by) {
     held = performance.now() + 900;
     choose(step + by);
     // it is above the text: the text would take it out of sight
-    if (!wide.matches) return frame ?? open(mini.dataset.frame);
+    if (!wide.matches) return frame ?? open(steps[step].dataset.frame);
     lineOf(step)?.closest("details")?.toggleAttribute("open", true);
     lineOf(step)?.scrollIntoView({
       block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
@@ -134,17 +146,17 @@ function stageBeside(mini) {
   range.addEventListener("input", () => turn(range.value - 1 - step));
   live.addEventListener("change", () => {
     mini.classList.toggle("live", live.checked);
-    open(live.checked ? "/?figure=1" : mini.dataset.frame);
+    open(live.checked ? "/?figure=1" : steps[step].dataset.frame);
   });
-  mini.querySelector(".steps").addEventListener("click", (event) => {
-    const li = event.target.closest("li");
+  mini.addEventListener("click", (event) => {
+    const li = event.target.closest(".steps li");
     if (li) turn(steps.indexOf(li) - step);
   });
 
   mini.querySelector(".hands").hidden = false;
   choose(0);
   scrolled();
-  const start = () => wide.matches && !frame && open(mini.dataset.frame);
+  const start = () => wide.matches && !frame && open(steps[step].dataset.frame);
   wide.addEventListener("change", start);
   start();
 }

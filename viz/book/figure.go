@@ -17,6 +17,27 @@ import (
 var chapterTakes = map[int]string{3: "start", 4: "ring", 5: "story-selector", 6: "slow", 10: "story-two-queues",
 	12: "story-slow-handler"}
 
+// chapterTries says which recording of a first try, made from a lab's broken source, a chapter shows before its repair,
+// and the moments that tell it, in order: the first of a point after the one before.
+var chapterTries = map[int]struct {
+	take   string
+	points []string
+}{
+	4: {takes.LabPrefix + "hole-in-history", []string{
+		"RingAppend", "WatcherAdded", "ResultSent", "WatcherInterval", "FrameWritten"}},
+	5: {takes.LabPrefix + "build-the-table", []string{
+		"WatcherAdded", "WatcherFiltered", "WatcherInterval", "RingAppend", "ResultSent", "FrameWritten", "TxnCommitted",
+		"InputReceived", "WatcherFiltered"}},
+	6: {takes.LabPrefix + "one-slow-all-slow", []string{
+		"ResultBlocked", "DispatchBlocked", "InputBlocked", "DispatchFinished", "DispatchBlocked", "InputBlocked",
+		"DispatchFinished", "DispatchBlocked", "InputBlocked", "DispatchFinished"}},
+	12: {takes.LabPrefix + "build-pop", []string{
+		"Distributed", "HandlerCalled", "HandlerReturned", "AddBlocked", "HandlerReturned", "Distributed", "AddBlocked",
+		"HandlerCalled"}},
+	14: {takes.LabPrefix + "lost-wish", []string{
+		"WorkAdded", "WorkGot", "Reconciled", "HandlerCalled", "WorkAdded", "WorkDone", "WorkWaited"}},
+}
+
 // chapterPeaks are the points whose first counter says how much waits: the figure of the chapter shows the moment when
 // most does.
 var chapterPeaks = map[int]probe.Point{4: probe.RingAppend, 10: probe.FIFOAdded, 12: probe.PendingPushed}
@@ -43,11 +64,17 @@ const (
 
 // figure is a chapter's mini-stage: moments of a recording, in its order, that the chapter's code tells.
 type figure struct {
+	act
+	Try     *act // the first try, before the repair; nil: none was recorded
+	Key     int  // index of the step that stands for all of them where nothing moves
+	picture *fold.Resource
+}
+
+// act is a recording, and moments of it.
+type act struct {
 	Take      takes.Take
 	Recording string // hash, by which links know it
 	Steps     []step
-	Key       int // index of the step that stands for all of them where nothing moves
-	picture   *fold.Resource
 }
 
 // step is one moment of a figure, and the line of code that reported it.
@@ -73,9 +100,12 @@ func newFigure(chapter *text.Chapter) (*figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &figure{Take: take, Recording: recording.Hash(take.File()), Steps: stepsOf(chapter, take, records)}
+	f := &figure{act: act{take, recording.Hash(take.File()), stepsOf(chapter, take, records)}}
 	if len(f.Steps) == 0 {
 		return nil, nil
+	}
+	if f.Try, err = newTry(chapter.Number); err != nil {
+		return nil, err
 	}
 	f.Key = keyOf(f.Steps, state.Seq == 0)
 	if r := peakOf(records, chapterPeaks[chapter.Number]); r != nil {
@@ -87,6 +117,30 @@ func newFigure(chapter *text.Chapter) (*figure, error) {
 		f.picture = &fold.Resource{}
 	}
 	return f, nil
+}
+
+// newTry returns the first try of a chapter, nil if none was recorded.
+func newTry(chapter int) (*act, error) {
+	take, ok := takes.Find(chapterTries[chapter].take)
+	if !ok {
+		return nil, nil
+	}
+	_, records, err := take.Load()
+	if err != nil {
+		return nil, err
+	}
+	try := &act{Take: take, Recording: recording.Hash(take.File())}
+	for _, point := range chapterTries[chapter].points {
+		i := slices.IndexFunc(records, func(r probe.Record) bool {
+			return r.Point.String() == point && (r.Resource == stage.FirstResource || r.Resource == "")
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("the take %s has no %s after step %d", take.Name, point, len(try.Steps))
+		}
+		try.Steps = append(try.Steps, stepAt(&records[i]))
+		records = records[i+1:]
+	}
+	return try, nil
 }
 
 // keyOf chooses the moment that stands for all: what goes wrong, or else one from the middle. A recording that begins
@@ -223,11 +277,19 @@ func momentOf(records []probe.Record, point, key string, after uint64) *probe.Re
 }
 
 // frame is the address of the mini-stage: the stage itself, showing the recording.
-func (f *figure) frame() string { return "/?figure=1&take=" + f.Take.Name }
+func (a *act) frame() string { return "/?figure=1&take=" + a.Take.Name }
+
+// length is how many steps there are, in both acts.
+func (f *figure) length() int {
+	if f.Try == nil {
+		return len(f.Steps)
+	}
+	return len(f.Try.Steps) + len(f.Steps)
+}
 
 // whole is the address of the whole stage at a step of the recording.
-func (f *figure) whole(s step) string {
-	return fmt.Sprintf("/?take=%s#recording=%s&at=%d", f.Take.Name, f.Recording, s.Seq)
+func (a *act) whole(s step) string {
+	return fmt.Sprintf("/?take=%s#recording=%s&at=%d", a.Take.Name, a.Recording, s.Seq)
 }
 
 // momentQueue is one queue in the drawing of a key moment.

@@ -1,11 +1,14 @@
 package book
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"listwatch/chapters"
+	"listwatch/internal/observe/fold"
 	text "listwatch/internal/text/book"
 	"listwatch/viz/stage"
 )
@@ -71,6 +74,30 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 		}
 		if n := strings.Count(out.String(), `class="wall`); n < 2 {
 			t.Errorf("%s: the key moment shows %d queues", chapter.Folder, n)
+		}
+	}
+}
+
+// TestAFirstTryIsToldInOrder holds that the five chapters whose labs break what the text repairs show that first, from
+// the lab's recording, and in the recording's order.
+func TestAFirstTryIsToldInOrder(t *testing.T) {
+	if len(chapterTries) != 5 {
+		t.Errorf("%d first tries", len(chapterTries))
+	}
+	for chapter := range chapterTries {
+		try, err := newTry(chapter)
+		if err != nil || try == nil || try.Take.Lab() == "" {
+			t.Fatalf("chapter %d: %+v, %v", chapter, try, err)
+		}
+		if !slices.IsSortedFunc(try.Steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) }) {
+			t.Errorf("chapter %d: %+v", chapter, try.Steps)
+		}
+		var out strings.Builder
+		if err := miniStage(&figure{act: *try, Try: try, picture: &fold.Resource{}}).Render(t.Context(), &out); err != nil {
+			t.Fatal(err)
+		}
+		if want := `data-lab="` + try.Take.Lab() + `"`; strings.Count(out.String(), want) != 2*len(try.Steps) {
+			t.Errorf("chapter %d does not say of each step that it is of the lab %s", chapter, try.Take.Lab())
 		}
 	}
 }

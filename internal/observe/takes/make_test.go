@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	listwatch "listwatch/chapters/09-listwatch"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
+	controllers "listwatch/chapters/14-controllers"
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/observe/fold"
@@ -31,7 +33,10 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-var update = flag.Bool("update", false, "make the recordings again")
+var (
+	update  = flag.Bool("update", false, "make the recordings again")
+	asBuilt = flag.String("as-built", "", "NAME=FILE: only make a take, of what this program was built from")
+)
 
 // set is a whole pipeline in a bubble, with a camera.
 type set struct {
@@ -58,6 +63,124 @@ var scripts = map[string]script{
 	"ring":  {capacity: 10, play: playRing},
 	"slow":  {capacity: 10, play: playSlow},
 	"tour":  {controllers: true, play: playTour},
+
+	"lab-hole-in-history":   {capacity: 10, play: playForgotten},
+	"lab-build-the-table":   {play: playSelection},
+	"lab-one-slow-all-slow": {capacity: 10, play: playLaptop},
+	"lab-build-pop":         {play: playSlowHandler},
+	"lab-lost-wish":         {play: playWishes},
+}
+
+// playForgotten asks for a version that the ring no longer reaches.
+func playForgotten(t *testing.T, s *set) {
+	s.create(t, "a")
+	s.roll()
+	for i := range 12 {
+		s.label(t, "a", string(rune('k'+i)))
+		time.Sleep(time.Second)
+	}
+	s.watch(t, "laptop", "&resourceVersion=2", io.Discard)
+	time.Sleep(time.Second)
+}
+
+// playSelection moves a pod into a selection, and another one out of it.
+func playSelection(t *testing.T, s *set) {
+	s.create(t, "a")
+	s.create(t, "b")
+	s.label(t, "b", "red")
+	s.roll()
+	s.watch(t, "red", "&labelSelector=colour%3Dred", io.Discard)
+	time.Sleep(time.Second)
+	s.label(t, "a", "red")
+	time.Sleep(time.Second)
+	s.label(t, "b", "blue")
+	time.Sleep(time.Second)
+}
+
+// playLaptop changes a pod that two clients watch, of which one reads a kilobyte at a time, and then does something else.
+func playLaptop(t *testing.T, s *set) {
+	s.create(t, "a")
+	s.roll()
+	stop := s.watch(t, "laptop", "", busy(20*time.Millisecond))
+	s.watch(t, "desk", "", io.Discard)
+	time.Sleep(time.Second)
+	for i := range 50 {
+		s.label(t, "a", string(rune('a'+i%26)))
+		time.Sleep(5 * time.Millisecond)
+	}
+	time.Sleep(time.Second)
+	stop()
+}
+
+// playSlowHandler changes a pod five times, for a handler that takes a second and for one that does not.
+func playSlowHandler(t *testing.T, s *set) {
+	for name, takes := range map[string]time.Duration{"slow": time.Second, "quick": 0} {
+		handler := processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { time.Sleep(takes) }}
+		if _, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.create(t, "a")
+	time.Sleep(time.Second)
+	s.roll()
+	for i := range 5 {
+		s.label(t, "a", string(rune('a'+i)))
+		time.Sleep(100 * time.Millisecond)
+	}
+	time.Sleep(6 * time.Second)
+}
+
+// playWishes changes a pod twice: the second time a worker is still at work on the first change.
+func playWishes(t *testing.T, s *set) {
+	p := probe.New(s.log).Resource("pods").Subject("job")
+	queue := controllers.NewQueue(p)
+	handler := processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { queue.Add("default/a") }}
+	if _, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: "job-handler"}); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for key, shutdown := queue.Get(); !shutdown; key, shutdown = queue.Get() {
+			p.Text(probe.Reconciled, "has read "+key+", and writes for a second", key, 0, 1)
+			time.Sleep(time.Second)
+			queue.Done(key)
+		}
+	}()
+	s.create(t, "a")
+	time.Sleep(time.Second)
+	s.roll()
+	s.label(t, "a", "red")
+	time.Sleep(500 * time.Millisecond)
+	s.label(t, "a", "blue")
+	time.Sleep(3 * time.Second)
+	queue.ShutDown()
+}
+
+// busy is a client that does something else for so long after each read.
+type busy time.Duration
+
+func (b busy) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(b))
+	return len(p), nil
+}
+
+// watch opens a watch of all pods, which ends with the test, or when stop is called, which waits for its end. What
+// comes is copied to "to", a kilobyte at a time.
+func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
+	t.Helper()
+	response, err := s.getAs(t, agent, "/api/v1/pods?watch=true"+more, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := make(chan struct{}) // closed when all is copied
+	go func() {
+		defer close(copied)
+		type justAWriter struct{ io.Writer }
+		_, _ = io.CopyBuffer(justAWriter{to}, response.Body, make([]byte, 1024))
+	}()
+	return func() {
+		response.Body.Close()
+		<-copied
+	}
 }
 
 func playLife(t *testing.T, s *set) {
@@ -342,6 +465,12 @@ func (s *set) develop(t *testing.T, to uint64) []byte {
 
 // TestMake makes every take but those of stories; with -update it keeps them.
 func TestMake(t *testing.T) {
+	if name, out, ok := strings.Cut(*asBuilt, "="); ok {
+		if err := os.WriteFile(out, shoot(t, scripts[name]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	for _, take := range All {
 		t.Run(take.Name, func(t *testing.T) {
 			file := shoot(t, scripts[take.Name])

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -22,6 +23,10 @@ var files embed.FS
 
 // StoryPrefix begins the name of the take of a story (internal/play/scenario); the story's id follows.
 const StoryPrefix = "story-"
+
+// LabPrefix begins the name of the take of a first try; the id of the lab (internal/play/lab) follows whose broken
+// version of a chapter it was recorded from.
+const LabPrefix = "lab-"
 
 // Suffix is that of a recording's file.
 const Suffix = ".lw.gz"
@@ -68,14 +73,33 @@ var Stories = []Take{
 	{StoryPrefix + "restored-etcd", "“Too large resource version” after a restored etcd", "default/restored-etcd-a"},
 }
 
+// Broken are the takes of first tries: chapters show them before the repair.
+var Broken = []Take{
+	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds, and is not told", "default/a"},
+	{LabPrefix + "build-the-table", "A watcher that filters by the verb is told MODIFIED of a pod it has never seen",
+		"default/a"},
+	{LabPrefix + "one-slow-all-slow", "The laptop reads too slowly, and the desk waits for it at every event", "default/a"},
+	{LabPrefix + "build-pop", "A handler that takes a second holds up the handler beside it", "default/a"},
+	{LabPrefix + "lost-wish", "A pod changes while a worker has its key, and the worker never comes back", "default/a"},
+}
+
 // Find returns the take of that name; ok is false if there is none.
 func Find(name string) (take Take, ok bool) {
-	for _, take := range slices.Concat(All, Stories) {
+	for _, take := range slices.Concat(All, Stories, Broken) {
 		if take.Name == name {
 			return take, true
 		}
 	}
 	return Take{}, false
+}
+
+// Lab returns the id of the lab whose broken version was recorded, "" if the take is of the code as it is.
+func (t Take) Lab() string {
+	id, broken := strings.CutPrefix(t.Name, LabPrefix)
+	if !broken {
+		return ""
+	}
+	return id
 }
 
 // File returns the recording's file. The caller owns it.

@@ -1,0 +1,59 @@
+package takes_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/lab"
+)
+
+// TestMakeBroken finds the lab of every take of a first try, and its broken version of the code. With -update it
+// records that version and keeps the take, in the heavy form it only records it: each needs a build of its own.
+func TestMakeBroken(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := flag.Lookup("update").Value.String() == "true"
+	for _, take := range takes.Broken {
+		t.Run(take.Name, func(t *testing.T) {
+			each, err := lab.ByID(take.Lab())
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, _, broken, err := each.Break(os.DirFS(root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			switch {
+			case update:
+				out = take.Name + takes.Suffix
+			case os.Getenv("FULL") == "":
+				return
+			}
+			record(t, filepath.Join(root, name), broken, take.Name+"="+out)
+		})
+	}
+}
+
+// record makes a take in a program that is built with other text in the place of one file.
+func record(t *testing.T, file string, text []byte, asBuilt string) {
+	source, overlay := filepath.Join(t.TempDir(), "file.go"), filepath.Join(t.TempDir(), "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: source}})
+	err = errors.Join(err, os.WriteFile(source, text, 0o644), os.WriteFile(overlay, replace, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", overlay, ".",
+		"-run", "^TestMake$", "-as-built", asBuilt)
+	if said, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", run.Args, err, said)
+	}
+}
